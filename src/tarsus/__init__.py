@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tarsus.model.objects import Box as Box
     from tarsus.model.objects import Cylinder as Cylinder
     from tarsus.planning.planner import Planner as Planner
+    from tarsus.registry import trust as trust
     from tarsus.robots import load as load
     from tarsus.simulation.recording.attitude import trunk_angles as trunk_angles
     from tarsus.simulation.recording.divergence import Diverged as Diverged
@@ -75,6 +76,7 @@ _HOMES = {
     "rank_laws": "tarsus.identification.laws",
     "judge": "tarsus.comparison.judge",
     "rerun": "tarsus.comparison.rerun",
+    "trust": "tarsus.registry",
     "Robot": "tarsus.dynamics.robot",
     "Moreau": "tarsus.contact.laws.moreau",
     "Compliant": "tarsus.contact.laws.compliant",

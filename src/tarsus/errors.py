@@ -13,6 +13,10 @@ class TarsusError(ValueError):
     """Bad input: the message is one complete sentence for the person at the keyboard."""
 
 
+class UntrustedFile(TarsusError):
+    """Data names a file of Python code that the user has not named."""
+
+
 class TarsusWarning(UserWarning):
     """Something was dropped, ignored or out of range; the work goes on."""
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import tomllib
 import uuid
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
@@ -20,6 +21,8 @@ from typing import Any
 from tarsus.errors import TarsusError, near_names
 
 DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # no file's name on Windows
+MOST_PACKED = 100  # times its size: what an archive may hold
+FREE_BYTES = 64 << 20  # that any archive may hold
 LONGEST_NAME = 100  # bytes of a name in a file's name: file systems take 255 in all
 
 
@@ -169,12 +172,50 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(plain(value), allow_nan=False, indent=indent)
 
 
+def npz_arrays(path: Path) -> dict[str, Any]:
+    """The arrays of an .npz file; TarsusError if it cannot be read, or holds more than its size
+    explains.
+
+    What an archive declares is looked at before memory is taken for it: a small one may declare any
+    size.
+    """
+    import numpy as np
+    from numpy.lib import format as npy
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            declared = sum(member.file_size for member in members)
+            if declared > FREE_BYTES + MOST_PACKED * path.stat().st_size:
+                raise TarsusError(
+                    f"{path} declares {declared / 1e6:.0f} MB, {MOST_PACKED} times its size:"
+                    " it is damaged, or meant to fill the memory."
+                )
+            for member in members:
+                with archive.open(member) as file:
+                    version = npy.read_magic(file)
+                    read: Any = getattr(npy, f"read_array_header_{version[0]}_0")
+                    shape, _, kind = read(file)
+                    if kind.hasobject or math.prod(shape) * kind.itemsize > member.file_size:
+                        raise ValueError(member.filename)
+        with np.load(path, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+    except TarsusError:
+        raise
+    except Exception:  # readers let whatever a damaged file provokes through
+        raise TarsusError(f"{path} cannot be read as a NumPy archive (.npz).") from None
+
+
 def toml_tables(path: Path) -> dict[str, Any]:
     """The tables of a TOML file; TarsusError if it cannot be read."""
+    if path.exists() and not is_file(path):
+        raise TarsusError(f"{path} is not a file.")
     try:
         with path.open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
         raise TarsusError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise TarsusError(f"{path} is nested too deep.") from None
+    except (ValueError, UnicodeDecodeError) as error:
         raise TarsusError(f"{path} is not TOML: {error}.") from None

@@ -1,22 +1,35 @@
-"""One file adds one: a law, robot, terrain or gait is found by the name of its file."""
+"""One file adds one: a law, robot, terrain or gait is found by the name of its file.
+
+Names come from two sides. What the user types may also be the path of a Python file (`given`),
+which is then run. What stands in data, such as a log or a policy, is a name of a member (`member`);
+a file of Python code that data names is run only if the user has named the same file (`trust`,
+`trusted`).
+"""
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import importlib.util
+import inspect
 import os
 import pkgutil
 import sys
+import traceback
 from collections.abc import Callable
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import TypeVar
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, UntrustedFile, shortened, unknown
 
 T = TypeVar("T")
+OWN = ".py"  # ending of a file with a user's own law, terrain, gait, ...
+DIGITS = 12  # of a checksum in a message
+
+_trusted: dict[str, None] = {}  # real paths of the files that the user has named, in order
+_run: dict[str, tuple[str, ModuleType]] = {}  # by real path: checksum, and the module made of it
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -78,34 +91,139 @@ def name_of(member: object) -> str:
     return type(member).__module__.rpartition(".")[2]
 
 
-class _AsItIs(SourceFileLoader):
-    """Reads the source itself: Python's cache takes a file of the same second and size for the one
-    before it.
-    """
+def given(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
+    """Return the class that a user names: a member's name, or the path of a Python file.
 
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
+    The file is run. Never call this with a name that was read from data.
+    """
+    if not name.endswith(OWN):
+        return member(package, kind, name, family)
+    return only_member(from_file(name, kind), family)
+
+
+def made(package: str, kind: str, name: str, family: type[T]) -> T:
+    """Make what a user names with its defaults (`given`)."""
+    try:
+        return given(package, kind, name, family)()
+    except TypeError as error:
+        if not name.endswith(OWN):
+            raise
+        raise TarsusError(
+            f"{name}: every parameter of a {kind} needs a default: {error}."
+        ) from None
+
+
+def trust(*files: str | Path) -> None:
+    """Allow data to use these Python files: a log or a policy that names one of them runs it.
+
+    Parameters
+    ----------
+    *files : str or Path
+        Python files with laws, terrains, gaits, ... of your own. They are run when something needs
+        them, and only if their checksum is the one that the log or the policy recorded.
+
+    Raises
+    ------
+    TarsusError
+        If a file does not exist.
+    """
+    for file in files:
+        if not os.path.isfile(file):
+            raise TarsusError(f"there is no file {file} to trust.")
+        _trusted[os.path.realpath(file)] = None
+
+
+def trusted(kind: str, path: str, sha256: str | None) -> str:
+    """Return the path of the user's file that data names; UntrustedFile unless the user named it.
+
+    Every reader of a log, policy, sweep or specification decides here, and nowhere else, whether a
+    Python file may be run. The path that data gives is only printed: the file that is returned is
+    one that the user named, with the recorded checksum. It may have moved since.
+
+    Parameters
+    ----------
+    kind : str
+        What the file holds, such as "law".
+    path, sha256 : str
+        As the data has them. Data that cannot hold a checksum, a specification that a person wrote,
+        gives None: then the file must be the very one at this path.
+    """
+    if sha256 is None:
+        if (there := os.path.realpath(path)) in _trusted:
+            return there
+    else:
+        for file in _trusted:
+            if sha256 and file_sha256(file) == sha256:
+                return file
+    name = path.replace("\\", "/").rpartition("/")[2]
+    other = next((file for file in _trusted if os.path.basename(file) == name), None)
+    if sha256 and other is not None:
+        raise UntrustedFile(
+            f"{other} has changed since the run, which used a {kind} from it (SHA-256"
+            f" {sha256[:DIGITS]}...): name the file as it was."
+        )
+    raise UntrustedFile(
+        f"the {kind} is Python code in the file {shortened(path)}, which runs only if you name it:"
+        f" add --trust {shortened(name)}, or call tarsus.trust({shortened(name)})."
+    )
+
+
+def file_sha256(path: str) -> str:
+    """SHA-256 of a file's bytes, hexadecimal; "" if it is not there."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest() if os.path.isfile(path) else ""
+    except OSError:
+        return ""
+
+
+class _OwnModule(ModuleType):
+    """A module made of a user's own file."""
 
 
 def from_file(path: str, kind: str) -> ModuleType:
-    """The module in a user's own file; TarsusError if there is none or it does not run."""
-    file = Path(path)
-    if not os.path.isfile(file):
+    """Run a user's own file and return its module; TarsusError, with the line, if it fails.
+
+    A file that has not changed is run once.
+    """
+    if not os.path.isfile(path):
         raise TarsusError(f"there is no file {path} to read the {kind} from.")
-    spec = importlib.util.spec_from_file_location(
-        file.stem, file, loader=_AsItIs(file.stem, str(file))
-    )
-    assert spec is not None and spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = found
-    try:
-        spec.loader.exec_module(found)
-    except Exception as error:
+    place, source = os.path.realpath(path), Path(path).read_bytes()
+    digest = hashlib.sha256(source).hexdigest()
+    _trusted[place] = None  # the user named it
+    if place in _run and _run[place][0] == digest:
+        return _run[place][1]
+    # a module of the file's name, unless another has it
+    name = Path(path).stem
+    known = getattr(sys.modules.get(name), "__file__", "") or ""
+    if (
+        name in sys.modules
+        and os.path.realpath(known) != place
+        and not isinstance(sys.modules[name], _OwnModule)
+    ):
         raise TarsusError(
-            f"{path}: the {kind} cannot be read: {type(error).__name__}: {error}"
+            f"{path}: a Python module is called {name!r} already: give the file another name."
+        )
+    found = _OwnModule(name)
+    found.__file__ = place
+    sys.modules[name] = found
+    try:
+        exec(compile(source, place, "exec"), vars(found))
+    except Exception as error:
+        sys.modules.pop(name)
+        raise TarsusError(
+            f"{path}, line {_line(error, place)}: the {kind} cannot be read:"
+            f" {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         ) from error
+    _run[place] = digest, found
     return found
+
+
+def _line(error: Exception, place: str) -> int:
+    """The last line of a file that an error came through."""
+    if isinstance(error, SyntaxError) and error.filename == place:
+        return error.lineno or 1
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == place]
+    return (lines[-1] if lines else None) or 1
 
 
 def only_member(source: ModuleType, family: type[T]) -> Callable[..., T]:
@@ -116,9 +234,11 @@ def only_member(source: ModuleType, family: type[T]) -> Callable[..., T]:
         if isinstance(value, type)
         and issubclass(value, family)
         and value.__module__ == source.__name__
+        and not inspect.isabstract(value)
     ]
     if len(found) != 1:
         raise TarsusError(
-            f"{source.__name__} must define exactly one {family.__name__}; it defines {len(found)}."
+            f"{source.__file__ or source.__name__} must define exactly one {family.__name__}; it"
+            f" defines {len(found)}."
         )
     return found[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from tarsus import registry
-from tarsus.commands.base import Checked, Flag, Group, called, number
+from tarsus.commands.base import Checked, Flag, Group, called, name_of, number
 from tarsus.errors import TarsusError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tarsus.simulation.options import Options
 
 SENSORS = "tarsus.sensing"
+SENSOR = name_of("sensor", SENSORS)
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ Joints = Annotated[JointFlags, tyro.conf.OmitArgPrefixes]
 
 
 def _check_sensors(given: str) -> None:
-    """TarsusError with near names unless every name is a kind of sensor."""
+    """TarsusError with near names unless every name is a kind of sensor, or a file (.py)."""
     for word in given.split(","):
-        registry.require(SENSORS, "sensor", word.partition(":")[0].strip())
+        SENSOR.check(word.partition(":")[0].strip())
 
 
 SensorNames = Annotated[str | None, called("NAME[:FRAME],..."), Checked(_check_sensors)]
@@ -76,7 +77,7 @@ def sensors(given: str | None) -> list[Sensor]:
     found = list[Sensor]()
     for word in given.split(",") if given else ():
         name, colon, frame = (part.strip() for part in word.partition(":"))
-        kind: Any = registry.member(SENSORS, "sensor", name, Sensor)
+        kind: Any = registry.given(SENSORS, "sensor", name, Sensor)
         if colon and "frame" not in {f.name for f in fields(kind)}:
             raise TarsusError(f"the sensor {name!r} sits at no frame: {frame!r} cannot be its.")
         found.append(kind(frame=frame) if colon else kind())

@@ -56,18 +56,19 @@ class Checked:
     check: raises TarsusError; names: gives the values that are known, for completion
     """
 
-    check: Callable[[str], None]
+    check: Callable[[Any], None]
     names: Callable[[], Sequence[str]] = tuple
 
 
 def name_of(kind: str, package: str, *also: str) -> Checked:
-    """The name of a file in a folder, or one of `also`; a path to a Python file, or of a terrain to
-    an MJCF file, is read later.
+    """The name of a file in a folder, or one of `also`; or the path of a Python file, which is
+    trusted from here on, of a terrain also of an MJCF file.
     """
-    paths = (".py", ".xml") if package == TERRAINS else (".py",)
 
     def check(name: str) -> None:
-        if not name.endswith(paths):
+        if name.endswith(registry.OWN):
+            registry.trust(name)
+        elif not (package == TERRAINS and name.endswith(".xml")):
             registry.require(package, kind, name, also)
 
     return Checked(check, lambda: (*registry.names(package), *also))
@@ -124,18 +125,32 @@ LawName = Annotated[
 ]
 StepperName = Annotated[
     str,
-    called("NAME", "Time-stepping method (`tarsus list steppers`)."),
+    called("NAME", f"Time-stepping method (`tarsus list steppers`), {OWN}."),
     name_of("stepper", STEPPERS),
 ]
 TerrainName = Annotated[
     str,
-    called("NAME", "Terrain (`tarsus list terrains`), or path to an MJCF file: its fixed shapes."),
+    called(
+        "NAME",
+        f"Terrain (`tarsus list terrains`), {OWN}, or to an MJCF file: its fixed shapes.",
+    ),
     name_of("terrain", TERRAINS),
 ]
 GaitName = Annotated[
     str,
-    called("NAME", "Gait (`tarsus list gaits`), or auto: trot if the robot can, else stand."),
+    called(
+        "NAME",
+        f"Gait (`tarsus list gaits`), {OWN}, or auto: trot if the robot can, else stand.",
+    ),
     name_of("gait", GAITS, AUTO),
+]
+Trust = Annotated[
+    tyro.conf.UseAppendAction[tuple[Path, ...]],
+    called(
+        "FILE",
+        "Python file with a law, terrain, ... of your own, which may run if the data names it.",
+    ),
+    Checked(lambda files: registry.trust(*files)),
 ]
 Settings = Annotated[
     tyro.conf.UseAppendAction[tuple[tuple[str, ...], ...]],

@@ -14,6 +14,7 @@ from tarsus.commands.base import (
     LAWS,
     Command,
     Folder,
+    Trust,
     called,
     names_of,
     print_json,
@@ -42,7 +43,7 @@ class Identify(Command):
         "tarsus identify slope.toml --laws all": "which law would you choose?",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What": "laws",
+        "What": "laws trust",
         "How": "threads",
         "Results": "out",
     }
@@ -52,6 +53,7 @@ class Identify(Command):
     ]
     laws: Annotated[str | None, called("NAME,..."), names_of("law", LAWS, "all")] = None
     """Contact laws to rank by cross-validation (`tarsus list laws`), paths of your own, or all."""
+    trust: Trust = ()
     threads: Annotated[int | None, called("NUMBER")] = None
     """Threads; by default as many cores as this process may use. The results do not depend on
     it."""

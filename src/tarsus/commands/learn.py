@@ -13,6 +13,7 @@ from tarsus import robots
 from tarsus.commands.base import (
     INTERRUPTED,
     LAWS,
+    OWN,
     TERRAINS,
     Checked,
     Command,
@@ -59,7 +60,9 @@ class Learn(Command):
     }
 
     task: tyro.conf.Positional[
-        Annotated[str, called("TASK", "Task (`tarsus list tasks`)."), name_of("task", TASKS)]
+        Annotated[
+            str, called("TASK", f"Task (`tarsus list tasks`), {OWN}."), name_of("task", TASKS)
+        ]
     ]
     out: Annotated[Path, called("FOLDER")]
     """Folder of the policy; what was learned there already is gone on with."""

@@ -14,6 +14,7 @@ from tarsus import registry, robots
 from tarsus.commands.base import (
     FAILED,
     LAWS,
+    OWN,
     TERRAINS,
     Checked,
     Command,
@@ -63,7 +64,9 @@ class PlanCommand(Command):
     }
 
     goal: tyro.conf.Positional[
-        Annotated[str, called("GOAL", "Goal (`tarsus list goals`)."), name_of("goal", GOALS)]
+        Annotated[
+            str, called("GOAL", f"Goal (`tarsus list goals`), {OWN}."), name_of("goal", GOALS)
+        ]
     ]
     robot: Annotated[str, called("ROBOT"), Checked(robots.require)] = "mini_cheetah"
     """Built-in robot (`tarsus list robots`) or path to an MJCF, URDF or SDF file."""
@@ -169,8 +172,8 @@ class PlanCommand(Command):
 
         # goal, method and pace with their settings
         parts: Any = {
-            "goal": registry.member(GOALS, "goal", self.goal, Goal)(),
-            "method": registry.member(METHODS, "method", self.method, SamplingMethod)(),
+            "goal": registry.made(GOALS, "goal", self.goal, Goal),
+            "method": registry.made(METHODS, "method", self.method, SamplingMethod),
             "pace": Pace(),
         }
         settings = [setting for given in self.set for setting in given]

@@ -19,6 +19,7 @@ from tarsus.commands.base import (
     Flag,
     Seconds,
     Settings,
+    Trust,
     called,
     name_of,
     names_of,
@@ -28,6 +29,7 @@ from tarsus.errors import TarsusError
 
 if TYPE_CHECKING:
     from tarsus.learning.course import Played
+    from tarsus.learning.lesson import Lesson
 
 PEER = "mujoco"
 
@@ -55,6 +57,7 @@ class Play(Command):
         "Where": "law laws mujoco dt terrain",
         "Trials": "set trials duration seed",
         "Results": "log",
+        "Own files": "trust",
     }
 
     folder: tyro.conf.Positional[
@@ -79,11 +82,13 @@ class Play(Command):
     """Simulated time of each."""
     seed: Annotated[int, called("NUMBER")] = 0
     """Of what is drawn for the trials."""
+    trust: Trust = ()
     log: File = None
     """Also write the log of one run, where nothing is drawn, to this file (.nc): under the first
     law that is not mujoco, at the first dt."""
 
     def execute(self) -> int:
+        from tarsus.learning.lesson import from_about
         from tarsus.learning.play import changed, course_of, everywhere
         from tarsus.learning.policy import Policy
 
@@ -94,10 +99,9 @@ class Play(Command):
             raise TarsusError("--trials and --duration must be positive, --seed not negative.")
         settings = [setting for given in self.set for setting in given]
         policy = Policy.load(self.folder)
-        about: Any = policy.about
-        terrain = self.terrain or str(about.get("terrain"))
-        policy, ground = changed(policy, settings, terrain)
-        laws, dts = self._laws(about), self._dts(about)
+        lesson, _ = from_about(policy.about)
+        policy, ground = changed(policy, settings, self.terrain or lesson.terrain)
+        laws, dts = self._laws(lesson), self._dts(lesson)
         shown = next((law for law in laws if law != PEER), None)
         if self.log and shown is None:
             raise TarsusError("--log records runs under laws of ours.")
@@ -110,16 +114,15 @@ class Play(Command):
         print_json([asdict(row) for row in found]) if self.json else _table(found)
         return 0
 
-    def _laws(self, about: Mapping[str, Any]) -> list[str]:
+    def _laws(self, lesson: Lesson) -> list[str]:
         if self.mujoco:
             return [PEER]
-        given = registry.listed(self.laws or self.law or str(about.get("law")))
+        given = registry.listed(self.laws or self.law or lesson.law)
         return [*registry.names(LAWS), PEER] if self.laws and "all" in given else given
 
-    def _dts(self, about: Mapping[str, Any]) -> list[float]:
+    def _dts(self, lesson: Lesson) -> list[float]:
         if self.dt is None:
-            own = float(about.get("dt", 0.004))
-            return sorted({own, 0.001}, reverse=True) if self.laws else [own]
+            return sorted({lesson.dt, 0.001}, reverse=True) if self.laws else [lesson.dt]
         try:
             found = list(dict.fromkeys(map(float, registry.listed(self.dt))))
         except ValueError:

@@ -11,7 +11,17 @@ import tyro
 
 from tarsus import robots
 from tarsus.commands._robot_flags import Base, BaseFlags
-from tarsus.commands.base import Checked, Command, Flag, Number, called, number, print_json, written
+from tarsus.commands.base import (
+    Checked,
+    Command,
+    Flag,
+    Number,
+    Trust,
+    called,
+    number,
+    print_json,
+    written,
+)
 from tarsus.errors import TarsusError
 
 if TYPE_CHECKING:
@@ -38,7 +48,7 @@ class Render(Command):
         "tarsus render a.nc b.nc pair.mp4 --apart 0.8": "two logs side by side",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is shown": "robot base times strip apart bare",
+        "What is shown": "robot trust base times strip apart bare",
         "Film": "rate speed",
         "Camera": "size azimuth elevation distance still",
     }
@@ -70,6 +80,7 @@ class Render(Command):
     """The camera does not follow the robot."""
     bare: Flag = False
     """No contact forces and friction cones."""
+    trust: Trust = ()
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:

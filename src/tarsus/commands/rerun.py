@@ -11,7 +11,7 @@ import tyro
 
 from tarsus import robots
 from tarsus.commands._robot_flags import Base, BaseFlags
-from tarsus.commands.base import FAILED, Checked, Command, File, called, print_json
+from tarsus.commands.base import FAILED, Checked, Command, File, Trust, called, print_json
 
 if TYPE_CHECKING:
     from tarsus.comparison.rerun import RunAgain
@@ -39,6 +39,7 @@ class Rerun(Command):
     """Robot in place of the one that the log names, such as its file where it is now."""
     out: File = None
     """Write the new log to this file (.nc)."""
+    trust: Trust = ()
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:

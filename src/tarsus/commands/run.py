@@ -140,7 +140,7 @@ class Run(Command):
             for name in registry.names(folder)
             if asked in (name, AUTO)
         ]
-        if not self.law.endswith(".py"):
+        if not any(asked.endswith(registry.OWN) for _, asked in chosen.values()):
             for setting in self.parameters:
                 read(setting, owners)
 

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command, Flag, called, name_of, print_json
+from tarsus.commands.base import FAILED, Command, Flag, Trust, called, name_of, print_json
 
 ENGINES = "tarsus.sweeps.engines"
 TOLD = 5  # reasons for failures
@@ -32,13 +32,14 @@ class Sweep(Command):
         "tarsus sweep trot.toml --out trot --trajectories fell": "with the logs of those who fell",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Where": "out engine workers",
+        "Where": "out engine workers trust",
         "How": "trajectories dry_run",
     }
 
     spec: tyro.conf.Positional[Annotated[Path, called("SPEC.toml", "What is varied and how.")]]
     out: Annotated[Path, called("FOLDER")]
     """Folder for the rows; what is there already is not made again."""
+    trust: Trust = ()
     engine: Annotated[str, called("NAME"), name_of("engine", ENGINES)] = "processes"
     """Where chunks are worked on: processes, ray, slurm, or inline: in this process."""
     workers: Annotated[int | None, called("NUMBER")] = None

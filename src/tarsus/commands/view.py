@@ -18,6 +18,7 @@ from tarsus.commands.base import (
     LawName,
     Seconds,
     TerrainName,
+    Trust,
     called,
 )
 from tarsus.errors import TarsusError
@@ -45,7 +46,7 @@ class View(Command):
         "tarsus view out/moreau.nc out/compliant.nc": "two logs, one a ghost of the other",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Logs": "robot",
+        "Logs": "robot trust",
         "Live simulation": "law gait terrain dt worlds vary",
         "Robot": "base",
         "Page": "port host allow_host",
@@ -71,6 +72,7 @@ class View(Command):
     URL ends in a token."""
     allow_host: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], called("NAME")] = ()
     """Another host name by which browsers reach the page, such as a proxy's; once for each."""
+    trust: Trust = ()
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:

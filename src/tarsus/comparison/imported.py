@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from tarsus.comparison.trajectory import JUDGED, NEEDED, OPTIONAL, SCALARS, read
+from tarsus.comparison.trajectory import NEEDED, OPTIONAL, SCALARS, read
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.exchange.ros_bag import is_bag, read_bag
 from tarsus.exchange.table import FORMATS, read_table
-from tarsus.files import is_file, missing
 from tarsus.model.mjcf_compile import compiled
 from tarsus.model.mjcf_source import Source
 from tarsus.mujoco_runs.library import mujoco
@@ -42,14 +41,7 @@ def run_of(path: Path, robot: Robot | None) -> Any:
         return read_bag(path, robot)
     if path.suffix not in FORMATS:
         return read(path)
-    if not is_file(path):
-        raise missing(path, JUDGED)
-    try:
-        found = read_table(path)
-    except TarsusError:
-        raise
-    except Exception as error:  # readers let whatever a damaged file provokes through
-        raise TarsusError(f"{path} cannot be read as a table: {error}.") from None
+    found = read_table(path)
     return found if isinstance(found, xr.Dataset) else arrays_of_columns(found)
 
 

@@ -21,6 +21,7 @@ from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics.robot import Robot
+from tarsus.simulation.recording.log_schema import checked
 from tarsus.simulation.recording.observed_run import Trajectory, solved_steps
 from tarsus.simulation.recording.step_observables import energy_totals
 from tarsus.simulation.recording.whose import as_heavy, robot_of
@@ -59,6 +60,8 @@ def judge(
     given: Any = run_of(Path(run), whose) if isinstance(run, str | Path) else run
     if holds_states_alone(given) and whose is not None:
         given = with_forces_of_mujoco(given, Path(whose.origin.file))
+    if isinstance(given, xr.Dataset):
+        checked(given)
     whose = whose or robot_of(given)
     if isinstance(given, xr.Dataset):
         whose = as_heavy(whose, given)

@@ -85,7 +85,7 @@ def laws_named(names: str) -> dict[str, Law | None]:
     own = [name for name in given if name != "all"]
     chosen = [*own, *registry.names(LAWS), PEER] if "all" in given else own
     for name in chosen:
-        if not name.endswith(".py"):
+        if not name.endswith(registry.OWN):
             registry.require(LAWS, "law", name, (PEER, "all"))
     return {name: None if name == PEER else resolve.law(name) for name in chosen}
 

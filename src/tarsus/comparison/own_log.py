@@ -1,4 +1,4 @@
-"""Is a dataset a log of `tarsus run`? What is read of it must be there, and be numbers."""
+"""What `tarsus judge` reads of a log of `tarsus run`."""
 
 from __future__ import annotations
 
@@ -12,36 +12,11 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 
 Array = NDArray[np.float64]
-LOGGED = {  # what is read of our own log, and its dimensions
-    "time": ("time",),
-    "q": ("time", "coordinate"),
-    "u": ("time", "velocity"),
-    "tau": ("time", "actuator"),
-    "q_start": ("coordinate",),
-    "u_start": ("velocity",),
-    **dict.fromkeys(("force_world", "contact_normal", "contact_point"), ("time", "contact", "xyz")),
-    "velocity_correction": ("time", "contact", "axis"),
-    **dict.fromkeys(("gap", "ground_friction"), ("time", "contact")),
-    "contact": ("contact",),
-    "actuator": ("actuator",),
-}
-
-
-def check_log(log: xr.Dataset) -> None:
-    """TarsusError if it is no whole log of one world."""
-    missing = [name for name in LOGGED if name not in log.variables]
-    if missing:
-        raise TarsusError(f"this is no log of tarsus run: {', '.join(missing)} missing.")
-    if not log["time"].size:
-        raise TarsusError("this log holds no step: run one or more.")
-    for name, dims in LOGGED.items():
-        if log[name].dims != dims:
-            raise TarsusError(
-                f"this is no log of tarsus run: the dimensions of {name} must be"
-                f" {', '.join(dims)}, not {', '.join(map(str, log[name].dims)) or 'none'}."
-            )
-        if name not in ("contact", "actuator"):
-            floats(name, log[name].values)
+NEEDED_OF_LOG = (  # what is read of our own log
+    *("dt", "time", "q", "u", "tau", "q_start", "u_start"),
+    *("force_world", "contact_normal", "contact_point", "velocity_correction"),
+    *("gap", "ground_friction", "contact", "actuator"),
+)
 
 
 def floats(name: str, given: Any) -> Array:

@@ -12,19 +12,20 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import TarsusError, TarsusWarning, UntrustedFile
 from tarsus.exchange.table import FORMATS, read_table
-from tarsus.files import is_file
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.divergence import Diverged
-from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import opened
-from tarsus.simulation.recording.part_text import FILE, SHA, made, made_of
+from tarsus.simulation.recording.log_schema import checked, fitting
+from tarsus.simulation.recording.part_text import filled, made_of, part_of
 from tarsus.simulation.recording.whose import robot_of
 from tarsus.simulation.simulation import Simulation
 
+NEEDED = ("robot", "dt", "gait", "options", "command", "tau", "q", "u")
+EVEN = 1e-6  # of a step: how far two steps may differ in length
 PARTS = ("robot", "law", "stepper", "terrain", "controller")
 OWN_WAY = {  # attributes that differ from run to run, or are told by others
     *("command_line", "wall_time", "warnings", "partial", "robot_options", "robot_file"),
@@ -92,7 +93,9 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
     if unknown := [name for name in parts if name not in PARTS]:
         raise TarsusError(f"a log has no part {unknown[0]!r}; its parts are {', '.join(PARTS)}.")
     # the run, made again
-    log, told, notes = with_empty(given), provenance.read(given.attrs), list[str]()
+    log, notes = checked(given, NEEDED), list[str]()
+    _check_times(log)
+    told = provenance.read(given.attrs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TarsusWarning)  # those of the run, which the log has
         simulation, again = _prepared(log, told, parts, notes)
@@ -122,9 +125,19 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
     return RunAgain(new, log.sizes["time"], len(names), otherwise, found, tuple(notes))
 
 
+def _check_times(log: xr.Dataset) -> None:
+    """TarsusError unless every step is there, each of the length dt."""
+    time, dt = log["time"].values, float(log.attrs["dt"])
+    if not np.allclose(np.diff(time), dt, rtol=EVEN, atol=1e-9 * time[-1]):
+        raise TarsusError(
+            f"dt is {dt:g} s, and the times of the log are not that far apart: a run can be made"
+            " again from a log with every step."
+        )
+
+
 def _opened(path: Path) -> Any:
     """The log in a file: netCDF, or a table of `tarsus export`."""
-    if path.suffix in FORMATS and is_file(path):
+    if path.suffix in FORMATS:
         return read_table(path)
     return opened(path)
 
@@ -133,7 +146,7 @@ def _prepared(
     log: xr.Dataset, told: Mapping[str, Any], parts: Mapping[str, Any], notes: list[str]
 ) -> tuple[Simulation | MujocoSimulation, set[str]]:
     """The simulation as it was at the log's start, and the attributes that must differ."""
-    chosen = {"robot": parts.get("robot") or robot_of(log)}
+    chosen = {"robot": fitting(log, parts.get("robot") or robot_of(log))}
     for kind, name in (("law", "law"), ("stepper", "stepper"), ("terrain", "terrain")):
         if kind in parts:
             chosen[kind] = parts[kind]
@@ -155,13 +168,10 @@ def _prepared(
 
 def _part(told: Mapping[str, Any], kind: str) -> Any:
     """A part of the run as it was; TarsusError naming it if that cannot be."""
-    where = told.get(f"{kind}_class")
-    if not where:
-        raise TarsusError(f"the log does not say which class its {kind} {told.get(kind)!r} is of.")
-    own = {FILE: told.get(f"{kind}_file"), SHA: told.get(f"{kind}_file_sha256")}
-    own = {name: value for name, value in own.items() if value}
     try:
-        return made(where, told[f"{kind}_parameters"] | own)
+        return part_of(kind, told)
+    except UntrustedFile:
+        raise
     except TarsusError as error:
         reason = str(error).rstrip(".")
         option = "controller" if kind == "gait" else kind
@@ -203,12 +213,20 @@ def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any])
     if "state_start" not in log:
         raise TarsusError("this log does not hold the state at its start: it cannot be run again.")
     options = {name: _option(name, value) for name, value in told["options"].items()}
+    if options.get("worlds", 1) != log.sizes.get("world", 1):
+        raise TarsusError(
+            f"the log holds {log.sizes.get('world', 1)} of the {options.get('worlds', 1)} worlds"
+            " that ran: a run can be made again from a log of all of them."
+        )
     simulation = Simulation(**chosen, dt=float(log.attrs["dt"]), **options)
     worlds = simulation.backend
-    for name, value in told["registers"].items():
+    for name, value in told.get("registers", {}).items():
         if name not in worlds:
             raise TarsusError(f"the step has no parameter {name} any more, which this run had set.")
-        worlds.set(name, made_of(value))
+        numbers, shape = made_of(value), worlds.get(name).shape
+        if np.shape(numbers) not in (shape, shape[1:]):
+            raise TarsusError(f"registers.{name} of the log must have the shape {shape[1:]}.")
+        worlds.set(name, numbers)
     simulation.restore(log["state_start"].values)
     return simulation
 
@@ -227,15 +245,14 @@ def _on_mujoco(
     """The same on MuJoCo, from its start."""
     if not np.isclose(float(log["time"].values[0]), float(log.attrs["dt"])):
         raise TarsusError("a run on MuJoCo is run again from time 0 alone; this one began later.")
-    settings = made("tarsus.mujoco_runs.settings:MujocoSettings", told["law_parameters"])
-    assert isinstance(settings, MujocoSettings)
+    settings = filled(MujocoSettings, told.get("law_parameters", {}))
     simulation = MujocoSimulation(
         chosen["robot"],
         settings,
         chosen["terrain"],
         chosen.get("controller"),
         float(log.attrs["dt"]),
-        list(told["options"]["contacts"]),
+        told["options"].get("contacts"),
     )
     if told["command"]:
         simulation.set(command=told["command"])
@@ -248,6 +265,9 @@ def _deviations(then: xr.Dataset, now: xr.Dataset) -> tuple[Deviation, ...]:
     for name in map(str, [*then.variables, *(n for n in now.variables if n not in then.variables)]):
         if name not in then.variables or name not in now.variables:
             found.append(Deviation(name, None, None, np.nan, 0))
+            continue
+        if set(then[name].dims) != set(now[name].dims):
+            found.append(Deviation(name, None, None, np.nan, now[name].size))
             continue
         a, b = (log[name].transpose(*then[name].dims).values for log in (then, now))
         # how many numbers, how much, and from which step on

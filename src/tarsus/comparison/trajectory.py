@@ -18,18 +18,17 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.comparison.own_log import check_log, check_loops, floats
+from tarsus.comparison.own_log import NEEDED_OF_LOG, check_loops, floats
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
-from tarsus.files import is_file, missing
+from tarsus.files import is_file, missing, npz_arrays
 from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import WORLD
 from tarsus.model.spans import spans
-from tarsus.parameters import Role
 from tarsus.simulation import resolve
-from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role, opened
+from tarsus.simulation.recording.log_schema import checked, fitting
 from tarsus.simulation.recording.observed_run import Trajectory
 from tarsus.stepping.base import METHODS
 
@@ -55,11 +54,7 @@ def read(path: Path) -> dict[str, Any] | xr.Dataset:
         raise TarsusError(f"{path.name}: a trajectory is an .npz file or a netCDF log (.nc).")
     if path.suffix == ".nc":
         return opened(path)
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except Exception:  # readers let whatever a damaged file provokes through
-        raise TarsusError(f"{path} cannot be read as a NumPy file.") from None
+    return npz_arrays(path)
 
 
 def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
@@ -70,17 +65,15 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     # is it a whole log of one world?
     if "world" in log.dims:
         raise TarsusError("this log holds several worlds: judge one, log.isel(world=0).")
-    log = with_empty(log)
-    check_log(log)
-    dt = _number("dt", log.attrs.get("dt"))
+    log = checked(log, NEEDED_OF_LOG)
+    robot = fitting(log, robot)
+    dt = float(log.attrs["dt"])
     instant = log.attrs.get("evaluation_instant", _instant(str(log.attrs.get("stepper"))))
     check_loops(log, robot)
     # motor torques at the joints they drive
     motors = np.zeros((log.sizes["time"], robot.nu))
     driven = {actuator.name: actuator.joint for actuator in robot.actuators}
     for k, name in enumerate(map(str, log["actuator"].values)):
-        if name not in driven:
-            raise unknown(f"actuator of {robot.name!r}", name, driven)
         motors[:, robot.u_slices[robot.joint_index(driven[name])].start] += log["tau"].values[:, k]
     if "push" in log:
         motors += _pushed(log, robot, instant or 0.0)
@@ -92,14 +85,14 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
         "contact_body": np.array([str(name) for name in log["contact"].values]),
         "instant": instant or 0.0,
         "stages": 2 if instant is None else 1,
-        "tolerance": _mean(log, "absolute_tolerance"),
-        "e_N": _mean(log, "restitution_normal"),
-        "e_T": _mean(log, "restitution_tangential"),
+        "tolerance": mean_of_role(log, "absolute_tolerance"),
+        "e_N": mean_of_role(log, "restitution_normal"),
+        "e_T": mean_of_role(log, "restitution_tangential"),
     }
     # per step alone: the start repeats the first step's values
     steps = {name: log[name].values for name in ("contact_normal", "contact_point", "gap")}
     steps["correction"] = log["velocity_correction"].values
-    steps["mu"] = _mean(log, "friction") * log["ground_friction"].values
+    steps["mu"] = mean_of_role(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
     if CONSTRAINT in log:
         steps[CONSTRAINT] = log[CONSTRAINT].values
@@ -117,14 +110,6 @@ def _pushed(log: xr.Dataset, robot: Robot, instant: float) -> Array:
     for k, name in enumerate(map(str, log["pushed"].values)):
         force += robot.external_force(seen, name, push[:, k])
     return force
-
-
-def _mean(log: xr.Dataset, role: Role) -> float:
-    """The log's mean of the law's parameter with this role, 0 if it has none."""
-    try:
-        return mean_of_role(log, role)
-    except (KeyError, TypeError, ValueError):
-        raise TarsusError(f"the log's law: its {role} must be one number.") from None
 
 
 def _instant(stepper: str) -> float | None:
@@ -237,8 +222,6 @@ def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _number(name: str, given: Any) -> float:
-    if given is None:
-        raise TarsusError(f"this is no log of tarsus run: {name} missing.")
     value = floats(name, given)
     if value.size != 1 or not (value >= 0).all() or not (value <= LARGEST).all():
         raise TarsusError(f"{name} must be one number that is finite and not negative.")

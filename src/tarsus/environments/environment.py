@@ -10,7 +10,6 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus import registry
 from tarsus.algebra.random_numbers import seed_words
 from tarsus.contact.base import Law
 from tarsus.control import servo
@@ -35,7 +34,6 @@ from tarsus.tasks.base import LearningTask, known
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
 
-TASKS = "tarsus.tasks"
 FLAGS = ("terminated", "truncated", "diverged")
 
 
@@ -99,9 +97,7 @@ class Environment:
         gains: Gains | None = own.pop("gains", None)
         usual: Any = {"precision": "float32", "stiction": False}
         chosen = complete(usual | own)
-        if not isinstance(task, LearningTask):
-            task = registry.member(TASKS, "task", task, LearningTask)()
-        self.task = task
+        self.task = resolve.task(task)
         self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[str]()
         asked = default_controller.starting_from(resolve.robot(robot), chosen.keyframe)
         standing, _ = default_controller.prepared(asked, None, self.dt, self.notices)

@@ -15,13 +15,17 @@ from tarsus.errors import TarsusError
 from tarsus.exchange.library import library
 from tarsus.files import replacing
 from tarsus.model.poses import quaternion_from_rotation, rotation_about
-from tarsus.simulation.recording.empty import with_empty
+from tarsus.simulation.recording.log_schema import checked, fitting
 
 Array = NDArray[Any]
 WORLD = "world"
 ARROW = 0.3  # m: length of a force as large as the robot's weight
 THICK = 0.008  # m
 COLOR = (0.84, 0.37, 0.0, 0.9)
+NEEDED = (
+    *("q", "u", "tau", "gap", "slip_speed", "state"),
+    *("force_contact", "force_world", "contact_point"),
+)
 NUMBERS = ("iterations", "converged", "kinetic_energy", "potential_energy", "equation_residual")
 
 
@@ -34,10 +38,9 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
     foxglove = library("foxglove", "MCAP")
     if "world" in log.dims:
         raise TarsusError("an MCAP file holds one world: choose one, log.isel(world=0).")
-    log = with_empty(log)
+    log = checked(log, NEEDED)
+    robot = fitting(log, robot)
     q, u = (log[f"{x}_uncut" if f"{x}_uncut" in log else x].values for x in "qu")
-    if q.shape[1] != robot.nq:
-        raise TarsusError(f"the log has {q.shape[1]} coordinates, {robot.name} has {robot.nq}.")
     # message by message, in order of time
     poses = _poses(robot, q)
     # in memory: the library hides the cause of a failed write, such as a full disk

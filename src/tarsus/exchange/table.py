@@ -7,8 +7,8 @@ NAME.csv.json, or in the metadata of a Parquet file.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,34 @@ import xarray as xr
 
 from tarsus.errors import TarsusError
 from tarsus.exchange.library import library
-from tarsus.files import is_file, json_text, replacing, write_text
+from tarsus.files import (
+    FREE_BYTES,
+    MOST_PACKED,
+    is_file,
+    json_text,
+    missing,
+    replacing,
+    write_text,
+)
+from tarsus.schema import AnyOf, ListRule, NumberRule, PlainRule, TableRule, TextRule, from_json
+from tarsus.simulation.recording.log_schema import checked
 
 KEY = b"tarsus"  # of a Parquet file's metadata
 BESIDE = ".json"  # added to the name of a CSV file
 LEADING = ("time", "world")
 FORMATS = (".csv", ".parquet")
+VARIABLE = TableRule(
+    {
+        "dims": ListRule(TextRule(), most=10),
+        "attrs": TableRule(),
+        "type": TextRule(longest=100),
+        "values": AnyOf((NumberRule(), ListRule(PlainRule()), TextRule()), or_none=True),
+    },
+    needed=("dims", "attrs", "type"),
+)
+BESIDE_RULE = TableRule(
+    {"attrs": TableRule(), "variables": TableRule(others=VARIABLE)}, needed=("attrs", "variables")
+)
 
 
 def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -58,31 +80,74 @@ def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def dataset(frame: pd.DataFrame, beside: Mapping[str, Any]) -> xr.Dataset:
-    """The log again, bit for bit; TarsusError if columns are missing."""
-    # every variable from its columns, or from beside
+    """The log again, bit for bit; TarsusError, naming it, for what is missing or does not fit."""
+    BESIDE_RULE.check("", beside)
     worlds = len(set(frame["world"])) if "world" in frame else 1
-    steps = len(frame) // worlds
-    found: dict[str, Any] = {}
-    for name, own in beside["variables"].items():
-        dims, kind = own["dims"], np.dtype(own["type"])
-        if "values" in own:
-            kind = np.dtype(str) if kind.kind in "OUS" else kind
-            values = np.asarray(
-                _numbers(own["values"]) if kind.kind == "f" else own["values"], kind
-            )
-            found[name] = (dims, values, own["attrs"])
-            continue
-        columns = [c for c in frame.columns if c == name or c.startswith(f"{name}[")]
-        if not columns and name != "world":
-            raise TarsusError(f"this table lacks the columns of {name}.")
-        sizes = [len(beside["variables"][d]["values"]) for d in dims if d not in LEADING]
-        values = frame[columns].to_numpy(kind).reshape(steps, worlds, *sizes)
-        if name == "world":
-            values = values[0]
-        elif "world" not in dims:
-            values = values[:, 0]
+    steps = len(frame) // worlds if worlds else 0
+    if steps * worlds != len(frame) or not steps:
+        raise TarsusError(f"this table has {len(frame)} rows, which are no steps of each world.")
+    # every variable from its columns, or from beside
+    variables, found = beside["variables"], dict[str, Any]()
+    beside_rows = {name: v["values"] for name, v in variables.items() if "values" in v}
+    sizes = {name: len(rows) for name, rows in beside_rows.items() if isinstance(rows, list)}
+    sizes |= {"time": steps, "world": worlds}
+    for name, own in variables.items():
+        dims, kind = own["dims"], _kind(name, own["type"])
+        shape = [sizes.get(dim, -1) for dim in dims]
+        if -1 in shape and "values" not in own:
+            raise TarsusError(f"this table lacks the labels of {dims[shape.index(-1)]}.")
+        values = (
+            _beside(name, own["values"], kind)
+            if "values" in own
+            else _from_columns(frame, name, kind, (steps, worlds, dims, shape))
+        )
+        if values.ndim != len(dims):
+            raise TarsusError(f"{name} must have the dimensions {', '.join(dims) or 'none'}.")
         found[name] = (dims, values, own["attrs"])
-    return xr.Dataset(found, attrs=beside["attrs"])
+    try:
+        return xr.Dataset(found, attrs=beside["attrs"])
+    except ValueError as error:  # dimensions of one name and several sizes
+        raise TarsusError(f"the variables of this table do not fit together: {error}.") from None
+
+
+def _kind(name: str, text: str) -> np.dtype[Any]:
+    """The type of a variable; TarsusError unless it is one of numbers or text."""
+    try:
+        kind = np.dtype(text)
+    except TypeError:
+        kind = np.dtype("V")
+    if kind.kind not in "fiubOUS":
+        raise TarsusError(f"variables.{name}.type must be a type of numbers or text.")
+    return np.dtype(str) if kind.kind in "OUS" else kind
+
+
+def _beside(name: str, values: Any, kind: np.dtype[Any]) -> Any:
+    """What stands beside the columns, as an array."""
+    try:
+        return np.asarray(_numbers(values) if kind.kind == "f" else values, kind)
+    except (TypeError, ValueError, OverflowError):
+        raise TarsusError(f"variables.{name}.values must hold {kind} in even rows.") from None
+
+
+def _from_columns(
+    frame: pd.DataFrame,
+    name: str,
+    kind: np.dtype[Any],
+    place: tuple[int, int, Sequence[str], Sequence[int]],
+) -> Any:
+    """A variable from its columns; place: steps, worlds, dimensions, and their sizes."""
+    steps, worlds, dims, shape = place
+    columns = [c for c in frame.columns if c == name or c.startswith(f"{name}[")]
+    inner = [size for dim, size in zip(dims, shape, strict=True) if dim not in LEADING]
+    if len(columns) != math.prod(inner):
+        raise TarsusError(f"this table has {len(columns)} columns of {name}, not {inner}.")
+    try:
+        values = frame[columns].to_numpy(kind).reshape(steps, worlds, *inner)
+    except (TypeError, ValueError, OverflowError):
+        raise TarsusError(f"the columns of {name} must hold {kind}.") from None
+    if name == "world":
+        return values[0]
+    return values if "world" in dims else values[:, 0]
 
 
 def _numbers(values: Any) -> Any:
@@ -94,6 +159,7 @@ def _numbers(values: Any) -> Any:
 
 def write_table(log: xr.Dataset, to: Path) -> list[Path]:
     """Write a .csv or .parquet file, whole or not at all; the files written."""
+    checked(log)
     frame, beside = table(log)
     if to.suffix == ".parquet":
         arrow, parquet = library("pyarrow", "Parquet"), library("pyarrow.parquet", "Parquet")
@@ -110,14 +176,36 @@ def write_table(log: xr.Dataset, to: Path) -> list[Path]:
 
 
 def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
-    """The log in a table that `write_table` wrote, or the columns of another's table."""
-    if path.suffix == ".parquet":
-        parquet = library("pyarrow.parquet", "Parquet")
-        found = parquet.read_table(path)
-        told = (found.schema.metadata or {}).get(KEY)
-        frame = found.to_pandas()
-    else:
-        frame = pd.read_csv(path)  # pandas reads back what it wrote, to the last bit
-        notes = path.with_name(path.name + BESIDE)
-        told = notes.read_text(encoding="utf-8") if is_file(notes) else None
-    return frame if told is None else dataset(frame, json.loads(told))
+    """The log in a table that `write_table` wrote, or the columns of another's table; TarsusError
+    if it cannot be read.
+    """
+    if not is_file(path):
+        raise missing(path, "a table (.csv, .parquet)")
+    try:
+        if path.suffix == ".parquet":
+            frame, told = _parquet(path)
+        else:
+            frame = pd.read_csv(path)  # pandas reads back what it wrote, to the last bit
+            notes = path.with_name(path.name + BESIDE)
+            told = notes.read_text(encoding="utf-8") if is_file(notes) else None
+    except TarsusError:
+        raise
+    except Exception as error:  # readers let whatever a damaged file provokes through
+        reason = str(error).partition("\n")[0]
+        raise TarsusError(f"{path} cannot be read as a table: {reason}.") from None
+    if told is None:
+        return frame
+    return dataset(frame, from_json("what stands beside this table", told))
+
+
+def _parquet(path: Path) -> tuple[pd.DataFrame, Any]:
+    """The columns of a Parquet file, and what stands beside them."""
+    parquet = library("pyarrow.parquet", "Parquet")
+    declared = parquet.read_metadata(path)
+    cells = declared.num_rows * declared.num_columns
+    if cells * 8 > FREE_BYTES + MOST_PACKED * path.stat().st_size:
+        raise TarsusError(
+            f"{path} declares {cells:.3g} numbers: it is damaged, or meant to fill the memory."
+        )
+    found = parquet.read_table(path)
+    return found.to_pandas(), (found.schema.metadata or {}).get(KEY)

@@ -15,7 +15,7 @@ from tarsus.model import held
 from tarsus.parameters import declared, name_of
 from tarsus.simulation import options, resolve, time_steps
 from tarsus.simulation.recording import provenance
-from tarsus.simulation.recording.part_text import made, made_of
+from tarsus.simulation.recording.part_text import made_of, part_of
 from tarsus.simulation.recording.whose import robot_of
 
 TAKEN = ("contacts", "limits", "bounce", "stiction", "slots", "self_collision")
@@ -66,7 +66,7 @@ def _part(kind: str, model: Mapping[str, Any], told: Mapping[str, Any], default:
     if kind in model:
         return make(model[kind])
     where = told.get(f"{kind}_class")
-    return made(where, told[f"{kind}_parameters"]) if where else make(default)
+    return part_of(kind, told) if where else make(default)
 
 
 def _with(part: Any, kind: str, model: Mapping[str, Any]) -> Any:

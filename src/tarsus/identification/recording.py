@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.exchange.table import FORMATS, read_table
-from tarsus.files import is_file
-from tarsus.simulation.recording.empty import with_empty
+from tarsus.files import is_file, missing, npz_arrays
 from tarsus.simulation.recording.log import opened
+from tarsus.simulation.recording.log_schema import checked, fitting
 
 Array = NDArray[np.float64]
 OTHERS = {"qpos": "q", "qvel": "u", "ctrl": "action"}  # names in other simulators
@@ -86,14 +86,10 @@ def matching(path: Path) -> list[Path]:
 def opened_log(path: Path) -> Any:
     """What a file holds: a log of `tarsus run`, or arrays by name."""
     if path.suffix == ".npz":
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                return {name: file[name] for name in file.files}
-        except (OSError, ValueError) as error:
-            raise TarsusError(f"{path} cannot be read: {error}.") from None
-    if path.suffix in FORMATS:
         if not is_file(path):
-            raise TarsusError(f"there is no file {path}.")
+            raise missing(path, "a log (.nc) or arrays (.npz)")
+        return npz_arrays(path)
+    if path.suffix in FORMATS:
         found = read_table(path)
         return found if isinstance(found, xr.Dataset) else _arrays(found)
     return opened(path)
@@ -106,13 +102,13 @@ def motion(given: Any, robot: Robot, action: str = "") -> MotionLog:
     TarsusError for what is missing or does not fit the robot.
     """
     if isinstance(given, xr.Dataset):
-        return _of_dataset(with_empty(given), robot, action)
+        return _of_dataset(checked(given, ("q", "u")), robot, action)
     if not isinstance(given, Mapping):
         raise TarsusError(f"a log is a file, an xarray Dataset or arrays by name, not {given!r}.")
     arrays = {OTHERS.get(str(name), str(name)): value for name, value in given.items()}
     name = action or ("action" if "action" in arrays else "tau")
-    if missing := [n for n in ("time", "q", "u") if n not in arrays]:
-        raise TarsusError(f"the log lacks {', '.join(missing)}.")
+    if lacking := [n for n in ("time", "q", "u") if n not in arrays]:
+        raise TarsusError(f"the log lacks {', '.join(lacking)}.")
     q, u = (_numbers(arrays[n], n) for n in ("q", "u"))
     acted = _numbers(arrays[name], name) if name in arrays else np.zeros((len(q), 0))
     if not np.isfinite(acted[0]).all():  # what acted before the start is not always known
@@ -125,8 +121,7 @@ def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
     """The start of the run stands before the first step."""
     if "world" in log.dims:
         raise TarsusError("this log has several worlds: choose one, log.isel(world=0).")
-    if missing := [name for name in ("q", "u", "time") if name not in log]:
-        raise TarsusError(f"the log lacks {', '.join(missing)}.")
+    fitting(log, robot)
     name = action or ("action" if "action" in log else "tau")
     dt = float(log.attrs.get("dt", 0.0)) or _step(log["time"].values)
     q, u = log["q"].values.astype(float), log["u"].values.astype(float)

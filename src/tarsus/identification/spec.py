@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tarsus import registry
 from tarsus.errors import TarsusError, unknown
 from tarsus.files import toml_tables
 from tarsus.identification.unknowns import Unknown, read
@@ -41,6 +42,7 @@ from tarsus.model import held
 METHODS = ("least_squares", "cma")
 LOG = ("files", "from", "to", "sample", "action")
 MODEL = ("robot", *held.ENTRIES, "law", "terrain", "stepper", "dt")
+FILES = ("robot", "law", "terrain", "stepper")  # which may be paths
 PARTS = ("law", "terrain", "option")
 TABLES = ("log", "model", "free", "compare", "search")
 SEARCH = {
@@ -83,8 +85,15 @@ class IdentificationSpec:
 
 
 def read_spec(path: Path) -> IdentificationSpec:
-    """The tables of a TOML file; paths in it count from its folder. TarsusError for bad input."""
-    return spec_of(toml_tables(path), path.parent)
+    """The tables of a TOML file; paths in it count from its folder. TarsusError for bad input.
+
+    UntrustedFile for a Python file that the user has not named beside it (`registry.trust`).
+    """
+    found = spec_of(toml_tables(path), path.parent)
+    for name in FILES:
+        if str(found.model.get(name, "")).endswith(registry.OWN):
+            registry.trusted(name, str(found.model[name]), None)
+    return found
 
 
 def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSpec:
@@ -110,7 +119,7 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
         if not (dot and part in PARTS) and name not in MODEL:
             known = (*MODEL, *(f"{part}.NAME" for part in PARTS))
             raise unknown("entry of [model]", name, known)
-    for name in ("robot", "law"):
+    for name in FILES:
         if isinstance(model.get(name), str) and Path(model[name]).suffix:
             model[name] = str((folder / model[name]).resolve())
     held.base_options(model)

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tarsus import registry
 from tarsus.control import servo
 from tarsus.dynamics.robot import Robot
-from tarsus.environments.environment import TASKS
 from tarsus.learning.lesson import Lesson
 from tarsus.morphology.feet import feet
+from tarsus.simulation import resolve
 from tarsus.simulation.settings import Owner, owners_of, read, unambiguous
 from tarsus.tasks.base import LearningTask, Range
 
@@ -32,7 +31,7 @@ def advised(asked: Mapping[str, Any]) -> Lesson:
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     plain = Lesson(**given)
     robot = plain.standing()
-    task = registry.member(TASKS, "task", plain.task, LearningTask)()
+    task = resolve.task(plain.task)
     if task.suits(robot):
         return plain  # the environment says why
     advice = task.advice(robot)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
-from tarsus.files import check_writable, json_text, replacing
+from tarsus.files import check_writable, is_file, json_text, npz_arrays, replacing
+from tarsus.schema import AnyOf, NumberRule, TableRule, from_json, json_file
 
 LESSON, CHECKPOINT, POLICY, CURVE = "lesson.json", "checkpoint.npz", "policy.npz", "curve.jsonl"
+NUMBERS_BY_NAME = TableRule(others=AnyOf((NumberRule(),), or_none=True))
+ROW = TableRule(  # of the curve: what is drawn of it
+    {
+        "round": NumberRule(0, 1e15, whole=True),
+        **dict.fromkeys(("periods", "paid", "falls"), AnyOf((NumberRule(),), or_none=True)),
+        **dict.fromkeys(("terms", "missed"), NUMBERS_BY_NAME),
+    },
+    needed=("round", "periods", "paid", "falls", "terms", "missed"),
+)
 SPENT = "spent"  # s of learning, of all runs together
 
 
@@ -46,14 +55,10 @@ class Folder:
         file = self.path / LESSON
         if not file.exists():
             return
-        try:
-            found = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError:
-            raise TarsusError(f"{file} is damaged: name another folder.") from None
+        found = json_file(file)
         wanted = json.loads(json_text(lesson))
         if found != wanted:
-            old = found if isinstance(found, dict) else {}
-            apart = [k for k in wanted | old if k not in wanted or wanted[k] != old.get(k)]
+            apart = [k for k in wanted | found if k not in wanted or wanted[k] != found.get(k)]
             raise TarsusError(
                 f"{self.path} holds something else that was learned: {', '.join(apart)} differ;"
                 " name another folder."
@@ -64,11 +69,7 @@ class Folder:
         file = self.path / CHECKPOINT
         if not file.exists():
             return None
-        try:
-            with np.load(file, allow_pickle=False) as found:
-                return {name: found[name] for name in found.files}
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-            raise TarsusError(f"{file} is damaged: name another folder, or remove it.") from None
+        return npz_arrays(file)
 
     def keep(self, state: Mapping[str, NDArray[Any]], spent: float) -> None:
         """A checkpoint, whole or not at all."""
@@ -81,13 +82,15 @@ class Folder:
     def curve(self, rounds: int | None = None) -> list[dict[str, Any]]:
         """The lines of all rounds, or of the first ones; a last one that was cut off is none."""
         file = self.path / CURVE
-        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        lines = file.read_bytes().splitlines() if is_file(file) else []
         found = []
         for line in lines:
             try:
-                found.append(json.loads(line))
-            except ValueError:
+                row = from_json("a line", line)
+                ROW.check("a line", row)
+            except TarsusError:
                 break
+            found.append(row)
         return [row for row in found if rounds is None or row["round"] <= rounds]
 
     def rewind(self, rounds: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -12,7 +13,7 @@ from tarsus import parameters, registry
 from tarsus.contact.base import Law
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
-from tarsus.environments.environment import TASKS, Environment
+from tarsus.environments.environment import Environment
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.files import plain
 from tarsus.learning.methods.base import Method
@@ -21,6 +22,8 @@ from tarsus.simulation.settings import with_parameters
 from tarsus.tasks.base import LearningTask
 
 METHODS = "tarsus.learning.methods"
+NAMED = ("task", "law", "terrain", "method")  # which may be files of the user's
+FILES = "files"  # those files with their checksums, in what a policy tells
 KEPT = "parameters"  # of the task, all of them, in what a policy tells
 
 
@@ -28,9 +31,10 @@ KEPT = "parameters"  # of the task, all of them, in what a policy tells
 class Lesson:
     """What is learned, by names.
 
-    task: its name; robot: its name or the path to its file; law, terrain: names
+    task, law, terrain, method: names, or Python files of the user's
+    robot: its name or the path to its file
     dt: s
-    method: its name; seed: of all that is drawn
+    seed: of all that is drawn
     settings: of task, method and law, "NAME=VALUE" each
     """
 
@@ -56,8 +60,8 @@ class Lesson:
         """ "task", "method" and "law" with their settings; notices say what the robot's file gives
         the law.
         """
-        task = registry.member(TASKS, "task", self.task, LearningTask)()
-        method = registry.member(METHODS, "method", self.method, Method)()
+        task = resolve.task(self.task)
+        method = registry.made(METHODS, "method", self.method, Method)
         law, _ = file_material.fitted(self.law, self._robot, [] if notices is None else notices)
         return with_parameters({"task": task, "method": method, "law": law}, self.settings)
 
@@ -92,19 +96,33 @@ class Lesson:
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         found["gains"] = {name: getattr(environment.work.gains, name) for name in ("kp", "kd")}
         found[KEPT] = values(environment.task)
+        own = {name: str(found[name]) for name in NAMED if str(found[name]).endswith(registry.OWN)}
+        found[FILES] = {
+            name: {"file": os.path.abspath(file), "sha256": registry.file_sha256(file)}
+            for name, file in own.items()
+        }
         return plain(found | {"action": environment.actions, "sees": environment.observations})
 
 
 def from_about(about: Mapping[str, Any]) -> tuple[Lesson, Gains]:
-    """The lesson of a policy, and the gains of its servos; TarsusError if it tells none."""
-    try:
-        names = {f.name for f in fields(Lesson)}
-        lesson = Lesson(**{name: value for name, value in about.items() if name in names})
-        gains = Gains(tuple(about["gains"]["kp"]), tuple(about["gains"]["kd"]), ())
-        lesson = replace(lesson, settings=tuple(lesson.settings))
-    except (KeyError, TypeError):
-        raise _untold() from None
-    return lesson, gains
+    """The lesson of a policy, and the gains of its servos; TarsusError if it tells none.
+
+    UntrustedFile for a file of Python code that the user has not named (`registry.trust`).
+    """
+    if not about:
+        raise TarsusError(
+            "this policy does not say what it was learned for: play the folder that tarsus learn"
+            " TASK --out DIR writes."
+        )
+    names = {f.name for f in fields(Lesson)}
+    told = {name: value for name, value in about.items() if name in names}
+    told["settings"] = tuple(told.get("settings", ()))
+    for name in NAMED:
+        if str(told.get(name, "")).endswith(registry.OWN):
+            sha256 = str(about.get(FILES, {}).get(name, {}).get("sha256", ""))
+            told[name] = registry.trusted(name, str(told[name]), sha256)
+    gains = Gains(tuple(about["gains"]["kp"]), tuple(about["gains"]["kd"]), ())
+    return Lesson(**told), gains
 
 
 def task_of(about: Mapping[str, Any]) -> LearningTask:
@@ -115,13 +133,11 @@ def task_of(about: Mapping[str, Any]) -> LearningTask:
     """
     # the task, and what is known of it
     lesson = from_about(about)[0]
-    task = registry.member(TASKS, "task", lesson.task, LearningTask)()
+    task = resolve.task(lesson.task)
     names, kept = parameters.declared(type(task)), about.get(KEPT)
     if kept is None:
         _doubt("this policy does not tell its task's parameters: those not set are today's.")
         return lesson.fitted()[0]
-    if not isinstance(kept, Mapping):
-        raise _untold()
     # what changed since
     if gone := [name for name in kept if name not in names]:
         raise TarsusError(
@@ -137,12 +153,6 @@ def task_of(about: Mapping[str, Any]) -> LearningTask:
 def values(task: LearningTask) -> dict[str, Any]:
     """Of all parameters of a task, by name, as JSON has them."""
     return plain({name: getattr(task, name) for name in parameters.declared(type(task))})
-
-
-def _untold() -> TarsusError:
-    return TarsusError(
-        "this policy does not say what it was learned for: tarsus learn makes some that do."
-    )
 
 
 def _doubt(text: str) -> None:

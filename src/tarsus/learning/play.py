@@ -7,6 +7,7 @@ noise added to what is seen is as wide everywhere, but other numbers.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -47,8 +48,17 @@ def room(
     lesson, gains = from_about(policy.about)
     never = {"hold": NEVER, "push_every": NEVER, "episode": NEVER}
     task = replace(task_of(policy.about), push=0.0, levels=(1.0, 1.0), **never)
+    motors = len(lesson.standing().actuators)
+    if len(gains.kp) != motors:
+        raise TarsusError(
+            f"this policy has gains for {len(gains.kp)} motors, {lesson.robot} has {motors}."
+        )
     found = Environment(
-        *(task, lesson.robot, lesson.contact_law() if law == lesson.law else law),
+        *(
+            task,
+            lesson.robot,
+            lesson.contact_law() if os.path.realpath(law) == os.path.realpath(lesson.law) else law,
+        ),
         *("midpoint", terrain, dt),
         worlds=worlds,
         gains=gains,

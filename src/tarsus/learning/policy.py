@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +12,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
-from tarsus.files import is_file, json_text, replacing
+from tarsus.files import is_file, json_text, npz_arrays, replacing
 from tarsus.learning.network import Network
+from tarsus.schema import (
+    ListRule,
+    NumberRule,
+    PlainRule,
+    TableRule,
+    TextRule,
+    from_json,
+    opening,
+)
 
 Array = NDArray[np.float32]
 FORMAT = "tarsus policy 1"
+WIDEST = 1_000_000  # numbers of a layer
+ARRAYS = {  # of a policy's file: kinds of NumPy's types, and how many dimensions
+    "sizes": ("iu", 1),
+    "own": ("iu", 0),
+    **dict.fromkeys(("weights", "mean", "deviation"), ("f", 1)),
+    "about": ("U", 0),
+}
+NAME = TextRule(longest=4096)
+GAINS = ListRule(NumberRule(0, 1e9), most=10_000)
+ABOUT = TableRule(  # what `Lesson.about` tells
+    {
+        **dict.fromkeys(("task", "robot", "law", "terrain", "method"), NAME),
+        "dt": NumberRule(1e-6, 0.1),
+        "seed": NumberRule(0, 2**63 - 1, whole=True),
+        "settings": ListRule(NAME, most=1000),
+        "gains": TableRule({"kp": GAINS, "kd": GAINS}, needed=("kp", "kd")),
+        "files": TableRule(others=TableRule({"file": NAME, "sha256": NAME}, needed=("sha256",))),
+        **dict.fromkeys(("action", "sees"), NumberRule(1, WIDEST, whole=True)),
+        "parameters": TableRule(),
+    },
+    needed=("task", "robot", "law", "terrain", "dt", "gains"),
+)
 CLIPPED = 5.0  # deviations from the mean: what is seen farther off counts as that
 
 
@@ -77,18 +106,49 @@ class Policy:
         file = file / "policy.npz" if os.path.isdir(file) else file
         if not is_file(file):
             raise TarsusError(f"there is no policy {file}: tarsus learn TASK --out DIR makes one.")
-        try:
-            with np.load(file, allow_pickle=False) as found:
-                if str(found["format"]) != FORMAT:
-                    raise KeyError("format")
-                network = Network(tuple(found["sizes"].tolist()), int(found["own"]))
-                weights, scale = found["weights"], SeenScale(found["mean"], found["deviation"])
-                about = json.loads(str(found["about"]))
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile):
+        found = npz_arrays(file)
+        if str(found.get("format")) != FORMAT:
             raise TarsusError(
-                f"{file} is no policy of Tarsus, or is damaged: tarsus learn TASK --out DIR makes"
-                " one."
-            ) from None
-        if weights.shape != (network.count,) or scale.mean.shape != network.sizes[:1]:
-            raise TarsusError(f"{file}: the weights do not fit the network {network.sizes}.")
-        return cls(network, weights, scale, about)
+                f"{file} is not a policy of Tarsus, or is damaged: tarsus learn TASK --out DIR"
+                " makes one."
+            )
+        with opening(file):
+            return _checked(cls, found)
+
+
+def _checked(kind: type[Policy], found: Mapping[str, NDArray[Any]]) -> Policy:
+    """The policy of a file's arrays; TarsusError, naming the array, for what does not fit."""
+    # numbers of the right kind
+    for name, (kinds, dimensions) in ARRAYS.items():
+        if name not in found:
+            raise TarsusError(f"{name} is missing.")
+        array = found[name]
+        if array.dtype.kind not in kinds or array.ndim != dimensions:
+            raise TarsusError(
+                f"{name} must have {dimensions} dimensions and the type {kinds[0]}, not"
+                f" {array.ndim} and {array.dtype}."
+            )
+    numbers = {name: found[name].astype(np.float32) for name in ("weights", "mean", "deviation")}
+    for name, array in numbers.items():
+        if not np.isfinite(array).all():
+            raise TarsusError(f"{name} must be finite.")
+    sizes, own = tuple(found["sizes"].tolist()), int(found["own"])
+    if len(sizes) < 2 or min(sizes) < 1 or max(sizes) > WIDEST or not 0 <= own <= WIDEST:
+        raise TarsusError(f"sizes must be two or more whole numbers from 1 to {WIDEST}.")
+    # that fit together
+    network = Network(sizes, own)
+    if found["weights"].shape != (network.count,):
+        raise TarsusError(f"weights must have the shape {(network.count,)} for the sizes {sizes}.")
+    for name in ("mean", "deviation"):
+        if found[name].shape != sizes[:1]:
+            raise TarsusError(f"{name} must have the shape {sizes[:1]}.")
+    if not (numbers["deviation"] > 0).all():
+        raise TarsusError("deviation must be above zero.")
+    about = from_json("about", str(found["about"]))
+    PlainRule().check("about", about)
+    if about != {}:
+        ABOUT.check("about", about)
+        if len(about["gains"]["kp"]) != len(about["gains"]["kd"]):
+            raise TarsusError("about.gains must have as many kp as kd.")
+    scale = SeenScale(numbers["mean"], numbers["deviation"])
+    return kind(network, numbers["weights"], scale, about)

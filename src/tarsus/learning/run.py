@@ -14,6 +14,7 @@ from tarsus.learning.folder import LESSON, POLICY, SPENT, Folder
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.methods.base import Round
 from tarsus.learning.policy import Policy
+from tarsus.schema import NumberRule
 from tarsus.simulation.recording.interrupt import noticing
 
 EVERY = 10.0  # s between two checkpoints
@@ -79,6 +80,7 @@ def learn(
         folder.claim(asdict(lesson))  # not before: the robot may be none for the task
         about, kept, before = lesson.about(environment), folder.checkpoint(), 0.0
         if kept is not None:
+            NumberRule(0, 1e12).check(SPENT, kept.get(SPENT))
             before = float(kept[SPENT])
             learner.restore(kept)
         resumed, last, spent = learner.rounds, None, before

@@ -287,7 +287,7 @@ def _range_of(robot: Robot) -> tuple[Array, Array]:
 
 
 def _resolved(package: str, kind: str, given: Any, family: type[T]) -> T:
-    """A goal or a method by name, or as it is."""
+    """A goal or a method by name, from a user's file (.py), or as it is."""
     if isinstance(given, family):
         return given
-    return registry.member(package, kind, str(given), family)()
+    return registry.made(package, kind, str(given), family)

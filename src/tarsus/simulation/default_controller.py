@@ -45,7 +45,8 @@ def prepared(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple
 
     Every robot starts from its keyframe "stand"; one without gets it here. A gait by name has
     servos for the robot's weight and inertia and for torques held over dt (`tarsus.control.servo`);
-    only Mini Cheetah keeps the gaits' default gains, which are its own.
+    only Mini Cheetah keeps the gaits' default gains, which are its own. A gait from a user's file
+    keeps its gains.
     """
     # posture, gait
     built_in = _built_in(robot)
@@ -55,7 +56,8 @@ def prepared(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple
     notices += of_posture
     gait: Any = resolve.controller(name)
     # gains
-    if isinstance(name, str) and not (built_in and robot.name == TUNED):
+    named = isinstance(name, str) and not name.endswith(registry.OWN)
+    if named and not (built_in and robot.name == TUNED):
         gait = _with_gains(robot, gait, dt, notices)
     return robot, gait
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.model.file_numbers import FileNumbers
@@ -38,7 +39,7 @@ def fitted(
     have the law's.
     """
     chosen, files = resolve.law(given), robot.files
-    by_name = isinstance(given, str) and not given.endswith(".py")
+    by_name = isinstance(given, str) and not given.endswith(registry.OWN)
     own = chosen.parameters()
     friction = next((name for name in named(type(chosen), "friction") if name in own), None)
     if files and friction:

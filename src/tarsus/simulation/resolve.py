@@ -24,9 +24,12 @@ from tarsus.morphology.outermost import outermost
 from tarsus.simulation.contact_selection import ALL, rare_contacts
 from tarsus.simulation.kept_pairs import meeting
 from tarsus.stepping.base import METHODS, Scene, Stepper
+from tarsus.tasks.base import LearningTask
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.world import World
 
+LAWS, TERRAINS, GAITS = "tarsus.contact.laws", "tarsus.terrain", "tarsus.control.gaits"
+TASKS = "tarsus.tasks"
 WORLD_FILE = ".xml"
 
 T = TypeVar("T")
@@ -65,15 +68,7 @@ def law(given: Law | str) -> Law:
     """A law by name with its defaults, from a user's file (a path ending in .py), or as it is."""
     if not isinstance(given, str):
         return _one_of("law", given, Law)
-    if given.endswith(".py"):
-        own = registry.only_member(registry.from_file(given, "law"), Law)
-        try:
-            return own()
-        except TypeError as error:
-            raise TarsusError(
-                f"{given}: every parameter of a law needs a default: {error}."
-            ) from None
-    return registry.member("tarsus.contact.laws", "law", given, Law)()
+    return registry.made(LAWS, "law", given, Law)
 
 
 def with_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[str]]:
@@ -129,29 +124,29 @@ def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def terrain(given: Terrain | str) -> Terrain:
-    """A terrain by name with its defaults, that of an MJCF file (a path ending in .xml), or as it
+    """A terrain by name with its defaults, from a file (a user's .py, an MJCF's .xml), or as it
     is.
     """
     if not isinstance(given, str):
         return _one_of("terrain", given, Terrain)
     if given.endswith(WORLD_FILE):
         return World(given)
-    return registry.member("tarsus.terrain", "terrain", given, Terrain)()
+    return registry.made(TERRAINS, "terrain", given, Terrain)
 
 
 def stepper(given: Stepper | str) -> Stepper:
-    """A stepper by name, or as it is."""
+    """A stepper by name, from a user's file (.py), or as it is."""
     if not isinstance(given, str):
         return _one_of("stepper", given, Stepper)
-    return registry.member(METHODS, "stepper", given, Stepper)()
+    return registry.made(METHODS, "stepper", given, Stepper)
 
 
 def controller(
     given: Controller | Callable[..., Any] | str | None,
 ) -> Controller | Callable[..., Any] | None:
-    """A gait by name with its defaults, or as it is."""
+    """A gait by name with its defaults, from a user's file (.py), or as it is."""
     if isinstance(given, str):
-        return registry.member("tarsus.control.gaits", "gait", given, Controller)()
+        return registry.made(GAITS, "gait", given, Controller)
     if given is None or isinstance(given, Controller):
         return given
     if isinstance(given, type) or not callable(given) or not _takes_three(given):
@@ -160,6 +155,13 @@ def controller(
             f" (t, q, u) -> torques, or None, not {given!r}."
         )
     return given
+
+
+def task(given: LearningTask | str) -> LearningTask:
+    """A learning task by name with its defaults, from a user's file (.py), or as it is."""
+    if not isinstance(given, str):
+        return _one_of("task", given, LearningTask)
+    return registry.made(TASKS, "task", given, LearningTask)
 
 
 def _takes_three(function: Callable[..., Any]) -> bool:

@@ -53,7 +53,7 @@ def named(given: Any, scene: Scene) -> Sensing:
 def _sensor(part: Any) -> Sensor:
     """A sensor by the name of its kind with its defaults, or as it is."""
     if isinstance(part, str):
-        return registry.member(FOLDER, "sensor", part, Sensor)()
+        return registry.made(FOLDER, "sensor", part, Sensor)
     if not isinstance(part, Sensor):
         shown = f"{part.__name__} is a class; use" if isinstance(part, type) else f"{part!r} is not"
         raise TarsusError(f"{shown} a sensor such as Imu(frame=...), or a name such as 'imu'.")

@@ -27,7 +27,7 @@ NUMBERS = ("dt", "seconds", "seed", *held.ENTRIES)
 PARTS = ("law", "terrain", "gait", "stepper", "option", "mass", "command", "push", "noise")
 PUSH = {"body": True, "at": True, "seconds": True, "x": False, "y": False, "z": False}
 NOISE = ("q", "u")
-FILES = ("robot", "law")  # which may be paths
+FILES = WORDS  # which may be paths
 DEFAULTS = {
     "law": "moreau",
     "stepper": "midpoint",
@@ -93,13 +93,12 @@ def _terrain(world: Mapping[str, Any]) -> Any:
 
 
 def own_file(world: Mapping[str, Any]) -> list[str]:
-    """Paths among a world's names: of a robot and a law from files that are not ours."""
-    known = {
-        "law": registry.names("tarsus.contact.laws"),
-        "robot": registry.names("tarsus.robots"),
-    }
-    given = [str(world[n]) for n in FILES if n in world and world[n] not in known[n]]
-    return [str(file_of(name) or name) for name in given]
+    """Paths among a world's names: of a robot, law, ... from files that are not ours."""
+    robot = str(world.get("robot", ""))
+    robots = [robot] if robot and robot not in registry.names("tarsus.robots") else []
+    others = [str(world[name]) for name in FILES if name != "robot" and name in world]
+    own = [name for name in others if name.endswith((registry.OWN, resolve.WORLD_FILE))]
+    return [*(str(file_of(name) or name) for name in robots), *own]
 
 
 def completed(world: Mapping[str, Any]) -> dict[str, Any]:

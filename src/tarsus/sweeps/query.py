@@ -12,13 +12,16 @@ import numpy as np
 import pandas as pd
 
 from tarsus.errors import TarsusError
+from tarsus.files import is_file
 from tarsus.model.files import needed_library
+from tarsus.schema import ListRule, TableRule, TextRule, json_file
 from tarsus.sweeps.store import CHUNKS, SPEC
 from tarsus.viewer.html_page import document, dots, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ASKED = TableRule({CHUNKS: ListRule(TextRule())})
 ROWS = "rows"  # the table's name in SQL
 MARKED = 5000  # points of a picture that are drawn one by one; of more, a sample
 LISTED = 20  # reasons for failures on a page
@@ -168,11 +171,14 @@ def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
 
 def _asked_last(folder: Path) -> dict[str, Any]:
     """What `sweep.json` holds, the chunks as a set; nothing if there is none, or it is damaged."""
-    try:
-        found = json.loads((folder / SPEC).read_text(encoding="utf-8"))
-        return {**found, CHUNKS: set(found[CHUNKS])} if CHUNKS in found else dict(found)
-    except (OSError, ValueError, TypeError):
+    if not is_file(folder / SPEC):
         return {}
+    try:
+        found = json_file(folder / SPEC)
+        ASKED.check("", found)
+    except TarsusError:
+        return {}
+    return {**found, CHUNKS: set(found[CHUNKS])} if CHUNKS in found else found
 
 
 def _listed(frame: Any) -> str:

@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tarsus import registry
 from tarsus.errors import TarsusError, unknown
 from tarsus.files import toml_tables
 from tarsus.sweeps import names
@@ -104,8 +105,19 @@ class SweepSpec:
 
 
 def read(path: Path) -> SweepSpec:
-    """The sweep in a TOML file; paths in it count from its folder. TarsusError for bad input."""
-    return of(toml_tables(path), path.parent)
+    """The sweep in a TOML file; paths in it count from its folder. TarsusError for bad input.
+
+    UntrustedFile for a Python file that the user has not named beside it (`registry.trust`).
+    """
+    found = of(toml_tables(path), path.parent)
+    named = [(name, value) for name, value in found.fixed.items() if name in names.WORDS]
+    for name, axis in found.axes.items():
+        if name in names.WORDS and isinstance(axis, Words):
+            named += [(name, value) for value in axis.values]
+    for name, value in (*named, *([("outcome", found.own)] if found.own else [])):
+        if str(value).endswith(registry.OWN):
+            registry.trusted(name, str(value), None)
+    return found
 
 
 def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:

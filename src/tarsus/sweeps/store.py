@@ -9,18 +9,19 @@ killed and however full the disk is; two runs that write the same chunk write th
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import TarsusError
 from tarsus.files import check_writable, json_text, part_of, replacing
+from tarsus.schema import ListRule, NumberRule, TableRule, json_file, opening
 
 CHUNKS, TRAJECTORIES = "chunks", "trajectories"
 SPEC = "sweep.json"  # what was asked last, and its chunks
+PLAN = "worlds_a_chunk"
+LARGEST_CHUNK = 10_000_000  # worlds
 MB = 1e6  # bytes
 
 
@@ -83,7 +84,7 @@ class Store:
         path = self.folder / f"plan-{name}.json"
         if not path.exists():
             fresh = part_of(path)
-            fresh.write_text(json_text({"worlds_a_chunk": measured()}), encoding="utf-8")
+            fresh.write_text(json_text({PLAN: measured()}), encoding="utf-8")
             try:
                 os.link(fresh, path)  # fails where another run was first
             except FileExistsError:
@@ -92,13 +93,12 @@ class Store:
                 fresh.replace(path)
             finally:
                 fresh.unlink(missing_ok=True)
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))["worlds_a_chunk"]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise TarsusError(f"{path} is damaged: remove it, and run again.") from None
-        if len(found) != len(groups) or not all(type(n) is int and n > 0 for n in found):
-            raise TarsusError(f"{path} is damaged: remove it, and run again.")
-        return found
+        count = len(groups)
+        rule = ListRule(NumberRule(1, LARGEST_CHUNK, whole=True), most=count, least=count)
+        found = json_file(path)
+        with opening(f"{path}, which may be removed"):
+            TableRule({PLAN: rule}, needed=(PLAN,)).check("", found)
+        return [int(size) for size in found[PLAN]]
 
 
 def _write(path: Path, content: bytes) -> None:

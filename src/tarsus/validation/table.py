@@ -128,7 +128,7 @@ def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> t
     """All known names, or the one given; a path to a Python file is read later."""
     if name is None:
         return known
-    if name not in (*known, *also) and not name.endswith(".py"):
+    if name not in (*known, *also) and not name.endswith(registry.OWN):
         raise unknown(kind, name, (*known, *also))
     return (name,)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusWarning
+from tarsus.errors import TarsusError, TarsusWarning, UntrustedFile
 from tarsus.model.mechanism import WORLD
 from tarsus.model.poses import Pose, rotation_about
 from tarsus.simulation.ground_samples import sampled
-from tarsus.simulation.recording.part_text import made
+from tarsus.simulation.recording.part_text import part_of
+from tarsus.simulation.recording.provenance import read
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import NUMBERS, Boxes
 from tarsus.terrain.plane import Plane
@@ -92,17 +92,14 @@ def _count(terrain: Boxes) -> int:
 
 def terrain_of(attributes: Mapping[str, Any]) -> Terrain:
     """The terrain that a log names; level ground, with a TarsusWarning, if it cannot be told."""
-    name, where = (str(attributes.get(f"terrain{end}", "")) for end in ("", "_class"))
+    name = attributes.get("terrain", "")
     if name in ("", "plane"):
         return Plane()
     try:
-        found = made(where, json.loads(str(attributes.get("terrain_parameters", "{}"))))
-        assert isinstance(found, Terrain)
-        return found
-    except (ValueError, AssertionError):
-        warnings.warn(
-            f"the log does not hold all of its terrain {name!r}: level ground is drawn instead.",
-            TarsusWarning,
-            stacklevel=2,
-        )
-        return Plane()
+        return part_of("terrain", read(attributes))
+    except UntrustedFile as error:
+        reason = str(error)
+    except TarsusError:
+        reason = f"the log does not hold all of its terrain {name!r}."
+    warnings.warn(f"{reason.rstrip('.')}; level ground is drawn.", TarsusWarning, stacklevel=2)
+    return Plane()

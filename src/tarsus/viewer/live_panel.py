@@ -73,7 +73,9 @@ class Panel:
         now = getattr(self._live.choice, part)
         names = sorted({*registry.names(package), now})
         control = self._gui.add_dropdown(title, names, initial_value=now)
-        control.on_update(lambda _: self._remade(**{part: control.value}))
+        control.on_update(  # a page can send any text: a path would run the file there
+            lambda _: self._remade(**{part: control.value}) if control.value in names else None
+        )
         return control
 
     def _remade(self, **parts: Any) -> None:

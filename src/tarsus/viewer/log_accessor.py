@@ -17,15 +17,15 @@ from tarsus.contact.criteria import STATES
 from tarsus.contact.ledger import SHARES
 from tarsus.errors import TarsusError, unknown
 from tarsus.simulation.recording.attitude import trunk_angles
-from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role, opened
+from tarsus.simulation.recording.log_schema import checked
 from tarsus.simulation.recording.variables import ROBOT_SHARES
 from tarsus.viewer.run_report import RunReport, report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NEEDED = ("q", "u", "gap", "force_contact", "contact_point", "state")
+NEEDED = ("dt", "q", "u", "gap", "force_contact", "contact_point", "state")
 PHASE: Any = (
     *("contact", "phase", "start", "end", "duration", "whole"),
     *("slip", "peak_force", "impulse", "travel"),
@@ -38,12 +38,7 @@ class LogAccessor:
     """What a log tells; `world` stays a dimension where there are several."""
 
     def __init__(self, log: xr.Dataset) -> None:
-        self._log = with_empty(log)
-        missing = [name for name in NEEDED if name not in self._log]
-        if missing or "time" not in log.dims:
-            raise TarsusError(
-                f"this is no log of tarsus run: {', '.join(missing) or 'time'} missing."
-            )
+        self._log = checked(log, NEEDED)
 
     def feet(self) -> xr.Dataset:
         """Of every contact after every step (time, contact), or with `world`:
@@ -182,4 +177,6 @@ class LogAccessor:
 
 def open_log(path: str | Path) -> xr.Dataset:
     """The log in a netCDF file, whole or partial, in memory; TarsusError if it cannot be read."""
-    return opened(Path(path))
+    log = opened(Path(path))
+    checked(log)
+    return log

@@ -8,9 +8,10 @@ import pandas as pd
 import xarray as xr
 
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation.recording.part_text import made
+from tarsus.simulation.recording.log_schema import checked, fitting
+from tarsus.simulation.recording.part_text import part_of
 from tarsus.simulation.recording.provenance import read
-from tarsus.simulation.recording.summary import SteppedBy, summary
+from tarsus.simulation.recording.summary import NEEDED, SteppedBy, summary
 from tarsus.simulation.recording.summary_lines import lines
 from tarsus.simulation.recording.whose import robot_of
 
@@ -56,12 +57,27 @@ class _Made(NamedTuple):
     stepper: SteppedBy
 
 
+class _AnEngine(NamedTuple):
+    """Another engine; its logs name the instant of evaluation where a step has only one."""
+
+    velocity_level: bool
+
+    @property
+    def solves_once(self) -> bool:
+        """Whether the impulses of a step are one solution."""
+        return self.velocity_level
+
+
 def report(log: xr.Dataset, phases: pd.DataFrame) -> RunReport:
     """The report of one world's log; phases: `log.tarsus.phases()`."""
-    told = read(log.attrs)
-    kind = "law" if "engine" in told else "stepper"
-    stepper = made(told[f"{kind}_class"], told[f"{kind}_parameters"])
-    numbers = summary(_Made(robot_of(log), float(log.attrs["dt"]), stepper), log)
+    log = checked(log, NEEDED)
+    told, robot = read(log.attrs), fitting(log, robot_of(log))
+    stepper: SteppedBy = (
+        _AnEngine("evaluation_instant" in log.attrs)
+        if "engine" in told
+        else part_of("stepper", told)
+    )
+    numbers = summary(_Made(robot, float(log.attrs["dt"]), stepper), log)
     return RunReport(numbers | {"feet": _feet(phases)})
 
 

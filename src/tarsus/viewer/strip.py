@@ -20,6 +20,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
 from tarsus.files import plain
 from tarsus.model.mechanism import Mechanism
+from tarsus.simulation.recording.log_schema import checked, fitting
 from tarsus.simulation.recording.whose import robot_of
 from tarsus.viewer.colors import COLORS
 
@@ -52,8 +53,9 @@ def poses(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> 
     at = np.ravel(np.asarray(times, float))
     if "world" in log.dims or not at.size:
         raise TarsusError("a strip shows one world, at one time at least: log.isel(world=0).")
+    log = checked(log, ("q", "force_world", "contact_point"))
+    robot = fitting(log, robot or robot_of(log))
     shown = log.sel(time=at, method="nearest")
-    robot = robot or robot_of(log)
     # where everything is then, and what pushes
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
     origins, points = _places(robot, shown["q"].values)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, TarsusWarning
-from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role
+from tarsus.simulation.recording.log_schema import checked, fitting
 from tarsus.simulation.recording.whose import robot_of
 
 Array = NDArray[np.float64]
@@ -133,20 +133,9 @@ def track(
 
     TarsusError if it is no such log, holds no step, or its robot is not to be had.
     """
-    # is it a log?
-    log = with_empty(log)
-    missing = [name for name in NEEDED if name not in log]
-    if missing or "time" not in log.dims:
-        raise TarsusError(f"this is no log of tarsus run: {', '.join(missing) or 'time'} missing.")
-    if not log.sizes["time"]:
-        raise TarsusError("this log holds no step: run one or more.")
-    robot = robot or robot_of(log)
+    log = checked(log, NEEDED)
+    robot = fitting(log, robot or robot_of(log))
     whole = "q_uncut" if "q_uncut" in log else "q"
-    if log[whole].shape[-1] != robot.nq:
-        raise TarsusError(
-            f"the log has {log[whole].shape[-1]} coordinates, {robot.name} has {robot.nq}: it was"
-            " made by another robot, or its file has changed since."
-        )
     # its arrays, worlds in the second place
     signals = _signals(log.isel(world=0) if "world" in log.dims else log, robot, lines or {})
     log = log[[name for name in (*NEEDED, whole, "ground_friction") if name in log]]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.environments.environment import Environment
+from tarsus.errors import TarsusError
 from tarsus.learning.policy import Policy
 from tarsus.learning.tally import Tally
 from tarsus.parameters import check, parameter
@@ -78,7 +79,14 @@ class Learner(ABC):
         return own | worlds | tally | {"rounds": np.array(self.rounds)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+        """Go on from a state; TarsusError, naming the array, unless it is one of such a learner."""
+        for name, own in self.state().items():
+            given = state.get(name)
+            if given is None or given.shape != own.shape or given.dtype.kind != own.dtype.kind:
+                raise TarsusError(
+                    f"the checkpoint is damaged: {name} is missing, or not of the shape"
+                    f" {own.shape} and the type {own.dtype}; remove it, or name another folder."
+                )
         self.rounds = int(state["rounds"])
         for prefix, arrays in (("own", self.arrays()), ("tally", self.tally.arrays())):
             for name, part in arrays.items():

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.io import netcdf_file
 
 from tarsus.contact.base import Law
 from tarsus.dynamics import loop_constraints
@@ -227,13 +228,21 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
 
 
 def opened(path: Path) -> xr.Dataset:
-    """The log in a netCDF file; TarsusError if there is none, or it cannot be read."""
+    """The log in a netCDF file, not yet checked (`log_schema.checked`); TarsusError if there is
+    none, or it cannot be read.
+    """
     if not is_file(path):
         raise missing(path, "a log of `tarsus run` (.nc)")
     try:
+        # variables may lie on top of each other in a file, and be far larger than it together
+        with netcdf_file(path, "r", mmap=True) as file:
+            declared = sum(variable.data.nbytes for variable in file.variables.values())
+            file.variables.clear()
+        if declared > path.stat().st_size:
+            raise ValueError
         with warnings.catch_warnings():  # a fill value that is none changes no number
             warnings.simplefilter("ignore", xr.SerializationWarning)
-            return xr.load_dataset(path, engine="scipy")
+            return xr.load_dataset(path, engine="scipy", decode_times=False)
     except Exception:  # readers let whatever a damaged file provokes through
         raise TarsusError(f"{path} cannot be read as a netCDF file.") from None
 

@@ -1,24 +1,44 @@
-"""Parts of a run (laws, terrains, sensors, ...) in the types of JSON, and made again from them."""
+"""Parts of a run (laws, terrains, sensors, ...) in the types of JSON, and made again from them.
+
+A log is data: what it names is made again only if it is registered here, or is a user's own that
+the user has named (`registry.trust`).
+"""
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tarsus import registry
-from tarsus.errors import TarsusError
+from tarsus.contact.base import Law
+from tarsus.control.file_actuators import FileActuators
+from tarsus.errors import TarsusError, shortened
+from tarsus.sensing.base import Sensor
+from tarsus.stepping.base import Stepper
+from tarsus.stepping.substeps import Substeps
+from tarsus.terrain._material import Patch
+from tarsus.terrain.base import Terrain
 
+T = TypeVar("T")
+KINDS: dict[str, tuple[str, type]] = {  # what a log may name: package and base class
+    "law": ("tarsus.contact.laws", Law),
+    "stepper": ("tarsus.stepping.methods", Stepper),
+    "terrain": ("tarsus.terrain", Terrain),
+    "gait": ("tarsus.control.gaits", object),  # or a Python controller
+    "sensor": ("tarsus.sensing", Sensor),
+}
+PARTS = (FileActuators, Patch, Substeps)  # what members and options may hold, or wrap
 OURS = "tarsus."
 MOST = 100_000  # numbers of an array that are kept; of a longer one its checksum
 NAME, CLASS, FILE, SHA, FUNCTION = "name", "class", "own_file", "own_sha256", "function"
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
+
+_of_this_process: dict[tuple[str, str], type[Any]] = {}  # by class and checksum of its file
 
 
 def plain(value: Any) -> Any:
@@ -26,9 +46,10 @@ def plain(value: Any) -> Any:
     checksum.
     """
     if is_dataclass(value) and not isinstance(value, type):
+        remember(value)
         told = {NAME: name_of(value), CLASS: class_of(value)} | parameters(value)
         path = own_file(value)
-        return told | ({FILE: path, SHA: file_sha256(path)} if path else {})
+        return told | ({FILE: path, SHA: registry.file_sha256(path)} if path else {})
     if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -59,7 +80,8 @@ def class_of(part: Any) -> str:
     """Module and name of a dataclass's class; "" of None and of a function."""
     if not is_dataclass(part):
         return ""
-    return f"{type(part).__module__}:{type(part).__qualname__}"
+    kind = part if isinstance(part, type) else type(part)
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def own_file(part: Any) -> str:
@@ -76,30 +98,49 @@ def parameters(part: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(part, f.name)) for f in fields(part) if f.init}
 
 
-def file_sha256(path: str) -> str:
-    """SHA-256 of a file's bytes, hexadecimal; "" if it is not there."""
-    file = Path(path)
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+def remember(part: Any) -> None:
+    """Keep the class of a part that a run of this process was made of, for readers of its log."""
+    if is_dataclass(part) and not class_of(part).startswith(OURS):
+        _of_this_process[class_of(part), registry.file_sha256(own_file(part))] = type(part)
 
 
-def made(where: str, told: Mapping[str, Any]) -> Any:
-    """The dataclass "module:name" with these parameters; TarsusError if it cannot be made.
+def part_of(kind: str, told: Mapping[str, Any]) -> Any:
+    """Make a part of a run from a log's attributes (`provenance.read`); TarsusError says why not.
 
-    A class that is none of ours is read from its own file, told as `own_file`, whose bytes must
-    have the checksum `own_sha256`.
+    The error is an UntrustedFile for a user's own file that the user has not named.
     """
-    # its class
-    module, _, name = where.partition(":")
-    path = str(told.get(FILE, ""))
-    try:
-        home = _from_file(path, str(told.get(SHA))) if path else importlib.import_module(module)
-        kind = getattr(home, name) if path or module.startswith(OURS) else None
-    except (ImportError, AttributeError):
-        kind = None
-    if not (isinstance(kind, type) and is_dataclass(kind)):
-        raise TarsusError(f"the log names {where}, which is not to be had here.")
-    # its fields
-    hints = {f.name: f for f in fields(kind)}
+    where = told.get(f"{kind}_class")
+    if not where:
+        raise TarsusError(f"the log does not say which class its {kind} {told.get(kind)!r} is of.")
+    own = {FILE: told.get(f"{kind}_file"), SHA: told.get(f"{kind}_file_sha256")}
+    own = {name: value for name, value in own.items() if value}
+    return made(kind, where, told.get(f"{kind}_parameters", {}) | own)
+
+
+def made(kind: str, where: str, told: Mapping[str, Any]) -> Any:
+    """Make the part that a log describes; TarsusError if it cannot be made.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`, whose base class it must have; "part": any of them.
+    where : str
+        Its class, "module:name": that of a member of a registered kind, one of `PARTS`, one that
+        this process has simulated with, or a user's own. No module is imported because its name
+        stands here.
+    told : Mapping
+        Its fields, and of a user's own class the file (`own_file`) and checksum (`own_sha256`).
+    """
+    owner = _class(kind, where, told)
+    family = KINDS[kind][1] if kind in KINDS else object
+    if owner is None or not issubclass(owner, family):
+        raise TarsusError(f"there is no {kind} {shortened(where)} here.")
+    return filled(owner, told)
+
+
+def filled(kind: type[T], told: Mapping[str, Any]) -> T:
+    """Make a dataclass with the fields that a log describes; TarsusError if it refuses them."""
+    hints = {f.name: f for f in fields(kind)}  # pyright: ignore[reportArgumentType]
     values = {
         key: _tuples(made_of(value)) if "tuple" in str(hints[key].type) else made_of(value)
         for key, value in told.items()
@@ -109,8 +150,28 @@ def made(where: str, told: Mapping[str, Any]) -> Any:
         return kind(**values)
     except TarsusError:
         raise
-    except (TypeError, ValueError, AttributeError) as error:
-        raise TarsusError(f"the log's {name} cannot be made again: {error}.") from None
+    except Exception as error:  # a class says in its own way what it refuses
+        raise TarsusError(f"the log's {kind.__name__} cannot be made again: {error}.") from None
+
+
+def _class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | None:
+    """The class that a log names, None if there is none; UntrustedFile for a user's own file."""
+    module, _, name = where.partition(":")
+    package, _, member = module.rpartition(".")
+    if not module.startswith(OURS):  # a user's own
+        path, sha256 = str(told.get(FILE, "")), str(told.get(SHA, ""))
+        if known := _of_this_process.get((where, sha256)):
+            return known
+        if not path:
+            return None
+        home = registry.from_file(registry.trusted(kind, path, sha256), kind)
+    elif package in [known for known, _ in KINDS.values()] and member in registry.names(package):
+        home = registry.module(package, kind, member)
+    else:
+        return next((part for part in PARTS if class_of(part) == where), None)
+    found = getattr(home, name, None)
+    own = isinstance(found, type) and is_dataclass(found) and found.__module__ == home.__name__
+    return found if own else None
 
 
 def made_of(value: Any) -> Any:
@@ -125,7 +186,7 @@ def made_of(value: Any) -> Any:
                 f"an array of shape {tuple(value['shape'])} was too long to be kept in the log."
             )
         if CLASS in value:
-            return made(str(value[CLASS]), value)
+            return made("part", str(value[CLASS]), value)
         return {name: made_of(part) for name, part in value.items()}
     if isinstance(value, list):
         parts = [made_of(part) for part in value]
@@ -140,13 +201,3 @@ def _tuples(value: Any) -> Any:
         if isinstance(value, np.ndarray)
         else (tuple(_tuples(part) for part in value) if isinstance(value, list | tuple) else value)
     )
-
-
-def _from_file(path: str, sha256: str) -> Any:
-    """The user's own module; TarsusError if the file is gone, or other bytes are in it."""
-    file = Path(path)
-    if not file.is_file():
-        raise TarsusError(f"the log's file {path} is not there.")
-    if file_sha256(path) != sha256:
-        raise TarsusError(f"{path} has changed since the run.")
-    return registry.from_file(path, "part")

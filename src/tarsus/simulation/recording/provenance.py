@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus import registry
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.files import json_text
@@ -25,9 +26,9 @@ from tarsus.program.run import machine
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.cache import source_hash
 from tarsus.simulation.options import declared
+from tarsus.simulation.recording import part_text
 from tarsus.simulation.recording.part_text import (
     class_of,
-    file_sha256,
     name_of,
     own_file,
     parameters,
@@ -131,9 +132,10 @@ def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
     }
     # the parts
     for kind, part in parts.items():
+        part_text.remember(part)
         found |= {kind: name_of(part), f"{kind}_class": class_of(part)}
         if file := own_file(part):
-            found |= {f"{kind}_file": file, f"{kind}_file_sha256": file_sha256(file)}
+            found |= {f"{kind}_file": file, f"{kind}_file_sha256": registry.file_sha256(file)}
         found[f"{kind}_parameters"] = json_text(parameters(part))
     return found
 

@@ -25,6 +25,15 @@ OF_ONE_SOLVE = (
 )  # what sums of several solutions need not obey
 
 
+NEEDED = (  # of a log, attributes and variables
+    *("robot", "dt", "q", "q_start", "iterations", "converged", "equation_residual"),
+    *("contact_point", "force_contact", "gap", "impulse_contact", "ground_friction", "state"),
+    *("velocity_before", "velocity_after", "velocity_correction"),
+    *("kinetic_energy", "potential_energy", "energy_start"),
+    *(f"energy_{share}" for share in (*SHARES, *ROBOT_SHARES)),
+)
+
+
 class SteppedBy(Protocol):
     """What a summary asks of a stepper, or of another engine."""
 

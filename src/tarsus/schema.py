@@ -1,0 +1,235 @@
+"""What data from a file may hold: types and ranges, checked once, as the file is opened.
+
+A rule checks one value and raises a TarsusError that names it. Readers behind the door take the
+values as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from tarsus.errors import TarsusError, shortened
+
+LONGEST_TEXT = 1_000_000  # letters
+LONGEST_JSON = 100_000_000  # letters
+DEEPEST = 30  # JSON values inside one another
+LARGEST_WHOLE = 2**63 - 1
+MOST_ITEMS = 10_000_000
+
+
+class Rule(ABC):
+    """What a value must be."""
+
+    @abstractmethod
+    def check(self, name: str, value: Any) -> None:
+        """TarsusError, naming the value, unless it obeys."""
+
+
+@dataclass(frozen=True)
+class NumberRule(Rule):
+    """A finite number of a range, ends included; whole: without a fraction."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    whole: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        number = hasattr(value, "__float__") and not hasattr(value, "__len__")
+        if isinstance(value, str | bool) or not number:
+            raise refused(name, "a number", value)
+        try:
+            exact = float(value)
+        except (OverflowError, TypeError, ValueError):
+            raise refused(name, "a number", value) from None
+        whole = not self.whole or (exact.is_integer() and abs(exact) <= LARGEST_WHOLE)
+        if not (math.isfinite(exact) and whole and self.low <= exact <= self.high):
+            kind = "a whole number" if self.whole else "a finite number"
+            ends = f" from {self.low:g} to {self.high:g}" if self.low > -math.inf else ""
+            raise refused(name, f"{kind}{ends}", value)
+
+
+@dataclass(frozen=True)
+class TextRule(Rule):
+    """Text; one of `choices` if there are some; without the end of a C string."""
+
+    choices: tuple[str, ...] = ()
+    longest: int = LONGEST_TEXT
+
+    def check(self, name: str, value: Any) -> None:
+        if not isinstance(value, str) or len(value) > self.longest or "\0" in value:
+            raise refused(name, "a text", value)
+        if self.choices and value not in self.choices:
+            raise refused(name, f"one of {', '.join(map(repr, self.choices))}", value)
+
+
+@dataclass(frozen=True)
+class FlagRule(Rule):
+    """True or false."""
+
+    def check(self, name: str, value: Any) -> None:
+        if not isinstance(value, bool):
+            raise refused(name, "true or false", value)
+
+
+@dataclass(frozen=True)
+class ListRule(Rule):
+    """A list whose items all obey one rule."""
+
+    item: Rule
+    most: int = MOST_ITEMS
+    least: int = 0
+
+    def check(self, name: str, value: Any) -> None:
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise refused(name, "a list", value)
+        if not self.least <= len(value) <= self.most:
+            raise refused(name, f"a list of {self.least} to {self.most} items", value)
+        for k, item in enumerate(value):
+            self.item.check(f"{name}[{k}]", item)
+
+
+@dataclass(frozen=True)
+class TableRule(Rule):
+    """Values by name. An entry's name may be a pattern such as "mean_*"; `others` is the rule of
+    all other names, None if they may hold anything.
+    """
+
+    entries: Mapping[str, Rule] = field(default_factory=dict)
+    needed: tuple[str, ...] = ()
+    others: Rule | None = None
+
+    def check(self, name: str, value: Any) -> None:
+        if not isinstance(value, Mapping):
+            raise refused(name, "a table of values by name", value)
+        inside = f"{name}." if name else ""
+        for key in self.needed:
+            if key not in value:
+                raise TarsusError(f"{inside}{key} is missing.")
+        for key, own in value.items():
+            if not isinstance(key, str):
+                raise refused(name, "a table of values by name", value)
+            if (rule := self._rule(key)) is not None:
+                rule.check(f"{inside}{key}", own)
+
+    def _rule(self, key: str) -> Rule | None:
+        if key in self.entries:
+            return self.entries[key]
+        patterns = (rule for name, rule in self.entries.items() if fnmatchcase(key, name))
+        return next(patterns, self.others)
+
+
+@dataclass(frozen=True)
+class AnyOf(Rule):
+    """One of several rules; None is a value too where `or_none`."""
+
+    rules: tuple[Rule, ...]
+    or_none: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        if value is None and self.or_none:
+            return
+        for rule in self.rules:
+            try:
+                return rule.check(name, value)
+            except TarsusError as error:
+                told = error
+        raise told  # pyright: ignore[reportPossiblyUnboundVariable]
+
+
+@dataclass(frozen=True)
+class NumbersRule(Rule):
+    """A number, or nested lists of numbers and nothing else; null and "inf" stand for numbers."""
+
+    def check(self, name: str, value: Any) -> None:
+        if isinstance(value, list):
+            for item in value:
+                self.check(name, item)
+        elif value is not None and value not in ("inf", "-inf") and not isinstance(value, bool):
+            NumberRule().check(name, value)
+
+
+@dataclass(frozen=True)
+class PlainRule(Rule):
+    """Any value of JSON whose numbers fit into memory's words, not too deep."""
+
+    def check(self, name: str, value: Any) -> None:
+        self._check(name, value, 0)
+
+    def _check(self, name: str, value: Any, depth: int) -> None:
+        if depth > DEEPEST:
+            raise TarsusError(f"{name} must not be nested deeper than {DEEPEST} levels.")
+        if isinstance(value, Mapping):
+            for key, part in value.items():
+                self._check(f"{name}.{key}" if depth < 2 else name, part, depth + 1)
+        elif isinstance(value, list):
+            for part in value:
+                self._check(name, part, depth + 1)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            NumberRule(-1e300, 1e300).check(name, value)
+            if isinstance(value, int):
+                NumberRule(-LARGEST_WHOLE, LARGEST_WHOLE).check(name, value)
+        elif isinstance(value, str):
+            TextRule().check(name, value)
+
+
+@dataclass(frozen=True)
+class JsonRule(Rule):
+    """Text that holds JSON, whose value obeys another rule as well as `PlainRule`."""
+
+    inside: Rule
+
+    def check(self, name: str, value: Any) -> None:
+        found = from_json(name, value)
+        PlainRule().check(name, found)
+        self.inside.check(name, found)
+
+
+def from_json(name: str, text: Any) -> Any:
+    """The value of a JSON text; TarsusError, naming it, if it is none."""
+    if not isinstance(text, str | bytes) or len(text) > LONGEST_JSON:
+        raise refused(name, "a text in JSON", text)
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise refused(name, "a text in JSON", text) from None
+
+
+def json_file(path: Path) -> dict[str, Any]:
+    """The table in a JSON file; TarsusError, naming the file, if it holds none."""
+    if not path.is_file():
+        raise TarsusError(f"there is no file {path}.")
+    found = from_json(str(path), path.read_bytes())
+    if not isinstance(found, dict):
+        raise refused(str(path), "a table in JSON", found)
+    PlainRule().check(str(path), found)
+    return found
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(word)
+
+
+def refused(name: str, wanted: str, value: Any) -> TarsusError:
+    """An error for a value that is not what is wanted."""
+    kind = type(value).__name__
+    text = value if isinstance(value, str) else re.sub(r"\s+", " ", f"{value!r:.200}")
+    shown = shortened(text) if isinstance(value, str) else f"{text[:80]} ({kind})"
+    return TarsusError(f"{name} must be {wanted}, not {shown}.")
+
+
+@contextmanager
+def opening(what: object) -> Iterator[None]:
+    """A TarsusError inside the `with` block first says what was opened: "run.nc: dt must ..."."""
+    try:
+        yield
+    except TarsusError as error:
+        raise TarsusError(f"{what}: {error}") from None

@@ -1,0 +1,222 @@
+"""What a log may hold: attributes, variables, dimensions, and how they fit the robot.
+
+`checked` is called once, where a log comes in: from a file, a table or the caller. Readers behind
+it take attributes and shapes as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+import xarray as xr
+
+from tarsus.contact.criteria import STATES
+from tarsus.errors import TarsusError, several
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import Role
+from tarsus.schema import (
+    AnyOf,
+    FlagRule,
+    JsonRule,
+    ListRule,
+    NumberRule,
+    NumbersRule,
+    Rule,
+    TableRule,
+    TextRule,
+)
+from tarsus.simulation.recording.empty import BY_AXIS, BY_CONTACT, BY_XYZ, with_empty
+from tarsus.simulation.recording.variables import ROBOT_SHARES
+
+R = TypeVar("R", bound=Mechanism)
+SHORTEST, LONGEST = 1e-9, 10.0  # s, of a step
+LAST = 1e9  # s: times count nanoseconds in 63 bits elsewhere
+MOST_WORLDS = 10_000_000
+MOST_THREADS = 1024
+MOST_SLOTS = 1000
+LARGEST = 1e100  # of any number that is not time: its square is still a number
+
+COUNT = NumberRule(0, 1e15, whole=True)
+TEXT, NAMES = TextRule(), AnyOf((TextRule(), ListRule(TextRule())), or_none=True)
+MASS = NumberRule(1e-9, 1e9)
+OPTIONS = {
+    "worlds": NumberRule(1, MOST_WORLDS, whole=True),
+    "threads": NumberRule(1, MOST_THREADS, whole=True),
+    "slots": AnyOf((NumberRule(1, MOST_SLOTS, whole=True),), or_none=True),
+    **dict.fromkeys(("contacts", "coordinates", "pushes"), NAMES),
+    "parameters": ListRule(TextRule()),
+    "actuators": AnyOf((TextRule(), TableRule())),
+    **dict.fromkeys(("keyframe", "precision", "device"), AnyOf((TEXT,), or_none=True)),
+    **dict.fromkeys(("limits", "stiction", "self_collision"), FlagRule()),
+    **dict.fromkeys(("bounce", "stabilization"), NumberRule(0, 1)),
+    "mass_scale": AnyOf((TableRule(others=AnyOf((MASS, ListRule(MASS, least=1)))),), or_none=True),
+    "control_rate": AnyOf((NumberRule(1e-6, 1e9),), or_none=True),
+}
+ATTRIBUTES: dict[str, Rule] = {
+    "dt": NumberRule(SHORTEST, LONGEST),
+    **dict.fromkeys(("fast_steps", "strikes_lost", "crowded_steps", "most_left_out"), COUNT),
+    "wall_time": NumberRule(0, LAST),
+    "evaluation_instant": NumberRule(0, 1),
+    "mean_*": NumberRule(-LARGEST, LARGEST),
+    "unit_*": TEXT,
+    "role_*": TextRule(choices=get_args(Role)),
+    "options": JsonRule(TableRule(OPTIONS)),
+    "registers": JsonRule(TableRule(others=NumbersRule())),
+    "command": JsonRule(TableRule(others=NumbersRule())),
+    **dict.fromkeys(("robot_options", "versions", "seeds"), JsonRule(TableRule())),
+    "*_parameters": JsonRule(TableRule()),
+    **dict.fromkeys(("robot", "robot_file", "robot_sha256", "model_sha256"), TEXT),
+    **dict.fromkeys(("tarsus_version", "compiler_sha256", "program_sha256", "processor"), TEXT),
+    **dict.fromkeys(("command_line", "partial", "engine", "engine_version", "warnings"), TEXT),
+    **{f"{kind}*": TEXT for kind in ("law", "stepper", "terrain", "gait")},
+}
+
+BY_STEP = (
+    *("iterations", "converged", "kinetic_energy", "potential_energy", "equation_residual"),
+    *(f"energy_{share}" for share in ROBOT_SHARES),
+    *("support_margin", "drift", "joint_friction_residual"),
+)
+DIMENSIONS: dict[str, tuple[str, ...]] = {  # of variables, without `world`
+    "time": ("time",),
+    **dict.fromkeys(("q",), ("time", "coordinate")),
+    **dict.fromkeys(("force_limit", "force_joint_friction"), ("time", "velocity")),
+    **dict.fromkeys(("u", "passive_force"), ("time", "velocity")),
+    "tau": ("time", "actuator"),
+    **dict.fromkeys(BY_CONTACT, ("time", "contact")),
+    **dict.fromkeys(BY_AXIS, ("time", "contact", "axis")),
+    **dict.fromkeys(("impulse_strikes", "force_without_strikes"), ("time", "contact", "axis")),
+    **dict.fromkeys(BY_XYZ, ("time", "contact", "xyz")),
+    **dict.fromkeys(BY_STEP, ("time",)),
+    **dict.fromkeys(("center_of_mass", "center_of_mass_velocity"), ("time", "xyz")),
+    "zero_moment_point": ("time", "xyz"),
+    "capture_point": ("time", "xy"),
+    **dict.fromkeys(("impulse_constraint", "force_constraint"), ("time", "constraint")),
+    "force_loop_limit": ("time", "loop_joint"),
+    "q_uncut": ("time", "uncut_coordinate"),
+    "u_uncut": ("time", "uncut_velocity"),
+    "push": ("time", "pushed", "wrench"),
+    "q_start": ("coordinate",),
+    "u_start": ("velocity",),
+    "state_start": ("state_entry",),
+    "energy_start": (),
+    **{name: ("strike",) for name in ("strike_time", "strike_step", "strike_world")},
+    **{f"strike_kinetic_{when}": ("strike",) for when in ("before", "after")},
+    "strike_potential": ("strike",),
+    **{
+        f"strike_{name}": ("strike", "contact", "axis")
+        for name in ("impulse", "velocity_before", "velocity_after")
+    },
+    "strike_q": ("strike", "coordinate"),
+    **{f"strike_u_{when}": ("strike", "velocity") for when in ("before", "after")},
+}
+LABELS = ("coordinate", "velocity", "actuator", "contact", "axis", "xyz", "xy", "pushed", "wrench")
+NAMED = ("coordinate", "velocity", "actuator", "contact")  # dimensions that must have labels
+SIZES = {"axis": 3, "xyz": 3, "xy": 2, "wrench": 6}
+
+
+def checked(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
+    """The log with what empty dimensions hold; TarsusError, naming the attribute or variable, for
+    what is no log, or a damaged one.
+
+    needed: variables and attributes that the caller reads
+    """
+    log = with_empty(log)
+    missing = [name for name in needed if name not in log.variables and name not in log.attrs] or [
+        name for name in ("time",) if name not in log.variables
+    ]
+    if missing or "time" not in log.dims:
+        raise TarsusError(f"this is no log of tarsus run: {', '.join(missing) or 'time'} missing.")
+    if not log.sizes["time"]:
+        raise TarsusError("this log holds no step: run one or more.")
+    attributes = _plain(log.attrs)
+    TableRule(ATTRIBUTES).check("", attributes)
+    for name in attributes:
+        if name.startswith("role_") and f"mean_{name[5:]}" not in attributes:
+            raise TarsusError(f"mean_{name[5:]} is missing.")
+    if ("q_start" in log.variables) != ("u_start" in log.variables):
+        raise TarsusError("a log has both q_start and u_start, or neither.")
+    _check_dimensions(log)
+    _check_values(log)
+    return log
+
+
+def fitting(log: xr.Dataset, robot: R) -> R:
+    """The robot; TarsusError unless the log's coordinates, velocities and motors are its own."""
+    uncut = "uncut_" if "q_uncut" in log else ""
+    sizes = {f"{uncut}coordinate": ("coordinates", robot.nq)}
+    sizes |= {f"{uncut}velocity": ("velocities", robot.nu)}
+    for dimension, (what, count) in sizes.items():
+        if log.sizes.get(dimension, count) != count:
+            raise TarsusError(
+                f"the log has {log.sizes[dimension]} {what}, {robot.name} has {count}: it was made"
+                " by another robot, or its file has changed since."
+            )
+    known = {actuator.name for actuator in robot.actuators}
+    names = map(str, log["actuator"].values) if "actuator" in log else ()
+    if other := [name for name in names if name not in known]:
+        raise TarsusError(
+            f"the log has motors that {robot.name} has not, {several(other, 3)}: it was made by"
+            " another robot, or its file has changed since."
+        )
+    return robot
+
+
+def _plain(attributes: Mapping[Any, Any]) -> dict[str, Any]:
+    """Numbers of NumPy as Python's."""
+    found = dict[str, Any]()
+    for name, value in attributes.items():
+        single = isinstance(value, np.generic | np.ndarray) and value.size == 1
+        found[str(name)] = value.item() if single else value
+    return found
+
+
+def _check_dimensions(log: xr.Dataset) -> None:
+    """TarsusError for a variable of other dimensions, or a dimension of another size."""
+    for name, wanted in DIMENSIONS.items():
+        if name not in log.variables:
+            continue
+        dims = tuple(map(str, log.variables[name].dims))
+        own = tuple(dim for dim in dims if dim != "world")
+        if own != wanted or ("world" in dims and dims.index("world") != dims[:1].count("time")):
+            raise TarsusError(
+                f"this is no log of tarsus run: the dimensions of {name} must be"
+                f" {', '.join(wanted) or 'none'}, not {', '.join(dims) or 'none'}."
+            )
+        values = log.variables[name]
+        if values.dtype.kind not in "fiub":
+            raise TarsusError(f"{name} must hold numbers.")
+    for dimension, size in SIZES.items():
+        if log.sizes.get(dimension, size) != size:
+            raise TarsusError(f"the dimension {dimension} must have the size {size}.")
+    for name in LABELS:
+        if name in NAMED and name in log.sizes and name not in log.variables:
+            raise TarsusError(f"this is no log of tarsus run: {name} missing.")
+        if name in log.variables:
+            labels = log.variables[name]
+            words = all(isinstance(label, str) for label in labels.values.ravel().tolist())
+            if labels.dims != (name,) or not words:
+                raise TarsusError(f"{name} must hold a name for each place along it.")
+            if len(set(labels.values.tolist())) < labels.size:
+                raise TarsusError(f"{name} must not hold a name twice.")
+
+
+def _check_values(log: xr.Dataset) -> None:
+    """TarsusError for times that do not rise, states that are none, and numbers beyond any sense.
+
+    NaN may stand in what a world that diverged has left.
+    """
+    time = log["time"].values
+    if not (np.isfinite(time).all() and time.min() >= 0 and time.max() <= LAST):
+        raise TarsusError(f"time must lie between 0 and {LAST:g} s.")
+    if (np.diff(time) <= 0).any():
+        raise TarsusError("time must rise from step to step.")
+    if "state" in log and not np.isin(log["state"].values, (*range(len(STATES)), np.nan)).all():
+        raise TarsusError(f"state must be from 0 to {len(STATES) - 1}.")
+    for name in DIMENSIONS:
+        if name in log.variables and name not in ("time", "state", "state_start"):
+            values = log.variables[name].values.astype(float)
+            too_large = (np.abs(values) > LARGEST) & np.isfinite(values)
+            if too_large.any():
+                raise TarsusError(f"{name} must be at most {LARGEST:g} in SI units.")

@@ -1,0 +1,143 @@
+"""Data that claims too much, or is not what it says: one sentence, before memory is taken."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import resource
+import struct
+import sys
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import tarsus
+from tarsus import cli
+from tarsus.errors import TarsusError
+from tarsus.files import npz_arrays
+from tarsus.learning.policy import Policy
+from tarsus.simulation.recording.log import opened, save
+from tarsus.simulation.recording.log_schema import checked
+
+GIB = 1 << 30
+
+
+@cache
+def run() -> xr.Dataset:
+    return tarsus.Simulation("mini_cheetah", controller=None).run(0.01)
+
+
+def test_an_archive_that_declares_gigabytes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": "<f8", "fortran_order": False, "shape": (GIB // 8,)}
+    )
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.npy", "w", force_zip64=True) as member,
+    ):
+        member.write(head.getvalue())
+        for _ in range(1024):
+            member.write(bytes(1 << 20))
+    assert path.stat().st_size < 2 << 20
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for read in (npz_arrays, Policy.load, lambda p: tarsus.judge(p, "mini_cheetah")):
+        with pytest.raises(TarsusError, match="declares"):
+            read(path)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < (300 << 10) * (1024 if sys.platform == "darwin" else 1)
+
+
+def test_an_array_larger_than_its_member_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "lie.npz"
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.npy", head.getvalue() + bytes(80))
+    with pytest.raises(TarsusError):
+        npz_arrays(path)
+
+
+def test_variables_that_lie_on_top_of_each_other_are_refused(tmp_path: Path) -> None:
+    """A netCDF file of 1 MB whose 1024 variables are all the same bytes."""
+    name, count, size = b"v\0\0\0", 1024, 1 << 17
+
+    def word(*numbers: int) -> bytes:
+        return struct.pack(f">{len(numbers)}i", *numbers)
+
+    head = b"CDF\x01" + word(0, 10, 1, 1) + name + word(size, 0, 0, 11, count)
+    for k in range(count):
+        label = f"v{k:03x}".encode()
+        head += word(4) + label + word(1, 0, 0, 0, 6, 8 * size, 0)
+    path = tmp_path / "bomb.nc"
+    path.write_bytes(head + bytes(8 * size))
+    with pytest.raises(TarsusError):
+        opened(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+@pytest.mark.parametrize("command", ["judge", "rerun", "play", "sweep", "identify", "render"])
+def test_a_fifo_is_refused_before_it_is_opened(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    ending = {"play": "npz", "sweep": "toml", "identify": "toml"}.get(command, "nc")
+    path = tmp_path / f"fifo.{ending}"
+    os.mkfifo(path)
+    more = {"render": [str(tmp_path / "x.png")], "sweep": ["--out", str(tmp_path / "o")]}
+    assert cli.main([command, str(path), *more.get(command, [])]) == 2
+    assert "fifo" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_robot_file_that_is_a_fifo_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "robot.xml")
+    log = run().assign_attrs(robot_file=str(tmp_path / "robot.xml"))
+    with pytest.raises(TarsusError):
+        tarsus.rerun(log)
+
+
+CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "dt": lambda a: {"dt": 1e-12},
+    "options.worlds": lambda a: {"options": json.dumps({"worlds": 1e9})},
+    "options.threads": lambda a: {"options": json.dumps({"threads": 10**6})},
+    "options.slots": lambda a: {"options": json.dumps({"slots": 10**9})},
+    "options": lambda a: {"options": "[" * 10_000},
+    "registers.x": lambda a: {"registers": '{"x": "y"}'},
+    "law_parameters": lambda a: {"law_parameters": "5"},
+    "mean_mu": lambda a: {"mean_mu": "soft"},
+    "role_mu": lambda a: {"role_mu": "king"},
+    "fast_steps": lambda a: {"fast_steps": -1},
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_an_attribute_that_is_none_is_named(name: str, tmp_path: Path) -> None:
+    log = run().assign_attrs(CHANGES[name](run().attrs))
+    with pytest.raises(TarsusError, match=name.replace(".", r"\.")):
+        checked(log)
+    save(log, tmp_path / "run.nc")
+    with pytest.raises(TarsusError, match=name.replace(".", r"\.")):
+        tarsus.rerun(tmp_path / "run.nc")
+
+
+@pytest.mark.parametrize("name", ["q", "tau", "state", "time", "contact_point"])
+def test_a_variable_of_other_dimensions_is_named(name: str) -> None:
+    log = run().copy()
+    with pytest.raises(TarsusError, match=name):
+        checked(log.assign({name: ((), 1.0)}) if name != "time" else log.drop_vars("time"))
+
+
+def test_as_many_worlds_as_the_log_holds_run_again() -> None:
+    log = run().assign_attrs(options=json.dumps({"precision": "float64", "worlds": 10**6}))
+    with pytest.raises(TarsusError, match="worlds"):
+        tarsus.rerun(log)

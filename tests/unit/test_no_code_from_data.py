@@ -1,0 +1,326 @@
+"""No reader of data runs Python code that the data names: not a file, not a module.
+
+Every reader is handed a law, terrain, gait, ... whose code would leave a mark. A new command must
+be entered in `READERS` or `READ_NOTHING`, and a new module that decodes files in `DECODERS`:
+otherwise a test here fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import tarsus
+from tarsus import cli, registry
+from tarsus.errors import TarsusError, UntrustedFile
+from tarsus.learning.lesson import Lesson
+from tarsus.learning.network import Network
+from tarsus.learning.policy import Policy, SeenScale
+from tarsus.simulation.recording import part_text
+from tarsus.simulation.recording.log import save
+
+SOURCE = Path(tarsus.__file__).parent
+KINDS = ("law", "stepper", "terrain", "gait")
+FREE = '"law.mu" = { low = 0.2, high = 1.2 }'
+HOSTILE = """
+from pathlib import Path
+Path({mark!r}).write_text("run")
+from dataclasses import dataclass
+from tarsus.contact.laws.moreau import Moreau as _Moreau
+@dataclass(frozen=True)
+class Evil(_Moreau):
+    pass
+def outcome(simulation):
+    return 0.0
+"""
+
+
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file whose code leaves a mark, importable by its name; no mark is left in the end."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_trusted", {})
+    monkeypatch.setattr(registry, "_run", {})
+    monkeypatch.setattr(part_text, "_of_this_process", {})
+    file, mark = tmp_path / "evil.py", tmp_path / "mark"
+    file.write_text(HOSTILE.format(mark=str(mark)))
+    yield file
+    assert not mark.exists()
+
+
+@cache
+def sound_log() -> xr.Dataset:
+    """A short run, loaded."""
+    return tarsus.Simulation("mini_cheetah", controller="trot").run(0.02)
+
+
+def sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def named_in(attrs: dict[str, Any], kind: str, file: Path, how: str) -> dict[str, Any]:
+    """Attributes of a log whose part of this kind is said to be the file's."""
+    where = {"file": "evil:Evil", "module": "evil:Evil", "ours": "tarsus.evil:Evil"}[how]
+    changed: dict[str, Any] = {kind: "evil", f"{kind}_class": where}
+    own = {"own_file": str(file), "own_sha256": sha256(file)} if how == "file" else {}
+    if how == "file":
+        changed |= {f"{kind}_file": str(file), f"{kind}_file_sha256": sha256(file)}
+    inside = {"class": where, "name": "evil"} | own
+    changed[f"{kind}_parameters"] = json.dumps(own | {"patches": [inside], "inner": inside})
+    changed["options"] = json.dumps({"precision": "float64", "sensors": {"imu": inside}})
+    return attrs | changed
+
+
+@cache
+def logs(folder: Path, file: Path) -> list[Path]:
+    """Logs that name the file in every way that a log can name code."""
+    found = []
+    for kind in KINDS:
+        for how in ("file", "module", "ours"):
+            log = sound_log().copy()
+            log.attrs = named_in(dict(log.attrs), kind, file, how)
+            found.append(folder / f"{kind}_{how}.nc")
+            save(log, found[-1])
+    nested = sound_log().copy()  # its own parts are sound
+    nested.attrs["options"] = json.loads(json.dumps(named_in({}, "law", file, "file")["options"]))
+    found.append(folder / "nested.nc")
+    save(nested, found[-1])
+    return found
+
+
+def policy(folder: Path, **changed: Any) -> Path:
+    """A policy that names what is given."""
+    lesson: dict[str, Any] = {
+        **{"task": "velocity", "robot": "mini_cheetah", "law": "moreau", "terrain": "plane"},
+        **{"dt": 0.004, "method": "ppo", "seed": 0, "settings": []},
+        "gains": {"kp": [40.0] * 12, "kd": [1.0] * 12},
+    }
+    network = Network((48, 12))
+    made = Policy(
+        network,
+        np.zeros(network.count, np.float32),
+        SeenScale(np.zeros(48, np.float32), np.ones(48, np.float32)),
+        lesson | changed,
+    )
+    path = folder / f"policy_{len(list(folder.glob('*.npz')))}.npz"
+    made.save(path)
+    return path
+
+
+# ---------------------------------------------------------------- the readers
+
+
+def of_logs(*words: str, last: tuple[str, ...] = ()) -> Callable[[Path, Path], list[list[str]]]:
+    return lambda folder, file: [[*words, str(log), *last] for log in logs(folder, file)]
+
+
+def plays(folder: Path, file: Path) -> list[list[str]]:
+    found = []
+    for kind in ("law", "terrain", "task", "method"):
+        for name in (file.name, str(file), "evil"):
+            files = {kind: {"file": str(file), "sha256": sha256(file)}}
+            made = policy(folder, **{kind: name}, files=files)
+            found.append(["play", str(made), "--trials", "1", "--duration", "0.1"])
+    return found
+
+
+def sweeps(folder: Path, file: Path) -> list[list[str]]:
+    found = []
+    for kind in ("law", "terrain", "gait", "stepper"):
+        spec = folder / f"{kind}.toml"
+        spec.write_text(
+            f'[fixed]\nrobot = "mini_cheetah"\nseconds = 0.01\n{kind} = "{file.name}"\n'
+        )
+        found.append(["sweep", str(spec), "--out", str(folder / kind), "--engine", "inline"])
+        spec = folder / f"vary_{kind}.toml"
+        spec.write_text(f'[fixed]\nrobot = "mini_cheetah"\n[vary]\n{kind} = ["{file.name}"]\n')
+        found.append(["sweep", str(spec), "--out", str(folder / kind), "--dry-run"])
+    spec = folder / "own.toml"
+    spec.write_text(f'[fixed]\nrobot = "mini_cheetah"\n[outcomes]\nown = "{file.name}"\n')
+    return [*found, ["sweep", str(spec), "--out", str(folder / "own"), "--engine", "inline"]]
+
+
+def identifications(folder: Path, file: Path) -> list[list[str]]:
+    found = []
+    for log in logs(folder, file):
+        if log.stem == "nested" or log.stem.startswith("gait"):
+            continue  # of these an identification takes nothing
+        spec = folder / f"{log.stem}.toml"
+        spec.write_text(f'[log]\nfiles = ["{log.name}"]\n[free]\n{FREE}\n')
+        found.append(["identify", str(spec)])
+    for kind in ("law", "terrain", "stepper"):
+        spec = folder / f"of_{kind}.toml"
+        model = f'[model]\n{kind} = "{file.name}"\n'
+        spec.write_text(f'[log]\nfiles = ["nested.nc"]\n{model}[free]\n{FREE}\n')
+        found.append(["identify", str(spec)])
+    return found
+
+
+def results(folder: Path, file: Path) -> list[list[str]]:
+    (folder / "done" / "chunks").mkdir(parents=True)
+    told = {"fixed": {"law": str(file)}, "own": str(file), "chunks": ["a"]}
+    (folder / "done" / "sweep.json").write_text(json.dumps(told))
+    row = pd.DataFrame({"sample": [0], "failure": [str(file)], "law": [str(file)]})
+    row.to_parquet(folder / "done" / "chunks" / "a.parquet")
+    return [["results", str(folder / "done")]]
+
+
+def lessons(folder: Path, file: Path) -> list[list[str]]:
+    out = folder / "learned"
+    out.mkdir()
+    lesson = {"task": str(file), "law": str(file), "method": str(file)}
+    (out / "lesson.json").write_text(json.dumps(lesson))
+    shutil.copy(policy(folder, law=str(file)), out / "policy.npz")
+    return [["learn", "velocity", "--out", str(out), "--rounds", "1"]]
+
+
+READERS: dict[str, Callable[[Path, Path], list[list[str]]]] = {  # command: its hostile arguments
+    "rerun": of_logs("rerun"),
+    "judge": of_logs("judge"),
+    "render": of_logs("render", last=("out.png", "--size", "32x32")),
+    "export": of_logs("export", last=("out.csv",)),
+    "identify": identifications,
+    "play": plays,
+    "sweep": sweeps,
+    "results": results,
+    "learn": lessons,
+}
+NEED_NO_PART = ("judge", "render", "export", "results")  # they go on without what is named
+READ_NOTHING = {  # commands that read robots and what is typed alone, or data of ours
+    *("bench", "cite", "compare", "completion", "demo", "doctor", "inspect", "list", "plan"),
+    *("reproduce", "robots", "run", "validate"),
+    "view",  # reads logs by `track`, as `render` does
+}
+DECODERS = {  # modules that decode data from files: a new one needs a reader above
+    *("files", "schema"),  # JSON, TOML, .npz
+    *("simulation/recording/log", "exchange/table", "exchange/ros_bag"),
+    "simulation/recording/classic_file",  # the layout of what it writes
+    "simulation/recording/provenance",  # texts that `log_schema` has checked
+    "simulation/recording/log_schema",
+    "simulation/recording/whose",
+    "program/ir/written",  # the cache, which only its user can write
+    "sweeps/query",
+    *("learning/folder", "validation/real/cube_tosses/data", "benchmarks/history"),
+    *("commands/validate", "commands/_doctor_checks", "simulation/kept_state"),
+}
+CALLERS = {"comparison/imported", "comparison/rerun", "identification/recording"}  # of `read_table`
+DECODING = re.compile(
+    r"\b(load_dataset|open_dataset|netcdf_file|read_csv|read_parquet|ZipFile|AnyReader"
+    r"|json\.loads?|pickle\.loads?|tomllib\.loads?|np\.load|np\.fromfile|read_table)\("
+)
+
+
+def test_every_decoder_is_known() -> None:
+    found = {
+        path.relative_to(SOURCE).with_suffix("").as_posix()
+        for path in SOURCE.rglob("*.py")
+        if "experiments" not in path.parts and DECODING.search(path.read_text(encoding="utf-8"))
+    }
+    assert found - DECODERS - CALLERS == set() and found >= DECODERS
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_no_reader_runs_what_data_names(
+    command: str, evil: Path, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    for arguments in READERS[command](tmp_path, evil):
+        code, said = cli.main([*arguments, "-q"]), capfd.readouterr().err
+        assert code == (0 if command in NEED_NO_PART else 2), (arguments, said)
+        assert "Traceback" not in said, (arguments, said)
+        assert code == 0 or "evil" in said or command == "learn", (arguments, said)
+        assert not (tmp_path / "mark").exists(), arguments
+
+
+def test_every_command_is_a_reader_or_reads_nothing() -> None:
+    assert set(registry.names("tarsus.commands")) == {*READERS, *READ_NOTHING}
+
+
+def test_logs_in_memory_run_nothing(evil: Path, tmp_path: Path) -> None:
+    for path in logs(tmp_path, evil):
+        log = xr.load_dataset(path, engine="scipy")
+        for read in (log.tarsus.report, lambda log=log: tarsus.rerun(log)):
+            with contextlib.suppress(TarsusError):
+                read()
+            assert not (tmp_path / "mark").exists(), path.name
+
+
+def test_only_the_registry_runs_or_imports_what_a_variable_names() -> None:
+    """Code that imports a module whose name is not written there, or runs text, is a door."""
+    doors = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _runs(node):
+                doors.add(path.relative_to(SOURCE).with_suffix("").as_posix())
+    assert doors == {
+        "registry",  # members of folders, and files that the user names
+        "__init__",  # names of the public interface
+        *("model/files", "exchange/library"),  # optional libraries by constant names
+        *("references/__init__", "validation/processes", "commands/list"),
+        "simulation/kept_state",  # pickles that Python itself was asked to read
+    }
+
+
+def _runs(call: ast.Call) -> bool:
+    name = ast.unparse(call.func).rpartition(".")[2]
+    if name in ("exec", "eval", "loads") and ast.unparse(call.func) in (
+        "exec",
+        "eval",
+        "pickle.loads",
+    ):
+        return True
+    first = call.args[0] if call.args else None
+    constant = isinstance(first, ast.Constant) or (
+        isinstance(first, ast.Name) and first.id.isupper()
+    )
+    return name in ("import_module", "__import__", "spec_from_file_location") and not constant
+
+
+# ---------------------------------------------------------------- allowed, if the user says so
+
+
+def test_a_file_runs_once_the_user_names_it(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    for name in ("_trusted", "_run"):
+        monkeypatch.setattr(registry, name, {})
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "soft_floor.py"
+    file.write_text((SOURCE / "contact" / "laws" / "hunt_crossley.py").read_text())
+    log = tarsus.Simulation("mini_cheetah", str(file), controller=None, dt=1e-3).run(0.01)
+    save(log, tmp_path / "run.nc")
+
+    def forget() -> None:
+        for home, name in ((registry, "_trusted"), (registry, "_run")):
+            monkeypatch.setattr(home, name, {})
+        monkeypatch.setattr(part_text, "_of_this_process", {})
+
+    forget()
+    with pytest.raises(UntrustedFile, match=r"soft_floor\.py"):
+        tarsus.rerun(tmp_path / "run.nc")
+    assert cli.main(["rerun", "run.nc"]) == 2 and "--trust" in capsys.readouterr().err
+    assert cli.main(["rerun", "run.nc", "--trust", "soft_floor.py"]) == 0
+    # moved: the checksum is what counts; changed: it is another file
+    forget()
+    moved = tmp_path / "elsewhere" / "soft_floor.py"
+    moved.parent.mkdir()
+    file.rename(moved)
+    tarsus.trust(moved)
+    assert tarsus.rerun(tmp_path / "run.nc").reproduced
+    forget()
+    moved.write_text(moved.read_text() + "# changed\n")
+    tarsus.trust(moved)
+    with pytest.raises(UntrustedFile, match="changed"):
+        tarsus.rerun(tmp_path / "run.nc")
+    assert Lesson().law == "moreau"

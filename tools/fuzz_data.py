@@ -1,0 +1,411 @@
+"""Hand thousands of damaged logs and policies to everything that reads them.
+
+    python tools/fuzz_data.py [--kind logs|policies|tables] [--count 1000] [--seed 0]
+
+Attributes, variables, JSON inside attributes, types, shapes and bytes are changed. A log is run
+again, judged, drawn, exported (CSV, MCAP), reported and read for an identification; a policy is
+loaded with its task, and every twentieth is played in two worlds. Good are success and a sentence
+(TarsusError, OSError). Faults are another exception, ten seconds of processor time, and a mark left
+by a Python file that the data names. Files of faults are kept. The exit code is 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import itertools
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+import xarray as xr
+from fuzz_mutants import VALUES, WORDS, a_byte, changed, cut
+
+import tarsus
+from tarsus.comparison.imported import run_of
+from tarsus.comparison.trajectory import arrays_of
+from tarsus.exchange.mcap_file import write_mcap
+from tarsus.exchange.table import write_table
+from tarsus.identification.model_parts import model_parts
+from tarsus.identification.recording import motion, opened_log
+from tarsus.learning.lesson import from_about
+from tarsus.learning.play import changed as settled
+from tarsus.learning.play import course_of, played
+from tarsus.learning.policy import Policy
+from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.simulation.recording.log import opened, save
+from tarsus.simulation.recording.whose import robot_of
+from tarsus.viewer.ground import ground_shapes, terrain_of
+from tarsus.viewer.track import track
+
+SECONDS, WAIT = 10, 120  # of one reader: of processor time, of any
+PLAYED = 20  # policies, of which one is played: that compiles a step
+BYTES = 6 << 30  # of memory
+BALL = """<mujoco model="ball"><worldbody><geom type="plane" size="9 9 1"/><body name="ball"
+pos="0 0 0.3"><freejoint name="free"/><geom name="ball" type="sphere" size=".1" mass="1"/></body>
+<body name="arm" pos="1 0 1"><joint name="a" type="hinge" axis="0 1 0"/><geom name="arm" size=".1"
+pos=".3 0 0" mass="1" contype="0" conaffinity="0"/></body></worldbody><actuator><motor joint="a"
+gear="1" ctrlrange="-5 5"/></actuator></mujoco>"""
+ODD: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 1.5, 1e9, 1e300, -1e300, 10**30, 2**63, 1_000_000_000),
+    *("", "x", "inf", "-inf", "nan", "../x", "evil.py", "evil:Evil", "tarsus.cli:main", "\0"),
+    *([], [[]], [1, 2], [1, "x"], [[1], [2, 3]], {}, {"a": 1}, {"class": "evil:Evil"}),
+    *({"function": "os.system"}, {"class": "tarsus.registry:Path"}, {"shape": [9], "sha256": "x"}),
+)
+
+
+class Hang(BaseException):
+    """A reader took too long."""
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Hang after SECONDS of processor time, or WAIT of any."""
+
+    def late(*_: Any) -> None:
+        raise Hang
+
+    for name in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(name, late)
+    signal.alarm(WAIT)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+# ---------------------------------------------------------------- what is changed
+
+
+def in_json(value: Any, chance: random.Random) -> Any:
+    """A JSON value with one place changed, lost, repeated or added."""
+    if isinstance(value, dict) and value and chance.random() < 0.8:
+        key = chance.choice(list(value))
+        if chance.random() < 0.15:
+            return {k: v for k, v in value.items() if k != key}
+        if chance.random() < 0.1:
+            return value | {chance.choice(("worlds", "x", "class", "dt", key + "_")): odd(chance)}
+        return value | {key: in_json(value[key], chance)}
+    if isinstance(value, list) and value and chance.random() < 0.6:
+        at = chance.randrange(len(value))
+        return [*value[:at], in_json(value[at], chance), *value[at + 1 :]]
+    return odd(chance)
+
+
+def odd(chance: random.Random) -> Any:
+    """A strange value."""
+    if chance.random() < 0.03:
+        deep: Any = 0
+        for _ in range(chance.choice((40, 3000))):
+            deep = [deep]
+        return deep
+    return chance.choice(ODD)
+
+
+def text_of(value: Any, chance: random.Random) -> str:
+    """JSON text, sometimes cut or with words that JSON lacks."""
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        text = "[" * 3000 + "]" * 3000
+    if chance.random() < 0.1:
+        text = text[: chance.randrange(len(text) + 1)]
+    return text.replace("1", "NaN", 1) if chance.random() < 0.05 else text
+
+
+def attribute(attrs: dict[str, Any], chance: random.Random, evil: Path) -> None:
+    """One attribute is changed, lost, or names a file of code."""
+    name, how = chance.choice(list(attrs)), chance.random()
+    value = attrs[name]
+    if how < 0.1:
+        del attrs[name]
+    elif how < 0.25:
+        kind = chance.choice(("law", "stepper", "terrain", "gait"))
+        digest = hashlib.sha256(evil.read_bytes()).hexdigest()
+        own = {f"{kind}_file": str(evil), f"{kind}_file_sha256": digest}
+        attrs |= {f"{kind}_class": "evil:Evil"} | (own if chance.random() < 0.7 else {})
+    elif how < 0.65:
+        name = chance.choice([n for n in attrs if str(attrs[n])[:1] == "{"] or [name])
+        try:
+            attrs[name] = text_of(in_json(json.loads(attrs[name]), chance), chance)
+        except (ValueError, TypeError):
+            attrs[name] = str(odd(chance))
+    else:
+        numbers = (*VALUES, np.array([1.0, 2.0]), np.int32(-7), 1e-12, 1e9)
+        attrs[name] = chance.choice((*numbers, *WORDS[2:9], "x" * 5000, str(value)[:5]))
+
+
+def log_mutant(data: bytes, chance: random.Random, evil: Path) -> bytes:
+    """A netCDF log with one to three changes."""
+    log = xr.load_dataset(io.BytesIO(data), engine="scipy")
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        how = chance.random()
+        name = str(chance.choice(list(log.variables)))
+        if how < 0.55:
+            attribute(log.attrs, chance, evil)
+        elif how < 0.65:
+            log = log.drop_vars(name)
+        elif how < 0.85:
+            values = changed(log[name].values, chance)
+            if chance.random() < 0.3:
+                values = values.astype(chance.choice(("i4", "f4", "S1", "i1")))
+            log[name] = log[name].dims, values, log[name].attrs
+        elif how < 0.92:
+            dimension = chance.choice(list(log.sizes))
+            log = log.isel({dimension: slice(0, chance.choice((0, 1, 2)))})
+        elif how < 0.96:
+            dimension = chance.choice(list(log.sizes))
+            log = log.rename_dims({dimension: chance.choice(("world", "x", "time_"))})
+        else:
+            log[name] = log[name].transpose(*log[name].dims[::-1])
+    found = bytes(log.to_netcdf(engine="scipy") or b"")
+    return chance.choice((a_byte, cut))(found, chance) if chance.random() < 0.1 else found
+
+
+def policy_mutant(data: bytes, chance: random.Random, evil: Path) -> bytes:
+    """A policy with one to three changes."""
+    arrays: dict[str, Any] = dict(np.load(io.BytesIO(data)))
+    about = json.loads(str(arrays["about"]))
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        how, name = chance.random(), chance.choice(list(arrays))
+        if how < 0.6:
+            if isinstance(about, dict) and "parameters" in about and chance.random() < 0.5:
+                about["parameters"] = in_json(about["parameters"], chance)
+            else:
+                about = in_json(about, chance)
+            if isinstance(about, dict) and chance.random() < 0.1:
+                kind = chance.choice(("task", "law", "terrain", "method", "robot"))
+                digest = hashlib.sha256(evil.read_bytes()).hexdigest()
+                about |= {kind: str(evil), "files": {kind: {"file": "x", "sha256": digest}}}
+            arrays["about"] = np.array(text_of(about, chance))
+        elif how < 0.7 and len(arrays) > 1:
+            del arrays[name]
+        elif how < 0.85:
+            arrays[name] = changed(arrays[name], chance)
+        elif how < 0.92:
+            types = ("U8", "c16", "?", "i4", "f2", "M8[s]")
+            try:
+                arrays[name] = arrays[name].astype(chance.choice(types))
+            except ValueError:
+                arrays[name] = arrays[name][..., None]
+        else:
+            arrays[name] = np.atleast_1d(arrays[name])[: chance.randrange(3)]
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    found = file.getvalue()
+    return chance.choice((a_byte, cut))(found, chance) if chance.random() < 0.1 else found
+
+
+# ---------------------------------------------------------------- who reads it
+
+
+def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
+    def drawn(path: Path) -> None:
+        found = track(opened(path))
+        ground_shapes(terrain_of(found.attributes), found.base()[:1, :2])
+        found.poses(0), found.contacts_at(0), found.size, found.middle
+
+    def exported(path: Path) -> None:
+        log = opened(path)
+        write_table(log, folder / "out.csv")
+        write_mcap(log, robot_of(log), folder / "out.mcap")
+
+    def identified(path: Path) -> None:
+        log = opened_log(path)
+        robot = robot_of(log)
+        model_parts({}, log, robot, motion(log, robot).dt)
+
+    return {
+        "rerun": tarsus.rerun,
+        "judge": tarsus.judge,
+        "render": drawn,
+        "export": exported,
+        "report": lambda path: tarsus.open_log(path).tarsus.report(),
+        "identify": identified,
+    }
+
+
+def readers_of_tables(folder: Path) -> dict[str, Callable[[Path], object]]:
+    return {
+        "judge": lambda path: tarsus.judge(path, str(folder / "ball.xml")),
+        "identify": lambda path: motion(opened_log(path), tarsus.load(str(folder / "ball.xml"))),
+        "run_of": lambda path: run_of(path, None),
+    }
+
+
+def readers_of_policies(folder: Path) -> dict[str, Callable[[Path], object]]:
+    count = itertools.count()
+
+    def play(path: Path) -> None:
+        policy = Policy.load(path)
+        lesson, _ = from_about(policy.about)
+        policy, ground = settled(policy, (), lesson.terrain)
+        course = course_of(policy, 2, 0.04, 0)
+        if next(count) % PLAYED:
+            return
+        found = played(policy, course, lesson.law, lesson.dt, ground)
+        if found.failure:
+            raise tarsus.TarsusError(found.failure)
+
+    return {"play": play}
+
+
+def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
+    """Sound files to begin with, by kind: ending and bytes."""
+    ball = folder / "ball.xml"
+    ball.write_text(BALL)
+    found: dict[str, list[tuple[str, bytes]]] = {"logs": [], "policies": [], "tables": []}
+    runs: list[Any] = [
+        tarsus.Simulation(str(ball), terrain=tarsus.Slope(angle=0.1)),
+        tarsus.Simulation(str(ball), worlds=2, pushes=["ball"], mass_scale={"ball": [1.0, 1.5]}),
+        tarsus.Simulation(str(ball), controller="stand", sensors=["imu"]),
+        MujocoSimulation(str(ball)),
+    ]
+    runs[1].set(push={"ball": [1.0, 0.0, 0.0]}, mu=[0.2, 0.4])
+    for simulation in runs:
+        log = simulation.run(0.0125)
+        save(log, folder / "log.nc")
+        found["logs"].append(("nc", (folder / "log.nc").read_bytes()))
+    log = runs[0].run(0.0125)
+    np.savez(folder / "log.npz", **arrays_of(log, runs[0].robot))
+    found["tables"].append(("npz", (folder / "log.npz").read_bytes()))
+    for ending in ("csv", "parquet"):
+        write_table(log, folder / f"log.{ending}")
+        found["tables"].append((ending, (folder / f"log.{ending}").read_bytes()))
+    found["tables"].append(("json", (folder / "log.csv.json").read_bytes()))
+    # a policy, as `tarsus learn` writes it
+    method = tarsus.PPO(worlds=4, periods=4, width=4)
+    lesson = tarsus.learning.lesson.Lesson()  # pyright: ignore[reportAttributeAccessIssue]
+    environment = lesson.environment(1)
+    policy = method.learner(environment, 0).policy
+    Policy(policy.network, policy.weights, policy.scale, lesson.about(environment)).save(
+        folder / "policy.npz"
+    )
+    found["policies"].append(("npz", (folder / "policy.npz").read_bytes()))
+    return found
+
+
+def table_mutant(ending: str, data: bytes, chance: random.Random, folder: Path) -> bytes:
+    """A table with one change: of its bytes, of a number, or of what stands beside it."""
+    if ending == "json":
+        value = json.loads(data)
+        return text_of(in_json(value, chance), chance).encode()
+    if ending == "csv" and chance.random() < 0.7:
+        lines = data.split(b"\n")
+        at = chance.randrange(len(lines))
+        cells = lines[at].split(b",")
+        cells[chance.randrange(len(cells))] = chance.choice((b"", b"x", b"1e999", b"nan", b"-1"))
+        lines[at] = b",".join(cells)
+        return b"\n".join(lines)
+    return chance.choice((a_byte, cut))(data, chance)
+
+
+def mutated(kind: str, chance: random.Random, folder: Path, base: Any, evil: Path) -> Path:
+    """The next damaged file."""
+    ending, data = chance.choice(base[kind])
+    if kind == "logs":
+        data = log_mutant(data, chance, evil)
+    elif kind == "policies":
+        data = policy_mutant(data, chance, evil)
+    else:
+        data = table_mutant(ending, data, chance, folder)
+    name = "mutant.csv.json" if ending == "json" else f"mutant.{ending}"
+    (folder / "mutant.csv.json").write_bytes((folder / "log.csv.json").read_bytes())
+    path = folder / name
+    path.write_bytes(data)
+    if ending == "json":
+        path = folder / "mutant.csv"
+        path.write_bytes((folder / "log.csv").read_bytes())
+    return path
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--kind", choices=("logs", "policies", "tables"), default="logs")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kept", type=Path, default=Path("fuzz_faults"))
+    given = parser.parse_args()
+    kept, found = given.kept.resolve(), Counter[str]()
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    warnings.simplefilter("ignore")
+    seen = set[str]()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        os.chdir(folder)
+        sys.path.insert(0, scratch)
+        evil, mark = folder / "evil.py", folder / "mark"
+        evil.write_text(f"from pathlib import Path\nPath({str(mark)!r}).write_text('run')\n")
+        base, chance = sound(folder), random.Random(given.seed)
+        makers = {
+            "logs": readers_of_logs,
+            "policies": readers_of_policies,
+            "tables": readers_of_tables,
+        }
+        readers, slowest = makers[given.kind](folder), 0.0
+        for number in range(given.count):
+            try:
+                path = mutated(given.kind, chance, folder, base, evil)
+            except Exception:  # it cannot be written like this
+                found["not written"] += 1
+                continue
+            for name, read in readers.items():
+                said, began = outcome(read, path), perf_counter()
+                slowest = max(slowest, perf_counter() - began)
+                if mark.exists():
+                    said = "mark"
+                    mark.unlink()
+                word = said.partition(":")[0]
+                found[f"{name} {word}"] += 1
+                if word not in ("accepted", "refused"):
+                    kept.mkdir(parents=True, exist_ok=True)
+                    file = kept / f"{given.kind}-{given.seed}-{number}-{path.name}"
+                    file.write_bytes(path.read_bytes())
+                    if said not in seen:
+                        print(f"{name} {file.name}: {said}", flush=True)
+                    seen.add(said)
+    print(f"{given.kind}, seed {given.seed}, {given.count} mutants: {dict(found)}")
+    good = ("accepted", "refused", "written")
+    return int(any(not name.endswith(good) for name in found))
+
+
+def outcome(read: Callable[[Path], object], path: Path) -> str:
+    """What a reader makes of a file."""
+    try:
+        with limited(), np.errstate(all="ignore"):
+            read(path)
+    except (tarsus.TarsusError, tarsus.Diverged, OSError) as error:
+        text = str(error)
+        return f"refused: {text}" if text.strip() and "\n" not in text else f"no sentence: {text!r}"
+    except Hang:
+        return "hang"
+    except BaseException as error:
+        places = traceback.extract_tb(error.__traceback__)
+        own = [place for place in places if "tarsus" in place.filename] or places
+        where = f"{Path(own[-1].filename).name}:{own[-1].lineno}"
+        return f"{type(error).__name__} at {where}: {str(error)[:200]}"
+    return "accepted"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
