@@ -81,11 +81,11 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
                 io.BytesIO(data), file_type=kind[1:], resolver=Checked(path.parent), **options
             )
     except Exception as error:  # trimesh lets every decoder's own exceptions through
+        refused.append(TarsusError(f"it cannot be read: {error}."))
+    else:
         if not refused:
-            raise TarsusError(f"the mesh {path.name} cannot be read: {error}.") from error
-    if refused:
-        raise type(refused[0])(f"the mesh {path.name}: {refused[0]}") from None
-    return scene
+            return scene
+    raise type(refused[0])(f"the mesh {path.name}: {refused[0]}") from None
 
 
 def meters(units: object) -> float:

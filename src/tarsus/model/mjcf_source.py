@@ -114,8 +114,8 @@ class _Folders:
                 given |= {name: element.get(name, "") for name in FOLDERS if name in element.attrib}
         both = given.get("assetdir", "")
         meshes, textures = given.get("meshdir") or both, given.get("texturedir") or both
-        paths = (top / folder.replace("\\", "/") for folder in (meshes, textures))
-        return _Folders(top, *paths, given.get("strippath") == "true")
+        meshes, textures = (top / name.replace("\\", "/") for name in (meshes, textures))
+        return _Folders(top, meshes, textures, given.get("strippath") == "true")
 
 
 class _Reader:
@@ -146,11 +146,10 @@ class _Reader:
         # texts of included files, the innermost first
         included = {tree: include for include, tree in document.trees.items()}
         for tree in reversed(places):
-            text = written(tree, document.lines)
             if tree in included:
-                name = included[tree].get("file", "")
+                text, name = written(tree, document.lines), included[tree].get("file", "")
                 included[tree].set("file", self._add(text.encode(), name, ".xml", places[tree]))
-        return text
+        return written(document.root, document.lines)
 
     def _include(
         self, document: Document, tree: ET.Element, here: _Place, places: dict[ET.Element, _Place]

@@ -18,8 +18,8 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, shortened
 from tarsus.files import is_file
 from tarsus.model.digest import digest
-from tarsus.model.files import file_bytes
 from tarsus.model.read import UnknownOption
+from tarsus.model.robot_files import file_bytes
 
 KEPT = 8  # robots
 FOLDERS = ("asset_folders", "packages")  # options that name folders
