@@ -183,6 +183,7 @@ def npz_arrays(path: Path) -> dict[str, Any]:
     from numpy.lib import format as npy
 
     try:
+        # what it declares, all in all and member by member
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             declared = sum(member.file_size for member in members)

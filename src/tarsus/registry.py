@@ -148,6 +148,7 @@ def trusted(kind: str, path: str, sha256: str | None) -> str:
         As the data has them. Data that cannot hold a checksum, a specification that a person wrote,
         gives None: then the file must be the very one at this path.
     """
+    # a file that the user named
     if sha256 is None:
         if (there := os.path.realpath(path)) in _trusted:
             return there
@@ -155,6 +156,7 @@ def trusted(kind: str, path: str, sha256: str | None) -> str:
         for file in _trusted:
             if sha256 and file_sha256(file) == sha256:
                 return file
+    # none: say which file is needed
     name = path.replace("\\", "/").rpartition("/")[2]
     other = next((file for file in _trusted if os.path.basename(file) == name), None)
     if sha256 and other is not None:

@@ -244,9 +244,7 @@ def test_a_policy_is_kept_and_read_again(tmp_path: Path, worlds: tarsus.Environm
     assert (again(seen) == policy(seen)).all() and again.about == {"task": "velocity"}
     (tmp_path / "policy.npz").write_bytes(b"nothing")
     for path in (tmp_path, tmp_path / "none.npz"):
-        with pytest.raises(
-            TarsusError, match=r"is no policy of Tarsus.* makes one|there is no policy"
-        ):
+        with pytest.raises(TarsusError, match=r"policy.npz|there is no policy"):
             Policy.load(path)
 
 
@@ -524,7 +522,7 @@ def test_a_policy_keeps_its_tasks_parameters(
         assert task_of({**about, "parameters": fewer}).rotor == 0.5
     with pytest.warns(TarsusWarning, match="does not tell its task's parameters"):
         task_of({name: value for name, value in about.items() if name != "parameters"})
-    with pytest.raises(TarsusError, match="does not say what it was learned for"):
+    with pytest.raises(TarsusError, match=r"about\.parameters"):
         task_of({**about, "parameters": "odd"})
 
 

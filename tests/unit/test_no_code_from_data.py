@@ -207,10 +207,9 @@ READ_NOTHING = {  # commands that read robots and what is typed alone, or data o
 }
 DECODERS = {  # modules that decode data from files: a new one needs a reader above
     *("files", "schema"),  # JSON, TOML, .npz
-    *("simulation/recording/log", "exchange/table", "exchange/ros_bag"),
+    *("simulation/recording/log", "exchange/table"),
     "simulation/recording/classic_file",  # the layout of what it writes
     "simulation/recording/provenance",  # texts that `log_schema` has checked
-    "simulation/recording/log_schema",
     "simulation/recording/whose",
     "program/ir/written",  # the cache, which only its user can write
     "sweeps/query",
@@ -219,7 +218,7 @@ DECODERS = {  # modules that decode data from files: a new one needs a reader ab
 }
 CALLERS = {"comparison/imported", "comparison/rerun", "identification/recording"}  # of `read_table`
 DECODING = re.compile(
-    r"\b(load_dataset|open_dataset|netcdf_file|read_csv|read_parquet|ZipFile|AnyReader"
+    r"\b(load_dataset|open_dataset|netcdf_file|read_csv|read_parquet|ZipFile"
     r"|json\.loads?|pickle\.loads?|tomllib\.loads?|np\.load|np\.fromfile|read_table)\("
 )
 

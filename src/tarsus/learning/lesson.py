@@ -17,11 +17,13 @@ from tarsus.environments.environment import Environment
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.files import plain
 from tarsus.learning.methods.base import Method
+from tarsus.learning.policy import ABOUT
 from tarsus.simulation import default_controller, file_material, resolve
 from tarsus.simulation.settings import with_parameters
 from tarsus.tasks.base import LearningTask
 
 METHODS = "tarsus.learning.methods"
+TOLD = ("task", "robot", "law", "terrain", "dt", "gains")  # what a policy must tell
 NAMED = ("task", "law", "terrain", "method")  # which may be files of the user's
 FILES = "files"  # those files with their checksums, in what a policy tells
 KEPT = "parameters"  # of the task, all of them, in what a policy tells
@@ -109,11 +111,14 @@ def from_about(about: Mapping[str, Any]) -> tuple[Lesson, Gains]:
 
     UntrustedFile for a file of Python code that the user has not named (`registry.trust`).
     """
-    if not about:
+    if missing := [name for name in TOLD if name not in about]:
         raise TarsusError(
-            "this policy does not say what it was learned for: play the folder that tarsus learn"
-            " TASK --out DIR writes."
+            f"this policy does not say what it was learned for, {', '.join(missing)} missing: play"
+            " the folder that tarsus learn TASK --out DIR writes."
         )
+    ABOUT.check("about", about)
+    if len(about["gains"]["kp"]) != len(about["gains"]["kd"]):
+        raise TarsusError("about.gains must have as many kp as kd.")
     names = {f.name for f in fields(Lesson)}
     told = {name: value for name, value in about.items() if name in names}
     told["settings"] = tuple(told.get("settings", ()))

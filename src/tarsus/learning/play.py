@@ -48,6 +48,7 @@ def room(
     lesson, gains = from_about(policy.about)
     never = {"hold": NEVER, "push_every": NEVER, "episode": NEVER}
     task = replace(task_of(policy.about), push=0.0, levels=(1.0, 1.0), **never)
+    # the servos that it learned with, one for each motor
     motors = len(lesson.standing().actuators)
     if len(gains.kp) != motors:
         raise TarsusError(

@@ -174,6 +174,7 @@ def _plain(attributes: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _check_dimensions(log: xr.Dataset) -> None:
     """TarsusError for a variable of other dimensions, or a dimension of another size."""
+    # the dimensions of each variable
     for name, wanted in DIMENSIONS.items():
         if name not in log.variables:
             continue
@@ -187,6 +188,7 @@ def _check_dimensions(log: xr.Dataset) -> None:
         values = log.variables[name]
         if values.dtype.kind not in "fiub":
             raise TarsusError(f"{name} must hold numbers.")
+    # their sizes and labels
     for dimension, size in SIZES.items():
         if log.sizes.get(dimension, size) != size:
             raise TarsusError(f"the dimension {dimension} must have the size {size}.")

@@ -26,7 +26,7 @@ OF_ONE_SOLVE = (
 
 
 NEEDED = (  # of a log, attributes and variables
-    *("robot", "dt", "q", "q_start", "iterations", "converged", "equation_residual"),
+    *("robot", "dt", "warnings", "q", "q_start", "iterations", "converged", "equation_residual"),
     *("contact_point", "force_contact", "gap", "impulse_contact", "ground_friction", "state"),
     *("velocity_before", "velocity_after", "velocity_correction"),
     *("kinetic_energy", "potential_energy", "energy_start"),
