@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tarsus.learning.blas import one_thread
 from tarsus.learning.folder import POLICY, SPENT, Folder
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.methods.base import Round
@@ -70,7 +69,7 @@ def learn(
     """
     began, folder = perf_counter(), Folder(Path(out))
     folder.check(asdict(lesson))
-    with noticing() as interrupted, one_thread():
+    with noticing() as interrupted:
         # where it was left
         environment = lesson.environment(threads)
         learner = lesson.parts()[1].learner(environment, lesson.seed)

@@ -64,11 +64,12 @@ class Recorder:
         self._before = np.array(data.qvel)
 
     def drop(self, steps: int) -> None:
-        """Forget the last steps; the next one starts from `data` as it is now."""
+        """Forget the last steps."""
         del self._rows[len(self._rows) - steps :]
         count = sum(row < len(self._rows) for row, _ in self._places)
         del self._places[count:], self._touches[count:]
-        self._before = np.array(self.data.qvel)
+        nq, nv = self.model.nq, self.model.nv
+        self._before = self._rows[-1][1 + nq : 1 + nq + nv].copy()
 
     def _keep(self, others: Array) -> None:
         """The state of a row, and the generalized forces (nv,): others are those of constraints
