@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from tarsus.errors import Notice, one_of_each
 from tarsus.learning.folder import POLICY, SPENT, Folder
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.methods.base import Round
@@ -49,7 +50,7 @@ class Learned:
     spent: float
     resumed: int
     last: Round | None
-    notices: tuple[str, ...]
+    notices: tuple[Notice, ...]
     stopped: bool
     units: Mapping[str, str]
     curve: list[dict[str, Any]]
@@ -100,5 +101,5 @@ def learn(
                 saved = now
         policy = keep()
         stopped = interrupted() and not until.over(learner.rounds, spent)
-    told = tuple(environment.notices), stopped, environment.measures, folder.curve()
+    told = tuple(one_of_each(environment.notices)), stopped, environment.measures, folder.curve()
     return Learned(policy, learner.rounds, spent, resumed, last, *told)

@@ -20,6 +20,7 @@ from tarsus.errors import TarsusError
 from tarsus.files import check_writable, json_text, part_of, replacing
 
 CHUNKS, TRAJECTORIES = "chunks", "trajectories"
+WARNINGS = "warnings"  # in the metadata of a chunk's rows: a sentence of each kind
 SPEC = "sweep.json"  # what was asked last, and its chunks
 MB = 1e6  # bytes
 
