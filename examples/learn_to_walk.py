@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 
 import tarsus
-from tarsus.learning.blas import one_thread
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.play import course_of, played
 
@@ -19,17 +18,16 @@ def main(rounds: int = 80, seed: int = 0, trials: int = 20) -> float:
     method = tarsus.PPO()
     env = tarsus.Environment("velocity", "mini_cheetah", worlds=method.worlds, seed=seed)
     learner, missed = method.learner(env, seed), 0.0
-    with one_thread():
-        for _ in range(rounds):
-            found = learner.round()
-            missed = found.missed["speed"]
-            if found.round % 10 == 0:
-                print(
-                    f"{time.perf_counter() - began:6.1f} s  {found.periods / 1e6:5.2f} M periods "
-                    f" paid {found.paid:6.2f} and {found.falls:.2f} falls a second"
-                    f"  speed missed by {missed:.3f} m/s",
-                    flush=True,
-                )
+    for _ in range(rounds):
+        found = learner.round()
+        missed = found.missed["speed"]
+        if found.round % 10 == 0:
+            print(
+                f"{time.perf_counter() - began:6.1f} s  {found.periods / 1e6:5.2f} M periods "
+                f" paid {found.paid:6.2f} and {found.falls:.2f} falls a second"
+                f"  speed missed by {missed:.3f} m/s",
+                flush=True,
+            )
     policy = replace(learner.policy, about=Lesson().about(env))
     course = course_of(policy, trials, 10.0, seed=1)
     for law in ("moreau", "mujoco"):

@@ -18,7 +18,53 @@ class UntrustedFile(TarsusError):
 
 
 class TarsusWarning(UserWarning):
-    """Something was dropped, ignored or out of range; the work goes on."""
+    """Something was dropped, ignored or out of range; the work goes on.
+
+    code: its kind, such as "dt-above-stable-limit", empty where there is but one; subject: the name
+    that it concerns, or empty
+    """
+
+    def __init__(self, message: str = "", code: str = "", subject: str = "") -> None:
+        super().__init__(message)
+        self.code, self.subject = code, subject
+
+
+class Notice(str):
+    """A warning as a record: the sentence, with its kind and what it concerns.
+
+    code: its kind, such as "dt-above-stable-limit"; subject: the name that it concerns, or empty
+    """
+
+    __slots__ = ("code", "subject")
+    code: str
+    subject: str
+
+    def __new__(cls, message: str, code: str, subject: str = "") -> Notice:
+        made = super().__new__(cls, message)
+        made.code, made.subject = code, subject
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str, str]:
+        return str(self), self.code, self.subject
+
+    @property
+    def warning(self) -> TarsusWarning:
+        """The same for `warnings.warn`."""
+        return TarsusWarning(str(self), self.code, self.subject)
+
+
+def as_notice(warning: Warning | str) -> Notice:
+    """Return a Python warning as a record."""
+    code, subject = (str(getattr(warning, name, "")) for name in ("code", "subject"))
+    return Notice(str(warning), code, subject)
+
+
+def one_of_each(notices: Iterable[Notice]) -> list[Notice]:
+    """Return the first notice of every kind."""
+    first: dict[str, Notice] = {}
+    for notice in notices:
+        first.setdefault(notice.code or notice, notice)
+    return list(first.values())
 
 
 class GroundLeftOut(TarsusWarning):

@@ -351,8 +351,9 @@ def test_what_says_nothing_has_the_law_s_friction_beside_a_file() -> None:
 def test_softness_of_a_second_file_is_told_as_left_out() -> None:
     soft = BALLS.format("b", 'solref=".01 1"', 'solref=".01 1"')
     robots = [Robot.of(read_mjcf(text)) for text in (BALLS.format("a", "", ""), soft)]
-    told = " ".join(tarsus.Simulation(tarsus.world(*robots, at=[(2, 0)]), "soft_convex").notices)
-    assert "timeconst of 'b' left out: all contacts have those of 'a'" in told
+    made = tarsus.Simulation(tarsus.world(*robots, at=[(2, 0)]), "soft_convex")
+    [told] = [notice for notice in made.notices if notice.code == "file-values-ignored"]
+    assert told.subject == "b" and "timeconst" in told
 
 
 def test_environments_plans_and_lessons_take_the_numbers_of_a_file(tmp_path: Path) -> None:
@@ -402,10 +403,10 @@ def test_numbers_are_told_as_the_user_gives_them(
         return " ".join(json.loads(capsys.readouterr().out)["warnings"])
 
     assert "mu 0.6; --set mu=... gives others" in warned()
-    assert "numbers of the file" not in warned("--set", "mu=0.5")
+    assert "values from the file" not in warned("--set", "mu=0.5")
     soft = ("--law", "soft_convex")
     assert "mu 0.6, timeconst 0.01" in warned(*soft)
-    assert "numbers of the file" not in warned(*soft, "--set", "mu=0.5", "timeconst=0.02")
+    assert "values from the file" not in warned(*soft, "--set", "mu=0.5", "timeconst=0.02")
     for friction in (("--friction", "0.5"), ("--set", "mu=0.5")):
         assert "'box': timeconst 0.01; --set timeconst=" in warned(*soft, *friction)
         theirs = warned("--engine", "mujoco", *friction)

@@ -66,6 +66,31 @@ def bits(policy: Policy) -> bytes:
     return policy.weights.tobytes() + policy.scale.mean.tobytes()
 
 
+ROUNDS = """
+import sys, tarsus
+method = tarsus.PPO(worlds=64, periods=24, width=64)
+env = tarsus.Environment("velocity", "mini_cheetah", worlds=method.worlds, seed=0)
+learner = method.learner(env, seed=0)
+for _ in range(2):
+    learner.round()
+sys.stdout.write(learner.policy.weights.tobytes().hex())
+"""
+
+
+def test_weights_do_not_depend_on_the_threads_of_matrix_products(tmp_path: Path) -> None:
+    """Nor on whether Python or the command line learns."""
+    found = set()
+    for threads in ("1", "4"):
+        settings = os.environ | {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        asked = [sys.executable, "-c", ROUNDS]
+        made = subprocess.run(asked, env=settings, capture_output=True, text=True, check=True)
+        found.add(made.stdout)
+    settings = ("worlds=64", "periods=24", "width=64")
+    lesson = Lesson(law="moreau", terrain="plane", dt=0.004, settings=settings, seed=0)
+    policy = learn(lesson, tmp_path / "out", Until(rounds=2), threads=2).policy
+    assert found == {policy.weights.tobytes().hex()}
+
+
 # ---------------------------------------------------------------- networks
 
 

@@ -98,7 +98,7 @@ def depth_of(law: Any, load: float) -> float:
 @pytest.mark.parametrize("law", ["compliant", "hertz", "hunt_crossley", "soft_convex"])
 def test_a_step_too_long_is_told(law: str) -> None:
     notices = tarsus.Simulation("mini_cheetah", law=law, controller="stand", dt=0.012).notices
-    assert any("dt = 0.012 s is above the stable limit" in notice for notice in notices)
+    assert "dt-above-stable-limit" in {notice.code for notice in notices}
     assert tarsus.Simulation("mini_cheetah", law=law, controller="stand", dt=1e-4).notices == []
 
 

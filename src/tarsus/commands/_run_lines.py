@@ -46,7 +46,7 @@ def tell(numbers: dict[str, Any], files: list[Path]) -> None:
     table.add_column()
     # a run that diverged has few of them
     for name, text in lines(numbers).items():
-        if text and ("diverged" not in numbers or name in ("robot", "walked")):
+        if text and ("diverged" not in numbers or name in ("robot", "motion")):
             table.add_row(name, text)
     if numbers["sensors"] and not files:
         table.add_row("readings", "those of every step go into a log: --out FOLDER")

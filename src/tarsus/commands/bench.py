@@ -153,7 +153,6 @@ class Bench(Command):
 def _learning(say: Callable[[str], None]) -> dict[str, Any]:
     """Of PPO as `tarsus learn` has it."""
     from tarsus.benchmarks.learning_speed import learning_costs
-    from tarsus.learning.blas import one_thread
     from tarsus.learning.methods.ppo import PPO
 
     method = PPO()
@@ -162,8 +161,7 @@ def _learning(say: Callable[[str], None]) -> dict[str, Any]:
         learner = method.learner(environment)
         return lambda: (learner.round(), method.periods * environment.worlds)[1]
 
-    with one_thread():
-        return learning_costs(learn, say)
+    return learning_costs(learn, say)
 
 
 def _say(text: str) -> None:

@@ -14,21 +14,15 @@ from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Checked, Command, Number, called, print_json
 from tarsus.errors import TarsusError
 
-ROWS = {
-    "signorini_J": ("Signorini", "J", "force while the contact separates, or a pull"),
-    "cone_Ns": ("friction cone", "N s", "friction beyond mu times the normal impulse"),
-    "dissipation_J": ("maximum dissipation", "J", "friction not opposed to the slip"),
-    "penetration_m": ("penetration", "m", "depth in the ground"),
-    "creep_m_per_s": ("creep", "m/s", "slip speed of contacts that should stick"),
-    "equation_N": ("equation of motion", "N, N m", "imbalance of momentum over a step"),
-}
+COLORS = {"pass": "green", "doubtful": "yellow", "fail": "red", "not judged": "dim"}
 
 
 @dataclass(frozen=True)
 class Judge(Command):
     """Check a recorded run, from any simulator, against the laws of contact.
 
-    It prints how far each condition of contact is violated, and the energy balance.
+    It prints how far each condition of contact is violated, whether that is acceptable for this
+    robot, and the energy balance.
     """
 
     place: ClassVar[int] = 50
@@ -45,6 +39,9 @@ class Judge(Command):
     """Robot's name or file; not needed for a log of `tarsus run`, which names its own."""
     friction: Number = None
     """Friction coefficient, if the run does not contain it."""
+    integrator: Annotated[str | None, called("NAME")] = None
+    """MuJoCo's integrator, if the forces are those of mjData (Euler, implicit, implicitfast, RK4,
+    discrete); by default what the run or the robot's file says."""
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
@@ -55,7 +52,7 @@ class Judge(Command):
         with self.progress() as progress:
             progress.say(f"judging {self.run}")
             robot = self.base.load(self.robot) if self.robot else None
-            card = judge(self.run, robot, self.friction)
+            card = judge(self.run, robot, self.friction, self.integrator)
         print_json(card) if self.json else _tell(card)
         return 0
 
@@ -65,19 +62,26 @@ def _tell(card: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from tarsus.comparison.verdicts import LIMITS
+
     console = Console(highlight=False, width=110)
     console.print(
         f"{card['robot']}: {card['steps']} steps of {1e3 * card['dt']:g} ms, {card['contacts']}"
         f" contacts, peak normal force {card['normal_force_max']:.1f} N"
     )
-    table = Table("criterion", "largest", "unit", "what it measures")
-    for name, (title, unit, meaning) in ROWS.items():
-        value = card["residuals"][name]
-        told = card["not_judged"].get(name, meaning)
-        table.add_row(title, "not judged" if value is None else f"{value:.2e}", unit, told)
+    table = Table("criterion", "largest", "verdict", "passes to", "fails above", "unit", "meaning")
+    found = card["residuals"] | {"energy": card["energy"] and card["energy"]["unbalanced"]}
+    for name, limits in LIMITS.items():
+        value, told = found[name], card["verdicts"][name]
+        judged = value is not None
+        bounds = [f"{told[bound]:.1e}" if judged else "" for bound in ("good", "bad")]
+        shown = f"{value:.1e}" if judged else ""
+        verdict = f"[{COLORS[told['verdict']]}]{told['verdict']}[/]"
+        meaning = card["not_judged"].get(name, limits.meaning)
+        table.add_row(limits.title, shown, verdict, *bounds, limits.unit, meaning)
     console.print(table)
+    console.print("[dim]The limits are shares of the robot's weight and height (docs/judge.md).[/]")
     if card["energy"] is None:
-        console.print(f"energy: not judged: {card['not_judged']['energy']}")
         return
     ledger = Table("energy", "J")
     for name, value in card["energy"].items():

@@ -27,7 +27,7 @@ from tarsus.commands.base import (
     print_json,
     written,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import Notice, TarsusError
 
 if TYPE_CHECKING:
     from tarsus.learning.lesson import Lesson
@@ -149,7 +149,8 @@ class Learn(Command):
                 log = recorded(found.policy, SHOWN, law=lesson.law, terrain=lesson.terrain)
                 files.append(save_strip(log, self.out / "strip.png"))
             except TarsusError as error:
-                notice = f"not all pictures are drawn: {error}"
+                text = f"not all pictures are drawn: {error}"
+                notice = Notice(text, "pictures-not-drawn")
                 return replace(found, notices=(*found.notices, notice))
         return found
 
@@ -170,7 +171,7 @@ class Learn(Command):
         if found.last is not None:
             print(told(found.last, found.spent, found.units))
         for notice in found.notices:
-            print(f"notice: {notice}")
+            print(f"warning: {notice}")
         for file in files:
             print(f"written {file}")
 

@@ -29,7 +29,7 @@ from tarsus.commands.base import (
     print_json,
     written,
 )
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import Notice, TarsusError, TarsusWarning, as_notice, one_of_each
 
 if TYPE_CHECKING:
     from tarsus.planning.closed_loop import Reached, Shove
@@ -135,8 +135,8 @@ class PlanCommand(Command):
                 world.reset()
                 log, reached = run(planner, world, self.duration, shove)
                 found.append(reached)
-        notices = [str(w.message) for w in caught if issubclass(w.category, TarsusWarning)]
-        notices += [*planner.notices, *world.notices]
+        told = [as_notice(w.message) for w in caught if issubclass(w.category, TarsusWarning)]
+        notices = one_of_each([*told, *planner.notices, *world.notices])
         # what came of it
         files = []
         if self.out is not None and log is not None:
@@ -216,7 +216,7 @@ def _command(text: str) -> tuple[str, float]:
         raise TarsusError(f"--ask takes NAME=NUMBER{hint}, not {text!r}.") from None
 
 
-def _tell(given: PlanCommand, found: list[Reached], notices: list[str]) -> None:
+def _tell(given: PlanCommand, found: list[Reached], notices: list[Notice]) -> None:
     """A row for each run, then how long the plans took."""
     from rich.console import Console
     from rich.table import Table
@@ -252,7 +252,7 @@ def _tell(given: PlanCommand, found: list[Reached], notices: list[str]) -> None:
     if any(row.latency.unconverged for row in found):
         worst = max(row.latency.unconverged for row in found)
         console.print(f"at most {100 * worst:.2g} % of a run's planned steps were not solved")
-    for notice in dict.fromkeys(notices):
+    for notice in notices:
         console.print(f"notice: {notice}")
     if given.out is not None:
         console.print(f"written {given.out}")

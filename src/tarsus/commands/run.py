@@ -34,7 +34,7 @@ from tarsus.commands.base import (
     print_json,
     typed,
 )
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import Notice, TarsusError, TarsusWarning, as_notice
 
 if TYPE_CHECKING:
     from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -159,7 +159,7 @@ class Run(Command):
             progress.say(f"compiling {self.robot}")
             simulation, notices = _simulation(self)
         notices = [
-            *(str(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
+            *(as_notice(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
             *notices,
         ]
         simulation.notices[:0] = notices
@@ -220,7 +220,7 @@ def _ground(given: Run) -> Terrain | str:
     return Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
 
 
-def _simulation(given: Run) -> tuple[Simulated, list[str]]:
+def _simulation(given: Run) -> tuple[Simulated, list[Notice]]:
     """The simulation asked for, and a notice for each argument that it ignores."""
     terrain = _ground(given)
     # the simulation, and the speed that its gait is to walk at
@@ -239,7 +239,7 @@ def _at_speed(simulation: Any, given: float | None) -> Any:
     return simulation
 
 
-def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str]]:
+def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[Notice]]:
     """The simulation on our own steps."""
     from tarsus.parameters import named
     from tarsus.simulation import resolve
@@ -247,15 +247,14 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
     from tarsus.simulation.simulation import Simulation
 
     # the law's friction is set as by its name
-    notices, parameters = list[str](), list(given.parameters)
+    notices, parameters = list[Notice](), list(given.parameters)
     if given.friction is not None:
         names = named(type(resolve.law(given.law)), "friction")
         if names:
             parameters.insert(0, f"law.{names[0]}={given.friction!r}")
         else:
-            notices.append(
-                f"the law {given.law!r} has no friction coefficient: --friction is ignored."
-            )
+            text = f"the law {given.law!r} has no friction coefficient: --friction is ignored."
+            notices.append(Notice(text, "friction-ignored", str(given.law)))
     options: Options = {
         "precision": given.precision,
         "coordinates": given.coordinates,
@@ -276,7 +275,7 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[str
     return made, notices
 
 
-def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, list[str]]:
+def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, list[Notice]]:
     """The simulation on MuJoCo; TarsusError for what is ours alone."""
     from tarsus.mujoco_runs.settings import MujocoSettings
     from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -292,7 +291,7 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
         raise TarsusError(f"{flag} does not go with --engine mujoco: it sets our own joints.")
     with resolve.on_own_ground(given.robot, terrain):
         robot = given.base.load(given.robot)
-    told = list[str]()
+    told = list[Notice]()
     settings = MujocoSettings.of_file(robot, told, given.friction, given.parameters)
     parts = robot, settings, terrain, given.gait, given.dt
     return MujocoSimulation(*parts, given.contacts, given.parameters), told

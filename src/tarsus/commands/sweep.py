@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import tyro
 
@@ -72,8 +72,9 @@ class Sweep(Command):
         kept, size = found.trajectories, f"{found.megabytes:.3g} MB"
         why = found.failures if self.dry_run else _failures(self.out)
         failed, of = sum(why.values()), found.tried if self.dry_run else found.worlds
+        warned = [] if self.dry_run else _warned(self.out)
         if self.json:
-            print_json(vars(found) | {"failures": why})
+            print_json(vars(found) | {"failures": why, "warnings": warned})
         elif self.dry_run:
             print(
                 f"{found.worlds} worlds of {found.groups} compiled steps, {found.steps} steps,"
@@ -90,6 +91,9 @@ class Sweep(Command):
             print(f"{failed} of {of} worlds{' that were tried' if self.dry_run else ''} failed:")
             for text, worlds in list(why.items())[:TOLD]:
                 print(f"  {worlds}: {text}")
+        if not self.json:
+            for one in warned:
+                print(f"warning, {one['worlds']} of {found.worlds} worlds: {one['message']}")
         for text in found.lost:
             print(f"lost: {text}", file=sys.stderr)
         return FAILED if found.lost or failed == of else 0
@@ -104,3 +108,11 @@ def _failures(folder: Path) -> dict[str, int]:
         return {}
     found = query.failures(folder)
     return dict(zip(found["failure"].tolist(), map(int, found["worlds"]), strict=True))
+
+
+def _warned(folder: Path) -> list[dict[str, Any]]:
+    """What the worlds were warned of, a line for each kind."""
+    from tarsus.sweeps import query
+    from tarsus.sweeps.store import Store
+
+    return query.warned(folder) if Store(folder).there() else []

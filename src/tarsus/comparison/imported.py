@@ -1,31 +1,26 @@
-"""Runs in the formats of others as arrays to judge: tables, ROS 2 bags, states of MuJoCo."""
+"""Recorded runs in other formats, as arrays to judge: tables and ROS 2 bags."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
-from tarsus.comparison.trajectory import NEEDED, OPTIONAL, SCALARS, read
+from tarsus.comparison.trajectory import BESIDE, NEEDED, OPTIONAL, SCALARS, read
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, several, unknown
 from tarsus.exchange.ros_bag import is_bag, read_bag
 from tarsus.exchange.table import FORMATS, read_table
-from tarsus.model.mjcf_compile import compiled
-from tarsus.model.mjcf_source import Source
-from tarsus.mujoco_runs.library import mujoco
-from tarsus.mujoco_runs.recorder import Recorder
 
 COLUMN = re.compile(r"(?P<name>\w+)(?:\[(?P<label>[^\]]+)\])?")
+SHOWN = 5  # names of missing columns
 XYZ = {"x": 0, "y": 1, "z": 2}
-KNOWN = (*NEEDED, *OPTIONAL, *SCALARS)
-STATES = {"time", "qpos", "qvel"}
-SAME = 1e-6  # m, rad or their rates: how far MuJoCo may land from the next recorded state
+KNOWN = (*NEEDED, *OPTIONAL, *SCALARS, *BESIDE)
 
 
 def run_of(path: Path, robot: Robot | None) -> Any:
@@ -52,6 +47,7 @@ def arrays_of_columns(frame: pd.DataFrame) -> dict[str, Any]:
     # by array and place
     parts: dict[str, dict[tuple[Any, ...], Any]] = {}
     contacts: list[str] = []
+    texts: dict[str, Any] = {}
     for column in map(str, frame.columns):
         found = COLUMN.fullmatch(column.strip())
         if found is None or found["name"] not in KNOWN:
@@ -64,60 +60,40 @@ def arrays_of_columns(frame: pd.DataFrame) -> dict[str, Any]:
             named = (name, XYZ[axis]) if dot and axis in XYZ else (label,)
             contacts += [named[0]] if named[0] not in contacts else []
             place = (contacts.index(str(named[0])), *named[1:])
-        parts.setdefault(found["name"], {})[place] = frame[column].to_numpy(float)
+        if found["name"] == "integrator":
+            texts["integrator"] = str(frame[column].iloc[0]) if len(frame) else ""
+            continue
+        parts.setdefault(found["name"], {})[place] = _numbers(pd.Series(frame[column]), column)
+    if not parts or not len(frame):
+        raise TarsusError("the table has no rows: the first holds the start, each other a step.")
     # each in its shape
     arrays: dict[str, Any] = {}
     for name, places in parts.items():
         if name in SCALARS:
             arrays[name] = float(places[()][0])
             continue
+        if () in places and len(places) > 1:
+            raise TarsusError(f"the table has a column {name} next to {name}[...]: keep one.")
         shape = tuple(1 + np.max([place for place in places], axis=0)) if () not in places else ()
         if len(places) != np.prod(shape, dtype=int):
-            raise TarsusError(f"the table has {len(places)} columns of {name}, not all of {shape}.")
+            absent = [place for place in np.ndindex(*shape) if place not in places]
+            names = [f"{name}[{','.join(map(str, place))}]" for place in absent]
+            raise TarsusError(f"the table lacks the columns {several(names, SHOWN)}.")
         value = np.zeros((len(frame), *map(int, shape)))
         for place, numbers in places.items():
             value[(slice(None), *place)] = numbers
         arrays[name] = value
-    return arrays | ({"contact_body": np.array(contacts)} if contacts else {})
+    texts |= {"contact_body": np.array(contacts)} if contacts else {}
+    return arrays | texts
 
 
-def holds_states_alone(run: Any) -> bool:
-    """Whether arrays hold a run's states without its forces."""
-    return isinstance(run, Mapping) and set(run) <= {*STATES, "ctrl"} and set(run) >= STATES
-
-
-def with_forces_of_mujoco(run: Mapping[str, Any], model: Path) -> dict[str, Any]:
-    """The whole trajectory of a run of MuJoCo of which the states, and the control signals `ctrl`
-    (T, nu) of every step, were kept.
-
-    Row k of `ctrl` acted in the step that ended in row k. MuJoCo steps again from each recorded
-    state; TarsusError if it does not land in the next.
-    """
-    mj = mujoco()
-    try:
-        made = compiled(Source.of("", model))
-    except TarsusError as error:
-        raise TarsusError(f"{model.name}: {error}") from None
-    time, q, u = (np.asarray(run[name], float) for name in ("time", "qpos", "qvel"))
-    ctrl = np.asarray(run.get("ctrl", np.zeros((len(time), made.nu))), float)
-    shapes = ((len(time), made.nq), (len(time), made.nv), (len(time), made.nu))
-    if (q.shape, u.shape, ctrl.shape) != shapes or len(time) < 2:
-        raise TarsusError(f"qpos, qvel and ctrl must have the shapes {shapes} for {model.name}.")
-    # step by step from what was recorded
-    made.opt.timestep = float(np.diff(time).mean())
-    data = mj.MjData(made)
-    data.time, data.qpos[:], data.qvel[:] = time[0], q[0], u[0]
-    mj.mj_forward(made, data)
-    recorder = Recorder(made, data)
-    for k in range(1, len(time)):
-        data.ctrl[:] = ctrl[k]
-        mj.mj_step(made, data)
-        off = max(np.abs(data.qpos - q[k]).max(), np.abs(data.qvel - u[k]).max())
-        if not off <= SAME:
-            raise TarsusError(
-                f"from row {k - 1} MuJoCo steps to a state {off:.2g} away from row {k}: the model's"
-                " options or the control signals were others."
-            )
-        recorder.take()
-        data.time, data.qpos[:], data.qvel[:] = time[k], q[k], u[k]
-    return recorder.arrays()
+def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
+    """Return a column's numbers; TarsusError names the first row that holds something else."""
+    if pd.api.types.is_string_dtype(column):  # a word among them, and maybe decimal commas
+        column = column.str.replace(",", ".")
+    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), float)
+    wrong = np.flatnonzero(np.isnan(numbers) & column.notna().to_numpy())
+    if len(wrong):
+        row = int(wrong[0])
+        raise TarsusError(f"{name} is not a number in row {row}: {str(column.iloc[row])[:20]!r}.")
+    return numbers

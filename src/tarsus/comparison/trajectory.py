@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.comparison.own_log import NEEDED_OF_LOG, check_loops, floats
+from tarsus.comparison.time_grid import step_of, steps_between
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
@@ -38,10 +39,9 @@ VECTORS = ("contact_point", "contact_normal", "correction")
 CONSTRAINT = "force_constraint"
 FORCES = ("qfrc_actuator", "qfrc_passive", CONSTRAINT)
 OPTIONAL = ("mu", "contact_body", *VECTORS, "gap", *FORCES)
-SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages")
-EVEN = 1e-6  # of the step: how far two steps may differ in length
+SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages", "dt")
+BESIDE = ("ctrl", "integrator")  # how MuJoCo made the forces: `comparison.integrators` reads them
 UNIT = 1e-3  # how far a quaternion may be from unit length
-SHORTEST = 1e-9  # s
 SUFFIXES = (".npz", ".nc")
 JUDGED = "a recorded run (.nc, .npz, .csv, .parquet) or a ROS 2 bag"
 
@@ -124,9 +124,10 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     TarsusError names the first array that is unknown, missing, misshapen or not finite.
     """
     # which arrays there are
+    known = (*NEEDED, *OPTIONAL, *SCALARS, *BESIDE)
     for name in arrays:
-        if name not in (*NEEDED, *OPTIONAL, *SCALARS):
-            raise unknown("array of a trajectory", name, (*NEEDED, *OPTIONAL, *SCALARS))
+        if name not in known:
+            raise unknown("array of a trajectory", name, known)
     absent = [name for name in NEEDED if name not in arrays]
     if absent:
         raise TarsusError(
@@ -140,7 +141,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     sizes |= dict.fromkeys(("qfrc_actuator", "qfrc_passive"), (robot.nu,))
     sizes[CONSTRAINT] = (loop_constraints.count(robot),)
     held = {
-        name: _checked(name, arrays[name], (rows, *size))
+        name: finite(name, arrays[name], (rows, *size))
         for name, size in sizes.items()
         if name in arrays
     }
@@ -149,7 +150,9 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     own = {name: _number(name, arrays[name]) for name in SCALARS if name in arrays}
     if "contact_body" in arrays and not {"contact_point", "gap"} <= set(held):
         raise TarsusError("contacts named by contact_body need contact_point and gap as well.")
-    dt, ground = _step(held["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(ends), 3))
+    spacing, ground = step_of(held["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(ends), 3))
+    every = _steps_a_row(spacing, own.get("dt", spacing))
+    dt = spacing if every == 1 else own["dt"]
     _check_quaternions(held["qpos"], robot)
 
     # row 0 is the start: forces and contacts count from row 1 on
@@ -174,6 +177,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         tolerance=own.get("tolerance", 1e-3 * dt),
         instant=own.get("instant", 0.0),
         stages=int(own.get("stages", 1)),
+        every=every,
     )
 
 
@@ -205,7 +209,8 @@ def _ends_of(robot: Robot, name: str, lying: Mapping[str, int]) -> tuple[int, in
     return robot.frame(first if first in eggs else name).body, WORLD
 
 
-def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+def finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    """Return an array as numbers of this shape; TarsusError names the first that is not finite."""
     value = floats(name, given)
     if value.shape != shape:
         raise TarsusError(
@@ -213,8 +218,10 @@ def _checked(name: str, given: Any, shape: tuple[int, ...]) -> Array:
         )
     bad = np.argwhere(~np.isfinite(value))
     if len(bad):
+        row, column = int(bad[0][0]), ",".join(map(str, bad[0][1:]))
         raise TarsusError(
-            f"{name} is not finite in row {bad[0][0]}: nothing after a NaN can be judged."
+            f"{name}{f'[{column}]' if column else ''} is not finite in row {row}: cut the run"
+            " before it, or mend the row."
         )
     if np.abs(value).max(initial=0.0) > LARGEST:
         raise TarsusError(f"{name} must be at most {LARGEST:g} in SI units: no robot comes near.")
@@ -241,21 +248,12 @@ def _friction(given: Any, shape: tuple[int, int]) -> Array:
     return np.broadcast_to(value, shape)
 
 
-def _step(time: Array) -> float:
-    steps = np.diff(time)
-    if not len(steps) or steps.min() <= 0:
-        raise TarsusError(
-            "time must have two rows at least and rise: row 0 is the start, one more row a step."
-        )
-    dt = float(steps.mean())
-    if dt < SHORTEST:
-        raise TarsusError(f"time is in seconds: steps of {dt:g} s are too short.")
-    if np.abs(steps - dt).max() > EVEN * dt:
-        raise TarsusError(
-            f"time must be evenly spaced, every step recorded: steps are {steps.min():g} to"
-            f" {steps.max():g} s."
-        )
-    return dt
+def _steps_a_row(spacing: float, dt: float) -> int:
+    """The steps of dt from one row to the next; TarsusError if it is no whole number."""
+    count = steps_between(spacing, dt) if dt else 0
+    if not count:
+        raise TarsusError(f"rows are {spacing:g} s apart, which is no multiple of dt = {dt:g} s.")
+    return count
 
 
 def _check_quaternions(q: Array, robot: Robot) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from tarsus.environments.control_program import control_program, shared
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import TaskOutline, outline
 from tarsus.environments.plan import ControlPlan
-from tarsus.errors import TarsusError
+from tarsus.errors import Notice, TarsusError, one_of_each
 from tarsus.morphology.feet import feet
 from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import Worlds
@@ -29,6 +30,7 @@ from tarsus.simulation.loading import loaded
 from tarsus.simulation.options import Options, complete
 from tarsus.simulation.placement import on_ground
 from tarsus.simulation.sensor_noise import delays
+from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import LearningTask, known
 from tarsus.terrain.base import Terrain
@@ -98,7 +100,7 @@ class Environment:
         usual: Any = {"precision": "float32", "stiction": False}
         chosen = complete(usual | own)
         self.task = resolve.task(task)
-        self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[str]()
+        self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[Notice]()
         asked = default_controller.starting_from(resolve.robot(robot), chosen.keyframe)
         standing, _ = default_controller.prepared(asked, None, self.dt, self.notices)
         if reason := self.task.suits(standing):
@@ -127,6 +129,12 @@ class Environment:
         self._registers |= delays(work.sensing)
         if bits == 32:
             self._registers |= notices.tolerances_for_float32(self.law, self.notices)
+        plan = Plan(scene, stepping, None)
+        found = notices.of_choices(plan, {"q": stand}, self.dt, chosen.self_collision)
+        found += notices.of_state(plan, stand, self.dt, "an episode")
+        self.notices += found
+        for notice in one_of_each(found):
+            warnings.warn(notice.warning, stacklevel=2)
         world = np.arange(first, first + self.worlds, dtype=float)
         self._registers["world"] = world[:, None]
         self.work, self.seed = work, seed

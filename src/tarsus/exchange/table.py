@@ -185,7 +185,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
         if path.suffix == ".parquet":
             frame, told = _parquet(path)
         else:
-            frame = pd.read_csv(path)  # pandas reads back what it wrote, to the last bit
+            frame = pd.read_csv(path, **_dialect(path))  # reads what it wrote to the last bit
             notes = path.with_name(path.name + BESIDE)
             told = notes.read_text(encoding="utf-8") if is_file(notes) else None
     except TarsusError:
@@ -209,3 +209,12 @@ def _parquet(path: Path) -> tuple[pd.DataFrame, Any]:
         )
     found = parquet.read_table(path)
     return found.to_pandas(), (found.schema.metadata or {}).get(KEY)
+
+
+def _dialect(path: Path) -> dict[str, Any]:
+    """Return pandas's options for semicolons or tabs, and for decimal commas between them."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        header, first = file.readline(), file.readline()
+    if ";" not in header and "\t" not in header:
+        return {}
+    return {"sep": ";" if ";" in header else "\t", "decimal": "," if "," in first else "."}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, TarsusWarning, unknown
+from tarsus.errors import TarsusError, TarsusWarning, one_of_each, unknown
 from tarsus.identification import matter
 from tarsus.identification.unknowns import ALL, OF_BODIES, OF_JOINTS, UNITS, Unknown
 from tarsus.parameters import declared, name_of
@@ -69,6 +69,8 @@ class Candidates:
                 varied=_varied(parts, self.unknowns),
                 **parts.options,
             )
+        for notice in one_of_each(simulation.notices):
+            warnings.warn(notice.warning, stacklevel=2)
         self.plan: Plan = simulation.plan
         self.robot = robot
         self.mechanism = simulation.plan.scene.mechanism

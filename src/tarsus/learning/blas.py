@@ -1,25 +1,30 @@
-"""NumPy's matrix products on one thread: those of small networks lose by more."""
+"""NumPy's matrix products on one thread, on which those of small networks are fastest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
 
 from tarsus.errors import TarsusError
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Inside the `with` block; TarsusError if the package for it is missing.
+def one_thread() -> AbstractContextManager[Any]:
+    """Limit NumPy's matrix products to one thread inside a `with` block.
 
-    Its threads wait for each other longer than products of 2048 rows and 32 columns take: 65 times
-    as long on two busy cores.
+    Their threads wait for each other longer than products of 2048 rows and 32 columns take: 65
+    times as long on two busy cores. How many there are also changes the last bits of a product.
     """
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> Any:
+    """What sets the threads of the libraries that are loaded; finding them takes milliseconds."""
     try:
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
     except ImportError:
         raise TarsusError(
             'learning needs the package threadpoolctl: pip install "tarsus[learn]".'
         ) from None
-    with threadpool_limits(1, user_api="blas"):
-        yield
+    return ThreadpoolController()

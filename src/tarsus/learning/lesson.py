@@ -14,7 +14,7 @@ from tarsus.contact.base import Law
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.environment import Environment
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import Notice, TarsusError, TarsusWarning
 from tarsus.files import plain
 from tarsus.learning.methods.base import Method
 from tarsus.learning.policy import ABOUT
@@ -58,7 +58,7 @@ class Lesson:
         """The law with the numbers of the robot's file, and its settings."""
         return self.named()["law"]
 
-    def named(self, notices: list[str] | None = None) -> dict[str, Any]:
+    def named(self, notices: list[Notice] | None = None) -> dict[str, Any]:
         """ "task", "method" and "law" with their settings; notices say what the robot's file gives
         the law.
         """
@@ -82,14 +82,16 @@ class Lesson:
 
     def environment(self, threads: int) -> Environment:
         """The worlds to learn in."""
-        notices = list[str]()
+        notices = list[Notice]()
         parts = self.named(notices)
-        found = Environment(
-            *(parts["task"], self._robot, parts["law"], "midpoint", self.terrain, self.dt),
-            worlds=parts["method"].worlds,
-            threads=threads,
-            seed=self.seed,
-        )
+        with warnings.catch_warnings():  # they are among its notices
+            warnings.simplefilter("ignore", TarsusWarning)
+            found = Environment(
+                *(parts["task"], self._robot, parts["law"], "midpoint", self.terrain, self.dt),
+                worlds=parts["method"].worlds,
+                threads=threads,
+                seed=self.seed,
+            )
         found.notices[:0] = notices
         return found
 

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from tarsus.claims import claimed
-from tarsus.learning.blas import one_thread
+from tarsus.errors import Notice, one_of_each
 from tarsus.learning.folder import LESSON, POLICY, SPENT, Folder
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.methods.base import Round
@@ -52,7 +52,7 @@ class Learned:
     spent: float
     resumed: int
     last: Round | None
-    notices: tuple[str, ...]
+    notices: tuple[Notice, ...]
     stopped: bool
     units: Mapping[str, str]
     curve: list[dict[str, Any]]
@@ -72,7 +72,7 @@ def learn(
     in this folder.
     """
     began, folder = perf_counter(), Folder(Path(out))
-    with claimed(folder.path / LESSON), noticing() as interrupted, one_thread():
+    with claimed(folder.path / LESSON), noticing() as interrupted:
         folder.check(asdict(lesson))
         # where it was left
         environment = lesson.environment(threads)
@@ -105,5 +105,5 @@ def learn(
                 saved = now
         policy = keep()
         stopped = interrupted() and not until.over(learner.rounds, spent)
-    told = tuple(environment.notices), stopped, environment.measures, folder.curve()
+    told = tuple(one_of_each(environment.notices)), stopped, environment.measures, folder.curve()
     return Learned(policy, learner.rounds, spent, resumed, last, *told)

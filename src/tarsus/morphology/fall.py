@@ -28,6 +28,12 @@ def fell(robot: Mechanism, q: Array, height: Array) -> bool:
 
     q (n, nq) at n instants; height (n,) m of the base above the ground then.
     """
+    return first_down(robot, q, height) is not None
+
+
+def first_down(robot: Mechanism, q: Array, height: Array) -> int | None:
+    """Return the first of n instants at which the robot had fallen, as `fell` has it, or None."""
     if not robot.floating:
-        return False
-    return bool((upright(robot, q) < TILTED).any() or (height < SUNK * height[0]).any())
+        return None
+    down = (upright(robot, q) < TILTED) | (height < SUNK * height[0])
+    return int(np.argmax(down)) if down.any() else None

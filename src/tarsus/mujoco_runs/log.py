@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import Notice
 from tarsus.files import json_text
 from tarsus.model.mechanism import WORLD
 from tarsus.mujoco_runs.library import mujoco
@@ -44,7 +45,7 @@ class MujocoSetup:
     """Unit normal (3,) of the ground, world."""
     command: dict[str, float]
     """What the gait was told."""
-    notices: Sequence[str]
+    notices: Sequence[Notice]
     """What the user should know."""
 
 
@@ -104,9 +105,10 @@ def dataset(setup: MujocoSetup, run: Recorded) -> xr.Dataset:
     # what the user should know
     notices, unconverged = list(setup.notices), int((log["converged"] == 0).sum())
     if not setup.settings.velocity_level:
-        notices.append(OF_THE_LAST_STAGE)
+        notices.append(Notice(OF_THE_LAST_STAGE, "forces-of-last-stage", "RK4"))
     if unconverged:
-        notices.append(f"{unconverged} steps took all the iterations that MuJoCo allows.")
+        text = f"{unconverged} steps took all the iterations that MuJoCo allows."
+        notices.append(Notice(text, "steps-unconverged"))
     log.attrs["warnings"] = "\n".join(notices)
     return without_empty(log)
 

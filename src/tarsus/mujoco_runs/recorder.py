@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
 from tarsus.mujoco_runs.contacts import contact_jacobian, ground_contacts
+from tarsus.mujoco_runs.implicit_part import EXPLAINED, implicit_part, integrator_of
 from tarsus.mujoco_runs.library import mujoco
 
 Array = NDArray[np.float64]
@@ -44,7 +45,6 @@ class Recorder:
         self._touches: list[Array] = []  # the columns of TOUCH
         self._places: list[tuple[int, int]] = []  # row and slot of each
         self._slots = {(geom, 0): k for k, geom in enumerate(geoms or ())}
-        self._damping = np.array(model.dof_damping)
         self._before = np.array(data.qvel)
         self._keep(np.zeros(model.nv))
 
@@ -63,14 +63,22 @@ class Recorder:
         self._keep(others)
         self._before = np.array(data.qvel)
 
+    def drop(self, steps: int) -> None:
+        """Forget the last steps."""
+        del self._rows[len(self._rows) - steps :]
+        count = sum(row < len(self._rows) for row, _ in self._places)
+        del self._places[count:], self._touches[count:]
+        nq, nv = self.model.nq, self.model.nv
+        self._before = self._rows[-1][1 + nq : 1 + nq + nv].copy()
+
     def _keep(self, others: Array) -> None:
         """The state of a row, and the generalized forces (nv,): others are those of constraints
         without contacts with the world.
         """
         data = self.data
-        # Euler and the implicit integrators take joint damping at the end of the step
-        passive = data.qfrc_passive + self._damping * (self._before - data.qvel) + others
-        driven = data.qfrc_actuator + data.qfrc_applied
+        motors, rest = implicit_part(self.model, data, data.qvel - self._before)
+        passive = data.qfrc_passive + rest + others
+        driven = data.qfrc_actuator + data.qfrc_applied + motors
         self._rows.append(np.concatenate(((data.time,), data.qpos, data.qvel, driven, passive)))
 
     def states(self, first: int = 0) -> tuple[Array, Array]:
@@ -100,7 +108,10 @@ class Recorder:
         if self._places:
             touches[tuple(np.transpose(self._places))] = self._touches
         found |= {name: touches[..., columns] for name, columns in TOUCH.items()}
-        found["stages"] = 4 if model.opt.integrator == mj.mjtIntegrator.mjINT_RK4 else 1
+        name = integrator_of(model)
+        found["stages"] = 4 if name == "RK4" else 1
+        if name not in (*EXPLAINED, "RK4"):  # the judge says what it cannot judge
+            found["integrator"] = name
         return found
 
     def save(self, path: str | Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, several
+from tarsus.errors import Notice, TarsusError, several
 from tarsus.model.mjcf_contacts import SOFTNESS, SOME
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
@@ -59,7 +59,7 @@ class MujocoSettings:
     def of_file(
         cls,
         robot: Robot,
-        notices: list[str],
+        notices: list[Notice],
         mu: float | None = None,
         parameters: Sequence[str] = (),
     ) -> MujocoSettings:
@@ -86,13 +86,15 @@ class MujocoSettings:
             if value != getattr(usual, name) and name not in replaced
         )
         if told:
-            notices.append(f"contacts have the numbers of the file of {robot.name!r}: {told}.")
+            text = f"contacts take these values from the file of {robot.name!r}: {told}."
+            notices.append(Notice(text, "contact-values-of-file", robot.name))
         different = [c.name for c in robot.candidates if not np.isclose(c.friction, 1.0)]
         if different:
-            notices.append(
-                "MuJoCo's runs have one friction for all contacts: that of other geoms is left out"
+            text = (
+                "MuJoCo's runs have one friction for all contacts: that of other geoms is ignored"
                 f" ({several(different, SOME)})."
             )
+            notices.append(Notice(text, "friction-of-geoms-ignored", different[0]))
         return cls(**taken)  # type: ignore[arg-type]
 
     @property

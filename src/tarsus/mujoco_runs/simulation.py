@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import Notice, TarsusError
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.self_collision import pairs
 from tarsus.model.to_mjcf import to_mjcf
@@ -75,7 +75,7 @@ class MujocoSimulation:
         parameters: Sequence[str] = (),
     ) -> None:
         # what is simulated
-        self.notices: list[str] = []
+        self.notices: list[Notice] = []
         self.dt, whole = time_steps.step(dt), resolve.robot(robot)
         self.notices += time_steps.of_file(self.dt, whole) + _unmet(whole)
         prepared = default_controller.prepared(whole, controller, self.dt, self.notices)
@@ -243,19 +243,20 @@ class MujocoSimulation:
         return first_fault(self.robot, {"q": q[:, None], "u": u[:, None]}, checked, t0, self.dt)
 
 
-def _unmet(robot: Robot) -> list[str]:
+def _unmet(robot: Robot) -> list[Notice]:
     """A notice for the contacts that a file asks for between its own bodies."""
     count = len(pairs(robot))
     if not count:
         return []
-    return [
+    text = (
         f"MuJoCo's runs have contacts with the ground alone: bodies of {robot.name!r} go through"
         f" each other where its file lets them touch ({count} pair{'s' * (count > 1)} of shapes)."
-    ]
+    )
+    return [Notice(text, "own-contacts-ignored", robot.name)]
 
 
 def _touching(
-    robot: Robot, terrain: Terrain, names: str | Sequence[str] | None, notices: list[str]
+    robot: Robot, terrain: Terrain, names: str | Sequence[str] | None, notices: list[Notice]
 ) -> Robot:
     """The robot with the candidates that may touch."""
     asked = unless_named(robot, terrain.flat) if names is None else names
@@ -274,7 +275,7 @@ def _frame(terrain: Terrain) -> Array | None:
     return None
 
 
-def _start(robot: Robot, terrain: Terrain, controller: Any, notices: list[str]) -> Array:
+def _start(robot: Robot, terrain: Terrain, controller: Any, notices: list[Notice]) -> Array:
     """Coordinates (nq,) of the robot standing on the ground, its loops closed, as our own
     simulation starts it.
     """

@@ -15,7 +15,7 @@ from tarsus.control import servo
 from tarsus.control.pd import actuated
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import Notice, TarsusError, unknown
 from tarsus.morphology.feet import feet
 from tarsus.planning import spline
 from tarsus.planning.goals.base import Goal
@@ -30,6 +30,7 @@ from tarsus.program.run.optimizer import usable_cores
 from tarsus.simulation import default_controller, file_material, notices, resolve, time_steps
 from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.options import Options, complete
+from tarsus.simulation.step_program import Plan
 from tarsus.terrain.base import Terrain
 
 Array = NDArray[np.float64]
@@ -99,7 +100,7 @@ class Planner:
         gains: Gains | None = own.pop("gains", None)
         self.goal: Goal = _resolved(GOALS, "goal", goal, Goal)
         self.method: SamplingMethod = _resolved(METHODS, "method", method, SamplingMethod)
-        self.dt, self.notices = time_steps.step(dt), list[str]()
+        self.dt, self.notices = time_steps.step(dt), list[Notice]()
         asked = resolve.robot(robot)
         chosen = _completed(own, asked)
         asked = default_controller.starting_from(asked, chosen.keyframe)
@@ -113,6 +114,8 @@ class Planner:
         touching = candidates(self.robot, chosen.contacts, self.notices)
         scene = resolve.scene(self.robot, (self.law, self.terrain, stepper), touching, chosen)
         stand = np.asarray(self.robot.keyframes["stand"], float)
+        chosen_so = Plan(scene, stepper, None), {"q": stand}, self.dt, chosen.self_collision
+        self.notices += notices.of_choices(*chosen_so)
         held = self.dt / STIFFER
         self.gains = gains or servo.gains(self.robot, stand, feet(self.robot), held)
         kind, count = self.pace.spline, self.pace.knots
@@ -129,7 +132,8 @@ class Planner:
         self._strides = strides(asked, self._pairings, self.pace.spacing)
         if (self.method.paired or asked[0]) and not self._pairings:
             ignored = "paired" if self.method.paired else "alternating"
-            self.notices.append(f"{self.robot.name!r} has no legs in pairs: {ignored} is ignored.")
+            text = f"{self.robot.name!r} has no legs in pairs: {ignored} is ignored."
+            self.notices.append(Notice(text, "symmetry-ignored", self.robot.name))
         # a plan that nobody waits for: threads and tables are there when the first is asked for
         self.reset()
         self.plan(0.0, stand, np.zeros(self.robot.nu))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics import felt_masses, jacobian, outlines, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import Notice, TarsusError
 from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.model.solids import Cuboid
 from tarsus.morphology.feet import MOST, feet
@@ -38,7 +38,7 @@ def unless_named(robot: Robot, cheap: bool) -> str | None:
 
 
 def candidates(
-    robot: Robot, names: str | Sequence[str] | None, notices: list[str]
+    robot: Robot, names: str | Sequence[str] | None, notices: list[Notice]
 ) -> tuple[Candidate, ...]:
     """Which candidates may touch the ground: those named, in a list or with commas between them,
     "all", or "feet"; else all, else (where many) the feet's, if it has any or its base is fixed.
@@ -59,10 +59,11 @@ def candidates(
     if names is not None and names != FEET:
         named = robot.with_contacts(_listed(robot, names)).candidates
         if not named and robot.floating:
-            notices.append(
-                f"nothing of {robot.name!r} touches the ground, as an empty list of contacts asks:"
-                ' contacts="all" lets it.'
+            text = (
+                f"nothing of {robot.name!r} can touch the ground, because the list of contacts is"
+                ' empty: use contacts="all".'
             )
+            notices.append(Notice(text, "no-contacts", robot.name))
         return named
     # the feet's, and those of free objects
     standing, beside = feet(robot), tree.loose(robot)
@@ -74,18 +75,20 @@ def candidates(
             )
         return chosen
     if robot.floating and not standing:
-        notices.append(
+        text = (
             f"no body of {robot.name!r} looks like a foot: all its {len(robot.candidates)} contact"
-            " candidates are simulated; name fewer with contacts=[...]. An arm's base is held by"
-            " --fixed-base (tarsus.load(file, floating=False))."
+            " candidates are simulated. Name fewer with contacts=[...]; hold the base of an arm"
+            " with --fixed-base (tarsus.load(file, floating=False))."
         )
+        notices.append(Notice(text, "no-feet", robot.name))
         return robot.candidates
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     some = f"those of {', '.join(bodies)}" if bodies else "for no body looks like a foot"
-    notices.append(
+    text = (
         f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, {some};"
         ' name others with contacts=[...] or contacts="all".'
     )
+    notices.append(Notice(text, "contacts-left-out", robot.name))
     return chosen
 
 

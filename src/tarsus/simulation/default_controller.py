@@ -19,7 +19,7 @@ from tarsus.control.holding import holding
 from tarsus.dynamics import tree
 from tarsus.dynamics.loop_closure import following
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import several, unknown
+from tarsus.errors import Notice, several, unknown
 from tarsus.morphology import looped_posture, posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
@@ -37,7 +37,7 @@ SOME = 3  # names that a notice shows
 Given = Controller | Callable[..., Any] | str | None
 
 
-def prepared(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple[Robot, Any]:
+def prepared(robot: Robot, given: Given, dt: float, notices: list[Notice]) -> tuple[Robot, Any]:
     """The controller to use, and the robot with a posture to start from.
 
     given: "auto" for the robot's default gait, a gait's name, a Controller, a function, or None
@@ -62,7 +62,7 @@ def prepared(robot: Robot, given: Given, dt: float, notices: list[str]) -> tuple
     return robot, gait
 
 
-def _default_gait(robot: Robot, built_in: bool, notices: list[str]) -> str:
+def _default_gait(robot: Robot, built_in: bool, notices: list[Notice]) -> str:
     """The name of a trot for a robot with legs that can, else "stand" and a notice why; an arm, a
     hand or a robot on a stand that cannot trot needs none.
 
@@ -75,7 +75,8 @@ def _default_gait(robot: Robot, built_in: bool, notices: list[str]) -> str:
     if reason and not robot.floating:
         return STAND
     if reason:
-        notices.append(f"the robot stands instead of trotting: {reason}")
+        text = f"the robot stands instead of trotting: {reason}"
+        notices.append(Notice(text, "stands-instead-of-trotting", robot.name))
         return STAND
     return name
 
@@ -91,7 +92,7 @@ def _built_in(robot: Robot) -> bool:
 
 
 @lru_cache(maxsize=ROBOTS_KEPT)
-def with_posture(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
+def with_posture(robot: Robot) -> tuple[Robot, tuple[Notice, ...]]:
     """The robot with a keyframe "stand", and a notice if no keyframe of its file is called so.
 
     The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
@@ -115,7 +116,8 @@ def with_posture(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     q = following(robot, bent)
     others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
     start = f"it starts {_told(robot, bent, q)}."
-    return _starting_at(robot, q), (f"{robot.name!r} has no keyframe 'stand'{others}: {start}",)
+    text = f"{robot.name!r} has no keyframe 'stand'{others}: {start}"
+    return _starting_at(robot, q), (Notice(text, "no-standing-keyframe", robot.name),)
 
 
 def _told(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> str:
@@ -165,7 +167,7 @@ def _starting_at_its(robot: Robot, keyframe: str) -> Robot:
     return _starting_at(robot, robot.keyframes[keyframe], keyframe)
 
 
-def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -> Controller:
+def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[Notice]) -> Controller:
     """The gait with servos for this robot, where it has servos, and notices about
     them.
     """
@@ -177,31 +179,34 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[str]) -
     q = gait.initial_coordinates(robot)
     standing = feet(robot) if robot.candidates else ()
     found = servo.gains(robot, q, standing, dt)
-    notices.append(
+    text = (
         f"the servos are sized for {robot.name!r}: kp {_range(found.kp)} N m/rad, kd"
-        f" {_range(found.kd)} N m s/rad; --set kp=... kd=..., or a controller of your own, gives"
-        " others."
+        f" {_range(found.kd)} N m s/rad; change them with --set kp=... kd=..., or use your own"
+        " controller."
     )
+    notices.append(Notice(text, "servos-sized", robot.name))
     # what may go wrong
     if found.soft:
-        notices.append(
-            f"the servos of {several(found.soft, SOME)} are softer than gravity, for dt = {dt:g}"
-            " s or their motors allow no more: it may fall; a smaller dt lets light feet have"
-            " stiffer servos."
+        text = (
+            f"the servos of {several(found.soft, SOME)} are softer than gravity, because dt ="
+            f" {dt:g} s or their motors allow no more: the robot may fall. A smaller dt allows"
+            " stiffer servos of light feet."
         )
+        notices.append(Notice(text, "servos-too-soft", found.soft[0]))
     if robot.floating and standing and not posture.balanced(robot, q):
-        notices.append(
-            "the center of mass is not above the points that the robot stands on: it will tip over;"
-            " name other contacts, or give it a keyframe 'stand' that balances."
+        text = (
+            "the center of mass is not above the points that the robot stands on: it will tip over."
+            " Name other contacts, or give it a keyframe 'stand' that balances."
         )
+        notices.append(Notice(text, "out-of-balance", robot.name))
     beside = [robot.bodies[i].joint.name for i in sorted(tree.loose(robot))]
     limp = [motor.joint for motor in robot.actuators if motor.joint in beside]
     if limp:
-        notices.append(
-            "the gait has gains for the first robot alone; no torque have motors of what stands"
-            f" beside it ({several(limp, SOME)}): Stand(kp=..., kd=...), or a controller of your"
-            " own, moves them."
+        text = (
+            "the gait drives the first robot only; the motors of the others get no torque"
+            f" ({several(limp, SOME)}). Use Stand(kp=..., kd=...), or your own controller."
         )
+        notices.append(Notice(text, "motors-without-torque", limp[0]))
     # the gait with these gains, and with what bears its weight
     if HOLD in {f.name for f in fields(changed)}:
         changed = replace(changed, **{HOLD: holding(robot, q, standing)})

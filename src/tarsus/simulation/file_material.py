@@ -14,6 +14,7 @@ from typing import Any
 from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import Notice
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.solids import Solid
 from tarsus.parameters import named
@@ -26,7 +27,7 @@ ROBOTS_KEPT = 64  # robots in proportion that are remembered
 def fitted(
     given: Law | str,
     robot: Robot,
-    notices: list[str],
+    notices: list[Notice],
     parameters: Sequence[str] = (),
     flags: Mapping[str, str] | None = None,
 ) -> tuple[Law, Robot]:
@@ -59,12 +60,15 @@ def fitted(
     left = {k: v for k, v in taken.items() if k not in replaced and not (each and k == friction)}
     if left:
         told = ", ".join(f"{name} {value:g}" for name, value in left.items())
-        notices.append(
-            f"contacts have the numbers of the file of {(files or (robot,))[0].name!r}: {told}"
-            f"{_others(left, flags)}."
+        name = (files or (robot,))[0].name
+        text = (
+            f"contacts take these values from the file of {name!r}: {told}{_others(left, flags)}."
         )
-    notices += [each] if each else []
-    notices += [note for file in files[1:] if (note := _left(file, files[0], own))]
+        notices.append(Notice(text, "contact-values-of-file", name))
+    notices += [Notice(each, "friction-of-each-file", files[0].name)] if each else []
+    for file in files[1:]:
+        if text := _left(file, files[0], own):
+            notices.append(Notice(text, "file-values-ignored", file.name))
     return replace(chosen, **taken), robot
 
 

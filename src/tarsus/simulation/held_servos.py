@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics import crba
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.rnea import body_inertias
-from tarsus.errors import TarsusError
+from tarsus.errors import Notice, TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.registry import name_of
 from tarsus.simulation.step_program import Plan
@@ -28,7 +28,7 @@ NUMBERS = ("kp", "kv", "gear")
 GROWS, EXPLODES = 1e-4, 1e-2  # a step: told, refused
 
 
-def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[str]:
+def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[Notice]:
     """A warning where the file's servos swing up slowly; TarsusError where they do so at once."""
     mechanism = plan.scene.mechanism
     if plan.actuation is None or plan.stepper.velocity_level:
@@ -50,7 +50,7 @@ def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[str]:
     )
     if radius > 1 + EXPLODES:
         raise TarsusError(text)
-    return [text]
+    return [Notice(text, "servos-swing-up", name)]
 
 
 def _radius(mechanism: Mechanism, M: Array, numbers: Array, dt: float) -> float:

@@ -17,7 +17,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from tarsus.control.base import Controller
-from tarsus.errors import TarsusError
+from tarsus.errors import Notice, TarsusError
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.program import Program
 from tarsus.program.run.backend import Array, Backend
@@ -43,7 +43,7 @@ class KeptState:
     worlds: int
     controller: Controller | Callable[..., Any] | None
     options: SimpleNamespace
-    notices: list[str]
+    notices: list[Notice]
     _worlds: Backend
     _action: Array | None
     _moved: bool  # whether the state was written since the notices spoke of it

@@ -14,7 +14,7 @@ from tarsus.contact.base import ForceLaw, Law
 from tarsus.dynamics.coordinates import loop_viewer
 from tarsus.dynamics.free_motion import DRY_FRICTION_SPEED
 from tarsus.dynamics.loop_closure import following
-from tarsus.errors import TarsusError, several
+from tarsus.errors import Notice, TarsusError, several
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
@@ -42,7 +42,7 @@ SOME = 5  # names that a notice shows
 
 def of_choices(
     plan: Plan, values: Mapping[str, NDArray[np.float64]], dt: float, self_collision: bool
-) -> list[str]:
+) -> list[Notice]:
     """All that hold for the whole simulation, by the registers of the start; self_collision:
     whether it was asked for.
 
@@ -57,7 +57,7 @@ def of_choices(
 
 def of_state(
     plan: Plan, q: NDArray[np.float64], dt: float, what: str = "the simulation"
-) -> list[str]:
+) -> list[Notice]:
     """Those that speak of the coordinates q (nq,) or (worlds, nq) which `what` starts with, and do
     not hold of others.
     """
@@ -65,20 +65,22 @@ def of_state(
     return found + depth_notices(plan, q, what) + overlap_notices(plan, q, what)
 
 
-def ground_notices(scene: Scene) -> list[str]:
+def ground_notices(scene: Scene) -> list[Notice]:
     """Warnings for properties of the terrain that the law ignores."""
     friction, stiffness = scene.terrain.material(
         SX.sym("point", 3), scene.terrain.symbols(Builder("ground"))
     )
-    name, notices = registry.name_of(scene.law), []
+    name, notices = registry.name_of(scene.law), list[Notice]()
     if not stiffness.is_one() and not named(type(scene.law), "stiffness", "damping"):
-        notices.append(f"the law {name!r} has no stiffness: the terrain's is ignored.")
+        text = f"the law {name!r} has no stiffness: the terrain's is ignored."
+        notices.append(Notice(text, "ground-stiffness-ignored", name))
     if not friction.is_one() and not named(type(scene.law), "friction"):
-        notices.append(f"the law {name!r} has no friction coefficient: the terrain's is ignored.")
+        text = f"the law {name!r} has no friction coefficient: the terrain's is ignored."
+        notices.append(Notice(text, "ground-friction-ignored", name))
     return notices
 
 
-def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
+def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[Notice]:
     """A warning for contacts that cannot move along the normal of level ground."""
     scene = plan.scene
     if isinstance(scene.law, ForceLaw):
@@ -90,13 +92,14 @@ def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
     names = blocked(scene, np.vstack([q.reshape(-1, q.shape[-1])[:1], somewhere]))
     if not names:
         return []
-    return [
-        "contacts that cannot move up or down press on nothing where the ground is level:"
+    text = (
+        "these contacts cannot move up or down, so level ground does not push on them:"
         f" {several(names, SOME)}."
-    ]
+    )
+    return [Notice(text, "contacts-cannot-move", names[0])]
 
 
-def depth_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[str]:
+def depth_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[Notice]:
     """A warning for what starts in the ground, where nothing puts it onto that, and can move out
     of it.
     """
@@ -110,13 +113,16 @@ def depth_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[str]:
         return []
     deep = sorted(found.items(), key=lambda one: -one[1][0])
     named = several([f"{name} (by {1e3 * depth:.3g} mm)" for name, (depth, _) in deep], SOME)
-    return [
-        f"in the ground as {what} starts, and pushed out of it unless jammed, are {named}:"
-        " a base that stands higher, another keyframe or set(q=...) frees them."
-    ]
+    text = (
+        f"these contacts are below the ground when {what} starts, and are pushed out: {named}."
+        " Raise the base, choose another keyframe, or call set(q=...)."
+    )
+    return [Notice(text, "starts-in-ground", deep[0][0])]
 
 
-def height_notices(scene: Scene, q: NDArray[np.float64], placed: NDArray[np.float64]) -> list[str]:
+def height_notices(
+    scene: Scene, q: NDArray[np.float64], placed: NDArray[np.float64]
+) -> list[Notice]:
     """A warning where a keyframe q (nq,) that was asked for has the robot elsewhere than on the
     ground that its file may speak of, onto which it is put.
     """
@@ -127,13 +133,14 @@ def height_notices(scene: Scene, q: NDArray[np.float64], placed: NDArray[np.floa
     if abs(above) < HIGH:
         return []
     where = "above the ground" if above > 0 else "in the ground"
-    return [
-        f"the keyframe has {robot.name!r} {1e3 * abs(above):.3g} mm {where}, onto which it is put"
-        " as it starts: set(q=...) puts it elsewhere."
-    ]
+    text = (
+        f"the keyframe has {robot.name!r} {1e3 * abs(above):.3g} mm {where}; it is moved onto the"
+        " ground at the start. Call set(q=...) to put it elsewhere."
+    )
+    return [Notice(text, "keyframe-off-ground", robot.name)]
 
 
-def beyond_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
+def beyond_notices(plan: Plan, q: NDArray[np.float64]) -> list[Notice]:
     """A warning for joints that begin beyond their limits."""
     scene, mechanism = plan.scene, plan.scene.mechanism
     if not scene.limits:
@@ -158,13 +165,14 @@ def beyond_notices(plan: Plan, q: NDArray[np.float64]) -> list[str]:
     ]
     if not beyond:
         return []
-    return [
-        f"joints begin beyond their limits and come back at {RETURN:g} rad/s or m/s:"
+    text = (
+        f"these joints start beyond their limits and return at {RETURN:g} rad/s or m/s:"
         f" {', '.join(beyond)}."
-    ]
+    )
+    return [Notice(text, "joints-beyond-limits", beyond[0])]
 
 
-def limit_notices(plan: Plan) -> list[str]:
+def limit_notices(plan: Plan) -> list[Notice]:
     """A warning for limits that are not held."""
     held = {row.loop for row in loop_rows(plan.scene)}
     loose = [
@@ -174,33 +182,36 @@ def limit_notices(plan: Plan) -> list[str]:
     ]
     if not loose or not plan.scene.limits:
         return []
-    return [
-        "not held are limits of joints that close loops, where the range is a turn or more, or"
-        f" the joint no hinge or slide: {', '.join(loose)}."
-    ]
+    text = (
+        "the limits of these loop joints are ignored, because their range is a full turn or more or"
+        f" they are neither hinge nor slide: {', '.join(loose)}."
+    )
+    return [Notice(text, "loop-limits-ignored", loose[0])]
 
 
-def soft_joint_notices(plan: Plan) -> list[str]:
+def soft_joint_notices(plan: Plan) -> list[Notice]:
     """Warnings where a stepper takes forces alone: joints are held by none of their laws."""
-    scene, found = plan.scene, list[str]()
+    scene, found = plan.scene, list[Notice]()
     if plan.stepper.takes_impulses:
         return found
     name, held = registry.name_of(plan.stepper), rows(scene)
     if any(row.rubs for row in held):
-        found.append(
-            f"under {name!r} dry friction of joints is a damper below {DRY_FRICTION_SPEED:g} rad/s"
-            " or m/s, and does not hold them: midpoint, symplectic_euler and event_driven do;"
-            " stiction=False asks for the damper."
+        text = (
+            f"the stepper {name!r} models dry friction of joints as a damper below"
+            f" {DRY_FRICTION_SPEED:g} rad/s or m/s, so joints creep. Use midpoint, symplectic_euler"
+            " or event_driven; stiction=False accepts the damper."
         )
+        found.append(Notice(text, "joint-friction-creeps", name))
     if scene.bounce and any(row.is_bounded for row in held):
-        found.append(
-            f"under {name!r} joints are stopped by springs, and bounce = {scene.bounce:g} has no"
-            " effect: midpoint, symplectic_euler and event_driven throw them back."
+        text = (
+            f"the stepper {name!r} stops joints by springs, so bounce = {scene.bounce:g} is"
+            " ignored. Use midpoint, symplectic_euler or event_driven."
         )
+        found.append(Notice(text, "joint-bounce-ignored", name))
     return found
 
 
-def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray[np.float64]]:
+def tolerances_for_float32(chosen: Law, notices: list[Notice]) -> dict[str, NDArray[np.float64]]:
     """float32 cannot resolve the tolerances meant for float64: at least 1e-4."""
     raised, values = {}, chosen.parameters()
     for name in named(type(chosen), "relative_tolerance", "absolute_tolerance"):
@@ -208,22 +219,24 @@ def tolerances_for_float32(chosen: Law, notices: list[str]) -> dict[str, NDArray
         if np.min(value) < 1e-4:
             raised[f"law.{name}"] = np.maximum(value, 1e-4)[..., None]
     if raised:
-        notices.append("float32: the solver's tolerances are raised to 1e-4.")
+        text = "the solver's tolerances are raised to 1e-4, the least that float32 resolves."
+        notices.append(Notice(text, "float32-tolerance", registry.name_of(chosen)))
     return raised
 
 
-def overlap_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[str]:
+def overlap_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[Notice]:
     """A warning for what stands in something else at the start."""
     found = overlapping(plan.scene.mechanism, q) if plan.scene.pairs else ()
     if not found:
         return []
-    return [
-        f"{len(found)} pairs of shapes overlap as {what} starts and are pushed apart:"
-        f" {told(found)}; set(q=...) puts them elsewhere."
-    ]
+    text = (
+        f"{len(found)} pairs of shapes overlap when {what} starts and are pushed apart:"
+        f" {told(found)}. Call set(q=...) to move them."
+    )
+    return [Notice(text, "shapes-overlap", found[0].first.name)]
 
 
-def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
+def pair_notices(plan: Plan, self_collision: bool) -> list[Notice]:
     """What meets others as another shape, and what is left out of a robot's collision with itself,
     where it was asked for.
 
@@ -241,36 +254,40 @@ def pair_notices(plan: Plan, self_collision: bool) -> list[str]:
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
     found = meeting(robot, True)
     if not found.kept:
-        none = [f"no shapes of {robot.name!r} can meet: it does not collide with itself."]
+        text = f"no shapes of {robot.name!r} can meet: it does not collide with itself."
+        none = [Notice(text, "no-self-collision", robot.name)]
         return none + _always(found.always)
     stand_ins = stand_in_notices(plan.scene.pairs)
     return stand_ins + _without_shapes(robot) + _always(found.always)
 
 
-def _always(left_out: Sequence[Pair]) -> list[str]:
+def _always(left_out: Sequence[Pair]) -> list[Notice]:
     if not left_out:
         return []
-    return [
-        f"{len(left_out)} pairs of shapes do not touch each other, for they overlap as the"
-        f" robot starts or in most postures: {told(left_out)}."
-    ]
+    text = (
+        f"{len(left_out)} pairs of shapes may pass through each other, because they overlap at the"
+        f" start or in most postures: {told(left_out)}."
+    )
+    return [Notice(text, "pairs-left-out", left_out[0].first.name)]
 
 
-def stand_in_notices(kept: Sequence[Pair]) -> list[str]:
+def stand_in_notices(kept: Sequence[Pair]) -> list[Notice]:
     """Which shapes meet others by a capsule or box in their place, and how far that is off."""
     off = {s.name: s.off for pair in kept for s in (pair.first, pair.second) if s.off}
     if not off:
         return []
     far = sorted(off.items(), key=lambda one: -one[1])
     names = several([f"{name} (up to {1e3 * away:.3g} mm off)" for name, away in far], SOME)
-    return [f"cylinders and ellipsoids meet other shapes as capsules or boxes: {names}."]
+    text = f"these shapes meet others as a capsule or box in their place: {names}."
+    return [Notice(text, "shapes-approximated", far[0][0])]
 
 
-def _without_shapes(robot: Mechanism) -> list[str]:
+def _without_shapes(robot: Mechanism) -> list[Notice]:
     """Which bodies have shapes that touch the ground, but none that meets others."""
     meeting = {solid.body for solid in robot.solids}
     bodies = dict.fromkeys(c.body for c in robot.candidates if c.body not in meeting)
     if not bodies:
         return []
     names = several([robot.bodies[i].name for i in bodies], SOME)
-    return [f"meshes touch the ground alone: nothing meets {names}."]
+    text = f"these bodies have only meshes, which touch the ground but no other body: {names}."
+    return [Notice(text, "meshes-meet-ground-only", robot.bodies[next(iter(bodies))].name)]

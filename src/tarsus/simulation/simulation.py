@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import Notice, TarsusError
 from tarsus.simulation import (
     actuation,
     default_controller,
@@ -83,7 +83,7 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         chosen = complete(options)
         with resolve.on_own_ground(robot, terrain):
             self.robot = resolve.robot(robot)
-        self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[str]()
+        self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[Notice]()
         self.options = chosen
         self.notices += time_steps.of_file(self.dt, self.robot)
         self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
@@ -123,7 +123,7 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         """The registers at the start, and the notices that follow from them."""
         values = start_registers(self.plan, self.dt)
         unit_quaternions.check(self.robot, values["q"])
-        placing, given = list[str](), values["q"]
+        placing, given = list[Notice](), values["q"]
         values["q"] = uncut_state.placed(self.plan.scene, given, placing)
         if self.options.keyframe is not None:
             placing += notices.height_notices(self.plan.scene, given, values["q"])

@@ -9,26 +9,31 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.dynamics import tree
+from tarsus.errors import Notice
 from tarsus.parameters import named
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.step_program import Plan
 from tarsus.simulation.together import Together, together, without_joints
 
 
-def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
+def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Notice]:
     """Warnings if dt exceeds the law's stable limit for the lightest contact under full weight."""
     limits, masses, load = _limits(plan, q)
     inner, better = dt / plan.stepper.inner_steps, comfortable_step(plan, q)
     return [
-        f"dt = {inner:g} s is above the stable limit of {what}, about {limit:.2g} s where a foot of"
-        f" {masses[0]:.2g} kg ({masses[1]:.2g} kg sideways) carries {load:.3g} N: the robot may"
-        f" chatter, sink or fall; use dt = {better:g} s or less, or a softer law."
+        Notice(
+            f"dt = {inner:g} s is above the stable limit of {what}, about {limit:.2g} s where"
+            f" a foot of {masses[0]:.2g} kg ({masses[1]:.2g} kg sideways) carries {load:.3g} N: the"
+            f" robot may chatter, sink or fall; use dt = {better:g} s or less, or a softer law.",
+            "dt-above-stable-limit",
+            what,
+        )
         for what, limit in limits.items()
         if inner > limit
     ]
 
 
-def touching_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
+def touching_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Notice]:
     """A warning if dt exceeds the law's stable limit for what touches together at q."""
     inner, touching = dt / plan.stepper.inner_steps, together(plan.scene, _first(q))
     if touching is None or inner <= touching.step:
@@ -36,7 +41,7 @@ def touching_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]
     return [stacked_notice(plan.scene.law, touching, inner, comfortable_step(plan, q))]
 
 
-def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> str:
+def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> Notice:
     """What is told of contacts that touch together where dt, s, is too long for them."""
     first, second = touching.where
     where = f"{first} and {second} touch" if second else f"{first} stands on the ground"
@@ -44,11 +49,12 @@ def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> st
     names = named(type(law), "stiffness", "damping")
     if touching.linear and names:
         softer = f"{' and '.join(names)} divided by {touching.softer(dt):.2g}"
-    return (
+    text = (
         f"dt = {dt:g} s is above the stable limit where {where}, about {touching.step:.2g} s with"
         f" the {touching.count} contacts of the start together: bodies may chatter, creep or be"
         f" thrown off; use dt = {better:g} s or less, or {softer}."
     )
+    return Notice(text, "dt-above-stable-limit", first)
 
 
 def comfortable_step(plan: Plan, q: NDArray[np.float64]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from math import ceil
 
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import Notice, TarsusError, TarsusWarning
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.options import positive
 
@@ -34,15 +34,16 @@ def steps(seconds: float, dt: float) -> int:
     return count
 
 
-def of_file(dt: float, robot: Mechanism) -> list[str]:
+def of_file(dt: float, robot: Mechanism) -> list[Notice]:
     """A notice where nobody chose a step, and the robot's file asks for another."""
     asked = robot.timestep
     if asked is None or dt != USUAL or asked == USUAL:
         return []
-    return [
-        f"dt is {1e3 * dt:g} ms, and the file of {robot.name!r} asks for {1e3 * asked:g} ms"
-        f" (<option timestep>): dt={asked:g}, --dt {asked:g}, takes that."
-    ]
+    text = (
+        f"dt is {1e3 * dt:g} ms, but the file of {robot.name!r} asks for {1e3 * asked:g} ms"
+        f" (<option timestep>): set dt={asked:g}, or --dt {asked:g}, to follow it."
+    )
+    return [Notice(text, "file-timestep-ignored", robot.name)]
 
 
 def step(dt: float) -> float:

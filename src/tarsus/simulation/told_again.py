@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tarsus.errors import Notice
 from tarsus.program.run.backend import Array, Backend
 from tarsus.simulation import notices
 from tarsus.simulation.inputs import fetched
@@ -17,14 +18,14 @@ class ToldAgain:
 
     plan: Plan
     dt: float
-    notices: list[str]
+    notices: list[Notice]
     _worlds: Backend
     _initial: dict[str, Array]
-    _of_start: list[str]  # what is told of placing it at the start
-    _of_state: list[str]  # what `notices` say of a state
+    _of_start: list[Notice]  # what is told of placing it at the start
+    _of_state: list[Notice]  # what `notices` say of a state
     _moved: bool = False  # whether the state was written since the notices spoke of it
 
-    def _tell_of_start(self, q: Array, placing: list[str]) -> None:
+    def _tell_of_start(self, q: Array, placing: list[Notice]) -> None:
         """Notices of the coordinates that it starts with, and of how it came there."""
         self._of_start = [*placing, *notices.of_state(self.plan, q, self.dt)]
         self._of_state = self._of_start

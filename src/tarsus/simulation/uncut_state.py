@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics import coordinates, loop_closure
-from tarsus.errors import TarsusWarning
+from tarsus.errors import Notice, TarsusWarning
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.inputs import fetched
@@ -22,7 +22,7 @@ OPEN = 1e-6  # m or rad: a gap at the start that a user should hear of
 LOOSE = 1e-3  # m or rad: more than the drift of a run that a user may start again from
 
 
-def placed(scene: Scene, q: Array, notices: list[str]) -> Array:
+def placed(scene: Scene, q: Array, notices: list[Notice]) -> Array:
     """Registers q of the start, (nq,) or (worlds, nq): the whole robot at q (nq,), its loops
     closed, on the ground.
     """
@@ -30,7 +30,7 @@ def placed(scene: Scene, q: Array, notices: list[str]) -> Array:
     return on_ground(scene, _closed(mechanism, q, notices) if mechanism.constrained else q)
 
 
-def _closed(mechanism: Mechanism, q: Array, notices: list[str]) -> Array:
+def _closed(mechanism: Mechanism, q: Array, notices: list[Notice]) -> Array:
     """The nearest coordinates with closed loops, and notices of what is not where it was."""
     # joints that follow others
     led = loop_closure.following(mechanism, q)
@@ -40,20 +40,22 @@ def _closed(mechanism: Mechanism, q: Array, notices: list[str]) -> Array:
         if abs(led[at] - q[at]) > OPEN:
             unit = "m" if mechanism.bodies[body].joint.kind == "slide" else "rad"
             why = f"follows {coupling.leader!r}" if coupling.leader else "is held by the file"
-            notices.append(
+            text = (
                 f"joint {coupling.joint!r} {why}: it starts at {led[at]:.4g} {unit}, not at"
                 f" {q[at]:.4g} {unit} as the keyframe says."
             )
+            notices.append(Notice(text, "mimic-joint-moved", coupling.joint))
     # loops
     apart, name = loop_closure.widest(mechanism, led)
     found = loop_closure.closed(mechanism, q)
     if apart > OPEN:
         moved = [float(np.abs(found[at] - q[at]).max()) for at in mechanism.q_slices]
-        notices.append(
+        text = (
             f"the loops were open by {apart:.3g} m or rad at {name!r} before the start: closed by"
             f" moving the joints, most of all {mechanism.joint_names[int(np.argmax(moved))]!r} by"
             f" {max(moved):.3g} m or rad."
         )
+        notices.append(Notice(text, "loops-closed", name))
     return found
 
 

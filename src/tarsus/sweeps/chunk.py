@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import Notice, TarsusError, one_of_each, unknown
 from tarsus.model.files import needed_library
 from tarsus.simulation import time_steps
 from tarsus.simulation.by_candidate import by_candidate
@@ -23,12 +23,12 @@ from tarsus.sweeps.built import ChunkPush, built
 from tarsus.sweeps.groups import Chunk
 from tarsus.sweeps.outcomes.base import Stretch, SweepOutcome
 from tarsus.sweeps.spec import SweepSpec
-from tarsus.sweeps.store import TRAJECTORIES
+from tarsus.sweeps.store import TRAJECTORIES, WARNINGS
 from tarsus.sweeps.trajectories import ALL, FAILED, trajectories
 
 Array = NDArray[Any]
 OUTCOMES = "tarsus.sweeps.outcomes"
-TEXTS = ("failure", "trajectory")  # columns that may be empty
+TEXTS = ("failure", "warnings", "trajectory")  # columns that may be empty
 STRETCH = 0.05  # s
 FINITE = 1e9  # a coordinate or velocity beyond it has left the physical range
 
@@ -51,13 +51,17 @@ def made(chunk: Chunk, digest: str, versions: str) -> ChunkFiles:
     kept = trajectories(chunk, measured, failure)
     files = [kept.get(sample) for sample in chunk.samples]
     named = [None if f is None else f"{TRAJECTORIES}/{digest}/{f.name}" for f in files]
-    beside = {"trajectory": named} if chunk.keep else {}
+    codes = ", ".join(sorted({notice.code for notice in notices})) or None
+    beside: dict[str, Any] = {"warnings": [codes if why is None else None for why in failure]}
+    beside |= {"trajectory": named} if chunk.keep else {}
     beside |= {"versions": [versions] * len(chunk)}
     whole = _rows(chunk, digest, {**measured, "failure": failure, **beside}, notices)
     return ChunkFiles(whole, {f.name: f.content for f in files if f is not None})
 
 
-def _rows(chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[str]) -> bytes:
+def _rows(
+    chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[Notice]
+) -> bytes:
     """A Parquet file with a row for each world."""
     arrow = needed_library("pyarrow", "a sweep")
     columns: dict[str, Any] = {"sample": np.asarray(chunk.samples, np.int64)}
@@ -72,7 +76,8 @@ def _rows(chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Seque
         name: arrow.array(_typed(values), **({"type": arrow.string()} if name in TEXTS else {}))
         for name, values in columns.items()
     }
-    table = arrow.table(arrays).replace_schema_metadata({"notices": json.dumps(notices)})
+    told = {notice.code: notice for notice in one_of_each(notices)}
+    table = arrow.table(arrays).replace_schema_metadata({WARNINGS: json.dumps(told)})
     buffer = io.BytesIO()
     needed_library("pyarrow.parquet", "a sweep").write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
@@ -87,7 +92,7 @@ def _typed(values: Any) -> Any:
     return values
 
 
-def simulated(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[str]]:
+def simulated(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[Notice]]:
     """Outcomes by name, why a world failed (None: it did not), and the simulation's notices.
 
     A world whose parameters are refused fails alone.
@@ -105,7 +110,7 @@ def simulated(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[st
     return joined, parts[0][1] + parts[1][1], notices
 
 
-def _batch(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[str]]:
+def _batch(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[Notice]]:
     """All worlds at once."""
     simulation = built(chunk)
     watched = {name: make(simulation) for name, make in makers(chunk).items()}

@@ -15,7 +15,7 @@ from tarsus.errors import TarsusError
 from tarsus.files import is_file
 from tarsus.model.files import needed_library
 from tarsus.schema import ListRule, TableRule, TextRule, json_file
-from tarsus.sweeps.store import CHUNKS, SPEC
+from tarsus.sweeps.store import CHUNKS, SPEC, WARNINGS
 from tarsus.viewer.html_page import document, dots, table
 
 if TYPE_CHECKING:
@@ -102,6 +102,27 @@ def failures(folder: str | Path) -> pd.DataFrame:
         "SELECT failure, count(*) AS worlds, min(sample) AS first FROM rows"
         " WHERE failure IS NOT NULL GROUP BY failure ORDER BY worlds DESC, first",
     )
+
+
+def warned(folder: str | Path) -> list[dict[str, Any]]:
+    """What worlds were warned of: "code", "worlds" (how many), and "message", that of the first
+    chunk with this kind; the most frequent first.
+    """
+    rows = asked(
+        folder,
+        "SELECT warnings, chunk, count(*) AS worlds, min(sample) AS first FROM rows"
+        " WHERE warnings IS NOT NULL GROUP BY warnings, chunk ORDER BY first",
+    )
+    parquet = needed_library("pyarrow.parquet", "a question about a sweep")
+    found: dict[str, dict[str, Any]] = {}
+    for codes, chunk, worlds in zip(rows["warnings"], rows["chunk"], rows["worlds"], strict=True):
+        for code in str(codes).split(", "):
+            if code not in found:
+                path = Path(folder) / CHUNKS / f"{chunk}.parquet"
+                told = json.loads(parquet.read_schema(path).metadata[WARNINGS.encode()])
+                found[code] = {"code": code, "worlds": 0, "message": told[code]}
+            found[code]["worlds"] += int(worlds)
+    return sorted(found.values(), key=lambda one: -one["worlds"])
 
 
 def picture(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure:

@@ -19,6 +19,7 @@ from tarsus.files import check_writable, json_text, part_of, replacing
 from tarsus.schema import ListRule, NumberRule, TableRule, json_file, opening
 
 CHUNKS, TRAJECTORIES = "chunks", "trajectories"
+WARNINGS = "warnings"  # in the metadata of a chunk's rows: a sentence of each kind
 SPEC = "sweep.json"  # what was asked last, and its chunks
 PLAN = "worlds_a_chunk"
 LARGEST_CHUNK = 10_000_000  # worlds

@@ -71,7 +71,7 @@ class ARSLearner(Learner):
             "square": self.square,
         }
 
-    def round(self) -> Round:
+    def _round(self) -> Round:
         # directions, and their opposites in the second half of the worlds
         settings, env, random = self.settings, self.environment, self.random()
         pairs = env.worlds // 2

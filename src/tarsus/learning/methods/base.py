@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tarsus.environments.environment import Environment
 from tarsus.errors import TarsusError
+from tarsus.learning.blas import one_thread
 from tarsus.learning.policy import Policy
 from tarsus.learning.tally import Tally
 from tarsus.parameters import check, parameter
@@ -63,9 +64,18 @@ class Learner(ABC):
     def policy(self) -> Policy:
         """What is learned so far, a copy."""
 
-    @abstractmethod
     def round(self) -> Round:
-        """Try, and improve the policy by what came of it."""
+        """Try the policy, and improve it by what came of it.
+
+        NumPy's matrix products run on one thread meanwhile: more would be slower, and would round
+        sums in other ways.
+        """
+        with one_thread():
+            return self._round()
+
+    @abstractmethod
+    def _round(self) -> Round:
+        """Make a round, on one thread of NumPy's."""
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -150,7 +150,7 @@ class PPOLearner(Learner):
             found |= {f"{name}.{part}": value for part, value in adam.arrays().items()}
         return found
 
-    def round(self) -> Round:
+    def _round(self) -> Round:
         random = self.random()
         self.tally.begin()
         raw, trials = self._collect(random)

@@ -78,6 +78,8 @@ class Trajectory:
     """Where in a step the dynamics were evaluated: 0 its start, 1 its end [1]."""
     stages: int
     """How many evaluations of the dynamics a step makes."""
+    every: int = 1
+    """Steps from one row to the next; above 1, the state before a step is not recorded."""
 
     @property
     def steps(self) -> int:
@@ -86,15 +88,21 @@ class Trajectory:
 
 
 def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
-    """The contact problems and solutions of a run, and the reports of `observing_program`."""
+    """The contact problems and solutions of a run, and the reports of `observing_program`.
+
+    Where the state before a step is not recorded, the velocities after it stand for those before.
+    """
     # the run's forces and normals, in contact frames
     n, frame = len(run.ends), frames(run.normal)
     impulse = np.einsum("snij,snj->sni", frame, run.dt * run.force)
     unknown = np.zeros((run.steps, run.robot.nu))
+    q0, u0 = run.q[:-1], run.u[:-1]
+    if run.every > 1:
+        q0, u0 = run.robot.integrate(run.q[1:], run.u[1:], -run.dt), run.u[1:]
     given = {
-        "q0": run.q[:-1],
+        "q0": q0,
         "q1": run.q[1:],
-        "u0": run.u[:-1],
+        "u0": u0,
         "u1": run.u[1:],
         "dt": np.full((run.steps, 1), run.dt),
         "motors": unknown if run.motors is None else run.motors,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from tarsus.errors import several
+from tarsus.errors import Notice, several
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.passed_through import passed_through
 
 SOME = 3  # names that a notice shows
 
 
-def notices(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
+def notices(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
     """A warning for shapes of the robot (before cuts) that its file lets touch, and that went
     through each other without self-collision.
     """
@@ -23,7 +23,8 @@ def notices(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
     if not found:
         return []
     named = [f"{p.first.name}:{p.second.name} (by {1e3 * deep:.3g} mm)" for p, deep in found]
-    return [
-        f"shapes of {mechanism.name!r} went through each other, which its file lets touch:"
-        f" {several(named, SOME)}; self_collision=True, --self-collision, keeps them apart."
-    ]
+    text = (
+        f"shapes of {mechanism.name!r} went through each other, although its file lets them touch:"
+        f" {several(named, SOME)}. Use self_collision=True, or --self-collision."
+    )
+    return [Notice(text, "passed-through-itself", found[0][0].first.name)]

@@ -15,6 +15,7 @@ from tarsus.morphology.fall import fell
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.empty import with_empty
 from tarsus.simulation.recording.log import mean_of_role
+from tarsus.simulation.recording.outcome import outcome
 from tarsus.simulation.recording.step_observables import energy_totals
 from tarsus.simulation.recording.variables import ROBOT_SHARES
 
@@ -85,6 +86,7 @@ def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
     floating = simulation.robot.floating
     distance = float(np.linalg.norm(base[-1, :2] - start[:2])) if floating else 0.0
     duration = float(log.sizes["time"] * log.attrs["dt"])
+    did = outcome(simulation.robot, log)
     # the numbers by name
     wall = float(log.attrs.get("wall_time", np.nan))  # of a partial log it is not known
     return {
@@ -92,6 +94,11 @@ def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
         "dt": simulation.dt,
         "contacts": log.sizes["contact"],
         "duration": duration,
+        "deed": did.deed,
+        "fell_at": did.fell_at,
+        "way": did.distance,
+        "jumps": did.jumps,
+        "lowest": did.lowest,
         "distance": distance,
         "mean_speed": distance / duration,
         "height_min": float(base[:, 2].min()) if floating else None,
@@ -101,7 +108,7 @@ def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
         "iterations_mean": float(log["iterations"].mean()),
         "iterations_max": int(log["iterations"].max()),
         "unconverged_steps": int((log["converged"] == 0).sum()),
-        "fell": fell_in(simulation.robot, log),
+        "fell": did.fell_at is not None,
         "hangs": hangs_in(simulation.robot, log),
         "normal_force_max": float(log["force_contact"].values[..., 0].max(initial=0.0)),
         "realtime_factor": duration / wall,

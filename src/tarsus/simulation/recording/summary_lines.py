@@ -17,7 +17,7 @@ def lines(n: dict[str, Any]) -> dict[str, str]:
             f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
             f"dt {1e3 * n['dt']:g} ms"
         ),
-        "walked": _walked(n),
+        "motion": _motion(n),
         "height": (
             ""
             if n["height_final"] is None
@@ -95,13 +95,35 @@ def _numbers(values: dict[str, float], channels: list[str]) -> str:
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
 
-def _walked(n: dict[str, Any]) -> str:
+def _motion(n: dict[str, Any]) -> str:
+    """What the robot did, and whether it fell."""
     if "diverged" in n:
         return f"diverged after {n['duration']:g} s"
-    end = ", and fell" if n["fell"] else ""
-    if n["fell"] and n["hangs"]:
-        end += " through the ground, which its body may not touch (contacts: all)"
-    end += "; interrupted" if "interrupted" in n else ""
-    if n["height_final"] is None:
-        return f"nowhere in {n['duration']:g} s, for its base is fixed{end}"
-    return f"{n['distance']:.3f} m in {n['duration']:g} s: {n['mean_speed']:.3f} m/s{end}"
+    told = _deed(n)
+    if n["fell"]:
+        told = f"{told}fell at {n['fell_at']:.2f} s of {n['duration']:g} s"
+        if n["hangs"]:
+            told += " through the ground, which its body may not touch (contacts: all)"
+    return f"{told}; interrupted" if "interrupted" in n else told
+
+
+def _deed(n: dict[str, Any]) -> str:
+    """What the robot did, before it fell if it did."""
+    deed, duration = n["deed"], n["duration"]
+    seconds = f"{n['fell_at'] if n['fell'] else duration:.4g} s"
+    if deed == "moved":
+        return f"base fixed for {duration:g} s"
+    if deed == "hopped" and n["height_final"] is None:
+        return f"hopped {n['jumps']} times in {duration:g} s"
+    if n["fell"]:
+        return f"{deed} {n['way']:.3f} m, " if deed in ("walked", "hopped", "slid") else ""
+    way = f"{n['distance']:.3f} m in {seconds}"
+    return {
+        "sank": f"sank by {1e3 * n['lowest']:.0f} mm in {seconds}",
+        "stood": f"stood for {seconds}",
+        "squatted": f"squatted for {seconds}, {1e3 * n['lowest']:.0f} mm deep",
+        "stepped": f"stepped on the spot for {seconds}",
+        "jumped": f"jumped once in {seconds}",
+        "hopped": f"hopped {n['jumps']} times, {way}",
+        "flew": f"never touched the ground in {seconds}",
+    }.get(deed, f"{deed} {way}: {n['mean_speed']:.3f} m/s")

@@ -1,0 +1,94 @@
+"""What a robot did in a run, in a word, by where its base went and which of its bodies stood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.fall import first_down
+
+Deed = Literal[
+    "stood", "squatted", "sank", "slid", "walked", "stepped", "jumped", "hopped", "flew", "moved"
+]
+LIFTED = 0.04  # s: a foot that is in the air for less has not been lifted
+MOVED = 0.1  # of the base's height: what is less is no distance
+SQUATTED = 0.03  # of the base's height: what it sinks by in a squat
+TOGETHER = 0.5  # of all landings: a robot that lands on all its feet so often hops
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened.
+
+    deed: what the robot did, before it fell if it did; fell_at: s, None if it did not fall
+    distance: m, of the base, horizontal, up to there; lowest: m, how far the base sank from its
+    start; jumps: how often it left the ground
+    """
+
+    deed: Deed
+    fell_at: float | None
+    distance: float
+    lowest: float
+    jumps: int
+
+
+def outcome(robot: Mechanism, log: xr.Dataset) -> Outcome:
+    """Return what the robot did in a log of one world."""
+    q, dt = log["q"].values, float(log.attrs["dt"])
+    pressing = _standing(robot, log)
+    if not robot.floating:
+        jumps = len(_gaps(np.asarray(pressing.any(axis=1)), dt)) if pressing.size else 0
+        return Outcome("hopped" if jumps > 1 else "moved", None, 0.0, 0.0, jumps)
+    # up to a fall
+    points = log["contact_point"].values[..., 2]
+    height = q[:, 2] - (points.min(axis=1) if points.size else 0.0)
+    down = first_down(robot, q, height) if points.size else None
+    end = len(q) if down is None else down + 1
+    path, size = q[:end, :3] - log["q_start"].values[:3], max(float(height[0]), 1e-3)
+    distance = float(np.linalg.norm(path[-1, :2]))
+    lowest = float(max(-path[:, 2].min(), 0.0))
+    # feet that were lifted, and landings on all of them at once
+    pressing = pressing[:end]
+    lifted = [_gaps(foot, dt) for foot in pressing.T]
+    flights = _gaps(np.asarray(pressing.any(axis=1)), dt) if pressing.size else []
+    landings, feet = sum(map(len, lifted)), sum(bool(gaps) for gaps in lifted)
+    deed: Deed
+    if not pressing.any():
+        deed = "flew"
+    elif flights and feet * len(flights) >= TOGETHER * landings:
+        deed = "jumped" if len(flights) == 1 else "hopped"
+    elif landings:
+        deed = "walked" if distance > MOVED * size else "stepped"
+    elif distance > MOVED * size:
+        deed = "slid"
+    else:
+        low = int(np.argmin(path[:, 2]))
+        rose = float(path[low:, 2].max() - path[low, 2])
+        squatted = rose > lowest / 2
+        still = lowest < (SQUATTED if squatted else MOVED) * size
+        deed = "stood" if still else "squatted" if squatted else "sank"
+    fell_at = None if down is None else float((down + 1) * dt)
+    return Outcome(deed, fell_at, distance, lowest, len(flights))
+
+
+def _standing(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
+    """Whether each body (steps, bodies) that ever touches presses on something."""
+    bodies = {candidate.name: candidate.body for candidate in robot.candidates}
+    names = [str(name) for name in log["contact"].values]
+    pressing = log["force_contact"].values[..., 0] > 0
+    whose = np.array([bodies.get(name, -1) for name in names])
+    each = [pressing[:, whose == body].any(axis=1) for body in sorted(set(whose.tolist()) - {-1})]
+    touching = [foot for foot in each if foot.any()]
+    return np.array(touching).T if touching else np.zeros((len(pressing), 0), bool)
+
+
+def _gaps(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:
+    """First and last step of each time in the air between two on the ground, without brief ones."""
+    at = np.flatnonzero(pressing)
+    ends = zip(at[:-1].tolist(), at[1:].tolist(), strict=True)
+    return [(a + 1, b) for a, b in ends if (b - a - 1) * dt >= LIFTED]

@@ -1,0 +1,69 @@
+"""Warnings as records: code and subject, in simulations, environments and sweeps."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from pathlib import Path
+
+import pytest
+
+import tarsus
+from tarsus.cli import main
+from tarsus.errors import Notice, one_of_each
+from tarsus.sweeps import query
+
+LIMIT = "dt-above-stable-limit"
+
+
+def test_a_notice_is_its_sentence_with_code_and_subject() -> None:
+    notice = Notice("the step is too long.", LIMIT, "foot")
+    again = pickle.loads(pickle.dumps(notice))
+    assert again == "the step is too long." and (again.code, again.subject) == (LIMIT, "foot")
+    assert json.loads(json.dumps([notice])) == [str(notice)]
+    assert (notice.warning.code, notice.warning.subject, str(notice.warning)) == (
+        LIMIT,
+        "foot",
+        notice,
+    )
+    other = Notice("a longer one.", LIMIT, "hand")
+    assert one_of_each([notice, other, Notice("x", "y")]) == [notice, "x"]
+
+
+def test_an_environment_warns_once_of_each_kind() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", tarsus.TarsusWarning)
+        made = tarsus.Environment(law="compliant", worlds=2, dt=0.01)
+    codes = [one.message.code for one in caught if isinstance(one.message, tarsus.TarsusWarning)]
+    assert codes.count(LIMIT) == 1 and len(codes) == len(set(codes))
+    assert LIMIT in {notice.code for notice in made.notices}
+
+
+SPEC = """[fixed]
+robot = "mini_cheetah"
+law = "compliant"
+seconds = 0.02
+dt = 0.01
+[vary]
+"law.mu" = [0.5, 0.6, 0.8]
+[outcomes]
+names = ["fell"]
+"""
+
+
+def test_a_sweep_counts_what_its_worlds_were_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "long.toml"
+    spec.write_text(SPEC)
+    asked = ["sweep", str(spec), "--out", str(tmp_path / "out"), "--engine", "inline"]
+    assert main(asked) == 0
+    assert "3 of 3 worlds" in capsys.readouterr().out
+    rows = query.asked(tmp_path / "out")
+    assert all(LIMIT in codes.split(", ") for codes in rows["warnings"])
+    [told] = [one for one in query.warned(tmp_path / "out") if one["code"] == LIMIT]
+    assert told["worlds"] == 3 and "stable limit" in told["message"]
+    assert main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["warnings"]
+    assert LIMIT in {one["code"] for one in found}
