@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
@@ -29,14 +30,14 @@ SOFT_STEP = 2.5e-4  # s: a fiftieth of the shortest period of the default spring
 
 
 class Ours(Engine):
-    """A law and a stepper by name, the law with its default parameters.
+    """A law and a stepper by name, the law with its default parameters or those of `law_object`.
 
     Laws that give way take steps of 0.25 ms at most: theirs is a stability limit, not a choice.
     """
 
-    def __init__(self, law: str, stepper: str) -> None:
+    def __init__(self, law: str, stepper: str, law_object: Law | None = None) -> None:
         self.law, self.stepper = law, stepper
-        self._law, self._stepper = resolve.law(law), resolve.stepper(stepper)
+        self._law, self._stepper = law_object or resolve.law(law), resolve.stepper(stepper)
         self.order = self._stepper.order
         self.not_modeled, self.impulsive = self._law.not_modeled, self._law.impulsive
         self.parameters = frozenset(self._law.parameters())
