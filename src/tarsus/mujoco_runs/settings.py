@@ -23,6 +23,7 @@ from tarsus.simulation.settings import names_set, with_parameters
 LEAST_FRICTION = 1e-5  # [1]: MuJoCo takes no less
 ENGINE = "mujoco"
 DEFAULT, TUNED, DISCRETE, OWN = "default", "tuned", "discrete", "set"
+FILE_NUMBERS = ("solref", "solimp", "impratio")  # that a file gives beside its friction
 SHOWN = (DEFAULT, TUNED)  # what a table shows unless asked for others
 
 
@@ -182,12 +183,13 @@ class ShownSettings:
         """
         found = dict[str, tuple[MujocoSettings, list[str]]]()
         for name in (*self.names, *([OWN] if self.own else [])):
-            notices, own = list[str](), self.own if name == OWN else ()
-            settings = MujocoSettings.of_file(robot, notices, mu, own)
+            notices, replaced = list[str](), self.own if name == OWN else FILE_NUMBERS
+            replaced = () if name == DEFAULT else replaced
+            settings = MujocoSettings.of_file(robot, notices, mu, replaced)
             if name == OWN:
                 settings = self.own_settings(settings)
             elif name != DEFAULT:
-                notices, settings = [], replace(named(name), mu=settings.mu)
+                settings = replace(named(name), mu=settings.mu)
             found[label(name)] = settings, notices
         return found
 
@@ -197,6 +199,11 @@ def named(name: str) -> MujocoSettings:
     if name not in NAMED:
         raise unknown("MuJoCo setting", name, NAMED)
     return NAMED[name]
+
+
+def tuned(mu: float) -> MujocoSettings:
+    """Return the tuned settings with a friction coefficient: those that benchmarks time."""
+    return replace(NAMED[TUNED], mu=mu)
 
 
 def names_listed(text: str) -> tuple[str, ...]:
