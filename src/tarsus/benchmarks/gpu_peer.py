@@ -29,9 +29,11 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
     ImportError if mujoco_warp (package mujoco-warp) is not installed.
     """
     warp, mjw = importlib.import_module("warp"), importlib.import_module("mujoco_warp")
+    # the trot that is replayed
     robot = frictionless_joints(robots.load("mini_cheetah"))
     trot = MujocoSimulation(robot, tuned(FRICTION), controller=Trot(), dt=DT)
     peer = trot.replay(trot.run(steps * DT))
+    # replayed in so many worlds
     by_worlds = {count: _rate(warp, mjw, peer, count, steps) for count in worlds}
     return {
         "best": max(by_worlds.values()),

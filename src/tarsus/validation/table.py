@@ -78,10 +78,12 @@ def validate(
     `processes.each`; rows do not depend on it. Raises TarsusError with near names for an unknown
     one.
     """
+    # what is measured
     names = _named("scene", scene, registry.names(SCENES))
     _load()
     _engine.cache_clear()  # a law's own file may be another one by now
     work = [(e.law, e.stepper, name) for e in engines(law, stepper, settings) for name in names]
+    # by scene, whatever the order of the work
     measure = partial(rows_of, unclaimed=unclaimed)
     rows = [row for found in processes.each(measure, work, workers, tell) for row in found]
     return sorted(rows, key=lambda row: names.index(row.scene))

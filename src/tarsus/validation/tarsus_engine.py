@@ -78,7 +78,8 @@ class Ours(Engine):
 
     def _program(self, start: Start) -> tuple[Plan, Program]:
         body, pushed = start.body, start.pushed
-        key = body.name, start.controller, pushed, start.limits, start.bounce
+        gravity = tuple(body.gravity_acceleration)
+        key = body.name, gravity, start.controller, pushed, start.limits, start.bounce
         if key not in self._compiled:
             scene = replace(self._scene(body), limits=start.limits, bounce=start.bounce)
             if start.limits and not joint_rows.reported(scene, self._stepper):
