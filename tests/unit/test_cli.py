@@ -18,6 +18,7 @@ from tarsus.commands._joint_flags import JointFlags
 from tarsus.commands.base import Command
 from tarsus.comparison.laws import laws_named, maker
 from tarsus.contact.laws import compliant
+from tarsus.mujoco_runs.settings import NAMED, MujocoSettings
 from tarsus.simulation.recording.summary_lines import _times
 
 KEYS = {
@@ -142,12 +143,11 @@ def test_run_takes_limits_and_friction_of_joints_and_sensors(
 
 def test_compare_gives_its_options_to_every_simulation_and_names_what_mujoco_ignores() -> None:
     robot, options = tarsus.load("mini_cheetah"), JointFlags(no_limits=True, bounce=0.5).options
-    for law, ignored in ((compliant.Compliant(), []), (None, ["limits", "bounce"])):
+    for law, ignored in ((compliant.Compliant(), []), (MujocoSettings(), ["limits", "bounce"])):
         make, told = maker(robot, None, law, {}, options)
         assert [text.split("'")[1] for text in told] == ignored
-        if law is not None:
-            made = make(0.001)
-            assert isinstance(made, tarsus.Simulation)
+        made = make(0.001)
+        if isinstance(made, tarsus.Simulation):
             assert (made.options.limits, made.options.bounce) == (False, 0.5)
 
 
@@ -180,6 +180,9 @@ def test_list_finds_what_lies_in_the_folders(what: str, capsys: pytest.CaptureFi
         ("run mini_cheetah --sensors imu:FR_foott", "did you mean FR_foot"),
         ("run mini_cheetah --sensors encoders:trunk", "sits at no frame"),
         ("run mini_cheetah --engine mujoco --no-limits", "--no-limits does not go with"),
+        ("compare mini_cheetah --mujoco tuned,tund", "tuned"),
+        ("compare mini_cheetah --mujoco-set impratoi=10", "impratio"),
+        ("compare mini_cheetah --mujoco-set integrator=discret", "discrete"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
@@ -239,6 +242,21 @@ def test_compare_takes_laws_and_steps_each_once(capsys: pytest.CaptureFixture) -
     rows = json.loads(capsys.readouterr().out)
     assert [(row["law"], row["dt"]) for row in rows] == [("moreau", 0.002), ("moreau", 0.001)]
     assert laws_named("moreau,all,moreau") == laws_named("moreau") | laws_named("all")
+
+
+def test_compare_shows_mujoco_at_each_setting_and_states_it(capsys: pytest.CaptureFixture) -> None:
+    given = "--laws mujoco --dts 0.0025 --duration 0.05 --no-bars --no-search"
+    own = "--mujoco all --mujoco-set solref=0.004,1 cone=elliptic"
+    line = ["compare", "mini_cheetah", *given.split(), *own.split()]
+    assert cli.main([*line, "--json"]) == 0
+    rows = {row["law"]: row["settings"] for row in json.loads(capsys.readouterr().out)}
+    assert list(rows) == [*(f"mujoco {name}" for name in NAMED), "mujoco set"]
+    assert rows["mujoco default"]["solref"] == [0.02, 1.0]
+    assert rows["mujoco tuned"]["impratio"] == NAMED["tuned"].impratio
+    assert (rows["mujoco set"]["solref"], rows["mujoco set"]["cone"]) == ([0.004, 1], "elliptic")
+    assert cli.main(line) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(settings.described() in out for settings in NAMED.values())
 
 
 def test_compare_wants_numbers(capsys: pytest.CaptureFixture) -> None:

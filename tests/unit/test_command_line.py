@@ -287,6 +287,9 @@ def test_the_demo_shows_what_it_says(capsys: pytest.CaptureFixture[str]) -> None
     assert cli.main(["demo", "--no-film", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["trot"]["unconverged_steps"] == 0 and found["trot"]["distance"] > 0.5
-    assert {row["law"] for row in found["laws"]} == {"moreau", "compliant", "mujoco"}
+    laws = {row["law"]: row for row in found["laws"]}
+    assert set(laws) == {"moreau", "compliant", "mujoco default", "mujoco tuned"}
+    assert laws["mujoco tuned"]["creep_max"] < 0.01 * laws["mujoco default"]["creep_max"]
+    assert laws["mujoco tuned"]["settings"]["impratio"] == 100
     stands = [row["upright"] for row in found["worlds"]["rows"]]
     assert stands[0] == 1.0 and stands[-1] < 0.1, "light pushes are withstood, heavy ones not"

@@ -14,7 +14,7 @@ from tarsus.benchmarks.gpu_speed import DT, FRICTION
 from tarsus.control.gaits.trot import Trot
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.replay import Replay, frictionless_joints
-from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.settings import tuned
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 
 CONTACTS = 8  # a world may have at once; the trot has four
@@ -29,9 +29,11 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
     ImportError if mujoco_warp (package mujoco-warp) is not installed.
     """
     warp, mjw = importlib.import_module("warp"), importlib.import_module("mujoco_warp")
+    # the trot that is replayed
     robot = frictionless_joints(robots.load("mini_cheetah"))
-    trot = MujocoSimulation(robot, MujocoSettings(mu=FRICTION), controller=Trot(), dt=DT)
+    trot = MujocoSimulation(robot, tuned(FRICTION), controller=Trot(), dt=DT)
     peer = trot.replay(trot.run(steps * DT))
+    # replayed in so many worlds
     by_worlds = {count: _rate(warp, mjw, peer, count, steps) for count in worlds}
     return {
         "best": max(by_worlds.values()),
@@ -39,6 +41,7 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
         "version": mjw.__version__ if hasattr(mjw, "__version__") else None,
         "warp": warp.__version__,
         "device": str(warp.get_device()),
+        "settings": tuned(FRICTION).described(),
         "options": {
             "solver": int(peer.model.opt.solver),
             "cone": int(peer.model.opt.cone),

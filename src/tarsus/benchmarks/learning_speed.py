@@ -25,7 +25,7 @@ from tarsus.environments.environment import Environment, Transition
 from tarsus.environments.plan import targets
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.library import mujoco, rollout
-from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.settings import TUNED, label, printed, tuned
 from tarsus.program.run import machine
 
 Array = NDArray[Any]
@@ -33,6 +33,7 @@ Physics = Callable[[Array], int]  # a control period; how many worlds fell in it
 Learn = Callable[[Environment], Callable[[], int]]  # makes rounds of learning; their periods
 TASK, ROBOT, WORLDS, THREADS = "velocity", "mini_cheetah", 256, (1, 2)
 ROUNDS, PERIODS, LEARNED, FEW = 5, 100, 2, 10
+FRICTION = 0.8  # [1], in MuJoCo
 NOISE = 0.4  # of actions, as a learner begins
 _ASYNCHRONOUS = "a process a world"
 FALLEN = 0.55  # of the standing height: a world below it is put back to its start
@@ -147,7 +148,7 @@ class _Peers:
 
     def __init__(self, environment: Environment) -> None:
         # the model, whose motors become the servos
-        mj, work, settings = mujoco(), environment.work, MujocoSettings()
+        mj, work, settings = mujoco(), environment.work, tuned(FRICTION)
         text = to_mjcf(environment.robot, dt=environment.dt, friction=settings.coefficient)
         self.model = mj.MjModel.from_xml_string(text)
         settings.apply(self.model)
@@ -285,6 +286,7 @@ def settings(environment: Environment) -> dict[str, Any]:
         "tarsus": "moreau, float32: physics, servos, observation, noise, reward, new episodes",
         "mujoco": f"{mujoco().__version__}, float64, {environment.work.steps} steps a period, the"
         " same gains and targets, no dry friction; a fallen world is put back",
+        "mujoco_settings": printed({label(TUNED): tuned(FRICTION)})[0],
         "learner": "PPO as `tarsus learn` has it; beside MuJoCo what it sees is replayed from ours",
         "asynchronous": f"{PROCESSES} worlds, a process each; not tried with a learner",
         "rounds": f"{ROUNDS}, interleaved; medians",

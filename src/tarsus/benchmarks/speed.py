@@ -19,7 +19,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.dynamics.robot import Robot
 from tarsus.mujoco_runs.replay import Replay, frictionless_joints
-from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.settings import DEFAULT, TUNED, MujocoSettings, label, printed, tuned
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.codegen.layout import Target
 from tarsus.program.run import machine, native
@@ -29,6 +29,7 @@ from tarsus.simulation.simulation import Simulation
 
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 2.0, 4096, 7
 BATCH_SECONDS = 0.4  # of trot a round for 4096 worlds: one gait cycle
+PEERS = {label(TUNED): tuned(FRICTION), label(DEFAULT): MujocoSettings(mu=FRICTION)}
 PIPES = 2  # vector instructions a cycle that the instruction bound supposes
 
 
@@ -49,13 +50,15 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
     # speeds, in interleaved rounds
     robot = frictionless_joints(robots.load("mini_cheetah"))
     progress("trotting in MuJoCo")
-    trot = MujocoSimulation(robot, MujocoSettings(mu=FRICTION), controller=Trot(), dt=DT)
-    trotted = trot.run(SECONDS)
-    peer, theirs = trot.replay(trotted), summary(trot, trotted)
+    peers, theirs = dict[str, Replay](), dict[str, dict[str, Any]]()
+    for name, own in PEERS.items():
+        trot = MujocoSimulation(robot, own, controller=Trot(), dt=DT)
+        trotted = trot.run(SECONDS)
+        peers[name], theirs[name] = trot.replay(trotted), summary(trot, trotted)
     progress("compiling")
     compiling = compile_times(robot)
     sims = simulations(robot)
-    times, iterations = measure(peer, sims, progress)
+    times, iterations = measure(peers, sims, progress)
 
     # accuracy, and the bound that arithmetic alone would set
     judged = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
@@ -69,6 +72,9 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
         "batch_f32": ratio(times, "peer_rollout", "batch32"),
         "threads": ratio(times, "batch64", "two_threads"),
         "step_call": ratio(times, "peer_call", "call"),
+        "one_world_f64_default": ratio(times, "peer_default", "one"),
+        "batch_f64_default": ratio(times, "peer_default", "batch64"),
+        "batch_f32_default": ratio(times, "peer_default", "batch32"),
         "bytes_per_world": sims["batch64"].simulation.bytes_per_world(),
         "instruction_bound_fraction": bound / median(times["batch64"]),
         "microseconds": {name: 1e6 * median(values) for name, values in times.items()},
@@ -76,10 +82,10 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
         "iterations_mean": iterations,
         "compile_seconds": compiling,
         "accuracy": {
-            "tarsus": {k: numbers[k] for k in ("distance", "iterations_mean", "residuals")},
-            "mujoco": {k: theirs[k] for k in ("distance", "iterations_mean", "residuals")},
+            name: {k: each[k] for k in ("distance", "iterations_mean", "residuals")}
+            for name, each in ({"tarsus": numbers} | theirs).items()
         },
-        "settings": settings(theirs["engine_version"], sims["batch64"], hertz),
+        "settings": settings(theirs[label(TUNED)]["engine_version"], sims["batch64"], hertz),
     }
 
 
@@ -97,7 +103,8 @@ def settings(version: str, batch: Batch, hertz: float) -> dict[str, Any]:
         "dt": DT,
         "friction": FRICTION,
         "law": "moreau, solver newton, T_rel = T_abs = 1e-6 (float32: 1e-4)",
-        "mujoco": f"{version}, rollout, one thread, elliptic cone, model defaults otherwise",
+        "mujoco": f"{version}, rollout, one thread; ratios are to tuned unless they say default",
+        "mujoco_settings": "; ".join(printed(PEERS)),
         "worlds": WORLDS,
         "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
         "rounds": ROUNDS,
@@ -164,7 +171,7 @@ def simulations(robot: Robot) -> dict[str, Batch]:
 
 
 def measure(
-    peer: Replay, sims: dict[str, Batch], progress: Callable[[str], None]
+    peers: dict[str, Replay], sims: dict[str, Batch], progress: Callable[[str], None]
 ) -> tuple[Times, float]:
     """Times of all rows, and the mean number of solver iterations a step.
 
@@ -175,7 +182,7 @@ def measure(
     def note(name: str, value: float) -> None:
         times.setdefault(name, []).append(value)
 
-    one = sims["one"].simulation
+    one, peer = sims["one"].simulation, peers[label(TUNED)]
     counted = one.run(SECONDS)
     for k in range(ROUNDS):
         progress(f"round {k + 1} of {ROUNDS}")
@@ -183,6 +190,7 @@ def measure(
         note("call", _calls(one, 4000))
         note("one", median(sims["one"].time(SECONDS) for _ in range(5)))
         note("peer_rollout", median(peer.rollout() for _ in range(5)))
+        note("peer_default", median(peers[label(DEFAULT)].rollout() for _ in range(5)))
         for name in ("batch32", "batch64", "two_threads"):
             note(name, sims[name].time(BATCH_SECONDS))
     return times, float(counted["iterations"].mean())

@@ -23,7 +23,7 @@ from tarsus.control.gaits.walk import Walk
 from tarsus.dynamics.robot import Robot
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.replay import Replay, frictionless_joints
-from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.settings import TUNED, label, printed, tuned
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.run import machine
 from tarsus.simulation.options import Options
@@ -56,9 +56,7 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
     # the walk that MuJoCo makes again
     robot = frictionless_joints(robots.load(name))
     progress(f"{name} walking in MuJoCo")
-    theirs = MujocoSimulation(
-        robot, MujocoSettings(mu=FRICTION), controller=Walk(), dt=DT, contacts="feet"
-    )
+    theirs = MujocoSimulation(robot, tuned(FRICTION), controller=Walk(), dt=DT, contacts="feet")
     walked = theirs.run(SECONDS)
     peer, said = theirs.replay(walked), summary(theirs, walked)
 
@@ -169,7 +167,8 @@ def settings() -> dict[str, Any]:
             " world in float64"
         ),
         "mujoco": (
-            f"{mujoco().__version__}, rollout, one thread, elliptic cone, model defaults otherwise"
+            f"{mujoco().__version__}, rollout, one thread;"
+            f" {printed({label(TUNED): tuned(FRICTION)})[0]}"
         ),
         "worlds": f"{WORLDS} on one thread, told speeds from 0",
         "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},

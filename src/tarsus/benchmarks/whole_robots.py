@@ -252,8 +252,8 @@ def settings() -> dict[str, Any]:
         "friction": FRICTION,
         "law": "moreau, solver newton, T_rel = T_abs = 1e-6 (float32: 1e-4)",
         "mujoco": (
-            f"{mujoco().__version__}, one thread, elliptic cone, implicitfast, model defaults"
-            f" otherwise; batches of {THEIRS}"
+            f"{mujoco().__version__}, one thread, cone elliptic, integrator implicitfast, solref"
+            f" 0.02,1, impratio 1; batches of {THEIRS}"
         ),
         "worlds": f"{WORLDS} on one thread",
         "seconds": SECONDS,

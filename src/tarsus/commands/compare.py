@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from tarsus import registry
 from tarsus.commands._joint_flags import JointFlags, Joints
+from tarsus.commands._mujoco_flags import Mujoco, MujocoFlags
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import (
     LAWS,
@@ -29,17 +30,19 @@ from tarsus.errors import TarsusError
 class Compare(Command):
     """Run one robot under several contact laws and step sizes, side by side.
 
-    Robot, controller and start are the same; the same criteria judge every run.
+    Robot, controller and start are the same; the same criteria judge every run. MuJoCo runs at its
+    defaults and at the settings that its tuning guide recommends.
     """
 
     place: ClassVar[int] = 30
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus compare mini_cheetah --laws moreau,mujoco --dts 0.001,0.0025": "two at two steps",
+        "tarsus compare hyq --mujoco tuned --mujoco-set impratio=10": "MuJoCo at these settings",
         "tarsus compare hyq --no-bars --no-search --out out": "all laws, quickly; a picture",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is compared": "laws dts",
+        "What is compared": "laws settings dts",
         "Motion and ground": "gait duration friction restitution",
         "Robot": "base joints",
         "Effort": "no_bars no_search",
@@ -64,6 +67,7 @@ class Compare(Command):
     """Skip the search for the largest stable time step of every law."""
     out: Folder = None
     """Write the picture ROBOT_laws.png to this folder."""
+    settings: Mujoco = field(default_factory=MujocoFlags)
     joints: Joints = field(default_factory=JointFlags)
     base: Base = field(default_factory=BaseFlags)
 
@@ -86,7 +90,8 @@ class Compare(Command):
         # every law at every step
         given = {"mu": self.friction, "e_N": self.restitution}
         material = {name: value for name, value in given.items() if value is not None}
-        extra = laws.Extra(material, not self.no_bars, not self.no_search, self.joints.options)
+        bars, search = not self.no_bars, not self.no_search
+        extra = laws.Extra(material, bars, search, self.joints.options, self.settings.shown)
         with self.progress() as progress:
             runs = laws.compare(
                 robot, self.laws, dts, self.duration, self.gait, progress.say, extra

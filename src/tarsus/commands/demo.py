@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
+from tarsus.commands._mujoco_flags import Mujoco, MujocoFlags
 from tarsus.commands._progress import Progress
 from tarsus.commands.base import FAILED, Command, Flag, print_json
 
@@ -34,10 +36,12 @@ class Demo(Command):
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus demo": "with a film in the terminal",
         "tarsus demo --no-film --json": "the figures alone",
+        "tarsus demo --mujoco all": "MuJoCo at all of its named settings",
     }
 
     no_film: Flag = False
     """Skip the film."""
+    settings: Mujoco = field(default_factory=MujocoFlags)
 
     def execute(self) -> int:
         from tarsus import robots
@@ -45,7 +49,7 @@ class Demo(Command):
         # one robot, several laws, many worlds; each part is told when it is there
         began = time.perf_counter()
         robot = robots.load(ROBOT)
-        parts = {"trot": _trot, "laws": _laws, "worlds": _worlds}
+        parts = {"trot": _trot, "laws": partial(_laws, self.settings.shown), "worlds": _worlds}
         tellers = {"trot": _tell_trot, "laws": _tell_laws, "worlds": _tell_worlds}
         found: dict[str, Any] = {}
         for name, measure in parts.items():
@@ -88,22 +92,27 @@ def _tell_trot(found: dict[str, Any]) -> None:
     )
 
 
-def _laws(robot: Any, progress: Progress) -> tuple[list[dict[str, Any]], None]:
-    """The same trot under other laws of contact, judged alike."""
+def _laws(mujoco: Any, robot: Any, progress: Progress) -> tuple[list[dict[str, Any]], None]:
+    """The same trot under other laws of contact, and in MuJoCo at some settings, judged alike."""
     from tarsus.comparison import laws
 
+    named = {name: law for name, law in laws.laws_named(",".join(LAWS)).items() if law is not None}
+    named |= {name: settings for name, (settings, _) in mujoco.of(robot).items()}
     rows = []
-    for name, law in laws.laws_named(",".join(LAWS)).items():
+    for name, law in named.items():
         progress.say(f"the same trot under {name}")
         make, _ = laws.maker(robot, "trot", law, {})
-        numbers = laws.run_of(name, make(0.0025), EACH).numbers
-        rows.append({"law": name} | {key: numbers[key] for key in JUDGED})
+        run = laws.run_of(name, make(0.0025), EACH)
+        settings = {} if run.settings is None else {"settings": asdict(run.settings)}
+        rows.append({"law": name} | {key: run.numbers[key] for key in JUDGED} | settings)
     return rows, None
 
 
 def _tell_laws(found: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from tarsus.mujoco_runs.settings import MujocoSettings, printed
 
     _say("One trot, several laws of contact", "Robot, gait and start are the same.")
     table = Table(box=None, pad_edge=False)
@@ -116,7 +125,11 @@ def _tell_laws(found: list[dict[str, Any]]) -> None:
             f"{1e3 * row['penetration_max']:.3f}",
             f"{row['normal_force_max']:.0f}",
         )
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(table)
+    given = {row["law"]: row["settings"] for row in found if "settings" in row}
+    for line in printed({name: MujocoSettings(**values) for name, values in given.items()}):
+        console.print(f"[dim]{line}[/]")
 
 
 def _worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:

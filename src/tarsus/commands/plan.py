@@ -108,7 +108,7 @@ class PlanCommand(Command):
     world_terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
     """The world's terrain; by default the plan's."""
     mujoco: Flag = False
-    """The world is MuJoCo, with a contact of its own."""
+    """The world is MuJoCo at its defaults, with the contact numbers of the robot's file."""
     out: File = None
     """Write the log of the last run to this file (.nc)."""
 
@@ -197,9 +197,12 @@ class PlanCommand(Command):
 
         terrain = self.world_terrain or planner.terrain
         if self.mujoco:
+            from tarsus.mujoco_runs.settings import DEFAULT, label, printed
             from tarsus.mujoco_runs.simulation import MujocoSimulation
 
-            return MujocoSimulation(planner.robot, None, terrain, planner, self.world_dt)
+            world = MujocoSimulation(planner.robot, None, terrain, planner, self.world_dt)
+            world.notices += printed({label(DEFAULT): world.settings})
+            return world
         return Simulation(
             *(planner.robot, self.world_law, "midpoint", terrain, planner, self.world_dt),
             pushes=planner.robot.bodies[0].name if self.push is not None else (),

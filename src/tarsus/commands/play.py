@@ -66,9 +66,9 @@ class Play(Command):
     law: Annotated[str | None, called("NAME"), name_of("law", LAWS)] = None
     """Contact law; by default the one it was learned under."""
     laws: Annotated[str | None, called("NAME,..."), names_of("law", LAWS, PEER, "all")] = None
-    """Several of them, mujoco for MuJoCo, or all."""
+    """Several of them, mujoco for MuJoCo at its defaults and tuned, or all."""
     mujoco: Flag = False
-    """In MuJoCo."""
+    """In MuJoCo, at its defaults and at the settings that its tuning guide recommends."""
     dt: Annotated[str | None, called("SECONDS,...")] = None
     """Lengths of the time step; by default the one it was learned with, with --laws 1 ms too."""
     terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
@@ -144,6 +144,8 @@ def _table(found: list[Played]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from tarsus.mujoco_runs.settings import SHOWN, label, named, printed
+
     # columns, then rows
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     table = Table(box=None, pad_edge=False)
@@ -166,3 +168,6 @@ def _table(found: list[Played]) -> None:
             "; ".join(told),
         )
     console.print(table)
+    tried = {row.law for row in found}
+    for line in printed({label(n): named(n) for n in SHOWN if label(n) in tried}):
+        console.print(f"[dim]{line}[/]")

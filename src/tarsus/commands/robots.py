@@ -25,8 +25,9 @@ T = TypeVar("T")
 CHECKED, BESIDE = "checked robots", "robots beside MuJoCo"  # what a page's table is called
 HEAD = ("robot", "dof", "mass / kg", "left out", "servos", "dt / ms", "stands", "lower by / mm")
 HEAD = (*HEAD, "tilt / deg", "unconverged", "time / s")
-SCENES = ("robot", "scene", "alike until / s", "events till then", "events", "latest / steps")
-SCENES = (*SCENES, "trunk / mm", "angles / deg", "MuJoCo itself: alike until / s", "events", "mm")
+SCENES = ("robot", "scene", "MuJoCo", "alike until / s", "events till then", "events")
+SCENES = (*SCENES, "latest / steps", "trunk / mm", "angles / deg")
+SCENES = (*SCENES, "MuJoCo itself: alike until / s", "events", "mm")
 SCENES = (*SCENES, "deg", "unconverged", "remark")
 SECONDS = 10.0
 SOME = 2  # events that a remark names
@@ -57,8 +58,8 @@ class Robots(Command):
     duration: Seconds = SECONDS
     """How long each stands; not with --mujoco, whose scenes have their own times."""
     mujoco: bool = False
-    """Beside MuJoCo: events and poses of a flight, a limp drop, a stand and a fall; of a fixed base
-    a swing and a hold."""
+    """Compare with MuJoCo, as hard as its steps allow and at its named settings: events and poses
+    of a flight, a limp drop, a stand and a fall; of a fixed base a swing and a hold."""
     page: File = None
     """Write the table to this Markdown file: a new one, or between the lines `<!-- checked robots
     -->` (with --mujoco `<!-- robots beside MuJoCo -->`) and `<!-- end of ... -->` of one that is
@@ -84,9 +85,9 @@ class Robots(Command):
             if self.mujoco:
                 beside = list(_each(truth.rows(chosen, progress.say), _met, progress.result))
                 table = ToldTable(
-                    SCENES, [_scene(row) for row in beside], ("robot", "scene", "remark")
+                    SCENES, [_scene(row) for row in beside], ("robot", "scene", "MuJoCo", "remark")
                 )
-                told, closing = [row.as_json() for row in beside], truth.SETTINGS
+                told, closing = [row.as_json() for row in beside], truth.stated()
             else:
                 known = checked(chosen, self.duration, progress.say, self.base.options)
                 rows = list(_each(known, _stood, progress.result))
@@ -118,8 +119,9 @@ def _met(row: TruthRow) -> str:
     if row.found is None:
         return f"{row.robot}: {f'{row.scene}: ' if row.scene else ''}{row.why}"
     ends = f"{_figure(1e3 * row.found.place)} mm, {_figure(degrees(row.found.angle))} deg apart"
-    alike = f"alike until {row.found.together:.2f} s, then " if row.soft else ""
-    return f"{row.robot}: {row.scene} of {row.seconds:g} s: {alike}{ends}"
+    beside = f", MuJoCo {row.settings}" if row.settings else ""
+    alike = f"alike until {row.found.together:.2f} s, then " if row.settings else ""
+    return f"{row.robot}: {row.scene} of {row.seconds:g} s{beside}: {alike}{ends}"
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,7 @@ def _closing(rows: Sequence[CheckedRobot]) -> str:
 def _scene(row: TruthRow) -> list[str]:
     """A row of the table, in the columns of `SCENES`."""
     if row.why:
-        return [row.robot, row.scene, *[""] * (len(SCENES) - 3), row.why]
+        return [row.robot, row.scene, row.settings, *[""] * (len(SCENES) - 4), row.why]
     # what is said beside the figures
     remarks = [] if row.order is None else [f"order {row.order:.2f}"]
     for events, whose in ((row.ours_alone, "Tarsus"), (row.theirs_alone, "MuJoCo")):
@@ -223,22 +225,23 @@ def _scene(row: TruthRow) -> list[str]:
     found, soft = row.found, row.soft
     assert found is not None
     ends = [_figure(1e3 * found.place), _figure(degrees(found.angle))]
-    if soft is None:
-        return [row.robot, row.scene, *[""] * 4, *ends, *[""] * 5, "; ".join(remarks)]
+    where, remark = [row.robot, row.scene, row.settings], "; ".join(remarks)
+    if row.order is not None:
+        return [*where, *[""] * 4, *ends, *[""] * 5, remark]
+    itself = [""] * 4
+    if soft is not None:
+        itself = [f"{soft.together:.2f}", f"{soft.within} of {soft.shared}"]
+        itself += [_figure(1e3 * soft.place), _figure(degrees(soft.angle))]
     return [
-        row.robot,
-        row.scene,
+        *where,
         f"{found.together:.2f}",
         f"{found.early_within} of {found.early}",
         f"{found.within} of {found.shared}",
         f"{found.latest:+d}",
         *ends,
-        f"{soft.together:.2f}",
-        f"{soft.within} of {soft.shared}",
-        _figure(1e3 * soft.place),
-        _figure(degrees(soft.angle)),
+        *itself,
         str(row.unsolved),
-        "; ".join(remarks),
+        remark,
     ]
 
 

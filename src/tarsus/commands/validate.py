@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from tarsus.commands._mujoco_flags import SettingNames
 from tarsus.commands.base import (
     FAILED,
     LAWS,
     STEPPERS,
     Command,
     File,
+    Flag,
     Folder,
     called,
     name_of,
@@ -31,9 +33,10 @@ PEER, SCENES, REAL = "mujoco", "tarsus.validation.scenes", "tarsus.validation.re
 class Validate(Command):
     """Test laws and steppers on scenes whose outcome is known, or on recordings.
 
-    MuJoCo runs beside them. Exits with 1 if a law misses its tolerance; MuJoCo counts only with
-    `--law mujoco`. With `--real` laws are held against what was recorded, at given and at
-    identified parameters (docs/real_world.md).
+    MuJoCo runs next to them at its named settings. A law is judged by what it claims to model, and
+    so is MuJoCo. Exits with 1 if a law misses its tolerance; MuJoCo counts only with `--law
+    mujoco`. With `--real` laws are compared with recordings, at given and at identified parameters
+    (docs/real_world.md).
     """
 
     place: ClassVar[int] = 40
@@ -41,11 +44,12 @@ class Validate(Command):
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus validate --law moreau": "one law in all scenes",
         "tarsus validate --scene rolling_cylinder": "one scene under all laws",
+        "tarsus validate --scene creep --unclaimed": "also what laws do not claim",
         "tarsus validate --law my_law.py": "a law of your own",
         "tarsus validate --real cube_tosses --out out": "laws and recordings",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Scenes": "law scene stepper workers",
+        "Scenes": "law scene stepper mujoco unclaimed workers",
         "Recordings": "real data out candidates at",
     }
 
@@ -56,6 +60,11 @@ class Validate(Command):
     """Scene (`tarsus list scenes`); by default all."""
     stepper: Annotated[str | None, called("NAME"), name_of("stepper", STEPPERS)] = None
     """Time-stepping method (`tarsus list steppers`); by default all."""
+    mujoco: SettingNames = None
+    """MuJoCo's settings: default (its own), tuned (its tuning guide's), discrete (tuned with the
+    newer integrator); by default all."""
+    unclaimed: Flag = False
+    """Also measure what a law or MuJoCo does not claim to model; these rows are not judged."""
     workers: Annotated[int | None, called("NUMBER")] = None
     """How many processes at once; by default as many as there are cores, if there is enough to
     do. The rows are the same."""
@@ -79,11 +88,12 @@ class Validate(Command):
             raise TarsusError("--data, --out and --at go with --real NAME.")
         if self.workers is not None and self.workers < 1:
             raise TarsusError(f"--workers must be at least 1, not {self.workers}.")
+        from tarsus.mujoco_runs.settings import names_listed
         from tarsus.validation import report, table
 
         with self.progress() as progress:
-            asked = self.law, self.scene, self.stepper
-            rows = table.validate(*asked, progress.say, workers=self.workers)
+            asked = self.law, self.scene, self.stepper, progress.say, self.unclaimed, self.workers
+            rows = table.validate(*asked, names_listed(self.mujoco or "all"))
         print_json([row.as_json() for row in rows]) if self.json else report.tell(rows)
         ours = [row for row in rows if row.law != PEER or self.law == PEER]
         return FAILED if any(row.status == table.FAIL for row in ours) else 0
@@ -97,8 +107,10 @@ class Validate(Command):
         from tarsus.validation.real.base import RealExperiment, RealRequest
 
         # what is asked, and whether it can be written
-        if self.scene or self.stepper or self.workers is not None:
-            raise TarsusError("--real takes neither --scene nor --stepper nor --workers.")
+        if self.scene or self.stepper or self.workers is not None or self.mujoco or self.unclaimed:
+            raise TarsusError(
+                "--real takes neither --scene nor --stepper nor --workers, --mujoco, --unclaimed."
+            )
         if self.candidates < 4:
             raise TarsusError(f"--candidates must be at least 4, not {self.candidates}.")
         if self.out is not None:

@@ -17,7 +17,7 @@ from tarsus.comparison.limit import largest_dt
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.morphology.fall import fell
-from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.settings import MujocoSettings, ShownSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation import default_controller, file_material, resolve
 from tarsus.simulation.options import Options, declared
@@ -38,7 +38,7 @@ class LawRun:
     """The run of one law at one step size."""
 
     law: str
-    """The law's name."""
+    """The law's name; of MuJoCo with that of its settings."""
     dt: float
     """Length of a step, s."""
     numbers: dict[str, Any]
@@ -55,6 +55,8 @@ class LawRun:
     """The runs at dt / 2 and dt / 4."""
     largest_dt: float | None = None
     """The largest stable step of the law, s."""
+    settings: MujocoSettings | None = None
+    """MuJoCo's, in its runs."""
 
     @property
     def stands(self) -> bool:
@@ -74,6 +76,8 @@ class Extra:
     """Search the largest stable dt of every law."""
     options: Options = field(default_factory=Options)
     """Of every `Simulation`."""
+    mujoco: ShownSettings = field(default_factory=ShownSettings)
+    """MuJoCo's settings, a run for each."""
 
 
 def laws_named(names: str) -> dict[str, Law | None]:
@@ -114,10 +118,16 @@ def compare(
     if extra.material.keys() & robot.material.keys():
         left = {k: value for k, value in robot.material.items() if k not in extra.material}
         unless_given = replace(robot, material=left)
-    # one law after the other
+    # one law after the other, MuJoCo once for each of its settings
+    laws = dict[str, tuple[Law | MujocoSettings, list[str]]]()
     for name, law in laws_named(names).items():
-        told, standing = list[str](), unless_given
-        if law is not None:
+        if law is None:
+            laws |= extra.mujoco.of(unless_given, extra.material.get("mu"))
+        else:
+            laws[name] = law, []
+    for name, (law, told) in laws.items():
+        standing = unless_given
+        if isinstance(law, Law):
             law, standing = file_material.fitted(name, standing, told, flags=FLAGS)
         make, ignored = maker(standing, controller, law, extra.material, extra.options)
         ignored = [*told, *ignored]
@@ -139,18 +149,17 @@ def compare(
 def maker(
     robot: Robot,
     controller: Any,
-    law: Law | None,
+    law: Law | MujocoSettings,
     material: Mapping[str, float],
     options: Options | None = None,
 ) -> tuple[Make, list[str]]:
-    """A function of dt that makes the simulation of a law, or MuJoCo's, and notices of ignored
-    material and options.
+    """A function of dt that makes the simulation of a law, or MuJoCo's at some settings, and
+    notices of ignored material and options.
     """
     chosen = options or Options()
-    if law is None:
-        ignored = list[str]()
-        settings = MujocoSettings.of_file(robot, ignored, material.get("mu"))
-        ignored += [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
+    if isinstance(law, MujocoSettings):
+        settings = law
+        ignored = [f"{PEER} has no parameter {key!r}: ignored." for key in material if key != "mu"]
         ignored += [
             f"{PEER} does not take the option {name!r}: ignored."
             for name, value in chosen.items()
@@ -203,10 +212,11 @@ def run_of(name: str, simulation: Simulation | MujocoSimulation, duration: float
     if isinstance(simulation, MujocoSimulation) and log is not None:
         # its own speed: the loop in Python is ours
         numbers["steps_per_second"] = 1 / simulation.replay(log).rollout()
+    settings = simulation.settings if isinstance(simulation, MujocoSimulation) else None
     notices = [
         notice for notice in numbers.get("warnings", simulation.notices) if notice != failure
     ]
-    return LawRun(name, simulation.dt, numbers, log, failure, notices)
+    return LawRun(name, simulation.dt, numbers, log, failure, notices, settings=settings)
 
 
 def figures(simulation: Simulation | MujocoSimulation, log: xr.Dataset) -> dict[str, Any]:

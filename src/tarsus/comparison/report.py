@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from tarsus.comparison.laws import LawRun
 from tarsus.files import replacing
+from tarsus.mujoco_runs.settings import printed
 from tarsus.simulation.recording.attitude import floats, trunk_angles
 from tarsus.viewer.colors import COLORS
 
@@ -70,13 +72,14 @@ OTHERS = ("energy_residual_J", "unconverged_steps", "fell", "energy", "residuals
 def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
     """The comparison as data, one row per run.
 
-    error_bars: how far each figure lies from those at dt / 2 and dt / 4.
+    error_bars: how far each figure lies from those at dt / 2 and dt / 4; settings: MuJoCo's.
     """
     found = []
     for run in runs:
         row: dict[str, Any] = {"law": run.law, "dt": run.dt, "failure": run.failure}
         row.update({key: run.numbers.get(key) for key in (*MOTION, *OTHERS)})
         row.update(largest_stable_dt=run.largest_dt, error_bars=run.bars, notices=run.notices)
+        row["settings"] = None if run.settings is None else asdict(run.settings)
         found.append(row)
     return found
 
@@ -106,6 +109,8 @@ def tell(runs: Sequence[LawRun]) -> None:
         console.print(table)
         if note:
             console.print(f"[dim]{note}[/]")
+    for line in printed({run.law: run.settings for run in runs if run.settings}):
+        console.print(f"[dim]{line}[/]")
     for law, notice in dict.fromkeys((run.law, notice) for run in runs for notice in run.notices):
         console.print(f"[yellow]{law}[/]: {notice}")
 

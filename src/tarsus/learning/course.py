@@ -109,7 +109,7 @@ def starts(environment: Environment, course: Course) -> Array:
 class Played:
     """How a policy did in the trials of a course.
 
-    law: its name, or "mujoco"; dt: s; terrain: its name
+    law: its name, or "mujoco" with the name of its settings; dt: s; terrain: its name
     trials, seconds: how many, and how long each
     fell, diverged: how many of them
     missed: by how much half a second's mean of each measure is off, SI units, by name

@@ -21,7 +21,7 @@ from tarsus.learning.lesson import KEPT, from_about, task_of, values
 from tarsus.learning.pilot import Pilot
 from tarsus.learning.policy import Policy
 from tarsus.mujoco_runs.library import mujoco
-from tarsus.mujoco_runs.settings import MujocoSettings
+from tarsus.mujoco_runs.settings import DEFAULT, ENGINE, SHOWN, label, named
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.parameters import declared, name_of
 from tarsus.program.run.samples import evaluate
@@ -30,7 +30,7 @@ from tarsus.simulation.sensor_program import look_program
 from tarsus.simulation.settings import with_parameters
 from tarsus.terrain.base import Terrain
 
-PEER = "mujoco"
+PEER = ENGINE
 NEVER = 1e6  # s: nothing is drawn by the environment itself
 VAIN = {
     "episode": "--duration says how long a trial takes",
@@ -100,10 +100,13 @@ def course_of(policy: Policy, trials: int, seconds: float, seed: int) -> Course:
 
 
 def played(policy: Policy, course: Course, law: str, dt: float, terrain: Terrain | str) -> Played:
-    """The trials under a law, or in MuJoCo; what cannot be tried says why."""
+    """The trials under a law, or in MuJoCo ("mujoco tuned" at these settings, "mujoco" at its
+    defaults); what cannot be tried says why.
+    """
     try:
-        if law == PEER:
-            return _in_mujoco(policy, course, dt, terrain)
+        engine, _, settings = law.partition(" ")
+        if engine == PEER:
+            return _in_mujoco(policy, course, dt, terrain, settings or DEFAULT)
         return _in_tarsus(policy, course, law, dt, terrain)
     except TarsusError as error:
         seconds = course.periods / course.rate
@@ -123,9 +126,11 @@ def everywhere(
     terrain: Terrain | str = "plane",
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Played]:
-    """Who falls under which law: the same trials under each, at each dt."""
-    found = []
-    for law in laws:
+    """Who falls under which law: the same trials under each, at each dt; in MuJoCo at its defaults
+    and tuned.
+    """
+    found, apart = [], {PEER: [label(name) for name in SHOWN]}
+    for law in (each for name in laws for each in apart.get(name, [name])):
         for dt in dts:
             tell(f"{law}, dt {1e3 * dt:g} ms")
             found.append(played(policy, course, law, dt, terrain))
@@ -215,11 +220,13 @@ def _seen(
     return seen + now.get("bias", 0.0) + noise.uniform(-1, 1, seen.shape) * eyes.noise
 
 
-def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: Terrain | str) -> Played:
-    """One trial after the other."""
+def _in_mujoco(
+    policy: Policy, course: Course, dt: float, terrain: Terrain | str, name: str
+) -> Played:
+    """One trial after the other, at the settings of this name."""
     # the same robot there
     worlds = room(policy, "moreau", dt, terrain, course.trials)
-    settings = MujocoSettings(mu=float(worlds.law.parameters()["mu"]))
+    settings = replace(named(name), mu=float(worlds.law.parameters()["mu"]))
     pilot = Pilot(policy, worlds)
     touching = [candidate.name for candidate in worlds.work.scene.candidates]
     there = MujocoSimulation(worlds.robot, settings, terrain, pilot, dt, touching)
@@ -252,7 +259,7 @@ def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: Terrain | str
                 break
     return outcome(
         course,
-        {"law": PEER, "dt": dt, "terrain": called(terrain)},
+        {"law": label(name), "dt": dt, "terrain": called(terrain)},
         list(worlds.measures),
         measured=measured,
         lasted=lasted,

@@ -49,8 +49,6 @@ class Start:
     """Coefficient of restitution at these ends."""
     motion_alone: bool = False
     """Whether q and u alone are read, and no impulse; MuJoCo then takes objects that meet."""
-    peer_options: Mapping[str, str] = field(default_factory=dict)
-    """MuJoCo's options of this start, by their names in MJCF, beside the engine's own."""
 
     def __post_init__(self) -> None:
         rows = self.q, self.u, self.push, self.push_rate
@@ -112,7 +110,7 @@ class Motion:
 
 
 class Engine(ABC):
-    """A law with a stepper.
+    """A law with a stepper; of another simulator, its name and that of its settings.
 
     not_modeled: effect -> why
     impulsive: whether the law changes velocities at an instant, as rigid ground does

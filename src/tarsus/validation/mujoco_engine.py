@@ -1,12 +1,14 @@
-"""MuJoCo as an engine, with the settings that its documentation recommends against slip."""
+"""MuJoCo as an engine, at the named settings of `mujoco_runs.settings`."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from tarsus.contact.laws.soft_convex import SoftConvex
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.self_collision import pairs
@@ -14,34 +16,48 @@ from tarsus.model.solids import Cuboid
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.contacts import ground_contacts
 from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.settings import (
+    DEFAULT,
+    ENGINE,
+    LEAST_FRICTION,
+    MujocoSettings,
+    label,
+    named,
+    printed,
+)
 from tarsus.validation.engine import Engine, Motion, NotModeled, Start
 
-NAME = "mujoco"
+NAME = ENGINE
 STEP = 0.002  # s, MuJoCo's default
-IMPRATIO = 10.0  # friction impedance over normal impedance
-INTEGRATOR = "implicitfast"
-SETTINGS = (
-    f"elliptic cone, impratio {IMPRATIO:g}, default solref (0.02, 1) and solimp, Newton solver with"
-    f" its default tolerance, integrator {INTEGRATOR}, steps of at most {1e3 * STEP:g} ms, corners"
-    " as spheres of radius 1e-9 m"
+SCENES = (
+    f"Newton solver with its default tolerance, steps of at most {1e3 * STEP:g} ms, corners as"
+    " spheres of radius 1e-9 m"
 )
-
-NOT_MODELED = {
-    "rigid": "contacts are soft constraints by design",
-    "restitution": "solref has a damping ratio, no coefficient of restitution",
-    "spring": "solref sets a time constant that scales with the mass, not a stiffness",
+# its contacts are those of `soft_convex`, so both are held to one standard; its joints are as soft
+NOT_MODELED = SoftConvex.not_modeled | {
+    "hard joints": "stops, loops and dry friction of joints are soft constraints, as contacts are"
 }
 
 
+def shown(names: Iterable[str]) -> list[str]:
+    """Return the lines that state the settings of these names."""
+    return [*printed({label(name): named(name) for name in names}), f"{NAME}: {SCENES}"]
+
+
 class MuJoCo(Engine):
-    """MuJoCo's soft contact on the same bodies and ground."""
+    """MuJoCo's soft contact on the same bodies and ground.
+
+    name: key of `NAMED`, in the column of steppers; settings: others, shown by that name
+    """
 
     law = NAME
-    stepper = INTEGRATOR
     not_modeled = NOT_MODELED
     impulsive = False
     parameters = frozenset({"mu"})
     peer = True
+
+    def __init__(self, name: str = DEFAULT, settings: MujocoSettings | None = None) -> None:
+        self.stepper, self.settings = name, settings or named(name)
 
     def step(self, dt: float) -> float:
         return min(dt, STEP)
@@ -61,6 +77,7 @@ class MuJoCo(Engine):
         mj = mujoco()
         mu = float(np.asarray(start.parameters["mu"])[k]) if "mu" in start.parameters else 0.8
         model = mj.MjModel.from_xml_string(_mjcf(start, dt, mu, k))
+        self.settings.apply(model)
         data = mj.MjData(model)
         data.qpos[:], data.qvel[:] = np.asarray(start.q)[k], np.asarray(start.u)[k]
         q, u = np.empty((count[0], model.nq)), np.empty((count[0], model.nv))
@@ -91,14 +108,9 @@ def _in_joints(mj: Any, data: Any) -> Any:
 def _mjcf(start: Start, dt: float, mu: float, world: int) -> str:
     """The body on an inclined floor."""
     body, slope = start.body, float(np.asarray(start.slope)[world])
-    root = ElementTree.fromstring(
-        to_mjcf(body, dt=dt, friction=max(mu, 1e-5), integrator=INTEGRATOR)
-    )
-    option, floor = root.find("option"), root.find("worldbody/geom[@name='floor']")
-    assert option is not None and floor is not None
-    option.set("impratio", repr(IMPRATIO))
-    for name, value in start.peer_options.items():
-        option.set(name, value)
+    root = ElementTree.fromstring(to_mjcf(body, dt=dt, friction=max(mu, LEAST_FRICTION)))
+    floor = root.find("worldbody/geom[@name='floor']")
+    assert floor is not None
     floor.set("quat", f"{np.cos(slope / 2):.17g} 0 {-np.sin(slope / 2):.17g} 0")
     if start.motion_alone:
         _add_solids(root, body)

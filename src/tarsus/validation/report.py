@@ -14,12 +14,21 @@ from tarsus.validation import mujoco_engine
 from tarsus.validation.table import FAIL, NOT_MODELED, PASS, ValidationRow
 
 COLORS = {PASS: "green", FAIL: "red", NOT_MODELED: "dim"}
-COLUMNS = ("scene", "law", "stepper", "quantity / unit", "expected", "measured", "error", "status")
+COLUMNS = (
+    "scene",
+    "law",
+    "stepper or settings",
+    "quantity / unit",
+    "expected",
+    "measured",
+    "error",
+    "status",
+)
 NUMBERS = COLUMNS[4:7]
 WIDE = 160  # columns of a table that is not printed on a terminal
 NOTE = (
     "error: distance from the expected value; pass: the error is within the scene's tolerance;"
-    " not modeled: the law or the stepper does not claim this effect"
+    " not modeled: the law or the stepper does not claim this effect, and is not judged by it"
 )
 
 
@@ -32,7 +41,7 @@ def tell(rows: Sequence[ValidationRow]) -> None:
             column, justify="right" if column in NUMBERS else "left", no_wrap=column in COLUMNS[:3]
         )
     above = None
-    for row in (row for row in rows if row.status != NOT_MODELED):
+    for row in (row for row in rows if row.case or row.status != NOT_MODELED):
         table.add_row(row.scene if row.scene != above else "", *cells(row))
         above = row.scene
     if table.row_count:
@@ -42,8 +51,9 @@ def tell(rows: Sequence[ValidationRow]) -> None:
     counts = [f"{sum(row.status == s for row in rows)} {s}" for s in (PASS, FAIL, NOT_MODELED)]
     console.print(", ".join(counts))
     console.print(f"[dim]{NOTE}[/]")
-    if any(row.law == mujoco_engine.NAME for row in rows):
-        console.print(f"[dim]{mujoco_engine.NAME}: {mujoco_engine.SETTINGS}[/]")
+    names = dict.fromkeys(row.stepper for row in rows if row.law == mujoco_engine.NAME)
+    for line in mujoco_engine.shown(names) if names else ():
+        console.print(f"[dim]{escape(line)}[/]")
 
 
 def _not_modeled(
@@ -51,7 +61,7 @@ def _not_modeled(
 ) -> Table:
     """Which laws and steppers leave out which scenes, and why."""
     table = Table(box=None, pad_edge=False)
-    for column in ("law", "steppers", f"scenes {NOT_MODELED}", "reason"):
+    for column in ("law", "steppers or settings", f"scenes {NOT_MODELED}", "reason"):
         table.add_column(column)
     for row, names, steppers in groups:
         where = "all" if len(names) == scenes > 1 else ", ".join(names)
@@ -64,17 +74,16 @@ def cells(row: ValidationRow) -> list[str]:
     text = f"{row.case} / {row.unit}" if row.unit != "1" else row.case
     numbers = [_number(value) for value in (row.expected, row.got)]
     error = "" if row.error is None else f"{row.error:.1e}" if row.error else "0"
-    status = f"[{COLORS[row.status]}]{row.status}[/]" + (
-        f": {escape(row.reason)}" if row.reason else ""
-    )
+    reason = f": {escape(row.reason)}" if row.reason and row.status == FAIL else ""
+    status = f"[{COLORS[row.status]}]{row.status}[/]{reason}"
     return [row.law, row.stepper, escape(text), *numbers, error, status]
 
 
 def merged(rows: Sequence[ValidationRow]) -> list[tuple[ValidationRow, list[str], list[str]]]:
-    """Rows that are not modeled, with the scenes and steppers that share a law's reason."""
+    """Rows without numbers, not modeled, with the scenes and steppers that share a law's reason."""
     groups: dict[tuple[str, str], list[ValidationRow]] = {}
     for row in rows:
-        if row.status == NOT_MODELED:
+        if row.status == NOT_MODELED and not row.case:
             groups.setdefault((row.law, row.reason), []).append(row)
     return [
         (

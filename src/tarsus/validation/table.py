@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Literal
 
 from tarsus import registry, robots
 from tarsus.errors import TarsusError, unknown
+from tarsus.mujoco_runs.settings import NAMED
 from tarsus.validation import mujoco_engine, processes
 from tarsus.validation.engine import Engine, NotModeled
 from tarsus.validation.mujoco_engine import MuJoCo
@@ -37,7 +38,7 @@ class ValidationRow:
     law: str
     """The law's name, or mujoco."""
     stepper: str
-    """The stepper's name."""
+    """The stepper's name; of MuJoCo that of its settings."""
     expected: float | None
     """The closed form, in `unit`."""
     got: float | None
@@ -65,20 +66,24 @@ def validate(
     tell: Callable[[str], None] = lambda text: None,
     unclaimed: bool = False,
     workers: int | None = 1,
+    settings: Sequence[str] = tuple(NAMED),
 ) -> list[ValidationRow]:
     """Rows of the scenes, laws and steppers named, or of all there are, by scene.
 
     law: a name, or the path to a Python file with one's own.
-    MuJoCo's are among them if the law is "mujoco", or if neither law nor stepper is named.
+    MuJoCo's are among them if the law is "mujoco", or if neither law nor stepper is named, once for
+    each name in `settings`.
     tell: called with what is being measured, or was, and how many are left. unclaimed: also what a
     law does not claim; such rows have numbers and stay "not modeled". workers: of
     `processes.each`; rows do not depend on it. Raises TarsusError with near names for an unknown
     one.
     """
+    # what is measured
     names = _named("scene", scene, registry.names(SCENES))
     _load()
     _engine.cache_clear()  # a law's own file may be another one by now
-    work = [(e.law, e.stepper, name) for e in engines(law, stepper) for name in names]
+    work = [(e.law, e.stepper, name) for e in engines(law, stepper, settings) for name in names]
+    # by scene, whatever the order of the work
     measure = partial(rows_of, unclaimed=unclaimed)
     rows = [row for found in processes.each(measure, work, workers, tell) for row in found]
     return sorted(rows, key=lambda row: names.index(row.scene))
@@ -100,6 +105,11 @@ def rows_of(law: str, stepper: str, scene: str, unclaimed: bool) -> list[Validat
     engine, refusal = _engine(law, stepper)
     if refusal:
         return [_without_numbers(scene, engine, NOT_MODELED, refusal)]
+    return measured(engine, scene, unclaimed)
+
+
+def measured(engine: Engine, scene: str, unclaimed: bool = False) -> list[ValidationRow]:
+    """Return the rows of one scene on an engine."""
     each = registry.member(SCENES, "scene", scene, ValidationScene)()
     return list(_rows(scene, each, engine, unclaimed))
 
@@ -107,20 +117,25 @@ def rows_of(law: str, stepper: str, scene: str, unclaimed: bool) -> list[Validat
 @lru_cache(maxsize=1)
 def _engine(law: str, stepper: str) -> tuple[Engine, str]:
     """The engine of these names, with what it has compiled so far, and why it refuses its law."""
-    engine = MuJoCo() if law == mujoco_engine.NAME else Ours(law, stepper)
+    engine = MuJoCo(stepper) if law == mujoco_engine.NAME else Ours(law, stepper)
     return engine, engine.refusal()
 
 
-def engines(law: str | None, stepper: str | None) -> list[Engine]:
-    """The engines to measure; MuJoCo is among them if it, or everything, is asked for."""
+def engines(
+    law: str | None, stepper: str | None, settings: Sequence[str] = tuple(NAMED)
+) -> list[Engine]:
+    """The engines to measure; MuJoCo is among them if it, or everything, is asked for, once for
+    each of its named settings.
+    """
+    theirs = [MuJoCo(name) for name in settings]
     laws = _named("law", law, registry.names(LAWS), mujoco_engine.NAME)
     steppers = _named("stepper", stepper, registry.names(STEPPERS))
     if law == mujoco_engine.NAME:
-        return [MuJoCo()]
+        return [*theirs]
     everything = law is None and stepper is None
     return [
         *(Ours(name, each) for name in laws for each in steppers),
-        *([MuJoCo()] if everything else []),
+        *(theirs if everything else []),
     ]
 
 

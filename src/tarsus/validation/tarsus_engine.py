@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
@@ -29,14 +30,14 @@ SOFT_STEP = 2.5e-4  # s: a fiftieth of the shortest period of the default spring
 
 
 class Ours(Engine):
-    """A law and a stepper by name, the law with its default parameters.
+    """A law and a stepper by name, the law with its default parameters or those of `law_object`.
 
     Laws that give way take steps of 0.25 ms at most: theirs is a stability limit, not a choice.
     """
 
-    def __init__(self, law: str, stepper: str) -> None:
+    def __init__(self, law: str, stepper: str, law_object: Law | None = None) -> None:
         self.law, self.stepper = law, stepper
-        self._law, self._stepper = resolve.law(law), resolve.stepper(stepper)
+        self._law, self._stepper = law_object or resolve.law(law), resolve.stepper(stepper)
         self.order = self._stepper.order
         self.not_modeled, self.impulsive = self._law.not_modeled, self._law.impulsive
         self.parameters = frozenset(self._law.parameters())
@@ -77,7 +78,8 @@ class Ours(Engine):
 
     def _program(self, start: Start) -> tuple[Plan, Program]:
         body, pushed = start.body, start.pushed
-        key = body.name, start.controller, pushed, start.limits, start.bounce
+        gravity = tuple(body.gravity_acceleration)
+        key = body.name, gravity, start.controller, pushed, start.limits, start.bounce
         if key not in self._compiled:
             scene = replace(self._scene(body), limits=start.limits, bounce=start.bounce)
             if start.limits and not joint_rows.reported(scene, self._stepper):

@@ -11,13 +11,14 @@ import numpy as np
 from tarsus.benchmarks.peers.base import FRICTION, Array, PeerEngine, Work
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.library import mujoco, rollout
+from tarsus.mujoco_runs.settings import DISCRETE, NAMED, TUNED, named
 
 WORLDS = 64
 NOSLIP = 10  # iterations, as in SimBenchmark
 
 
 class MuJoCoPeer(PeerEngine):
-    """MuJoCo's defaults with elliptic friction cones, stepped in C."""
+    """MuJoCo's defaults with elliptic friction cones, and its named settings, stepped in C."""
 
     package: ClassVar[str] = "mujoco"
     install: ClassVar[str] = "pip install mujoco"
@@ -28,6 +29,8 @@ class MuJoCoPeer(PeerEngine):
         "batch": f"mujoco.rollout, {WORLDS} worlds on one thread",
         "noslip": f"{NOSLIP} no-slip iterations after the solver, as in SimBenchmark",
         "rk4": "integrator RK4",
+        TUNED: "the settings that its tuning guide recommends",
+        DISCRETE: "the same with the integrator discrete",
     }
 
     def __init__(self, work: Work, variant: str) -> None:
@@ -39,6 +42,8 @@ class MuJoCoPeer(PeerEngine):
         )
         self._model = self._mj.MjModel.from_xml_string(text)
         self._model.opt.noslip_iterations = NOSLIP if variant == "noslip" else 0
+        if variant in NAMED:
+            named(variant).apply(self._model)
         self._data, self._rolls = self._mj.MjData(self._model), variant in ("rollout", "batch")
         self._full = self._mj.mjtState.mjSTATE_FULLPHYSICS
         size = self._mj.mj_stateSize(self._model, self._full)

@@ -65,6 +65,7 @@ class SoftConvex(Law):
         "rigid": "gives way by timeconst and impedance",
         "restitution": "follows from dampratio, not a parameter",
         "sticking": "friction is regularized: a loaded contact creeps",
+        "no lift": "the cone is convex in all three components: sliding lifts",
         "spring": "stiffness is an acceleration per depth, scaled by impedance",
     }
 

@@ -34,7 +34,7 @@ SHORT = 0.02  # s: a contact, or a gap in one, that is shorter is spurious
 GAIT = Trot(heading=0.0, tracking=0.0, capture=0.0, lean=0.0, support=0.0)
 LAW = Hertz()
 STEPPER = "heun"
-THEIRS = MujocoSettings(mu=1.6, solref=(-1600.0, -100.0), integrator="implicit")
+THEIRS = MujocoSettings(mu=1.6, solref=(-1600.0, -100.0), integrator="implicit", cone="elliptic")
 SETTING = (
     f"Gait (ours; the paper prints none): trot at {GAIT.frequency:g} Hz, duty {GAIT.duty:g}, feet"
     f" lifted by {1e3 * GAIT.step_height:g} mm, told {SPEED:g} m/s unless another speed is named,"

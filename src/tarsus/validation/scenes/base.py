@@ -28,6 +28,8 @@ EFFECTS = {
     "sticking": "Coulomb's law down to speed zero: below the cone a contact stays where it is",
     "rigid": "the ground does not give way",
     "restitution": "a coefficient of restitution e_N",
+    "no lift": "friction acts along the surface alone: a body that slides is not lifted",
+    "hard joints": "stops, loops and dry friction of joints hold without giving way",
     "spring": "normal force proportional to depth",
 }
 

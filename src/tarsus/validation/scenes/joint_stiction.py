@@ -23,6 +23,7 @@ class JointStiction(ValidationScene):
     away at f / rate and then goes at rate (t - t_0)^2 / (2 m), braked by f in every step.
     """
 
+    needs = frozenset({"hard joints"})
     tolerance: ClassVar[str] = (
         "1e-9 rad/s of creep, 1e-9 of the friction, as Coulomb's law of a joint is solved, not"
         " regularized; two steps in time; what the push adds in two steps in speed"

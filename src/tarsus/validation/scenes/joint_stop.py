@@ -24,6 +24,7 @@ class JointStop(ValidationScene):
     gravity the flights between stops last range / (e^k rate).
     """
 
+    needs = frozenset({"hard joints"})
     tolerance: ClassVar[str] = (
         "what gravity changes of the rate in two steps, 2 m g l dt / I; in height the way of a step"
         " at both speeds, as a rebound begins up to a step early; (1 + 1 / e) dt of a flight, for"

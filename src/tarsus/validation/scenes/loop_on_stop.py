@@ -21,6 +21,7 @@ class LoopOnStop(ValidationScene):
     (m_1 / 2 + m_2 + m_3 / 2) g l cos(b), whatever the pins bear.
     """
 
+    needs = frozenset({"hard joints"})
     tolerance: ClassVar[str] = (
         "1e-9 of the moment, as equilibrium does not depend on dt; 1e-9 rad between the bars that"
         " stay parallel, the drift of loops"

@@ -1,10 +1,8 @@
-"""A fast cube slides far and neither lifts nor tips."""
+"""A fast cube slides far and does not tip."""
 
 from __future__ import annotations
 
 from typing import ClassVar
-
-import numpy as np
 
 from tarsus.validation import bodies
 from tarsus.validation.bodies import CUBE, TOUCH, G
@@ -20,8 +18,7 @@ class SlidingCube(ValidationScene):
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "one step in time and its way, v0 dt, in distance, as of any first-order method; 1e-6 m of"
-        " lift: nothing pushes the cube up, so only round-off and the solver's tolerance may"
+        "one step in time and its way, v0 dt, in distance, as of any first-order method"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -29,9 +26,7 @@ class SlidingCube(ValidationScene):
         q, u = bodies.pose([0, 0, CUBE[2] - TOUCH]), [SPEED, 0, 0, 0, 0, 0]
         motion = engine.run(Start(bodies.cube(), q, u, parameters={"mu": MU}), dt, 1.5)
         time = falls_below((1 - NEARLY) * SPEED, motion.u[:, 0, 0], motion.time) / NEARLY
-        lift = max(float(np.max(motion.q[:, 0, 2] - CUBE[2])), 0.0)
         return [
             Case("time", "s", SPEED / (MU * G), time, dt),
             Case("distance", "m", SPEED**2 / (2 * MU * G), float(motion.q[-1, 0, 0]), SPEED * dt),
-            Case("lift", "m", 0.0, lift, 1e-6),
         ]

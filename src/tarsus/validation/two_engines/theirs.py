@@ -17,6 +17,7 @@ from tarsus.model.mjcf_extras import body_names
 from tarsus.model.mjcf_source import Source
 from tarsus.morphology.self_contacts import self_contacts
 from tarsus.mujoco_runs.library import mujoco, warned
+from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
 from tarsus.validation.two_engines.course import GROUND, Array, RobotRun, Torques
 from tarsus.validation.two_engines.ours import MU
@@ -83,30 +84,50 @@ def untouched(model: Any) -> None:
 
 def hard(model: Any, dt: float, softness: float = 1.0) -> None:
     """As hard as steps of dt, s, allow, or softer by a factor on the time constant, and damped so
-    that what lands stays down; the same friction everywhere, none against rolling, no motors:
-    torques come as forces.
+    that what lands stays down.
+    """
+    at_settings(model, dt, hardest(dt, softness), LOOPS)
+    model.opt.iterations, model.opt.ls_iterations = ITERATIONS, ITERATIONS
+    model.opt.tolerance = TOLERANCE
+
+
+def hardest(dt: float, softness: float = 1.0) -> MujocoSettings:
+    """Return the hardest settings for steps of dt, s, softer by a factor on the time constant."""
+    return MujocoSettings(
+        mu=MU,
+        solref=(SAFE * softness * dt, DAMPED),
+        solimp=IMPEDANCE,
+        integrator="implicitfast",
+        cone="elliptic",
+        impratio=IMPRATIO,
+    )
+
+
+def at_settings(
+    model: Any, dt: float, settings: MujocoSettings, loops: tuple[float, ...] | None = None
+) -> None:
+    """Steps of dt, s; the settings for contacts, stops and loops (solimp of these: `loops`); the
+    same friction everywhere, none against rolling; no motors: torques come as forces.
     """
     library, option = mujoco(), model.opt
-    reference = (SAFE * softness * dt, DAMPED)
+    settings.apply(model)
     # steps and contacts
-    option.timestep, option.integrator = dt, library.mjtIntegrator.mjINT_IMPLICITFAST
-    option.cone, option.impratio = library.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
-    option.iterations, option.ls_iterations, option.tolerance = ITERATIONS, ITERATIONS, TOLERANCE
+    option.timestep = dt
     option.solver = library.mjtSolver.mjSOL_NEWTON
     option.enableflags |= library.mjtEnableBit.mjENBL_OVERRIDE
     option.disableflags |= library.mjtDisableBit.mjDSBL_ACTUATION
-    option.o_margin, option.o_solref[:] = 0.0, reference
-    option.o_solimp[:], option.o_friction[:3] = IMPEDANCE, (MU, MU, 0.0)
+    option.o_margin, option.o_solref[:] = 0.0, settings.solref
+    option.o_solimp[:], option.o_friction[:3] = settings.solimp, (MU, MU, 0.0)
     model.geom_condim[:] = 3
     model.pair_dim[:] = 3
     # stops, dry friction, loops
     model.jnt_margin[:] = 0.0
     for own, impedance, value in (
-        (model.jnt_solref, model.jnt_solimp, IMPEDANCE),
-        (model.dof_solref, model.dof_solimp, IMPEDANCE),
-        (model.eq_solref, model.eq_solimp, LOOPS),
+        (model.jnt_solref, model.jnt_solimp, settings.solimp),
+        (model.dof_solref, model.dof_solimp, settings.solimp),
+        (model.eq_solref, model.eq_solimp, loops or settings.solimp),
     ):
-        own[:], impedance[:] = reference, value
+        own[:], impedance[:] = settings.solref, value
 
 
 def in_mujoco(

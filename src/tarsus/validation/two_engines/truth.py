@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,100 +23,33 @@ from tarsus.dynamics.outlines import lowest
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.morphology.self_contacts import self_contacts
+from tarsus.mujoco_runs.settings import NAMED, SHOWN, label, printed
 from tarsus.simulation.default_controller import STAND, prepared
 from tarsus.spatial.quaternion import numeric_product
 from tarsus.validation.two_engines import ours, theirs
-from tarsus.validation.two_engines.course import Apart, Array, RobotRun, Torques, apart, together
+from tarsus.validation.two_engines.course import Array, RobotRun, Torques, apart
 from tarsus.validation.two_engines.ours import MU
+from tarsus.validation.two_engines.outcome import DT, Beheld, TruthRow
 
-DT = 0.001  # s
 PARTS = 5  # of MuJoCo's steps in one of ours
 SOFTER = 2.0
 ROBOTS = ("go2", "anymal_c", "g1")  # of example-robot-data, if none are named
-ALIKE = Apart(1e-3, float(np.deg2rad(0.2)))  # poses that agree
-WITHIN = 2  # steps: events so near are the same
-LASTING = 20  # steps: an impact spreads over some of MuJoCo's, and the poses differ meanwhile
 FLIGHT, RATES = 0.2, 1.0  # s; rad/s at the start
 FLIGHT_PARTS = (20, 200)  # of MuJoCo's steps in one of ours; those for what is unstable so
 STEADY = 0.01  # rad: steps half as long change a stable flight by less
 HIGH = 10.0  # m: nothing touches in flight
 DROP, TIPPED, CLEAR = 0.2, 1.0, 0.05  # m; rad of roll; m above the ground
 FLIES, DROPS, STANDS, FALLS = "flight", "drop", "stand", "fall"
+HARD = "hard"  # MuJoCo's settings: as hard as its steps allow
 SWINGS, HOLDS = "swing", "hold"  # of a fixed base
 SETTINGS = (
-    f"Tarsus: moreau, midpoint, dt {1e3 * DT:g} ms; MuJoCo: implicitfast, {1e3 * DT / PARTS:g} ms,"
-    f" time constants of two steps (softer: four), damping ratio {theirs.DAMPED:g}, elliptic cones,"
-    f" impratio 10; friction {MU:g};"
-    f" flight and swing against MuJoCo's RK4 at {1e3 * DT / FLIGHT_PARTS[0]:g} ms,"
+    f"Tarsus: moreau, midpoint, dt {1e3 * DT:g} ms. MuJoCo hard: steps of {1e3 * DT / PARTS:g} ms,"
+    f" {theirs.hardest(DT / PARTS).described()}, time constants twice as long where it is compared"
+    f" with itself. The others: steps of {1e3 * DT:g} ms. Friction {MU:g}."
+    f" Flight and swing against MuJoCo's RK4 at {1e3 * DT / FLIGHT_PARTS[0]:g} ms,"
     f" {1e3 * DT / FLIGHT_PARTS[1]:g} ms where that is unstable"
 )
 SECONDS = {FLIES: FLIGHT, DROPS: 1.0, STANDS: 3.0, FALLS: 3.0, SWINGS: FLIGHT, HOLDS: 3.0}
-
-
-@dataclass(frozen=True)
-class Beheld:
-    """How two runs of a scene differ.
-
-    together: s, how long their poses are within `ALIKE`, or soon again (`LASTING`)
-    early, early_within: events of both until then; of these within `WITHIN` steps
-    shared, within: events of both in the whole run; of these within `WITHIN` steps
-    latest: steps, by which the event comes later or earlier that differs most
-    place, angle: m and rad at the end, trunk and largest joint
-    """
-
-    together: float = 0.0
-    early: int = 0
-    early_within: int = 0
-    shared: int = 0
-    within: int = 0
-    latest: int = 0
-    place: float = 0.0
-    angle: float = 0.0
-
-    @staticmethod
-    def of(robot: Robot, one: RobotRun, other: RobotRun) -> Beheld:
-        """Of two runs."""
-        late, until = one.late(other), together(robot, one, other, ALIKE, LASTING)
-        early = {name: steps for name, steps in late.items() if one.events[name] <= until}
-        end = apart(robot, one.q[-1], other.q[-1])
-        return Beheld(
-            until * DT,
-            len(early),
-            _within(early),
-            len(late),
-            _within(late),
-            max(late.values(), key=abs, default=0),
-            end.place,
-            end.angle,
-        )
-
-
-@dataclass(frozen=True)
-class TruthRow:
-    """One robot in one scene.
-
-    found: how Tarsus and MuJoCo differ
-    soft: how MuJoCo and MuJoCo twice as soft do; None in flight and of a swing
-    ours_alone, theirs_alone: events of one engine
-    order: of our steps, from two lengths of step (flight, swing)
-    unsolved: steps of ours that did not converge
-    why: what went wrong
-    """
-
-    robot: str
-    scene: str
-    seconds: float = 0.0
-    found: Beheld | None = None
-    soft: Beheld | None = None
-    ours_alone: tuple[str, ...] = ()
-    theirs_alone: tuple[str, ...] = ()
-    order: float | None = None
-    unsolved: int = 0
-    why: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """All fields by name."""
-        return asdict(self)
 
 
 def rows(chosen: dict[str, str], tell: Callable[[str], None] = print) -> Iterator[TruthRow]:
@@ -134,10 +67,10 @@ def rows(chosen: dict[str, str], tell: Callable[[str], None] = print) -> Iterato
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    row = beside.row(scene, tell)
+                    found = beside.rows(scene, tell)
             except TarsusError as error:
-                row = TruthRow(beside.name, scene, why=str(error).removeprefix(f"{file}: "))
-            yield row
+                found = [TruthRow(beside.name, scene, why=str(error).removeprefix(f"{file}: "))]
+            yield from found
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,11 +104,14 @@ class Beside:
             return FLIES, DROPS, STANDS, FALLS
         return (SWINGS, HOLDS) if self.robot.actuators else (SWINGS,)
 
-    def row(self, scene: str, tell: Callable[[str], None] = lambda told: None) -> TruthRow:
-        """In one of its scenes; tell: is told which engine is at work."""
+    def rows(self, scene: str, tell: Callable[[str], None] = lambda told: None) -> list[TruthRow]:
+        """In one of its scenes, next to MuJoCo as hard as can be, and at its named settings.
+
+        tell: called with the engine at work
+        """
         tell(f"{self.name}: {scene} in Tarsus ...")
         if scene in (FLIES, SWINGS):
-            return self._flight(scene, tell)
+            return [self._flight(scene, tell)]
         start, torques = self._start(scene)
         steps = round(SECONDS[scene] / DT)
         own = ours.in_tarsus(self.robot, start, torques, (DT, steps, 1))
@@ -183,23 +119,41 @@ class Beside:
         stiff = self._theirs(start, torques, steps, 1.0)
         tell(f"{self.name}: {scene} in MuJoCo, twice as soft ...")
         soft = self._theirs(start, torques, steps, SOFTER)
+        found = [self._row(scene, HARD, own, stiff)]
+        found[0] = replace(found[0], soft=Beheld.of(self.robot, stiff, soft))
+        for name in reversed(SHOWN):
+            tell(f"{self.name}: {scene} in MuJoCo, {name} ...")
+            model = self._model()
+            theirs.at_settings(model, DT, NAMED[name])
+            run = theirs.in_mujoco(model, self.robot, start, torques, (DT, steps, 1))
+            found.append(self._row(scene, name, own, run))
+        return found
+
+    def _row(self, scene: str, settings: str, own: RobotRun, run: RobotRun) -> TruthRow:
+        """Our run beside MuJoCo's at some settings."""
         return TruthRow(
             self.name,
             scene,
+            settings,
             SECONDS[scene],
-            Beheld.of(self.robot, own, stiff),
-            Beheld.of(self.robot, stiff, soft),
-            tuple(own.alone(stiff)),
-            tuple(stiff.alone(own)),
+            Beheld.of(self.robot, own, run),
+            None,
+            tuple(own.alone(run)),
+            tuple(run.alone(own)),
             unsolved=own.unsolved,
         )
+
+    def _model(self) -> Any:
+        """MuJoCo's model of it."""
+        model = theirs.model_of(self.robot, self.file, DT)
+        if not self.robot.floating:
+            theirs.untouched(model)
+        return model
 
     def _theirs(
         self, start: tuple[Array, Array], torques: Torques, steps: int, soft: float
     ) -> RobotRun:
-        model = theirs.model_of(self.robot, self.file, DT)
-        if not self.robot.floating:
-            theirs.untouched(model)
+        model = self._model()
         theirs.hard(model, DT / PARTS, soft)
         return theirs.in_mujoco(model, self.robot, start, torques, (DT, steps, PARTS))
 
@@ -231,7 +185,7 @@ class Beside:
         whole, half = (apart(self.robot, exact, end) for end in ends)
         order = float(np.log2(whole.angle / half.angle)) if half.angle else None
         found = Beheld(FLIGHT, place=whole.place, angle=whole.angle)
-        return TruthRow(self.name, scene, FLIGHT, found, order=order)
+        return TruthRow(self.name, scene, "", FLIGHT, found, order=order)
 
     def _exact(self, start: tuple[Array, Array]) -> Array:
         """MuJoCo's coordinates (nq,) after the flight, its steps short enough to be stable, as
@@ -251,6 +205,12 @@ class Beside:
                 return found
             why = f"MuJoCo itself is unstable with steps of {1e3 * DT / parts:g} ms (RK4)"
         raise TarsusError(why)
+
+
+def stated() -> str:
+    """Return the settings of both engines, for the end of a table."""
+    given = {label(name): replace(NAMED[name], mu=MU) for name in reversed(SHOWN)}
+    return "\n".join([SETTINGS, *printed(given)])
 
 
 def grounded_alike(robot: Robot, file: str) -> Robot:
@@ -287,7 +247,3 @@ def limp(robot: Robot) -> Torques:
     """No torques."""
     none = np.zeros(len(robot.actuators))
     return lambda t, q, u: none
-
-
-def _within(late: dict[str, int]) -> int:
-    return sum(abs(steps) <= WITHIN for steps in late.values())

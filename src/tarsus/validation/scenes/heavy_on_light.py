@@ -1,0 +1,48 @@
+"""A heavy box on a light one, both on a slope, stay where they are."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tarsus.model.objects import Box
+from tarsus.validation import bodies
+from tarsus.validation.bodies import TOUCH
+from tarsus.validation.engine import Engine, Start
+from tarsus.validation.scenes.base import Case, ValidationScene
+
+RATIOS = (1, 100, 10000)  # mass of the upper box over that of the lower one
+LIGHT, EDGES = 0.3, (0.2, 0.16, 0.1)  # kg, m
+DEGREES, MU = 15.0, 0.7
+FROM, TO = 1.0, 2.0  # s: between these the creep is measured
+
+
+class HeavyOnLight(ValidationScene):
+    """Two boxes on a slope of 15 degrees, mu 0.7, the lower one of 0.3 kg, the upper one up to 10^4
+    times heavier: how fast either creeps in the second second, and how far it came since the start.
+    """
+
+    needs = frozenset({"friction", "sticking", "rigid"})
+    tolerance: ClassVar[str] = (
+        "1e-9 m/s whatever the ratio of masses, as of any stuck block; 1e-6 m of way, for until the"
+        " stack has settled a solver's tolerance of 1e-6 N s moves the light box by 7e-9 m a step"
+    )
+
+    def measure(self, engine: Engine) -> list[Case]:
+        dt, slope, cases = engine.step(0.002), np.deg2rad(DEGREES), []
+        normal = np.array([-np.sin(slope), 0.0, np.cos(slope)])
+        for ratio in RATIOS:
+            stack = bodies.row(Box(mass=LIGHT, edges=EDGES), Box(mass=ratio * LIGHT, edges=EDGES))
+            heights = [EDGES[2] * (k + 0.5) - TOUCH * (k + 1) for k in range(2)]
+            q = np.concatenate([bodies.pose(h * normal, -slope) for h in heights])
+            start = Start(stack, q, slope=slope, parameters={"mu": MU}, motion_alone=True)
+            motion = engine.run(start, dt, TO)
+            places = motion.q[:, 0].reshape(-1, 2, 7)[..., :3]
+            late = np.linalg.norm(places[-1] - places[round(FROM / dt)], axis=1).max()
+            way = np.linalg.norm(places[-1] - q.reshape(2, 7)[:, :3], axis=1).max()
+            cases += [
+                Case(f"creep, ratio {ratio}", "m/s", 0.0, float(late) / (TO - FROM), 1e-9),
+                Case(f"way, ratio {ratio}", "m", 0.0, float(way), 1e-6),
+            ]
+        return cases

@@ -1,0 +1,33 @@
+"""A launched cube slides on the ground and is not lifted."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tarsus.validation import bodies
+from tarsus.validation.bodies import CUBE, TOUCH
+from tarsus.validation.engine import Engine, Start
+from tarsus.validation.scenes.base import Case, ValidationScene
+
+MU, SPEED, SECONDS = 0.5, 6.0, 1.5
+
+
+class LaunchedCube(ValidationScene):
+    """A cube of 0.1 m at 6 m/s, mu 0.5, steps of 5 ms if the law can: nothing lifts it.
+
+    Friction is horizontal and would tip the cube only with mu > 1. A law whose friction cone is
+    part of one convex problem pushes what slides away from the ground.
+    """
+
+    needs = frozenset({"friction", "no lift", "rigid"})
+    tolerance: ClassVar[str] = (
+        "1e-6 m: on rigid ground no force points up but the one that bears the weight, so that only"
+        " round-off and the solver's tolerance may show; on springs a box may rock itself up"
+    )
+
+    def measure(self, engine: Engine) -> list[Case]:
+        dt = engine.step(0.005)
+        q, u = bodies.pose([0, 0, CUBE[2] - TOUCH]), [SPEED, 0, 0, 0, 0, 0]
+        motion = engine.run(Start(bodies.cube(), q, u, parameters={"mu": MU}), dt, SECONDS)
+        rise = max(float((motion.q[:, 0, 2] - CUBE[2]).max()), 0.0)
+        return [Case("rise", "m", 0.0, rise, 1e-6)]
