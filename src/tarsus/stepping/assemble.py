@@ -26,7 +26,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.registry import name_of
 from tarsus.stepping import blocked, instants, joint_states
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, named_where
-from tarsus.stepping.closed import takes_part, with_override
+from tarsus.stepping.closed import rest_of_step, subcycles, takes_part, with_override, with_sinking
 from tarsus.stepping.coupling import (
     Attached,
     Coupling,
@@ -99,9 +99,10 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     usual = [scene.candidates[i] for i in scene.usual]
     known = spots(scene, kin, start.terrain, scene.candidates, builder)
     points = builder.stamp("rest", touching(scene, kin, start.terrain, usual, known))
-    found = [not_ahead(ContactKinematics.of(point), moving, start) for point in points]
+    found = [not_ahead(ContactKinematics.of(point), moving, (scene, start)) for point in points]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
-    low = gaps(scene, kin, start.terrain, builder, known) if scene.slots else None
+    ahead = rest_of_step(start) if subcycles(scene, start) else None
+    low = gaps(scene, kin, start.terrain, builder, known, ahead) if scene.slots else None
     return StepView(kin, free, moving, found, low)
 
 
@@ -114,19 +115,20 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
         problem = contact_problem(scene.law, coupling, which, start, builder)
         problem = replace(problem, loose=loose_mobilities(scene, start, at.free.M, coupling))
         u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
+        carried = carried_by(coupling, contact) if subcycles(scene, start) else None
         answer = contact.bilateral
         assert answer is not None
         joints = impulses_in_joints(coupling, start, u, answer, contact.joints)
         closing = answer.numel() - (0 if start.held is None else len(start.held.loops))
         contact = replace(contact, bilateral=answer[:closing])
-        return StepOutputs(start.q, u, contact, joints=joints)
+        return StepOutputs(start.q, u, contact, joints=joints, carried=carried)
 
     if at.low is None:
         return builder.stamp("u_E", solved(at.touching, start))
 
     def at_slot(slot: Chosen) -> ContactKinematics:
         found = touching_slot(scene, at.kin, start.terrain, slot)
-        return not_ahead(ContactKinematics.of(found), at.moving, start)
+        return not_ahead(ContactKinematics.of(found), at.moving, (scene, start))
 
     end = with_slots(scene, at.touching, at.low, at_slot, solved, start, builder)
     return builder.stamp("u_E", end)
@@ -143,13 +145,16 @@ def contact_kinematics(
     return [ContactKinematics.of(at) for at in found]
 
 
-def not_ahead(touch: ContactKinematics, moving: FastMotion, start: StepInputs) -> ContactKinematics:
+def not_ahead(
+    touch: ContactKinematics, moving: FastMotion, at: tuple[Scene, StepInputs]
+) -> ContactKinematics:
     """The contact without its velocity product where a joint turns fast: taken at the start of the
     step it would say as little of the step's end as c does. At an impact there is no way to go.
     """
-    own = touch.contact.velocity_product
+    (scene, start), own = at, touch.contact.velocity_product
     product = SX.zeros(3) if start.impact else ca.if_else(moving.fast, 0, own)
-    return replace(touch, contact=replace(touch.contact, velocity_product=product))
+    contact = replace(touch.contact, velocity_product=product)
+    return replace(touch, contact=with_sinking(contact, scene, start))
 
 
 def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
@@ -262,6 +267,7 @@ def contact_problem(
         guess=start.guess,
         told_apart=start.held is not None and bool(start.held.rubbing),
         joints=joint_rows(coupling, between(), start.bounded, builder) if start.bounded else None,
+        instant=start.instant if start.subcycles else None,
     )
 
 
@@ -288,3 +294,11 @@ def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, Co
         acting += zip(coupling.constraints.half, answer, strict=True)
     moved = coupling.u_free + ca.vertcat(*velocity_change(coupling.factor, acting))
     return moved, replace(contact, bilateral=ca.vertcat(SX(0, 1), *answer))
+
+
+def carried_by(coupling: Coupling, contact: ContactSolution) -> SX:
+    """The velocity (nu,) that carries the coordinates on, after a solution that may have acted at
+    other times than the step's instant.
+    """
+    impulses = contact.impulses if contact.carrying is None else contact.carrying
+    return velocity_after(coupling, replace(contact, impulses=impulses, bilateral=None))[0]

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from casadi import SX
@@ -27,7 +27,7 @@ from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.outline import NO_OUTLINE
 from tarsus.model.solids import Pair
 from tarsus.model.spans import Span
-from tarsus.parameters import check
+from tarsus.parameters import check, choice
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
@@ -37,9 +37,21 @@ from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
+RESOLVED = "resolved"
+Forces = Literal["resolved", "once"]
 FAST = 0.1  # rad in one step: below it c(q, u^S) does (`fast_motion`)
 EMPTY = -1  # in place of a candidate's number: a slot holds none
 WAITING = -1  # in place of how many contacts found no slot: none was looked at yet
+
+
+def forces_choice() -> Any:
+    """The field `forces` of steppers that see contacts at one instant."""
+    return choice(
+        RESOLVED,
+        "how often a step asks for the force of ground that gives way",
+        resolved="as often as its stiffness and damping need (contact/subcycle.py)",
+        once="once, whatever dt: stable below the law's limit alone",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +162,7 @@ class StepInputs:
     at_rest: 1 where contacts shall rest, and no more (`ContactProblem.at_rest`); None: nowhere
     waits: whether contacts in slots wait for a step in which joints at their limits are held
     guess: a memory to solve contacts in slots from (`ContactProblem.guess`); None: `memory`
+    subcycles: whether laws of forces may integrate them with shorter steps
     """
 
     q: SX
@@ -175,6 +188,7 @@ class StepInputs:
     at_rest: SX | None = None
     waits: bool = False
     guess: SX | None = None
+    subcycles: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +200,8 @@ class StepOutputs:
     strikes: the impacts that the step located; None if it locates none
     left_out: how many contacts touch but found no slot (`slots`), WAITING where they wait for the
         limits of joints; None where none is rare
+    carried: velocity (nu,) that carries the coordinates on from where contacts are seen, of a law
+        that subcycles; None: u does
     joints: impulses of the limits of all joints that may be held (m,), then of dry friction in
         those that have it, N m s or N s; None where none may be held
     """
@@ -196,6 +212,12 @@ class StepOutputs:
     strikes: Strikes | None = None
     left_out: SX | None = None
     joints: SX | None = None
+    carried: SX | None = None
+
+    @property
+    def carrying(self) -> SX:
+        """The velocity (nu,) that carries the coordinates on."""
+        return self.u if self.carried is None else self.carried
 
     @property
     def reports(self) -> Values:
@@ -207,7 +229,7 @@ class StepOutputs:
         iterations, converged; left_out and joints, if it has them.
         """
         solved = self.contact
-        others = {"left_out": self.left_out, "joints": self.joints}
+        others = {"left_out": self.left_out, "joints": self.joints, "carried": self.carried}
         return {name: value for name, value in others.items() if value is not None} | {
             "q": self.q,
             "u": self.u,
@@ -223,7 +245,7 @@ class StepOutputs:
         """The inverse of `values`."""
         how = values["iterations"], values["converged"], values["bilateral"]
         solved = ContactSolution(triples(values["impulse"]), values["memory"], *how)
-        others = values.get("left_out"), values.get("joints")
+        others = (values.get(name) for name in ("left_out", "joints", "carried"))
         return cls(values["q"], values["u"], solved, None, *others)
 
 

@@ -27,6 +27,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping import assemble
 from tarsus.stepping.base import WAITING, Scene, StepInputs, StepOutputs
+from tarsus.stepping.closed import subcycles
 from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
 from tarsus.stepping.joint_friction import Rubbed, change, next_ways
 from tarsus.stepping.joint_rows import (
@@ -48,7 +49,8 @@ def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
     left_out = SX(0) if scene.slots else None
     joints = SX.zeros(impulse_count(scene)) if rows(scene) else None
-    return StepOutputs(start.q, start.u, contact, None, left_out, joints)
+    carried = start.u if subcycles(scene, start) else None
+    return StepOutputs(start.q, start.u, contact, None, left_out, joints, carried)
 
 
 def with_held_joints(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:

@@ -17,7 +17,7 @@ from tarsus.references.books import KAHAN_1993
 from tarsus.references.papers import GEHRING_2014, MOREAU_1988
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import RESOLVED, Forces, Scene, StepInputs, StepOutputs, Stepper, forces_choice
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Midpoint(Stepper):
         KAHAN_1993.at("joints that turn fast"),
     )
 
+    forces: Forces = forces_choice()
+
     @property
     def instant(self) -> float:
         return 0.5
@@ -37,9 +39,9 @@ class Midpoint(Stepper):
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
-        seen = replace(start, instant=self.instant)
+        seen = replace(start, instant=self.instant, subcycles=self.forces == RESOLVED)
         end = servos.with_servos(scene, q_mid, seen, builder)
-        return replace(end, q=displaced(scene.mechanism, q_mid, end.u, 0.5 * start.dt))
+        return replace(end, q=displaced(scene.mechanism, q_mid, end.carrying, 0.5 * start.dt))
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """Half a step on."""

@@ -14,7 +14,7 @@ from tarsus.references.books import HAIRER_2006, KAHAN_1993
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import RESOLVED, Forces, Scene, StepInputs, StepOutputs, Stepper, forces_choice
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class SymplecticEuler(Stepper):
         KAHAN_1993.at("joints that turn fast"),
     )
 
+    forces: Forces = forces_choice()
+
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        seen = replace(start, instant=self.instant)
+        seen = replace(start, instant=self.instant, subcycles=self.forces == RESOLVED)
         end = servos.with_servos(scene, start.q, seen, builder)
-        return replace(end, q=displaced(scene.mechanism, start.q, end.u, start.dt))
+        return replace(end, q=displaced(scene.mechanism, start.q, end.carrying, start.dt))
