@@ -199,7 +199,8 @@ class ContactProblem:
     """Stops and dry friction of joints that are rows beside the contacts; None: they are held, or
     there are none. Only a law that `solves_joints` is given any."""
     instant: float | None = None
-    """Fraction of the step at which contacts are seen, where a law may subcycle; None: it may not."""
+    """Fraction of the step at which contacts are seen, where a law may subcycle; None: it may
+    not."""
 
     @property
     def n(self) -> int:

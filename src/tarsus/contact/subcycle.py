@@ -84,9 +84,8 @@ def subcycle(
     active = entries(builder.keep("active", ca.vertcat(*problem.active)))
     G = builder.hold("G_all", problem.G)
     rows = flat_matrix(G, n)
-    felt = [
-        sum((active[r // 3] * ca.fabs(rows[r][c]) for r in range(3 * n)), SX(0)) for c in range(3 * n)
-    ]
+    size = range(3 * n)
+    felt = [sum((active[r // 3] * ca.fabs(rows[r][c]) for r in size), SX(0)) for c in size]
     felt = entries(builder.keep("felt", ca.vertcat(*felt)))
     before = builder.keep("before", ca.vertcat(*(c.velocity for c in contacts)))
     ramp = builder.keep("ramp", ca.vertcat(*problem.free) - before)

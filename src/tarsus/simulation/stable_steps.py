@@ -30,10 +30,17 @@ def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str
 
 def touching_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
     """A warning if dt exceeds the law's stable limit for what touches together at q."""
+    if subcycled(plan):
+        return []
     inner, touching = dt / plan.stepper.inner_steps, together(plan.scene, _first(q))
     if touching is None or inner <= touching.step:
         return []
     return [stacked_notice(plan.scene.law, touching, inner, comfortable_step(plan, q))]
+
+
+def subcycled(plan: Plan) -> bool:
+    """Whether contact forces are integrated with shorter steps where dt is too long for them."""
+    return plan.scene.law.subcycles and plan.stepper.subcycles
 
 
 def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> str:
@@ -53,7 +60,7 @@ def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> st
 
 def comfortable_step(plan: Plan, q: NDArray[np.float64]) -> float:
     """Half the law's smallest stable limit on dt, s, to one digit; infinite where it has none."""
-    touching = together(plan.scene, _first(q))
+    touching = None if subcycled(plan) else together(plan.scene, _first(q))
     limits = [*_limits(plan, q)[0].values(), *([] if touching is None else [touching.step])]
     half = 0.5 * plan.stepper.inner_steps * min(limits, default=np.inf)
     if not 0 < half < np.inf:
@@ -82,7 +89,7 @@ def _limits(
     load = (mass if beside else mechanism.mass) * float(
         np.linalg.norm(mechanism.gravity_acceleration)
     )
-    limits = scene.law.largest_steps(masses, load)
+    limits = {} if subcycled(plan) else scene.law.largest_steps(masses, load)
     if touching is not None and without_joints(mechanism):
         limits = {what: limit for what, limit in limits.items() if what not in touching.bounds}
     return limits, masses, load

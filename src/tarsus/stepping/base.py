@@ -299,6 +299,11 @@ class Stepper(ABC):
         """Whether a step's impulses are one solution of the law, not a sum of several."""
         return self.inner_steps == 1
 
+    @property
+    def subcycles(self) -> bool:
+        """Whether it lets a law integrate its forces with shorter steps (`contact/subcycle.py`)."""
+        return False
+
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """Coordinates (nq,) at which a step from q, u first looks at its contacts: here those of
         its start.

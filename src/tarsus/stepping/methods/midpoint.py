@@ -17,7 +17,15 @@ from tarsus.references.books import KAHAN_1993
 from tarsus.references.papers import GEHRING_2014, MOREAU_1988
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
-from tarsus.stepping.base import RESOLVED, Forces, Scene, StepInputs, StepOutputs, Stepper, forces_choice
+from tarsus.stepping.base import (
+    RESOLVED,
+    Forces,
+    Scene,
+    StepInputs,
+    StepOutputs,
+    Stepper,
+    forces_choice,
+)
 
 
 @dataclass(frozen=True)
@@ -33,15 +41,21 @@ class Midpoint(Stepper):
     forces: Forces = forces_choice()
 
     @property
+    def subcycles(self) -> bool:
+        """Unless forces are asked for once."""
+        return self.forces == RESOLVED
+
+    @property
     def instant(self) -> float:
         return 0.5
 
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
-        seen = replace(start, instant=self.instant, subcycles=self.forces == RESOLVED)
+        seen = replace(start, instant=self.instant, subcycles=self.subcycles)
         end = servos.with_servos(scene, q_mid, seen, builder)
-        return replace(end, q=displaced(scene.mechanism, q_mid, end.carrying, 0.5 * start.dt))
+        q = displaced(scene.mechanism, q_mid, end.carrying, 0.5 * start.dt)
+        return replace(end, q=q, carried=None)
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """Half a step on."""

@@ -14,7 +14,15 @@ from tarsus.references.books import HAIRER_2006, KAHAN_1993
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
-from tarsus.stepping.base import RESOLVED, Forces, Scene, StepInputs, StepOutputs, Stepper, forces_choice
+from tarsus.stepping.base import (
+    RESOLVED,
+    Forces,
+    Scene,
+    StepInputs,
+    StepOutputs,
+    Stepper,
+    forces_choice,
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,13 @@ class SymplecticEuler(Stepper):
 
     forces: Forces = forces_choice()
 
+    @property
+    def subcycles(self) -> bool:
+        """Unless forces are asked for once."""
+        return self.forces == RESOLVED
+
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        seen = replace(start, instant=self.instant, subcycles=self.forces == RESOLVED)
+        seen = replace(start, instant=self.instant, subcycles=self.subcycles)
         end = servos.with_servos(scene, start.q, seen, builder)
-        return replace(end, q=displaced(scene.mechanism, start.q, end.carrying, start.dt))
+        q = displaced(scene.mechanism, start.q, end.carrying, start.dt)
+        return replace(end, q=q, carried=None)
