@@ -14,6 +14,7 @@ import numpy as np
 
 import tarsus
 from tarsus.dynamics.robot import Robot
+from tarsus.simulation.physical_range import largest_rates
 from tarsus.simulation.recording.step_observables import Array
 
 ALLOWED = 0.01  # of the energy at the start
@@ -30,7 +31,7 @@ class Falls:
     gained: worlds that gained energy
     largest: largest gain, relative to the energy at the start
     diverged: worlds that are not finite at the end, or have a thousand times their energy
-    silent: of these, worlds whose last step claims to have converged
+    silent: worlds that ended a step outside the physical range and claimed to have converged
     unconverged: share of world steps that did not converge
     seconds: time of the steps, without compilation
     """
@@ -86,6 +87,7 @@ def falls(name: str, law: Any, worlds: int, seconds: float = 1.5, **options: Any
     dropped(simulation)
     start = energy(robot, simulation)
     most, unconverged, spent = np.zeros(worlds), 0, 0.0
+    silent, rates = np.zeros(worlds, dtype=bool), largest_rates(robot, simulation.dt)
     simulation.step()  # compiles
     simulation.reset()
     dropped(simulation)
@@ -94,13 +96,14 @@ def falls(name: str, law: Any, worlds: int, seconds: float = 1.5, **options: Any
         begun = perf_counter()
         simulation.step()
         spent += perf_counter() - begun
-        unconverged += int(np.sum(~np.asarray(simulation.converged)))
+        converged = np.ravel(simulation.converged)
+        unconverged += int(np.sum(~converged))
+        silent |= converged & ~(np.abs(np.atleast_2d(simulation.u)) <= rates).all(1)
         if k % every == 0 or k == steps:
             with np.errstate(all="ignore"):
                 gain = (energy(robot, simulation) - start) / start
             most = np.fmax(most, np.where(np.isfinite(gain), gain, np.inf))
     diverged = most > 1e3
-    silent = diverged & np.ravel(simulation.converged)
     return Falls(
         name,
         law if isinstance(law, str) else type(law).__name__,

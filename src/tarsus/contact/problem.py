@@ -7,7 +7,7 @@ that a positive normal impulse pushes and a positive normal velocity separates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import casadi as ca
@@ -249,6 +249,11 @@ class ContactSolution:
     bilateral: SX | None = None
     joints: SX | None = None
     carrying: list[SX] | None = None
+
+    def as_carried(self) -> ContactSolution:
+        """The same with the impulses that carry the coordinates, the constraints' answer open."""
+        impulses = self.impulses if self.carrying is None else self.carrying
+        return replace(self, impulses=impulses, bilateral=None)
 
     def stacked(self) -> SX:
         """All impulses as one column (3n,)."""

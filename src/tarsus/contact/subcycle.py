@@ -30,6 +30,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat_matrix, triples
+from tarsus.algebra.products import Matrix, times
 from tarsus.contact.problem import Contact, ContactProblem
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -40,6 +41,7 @@ NO_REVERSAL = 0.5  # of the limit: a damper so steep stops what it brakes, and n
 FRICTION_SUBSTEPS = 50  # in one step, for friction alone
 MAX_SUBSTEPS = 400  # in one step
 TINY = 1e-30
+ROUND_OFF = 1e-9  # of a number of substeps
 
 Evaluate = Callable[[ContactProblem, SX], tuple[list[SX], SX]]
 Slopes = Callable[[int, Contact, SX], tuple[SX, SX]]
@@ -77,69 +79,80 @@ def subcycle(
     if problem.instant is None:
         impulses, kept = evaluate(touching(problem), memory)
         return Subcycled(impulses, None, kept, SX(0), SX(1))
-    theta, dt, n = problem.instant, problem.dt, problem.n
+    motion = ContactMotion.of(problem, evaluate, slopes, builder)
+    end = builder.loop(motion.begin(memory), motion.substep, MAX_SUBSTEPS + 1)
+    impulses, carrying = triples(end["impulse"]), triples(end["carrying"])
+    more = ca.if_else(end["substeps"] > 1, end["substeps"], 0)
+    return Subcycled(impulses, carrying, end["memory"], more, ca.logic_not(end["unstable"]))
 
-    # all that the substeps read is computed once
-    contacts = builder.hold("contacts", problem.contacts)
-    active = entries(builder.keep("active", ca.vertcat(*problem.active)))
-    G = builder.hold("G_all", problem.G)
-    rows = flat_matrix(G, n)
-    size = range(3 * n)
-    felt = [sum((active[r // 3] * ca.fabs(rows[r][c]) for r in size), SX(0)) for c in size]
-    felt = entries(builder.keep("felt", ca.vertcat(*felt)))
-    before = builder.keep("before", ca.vertcat(*(c.velocity for c in contacts)))
-    ramp = builder.keep("ramp", ca.vertcat(*problem.free) - before)
-    held = replace(problem, contacts=contacts, active=active, make_delassus=lambda: G)
 
-    def at(x: SX, v: SX, h: SX) -> ContactProblem:
-        moved = [
-            displaced(contact, d, w)
-            for contact, d, w in zip(contacts, triples(x), triples(v), strict=True)
-        ]
-        free = triples(v + ramp)
-        return touching(replace(held, contacts=moved, free=free, dt=h, make_delassus=lambda: G))
+@dataclass(frozen=True, eq=False)
+class ContactMotion:
+    """How contacts move over a step, by numbers computed once for all substeps.
 
-    def steepness(now: Values) -> tuple[list[SX], list[SX]]:
-        """R C and R D (3n,), for slopes where contacts get in the time that is looked ahead."""
-        P, Q = [], []
-        for i, (d, w) in enumerate(zip(triples(now["x"]), triples(now["v"]), strict=True)):
-            deeper = d + ca.vertcat(ca.fmin(w[0], 0) * now["ahead"], 0, 0)
-            there = displaced(contacts[i], deeper, w)
-            reaches = ca.logic_and(active[i], there.gap <= 0)
-            for found, part in zip((P, Q), slopes(i, there, now["memory"]), strict=True):
-                part = entries(ca.if_else(reaches, part, 0))
-                found += [R * k for R, k in zip(felt[3 * i : 3 * i + 3], part, strict=True)]
-        P, Q = builder.keep("P", ca.vertcat(*P)), builder.keep("Q", ca.vertcat(*Q))
-        return entries(P), entries(Q)
+    problem: with contacts where the stepper sees them
+    theta: the instant at which it does
+    rows: of G (3n, 3n), 1/kg
+    felt (3n,): column sums of |G| over the contacts that may touch, 1/kg
+    before, ramp (3n,): velocity at the start, and what the free motion adds to it, m/s
+    """
 
-    def one(now: Values) -> tuple[Values, SX]:
-        # how long a substep is
-        left, normal = now["left"], slice(0, None, 3)
-        P, Q = steepness(now)
-        stable = least([longest(p, q, MARGIN) for p, q in zip(P[normal], Q[normal], strict=True)])
-        slips = [k for k in range(3 * n) if k % 3]
-        smooth = least([longest(P[k], Q[k], NO_REVERSAL) for k in slips])
-        wanted = ca.fmin(stable, ca.fmax(smooth, dt / FRICTION_SUBSTEPS))
-        floor = left / ca.fmax(MAX_SUBSTEPS - now["substeps"], 1)
-        wanted = ca.fmin(ca.fmax(ca.fmin(wanted, now["ahead"]), floor), left)
-        count = builder.keep("count", ca.ceil(left / wanted * (1 - 1e-9)))
-        h = builder.keep("h", left / count)
+    problem: ContactProblem
+    theta: float
+    evaluate: Evaluate
+    slopes: Slopes
+    builder: Builder
+    rows: Matrix
+    felt: list[SX]
+    before: SX
+    ramp: SX
+
+    @classmethod
+    def of(
+        cls, problem: ContactProblem, evaluate: Evaluate, slopes: Slopes, builder: Builder
+    ) -> ContactMotion:
+        """The contacts of a problem that says at which instant they are seen."""
+        assert problem.instant is not None
+        contacts = builder.hold("contacts", problem.contacts)
+        active = entries(builder.keep("active", ca.vertcat(*problem.active)))
+        G = builder.hold("G_all", problem.G)
+        rows, size = flat_matrix(G, problem.n), range(3 * problem.n)
+        felt = [sum((active[r // 3] * ca.fabs(rows[r][c]) for r in size), SX(0)) for c in size]
+        felt = entries(builder.keep("felt", ca.vertcat(*felt)))
+        before = builder.keep("before", ca.vertcat(*(c.velocity for c in contacts)))
+        ramp = builder.keep("ramp", ca.vertcat(*problem.free) - before)
+        held = replace(problem, contacts=contacts, active=active, make_delassus=lambda: G)
+        return cls(held, problem.instant, evaluate, slopes, builder, rows, felt, before, ramp)
+
+    def begin(self, memory: SX) -> Values:
+        """What the first substep begins with."""
+        none, dt = SX.zeros(3 * self.problem.n), self.problem.dt
+        place = {"x": -self.theta * dt * self.before, "v": self.before, "memory": memory}
+        clock = {"left": dt, "ahead": dt, "substeps": SX(0), "unstable": SX(0)}
+        return place | clock | {"impulse": none, "carrying": none}
+
+    def substep(self, now: Values) -> tuple[Values, SX]:
+        """One substep, and whether there is another."""
+        # how long it is
+        dt, theta, left = self.problem.dt, self.theta, now["left"]
+        P, Q = self._steepness(now)
+        count = self.builder.keep("count", self._count(now, P, Q))
+        h = self.builder.keep("h", left / count)
         grows = [p * h * h / 4 + q * h / 2 for p, q in zip(P, Q, strict=True)]
         # what the contacts do in it
         x, v = now["x"], now["v"]
-        impulses, memory = evaluate(at(x + theta * h * v, v, h), now["memory"])
-        for i, impulse in enumerate(impulses):
-            steep = ca.fmax(grows[3 * i + 1], grows[3 * i + 2])
-            brakes = ca.fmin(1, NO_REVERSAL / ca.fmax(steep, TINY))
-            impulses[i] = ca.vertcat(impulse[0], brakes * impulse[1:])
-        L = builder.keep("L_substep", ca.vertcat(*impulses))
+        impulses, memory = self.evaluate(self._at(x + theta * h * v, v, h), now["memory"])
+        impulses = [
+            without_reversal(impulse, ca.fmax(*grows[3 * i + 1 : 3 * i + 3]))
+            for i, impulse in enumerate(impulses)
+        ]
+        L = self.builder.keep("L_substep", ca.vertcat(*impulses))
         # where they get
         share = h / dt if theta else now["substeps"] == 0
-        gained = [sum((a * b for a, b in zip(row, entries(L), strict=True)), SX(0)) for row in rows]
-        after = v + share * ramp + ca.vertcat(*gained)
+        after = v + share * self.ramp + ca.vertcat(*times(self.rows, entries(L)))
         rest = ca.if_else(count > 1, left - h, 0)
         weight = ((1 - theta) * h + rest) / ((1 - theta) * dt)
-        unstable = -least([-growth for growth in grows[normal]]) > 1
+        unstable = -least([-growth for growth in grows[::3]]) > 1
         new = {
             "x": x + h * (theta * v + (1 - theta) * after),
             "v": after,
@@ -153,13 +166,44 @@ def subcycle(
         }
         return new, rest > 0
 
-    none = SX.zeros(3 * n)
-    begin = {"x": -theta * dt * before, "v": before, "memory": memory, "impulse": none}
-    begin |= {"carrying": none, "left": dt, "ahead": dt, "substeps": SX(0), "unstable": SX(0)}
-    end = builder.loop(begin, one, MAX_SUBSTEPS + 1)
-    impulses, carrying = triples(end["impulse"]), triples(end["carrying"])
-    more = ca.if_else(end["substeps"] > 1, end["substeps"], 0)
-    return Subcycled(impulses, carrying, end["memory"], more, ca.logic_not(end["unstable"]))
+    def _at(self, x: SX, v: SX, h: SX) -> ContactProblem:
+        """The problem of a substep, its contacts displaced by x (3n,) with velocities v (3n,)."""
+        triple = zip(self.problem.contacts, triples(x), triples(v), strict=True)
+        moved = [displaced(contact, d, w) for contact, d, w in triple]
+        here = replace(self.problem, contacts=moved, free=triples(v + self.ramp), dt=h)
+        return touching(here)
+
+    def _steepness(self, now: Values) -> tuple[list[SX], list[SX]]:
+        """R C and R D (3n,), for slopes where contacts get in the time that is looked ahead."""
+        found: tuple[list[SX], list[SX]] = [], []
+        for i, (d, w) in enumerate(zip(triples(now["x"]), triples(now["v"]), strict=True)):
+            deeper = d + ca.vertcat(ca.fmin(w[0], 0) * now["ahead"], 0, 0)
+            there = displaced(self.problem.contacts[i], deeper, w)
+            reaches = ca.logic_and(self.problem.active[i], there.gap <= 0)
+            own = self.felt[3 * i : 3 * i + 3]
+            for values, slope in zip(found, self.slopes(i, there, now["memory"]), strict=True):
+                slope = entries(ca.if_else(reaches, slope, 0))
+                values += [R * k for R, k in zip(own, slope, strict=True)]
+        P, Q = (
+            self.builder.keep(name, ca.vertcat(*x)) for name, x in zip("PQ", found, strict=True)
+        )
+        return entries(P), entries(Q)
+
+    def _count(self, now: Values, P: list[SX], Q: list[SX]) -> SX:
+        """How many substeps as long as the next one the rest of the step takes."""
+        pairs = list(zip(P, Q, strict=True))
+        stable = least([longest(p, q, MARGIN) for p, q in pairs[::3]])
+        slips = [pair for k, pair in enumerate(pairs) if k % 3]
+        smooth = least([longest(p, q, NO_REVERSAL) for p, q in slips])
+        h = ca.fmin(stable, ca.fmax(smooth, self.problem.dt / FRICTION_SUBSTEPS))
+        shortest = now["left"] / ca.fmax(MAX_SUBSTEPS - now["substeps"], 1)
+        h = ca.fmin(ca.fmax(ca.fmin(h, now["ahead"]), shortest), now["left"])
+        return ca.ceil(now["left"] / h * (1 - ROUND_OFF))
+
+
+def without_reversal(impulse: SX, growth: SX) -> SX:
+    """An impulse (3,) whose friction is cut where its growth is more than stops the slip."""
+    return ca.vertcat(impulse[0], ca.fmin(1, NO_REVERSAL / ca.fmax(growth, TINY)) * impulse[1:])
 
 
 def longest(P: SX, Q: SX, margin: float) -> SX:
@@ -208,8 +252,12 @@ def force_slopes(force: Callable[[Contact], SX], contact: Contact) -> tuple[SX, 
     the sum of theirs.
     """
     by, faster = SX.sym("by", 3), SX.sym("faster", 3)
-    f = force(displaced(contact, by, contact.velocity + faster))
-    symbols, zeros = ca.vertcat(by, faster), SX.zeros(6)
-    J = ca.substitute(ca.densify(-ca.jacobian(f, symbols)), symbols, zeros)
+    f, symbols = force(displaced(contact, by, contact.velocity + faster)), ca.vertcat(by, faster)
+    J = ca.substitute(ca.densify(-ca.jacobian(f, symbols)), symbols, SX.zeros(6))
     C, D = (ca.fmax(ca.diag(part), 0) for part in (J[:, :3], J[:, 3:]))
-    return tuple(ca.vertcat(part[0], part[1] + part[2], part[1] + part[2]) for part in (C, D))  # type: ignore[return-value]
+    return _together(C), _together(D)
+
+
+def _together(slopes: SX) -> SX:
+    across = slopes[1] + slopes[2]
+    return ca.vertcat(slopes[0], across, across)

@@ -27,9 +27,10 @@ from tarsus.simulation.kept_pairs import meeting
 from tarsus.simulation.placement import depths
 from tarsus.simulation.stable_steps import stability_notices, touching_notices
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.base import Scene, named_where
+from tarsus.stepping.base import Scene
 from tarsus.stepping.joint_rows import loop_rows, rows
 from tarsus.stepping.joint_states import RETURN
+from tarsus.stepping.known import named_where
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.world import World
 

@@ -25,8 +25,8 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.registry import name_of
 from tarsus.stepping import blocked, instants, joint_states
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, named_where
-from tarsus.stepping.closed import rest_of_step, subcycles, takes_part, with_override, with_sinking
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs
+from tarsus.stepping.closed import takes_part, with_override
 from tarsus.stepping.coupling import (
     Attached,
     Coupling,
@@ -45,10 +45,12 @@ from tarsus.stepping.delassus import (
 )
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
 from tarsus.stepping.held import Chosen, Low
+from tarsus.stepping.known import named_where
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
 from tarsus.stepping.softened import softened
 from tarsus.stepping.spots import spots
+from tarsus.stepping.subcycling import rest_of_step, subcycles, with_sinking
 from tarsus.stepping.touching import gaps, touching, touching_slot
 from tarsus.stepping.touching_point import TouchingPoint
 
@@ -115,7 +117,9 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
         problem = contact_problem(scene.law, coupling, which, start, builder)
         problem = replace(problem, loose=loose_mobilities(scene, start, at.free.M, coupling))
         u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
-        carried = carried_by(coupling, contact) if subcycles(scene, start) else None
+        # what carries the coordinates, where forces acted at other times than the step's instant
+        apart = subcycles(scene, start)
+        carried = velocity_after(coupling, contact.as_carried())[0] if apart else None
         answer = contact.bilateral
         assert answer is not None
         joints = impulses_in_joints(coupling, start, u, answer, contact.joints)
@@ -294,11 +298,3 @@ def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, Co
         acting += zip(coupling.constraints.half, answer, strict=True)
     moved = coupling.u_free + ca.vertcat(*velocity_change(coupling.factor, acting))
     return moved, replace(contact, bilateral=ca.vertcat(SX(0, 1), *answer))
-
-
-def carried_by(coupling: Coupling, contact: ContactSolution) -> SX:
-    """The velocity (nu,) that carries the coordinates on, after a solution that may have acted at
-    other times than the step's instant.
-    """
-    impulses = contact.impulses if contact.carrying is None else contact.carrying
-    return velocity_after(coupling, replace(contact, impulses=impulses, bilateral=None))[0]

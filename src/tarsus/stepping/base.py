@@ -10,16 +10,14 @@ What two steppers share goes to `assemble`, or to `runge_kutta` if it is for Run
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus import registry
 from tarsus.algebra.blocks import triples
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
@@ -27,7 +25,7 @@ from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.outline import NO_OUTLINE
 from tarsus.model.solids import Pair
 from tarsus.model.spans import Span
-from tarsus.parameters import check, choice
+from tarsus.parameters import check
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
@@ -37,21 +35,9 @@ from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
-RESOLVED = "resolved"
-Forces = Literal["resolved", "once"]
 FAST = 0.1  # rad in one step: below it c(q, u^S) does (`fast_motion`)
 EMPTY = -1  # in place of a candidate's number: a slot holds none
 WAITING = -1  # in place of how many contacts found no slot: none was looked at yet
-
-
-def forces_choice() -> Any:
-    """The field `forces` of steppers that see contacts at one instant."""
-    return choice(
-        RESOLVED,
-        "how often a step asks for the force of ground that gives way",
-        resolved="as often as its stiffness and damping need (contact/subcycle.py)",
-        once="once, whatever dt: stable below the law's limit alone",
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,11 +201,6 @@ class StepOutputs:
     carried: SX | None = None
 
     @property
-    def carrying(self) -> SX:
-        """The velocity (nu,) that carries the coordinates on."""
-        return self.u if self.carried is None else self.carried
-
-    @property
     def reports(self) -> Values:
         """What the step tells beside its end, by the names of report registers."""
         return {} if self.strikes is None else self.strikes.values()
@@ -317,11 +298,3 @@ class Stepper(ABC):
     @abstractmethod
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         """One step as symbolic expressions; loops go through the builder."""
-
-
-def named_where(fits: Callable[[Stepper], bool]) -> str:
-    """Names of the known steppers that fit, with commas between them: for a message."""
-    known = {
-        name: registry.member(METHODS, "stepper", name, Stepper) for name in registry.names(METHODS)
-    }
-    return ", ".join(name for name, made in known.items() if fits(made()))

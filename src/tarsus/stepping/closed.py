@@ -9,7 +9,7 @@ from casadi import SX
 
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact
-from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.base import StepInputs
 
 
 def takes_part(law: Law, contact: Contact, at: StepInputs, i: int) -> SX:
@@ -32,25 +32,6 @@ def with_override(contact: Contact, at: StepInputs, i: int) -> Contact:
         return contact
     gap = ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
     return replace(contact, gap=gap)
-
-
-def subcycles(scene: Scene, at: StepInputs) -> bool:
-    """Whether the law integrates its forces with shorter steps, inside a step seen at one
-    instant.
-    """
-    return scene.law.subcycles and at.subcycles and at.instant is not None and not at.impact
-
-
-def with_sinking(contact: Contact, scene: Scene, at: StepInputs) -> Contact:
-    """A contact of such a law, with what it may come closer in the rest of the step."""
-    if not subcycles(scene, at):
-        return contact
-    return replace(contact, sinks=rest_of_step(at) * ca.fmax(-contact.velocity[0], 0))
-
-
-def rest_of_step(at: StepInputs) -> SX:
-    """Time, s, from the instant at which contacts are seen to the step's end."""
-    return (1 - (at.instant or 0.0)) * at.dt
 
 
 def fresh(law: Law) -> SX:

@@ -27,7 +27,6 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping import assemble
 from tarsus.stepping.base import WAITING, Scene, StepInputs, StepOutputs
-from tarsus.stepping.closed import subcycles
 from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
 from tarsus.stepping.joint_friction import Rubbed, change, next_ways
 from tarsus.stepping.joint_rows import (
@@ -38,6 +37,7 @@ from tarsus.stepping.joint_rows import (
     without_dry_friction,
 )
 from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
+from tarsus.stepping.subcycling import subcycles
 
 PASSES = 40  # solutions of a step until all inclusions hold
 FASTEST = 1e3  # m/s: an impulse that would throw the whole robot so fast is none of a contact

@@ -17,15 +17,8 @@ from tarsus.references.books import KAHAN_1993
 from tarsus.references.papers import GEHRING_2014, MOREAU_1988
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
-from tarsus.stepping.base import (
-    RESOLVED,
-    Forces,
-    Scene,
-    StepInputs,
-    StepOutputs,
-    Stepper,
-    forces_choice,
-)
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.subcycling import RESOLVED, Forces, carrying, forces_choice
 
 
 @dataclass(frozen=True)
@@ -54,7 +47,7 @@ class Midpoint(Stepper):
         builder.stamp("rest")
         seen = replace(start, instant=self.instant, subcycles=self.subcycles)
         end = servos.with_servos(scene, q_mid, seen, builder)
-        q = displaced(scene.mechanism, q_mid, end.carrying, 0.5 * start.dt)
+        q = displaced(scene.mechanism, q_mid, carrying(end), 0.5 * start.dt)
         return replace(end, q=q, carried=None)
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:

@@ -14,15 +14,8 @@ from tarsus.references.books import HAIRER_2006, KAHAN_1993
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
-from tarsus.stepping.base import (
-    RESOLVED,
-    Forces,
-    Scene,
-    StepInputs,
-    StepOutputs,
-    Stepper,
-    forces_choice,
-)
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.subcycling import RESOLVED, Forces, carrying, forces_choice
 
 
 @dataclass(frozen=True)
@@ -47,5 +40,5 @@ class SymplecticEuler(Stepper):
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         seen = replace(start, instant=self.instant, subcycles=self.subcycles)
         end = servos.with_servos(scene, start.q, seen, builder)
-        q = displaced(scene.mechanism, start.q, end.carrying, start.dt)
+        q = displaced(scene.mechanism, start.q, carrying(end), start.dt)
         return replace(end, q=q, carried=None)
