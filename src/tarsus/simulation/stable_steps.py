@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
-from tarsus.dynamics import tree
+from tarsus.dynamics import felt_masses, tree
+from tarsus.morphology.self_contacts import postures
 from tarsus.parameters import named
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.step_program import Plan
 from tarsus.simulation.together import Together, together, without_joints
+from tarsus.stepping.base import Scene
+
+POSTURES = 32  # in which a robot may land
+KEPT = 16  # scenes whose lightest contacts are kept
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
@@ -26,6 +32,40 @@ def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str
         for what, limit in limits.items()
         if inner > limit
     ]
+
+
+def falling_notices(plan: Plan, dt: float) -> list[str]:
+    """A warning where a law that can subcycle is not let, and dt is too long for a fall."""
+    scene, inner = plan.scene, dt / plan.stepper.inner_steps
+    if not scene.law.subcycles or plan.stepper.subcycles or not scene.candidates:
+        return []
+    mass, body = lightest_landing(scene)
+    weight = scene.mechanism.mass * float(np.linalg.norm(scene.mechanism.gravity_acceleration))
+    limit = min(scene.law.largest_steps((mass, mass), weight).values(), default=np.inf)
+    if not inner > limit:
+        return []
+    return [
+        f"dt = {inner:g} s is above the stable limit of a fall, about {limit:.2g} s where"
+        f" {body!r} lands, {mass:.2g} kg felt by its contacts together: a fall may gain energy;"
+        " the stepper midpoint takes shorter steps for contacts alone (forces=resolved)."
+    ]
+
+
+@lru_cache(maxsize=KEPT)
+def lightest_landing(scene: Scene) -> tuple[float, str]:
+    """The smallest mass, kg, that the contacts of one body feel together, in any direction and in
+    any of some postures; and the body's name.
+    """
+    mechanism, own = scene.mechanism, (scene.mechanism.uncut or scene.mechanism).neutral()
+    poses = own[None] if mechanism.constrained else postures(mechanism, POSTURES)
+    blocks = felt_masses.felt_blocks(mechanism, poses, scene.candidates)
+    largest = np.linalg.eigvalsh(blocks)[..., -1]
+    # no more than the sum of all contacts of a body
+    bodies = sorted({candidate.body for candidate in scene.candidates})
+    of_body = np.array([[c.body == body for c in scene.candidates] for body in bodies])
+    felt = (largest @ of_body.T).max(0)
+    worst = int(felt.argmax())
+    return float(1 / felt[worst]), mechanism.bodies[bodies[worst]].name
 
 
 def touching_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[str]:
