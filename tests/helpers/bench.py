@@ -16,7 +16,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.step_program import Plan, step_program
-from tarsus.stepping.base import Scene
+from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
@@ -37,10 +37,11 @@ class Bench:
     law: Law = field(default_factory=Moreau)
     terrain: Terrain = field(default_factory=Plane)
     controller: Any = None
+    stepper: Stepper = field(default_factory=Midpoint)
 
     def __post_init__(self) -> None:
         scene = Scene(self.mechanism, self.law, self.terrain, self.mechanism.candidates)
-        self.plan = Plan(scene, Midpoint(), self.controller)
+        self.plan = Plan(scene, self.stepper, self.controller)
         self.program: Program = step_program(self.plan)
 
     def start(self, dt: float, **values: ArrayLike) -> dict[str, Array]:

@@ -6,9 +6,6 @@ eigenvalue s the residual shrinks by 1 - s^2 / (s + r)^2, about 2 r / s, a pass,
 nothing enters, because 1 / r - r / r^2 = 0. r = rho times the largest diagonal entry of G. The
 residual follows itself, b - G x <- r (2 F - r F F) (b - G x), so that G is never multiplied.
 Round-off outside the range is amplified by (1 / rho)^2.
-
-A matrix that is not symmetric goes the same way; where it is singular the solution is then one of
-small norm, not the least.
 """
 
 from __future__ import annotations
@@ -16,16 +13,13 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.elimination import eliminated
 from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
 from tarsus.algebra.products import Matrix
 
 PASSES = 4
 
 
-def minimum_norm(
-    G: Matrix, b: list[SX], rho: SX, used: list[SX], symmetric: bool = True
-) -> list[SX]:
+def minimum_norm(G: Matrix, b: list[SX], rho: SX, used: list[SX]) -> list[SX]:
     """G^+ b to (2 rho largest / s)^PASSES along each eigenvector, of the rows and columns that are
     used (1, else 0).
 
@@ -39,7 +33,7 @@ def minimum_norm(
         [*row[:i], row[i] + ca.if_else(used[i], r, HELD_AT_ZERO), *row[i + 1 :]]
         for i, row in enumerate(G)
     ]
-    factor = factorize_dense(held) if symmetric else eliminated(held)
+    factor = factorize_dense(held)
     x, left = [SX(0)] * len(b), list(b)
     for k in range(PASSES):
         once = factor.solve(left)

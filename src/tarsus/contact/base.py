@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
+from tarsus.contact.subcycle import force_slopes, subcycle
 from tarsus.errors import TarsusError, branches, unknown
 from tarsus.parameters import check, check_all_declared, declared, roles
 from tarsus.program.ir.trace import Builder
@@ -59,6 +60,10 @@ class Law(ABC):
     looks_loose: ClassVar[bool] = False
     """Whether it gives way by how mobile a contact is (`ContactProblem.loose`): which must not
     depend on who holds a joint, for that changes from step to step."""
+
+    subcycles: ClassVar[bool] = False
+    """Whether it integrates its forces with shorter steps where one is too long for them
+    (`contact/subcycle.py`)."""
 
     contact_memory: ClassVar[int] = 0
     """Numbers that it keeps of each contact from step to step, one contact after the other."""
@@ -97,7 +102,7 @@ class Law(ABC):
 
     def closed(self, contact: Contact, memory: SX) -> SX:
         """1 where a contact with this memory (contact_memory,) takes part in the step, else 0."""
-        return contact.gap <= 0
+        return contact.gap - contact.sinks <= 0
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
         """What a hard law adds to a contact's velocity after the step (3,), m/s, before it asks
@@ -151,6 +156,7 @@ class ForceLaw(Law):
     """A force at an instant, one contact at a time; over a step its impulse is dt * force."""
 
     at_instants: ClassVar[bool] = True
+    subcycles: ClassVar[bool] = True
 
     @abstractmethod
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
@@ -169,8 +175,17 @@ class ForceLaw(Law):
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        forces, kept = forces_of(self, problem.contacts, problem.active, p, memory)
-        return ContactSolution([problem.dt * force for force in forces], kept, SX(0), SX(1))
+        def evaluate(problem: ContactProblem, memory: SX) -> tuple[list[SX], SX]:
+            forces, kept = forces_of(self, problem.contacts, problem.active, p, memory)
+            return [problem.dt * force for force in forces], kept
+
+        def slopes(i: int, contact: Contact, memory: SX) -> tuple[SX, SX]:
+            own = self.memory_of(memory, i)
+            return force_slopes(lambda moved: asked(self, moved, p, own)[0], contact)
+
+        done = subcycle(problem, memory, evaluate, slopes, builder)
+        solved = done.impulses, done.memory, done.substeps, done.stable
+        return ContactSolution(*solved, carrying=done.carrying)
 
 
 def forces_of(

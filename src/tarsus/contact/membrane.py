@@ -12,6 +12,7 @@ contacts together): Eqn. (12) above, a damper that cannot overshoot below.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import casadi as ca
@@ -21,7 +22,9 @@ from numpy.typing import ArrayLike
 
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem
+from tarsus.contact.subcycle import Subcycled, subcycle
 from tarsus.parameters import choice
+from tarsus.program.ir.trace import Builder
 
 Damper = Literal["timestep", "conventional"]
 Phase = Literal["compression", "release"]
@@ -77,6 +80,22 @@ def contact_impulses(
     return impulses
 
 
+def pushed(
+    problem: ContactProblem, grounds: list[Any], kind: SpringDamper, builder: Builder
+) -> Subcycled:
+    """Impulses of a membrane over the step, as `contact_impulses` has them over a substep."""
+    held = builder.hold("grounds", [vars(here) for here in grounds])
+    grounds = [SimpleNamespace(**here) for here in held]
+
+    def evaluate(now: ContactProblem, memory: SX) -> tuple[list[SX], SX]:
+        return contact_impulses(now, now.active, grounds, kind), memory
+
+    def steepness(i: int, contact: Contact, _: SX) -> tuple[SX, SX]:
+        return slopes(contact, grounds[i], kind)
+
+    return subcycle(problem, SX(0, 1), evaluate, steepness, builder)
+
+
 def largest_steps(k: ArrayLike, c: ArrayLike, damper: Damper, mass: float) -> dict[str, float]:
     """(c + k dt) dt < 2 m with the timestep's damper (14), k dt^2 + 2 c dt < 4 m without; m: what a
     contact feels.
@@ -111,6 +130,17 @@ def friction(contact: Contact, p: Any, normal: SX, yielding: SX) -> SX:
     stopped = ca.fmax(limit * yielding, p.eps)  # m/s
     speed = ca.sqrt(ca.fmax(ca.dot(slip, slip), stopped * stopped))
     return -limit / speed * slip
+
+
+def slopes(contact: Contact, p: Any, kind: SpringDamper) -> tuple[SX, SX]:
+    """Stiffness (3,) and damping (3,) that bound a substep: friction cannot overshoot.
+
+    The timestep's damper k h counts as stiffness: k h^2 / 4 + (k h) h / 2 = 3 k h^2 / 4.
+    """
+    soft = SX(0) if kind.thickness is None else -contact.gap >= kind.thickness
+    stiffness = p.k * (3 if kind.damper == "timestep" else 1)
+    C, D = (ca.if_else(soft, 0, value) for value in (stiffness, p.c))
+    return ca.vertcat(C, 0, 0), ca.vertcat(D, 0, 0)
 
 
 def frobenius(block: SX) -> SX:

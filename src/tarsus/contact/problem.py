@@ -7,7 +7,7 @@ that a positive normal impulse pushes and a positive normal velocity separates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import casadi as ca
@@ -66,6 +66,7 @@ class Contact:
     velocity_product (3,): m/s^2 in the contact frame, the contact's acceleration at u' = 0, that
         is dW^T/dt u with the frame held; zero where the coordinates stand still.
     away: m, a gap above which it is open although it pressed in the last step; None: any may press.
+    sinks: m, by which it may come closer in the rest of the step; 0 unless the law subcycles.
     """
 
     gap: SX
@@ -77,6 +78,7 @@ class Contact:
     roundness: Roundness = field(default_factory=lambda: Roundness(0.0, SX.eye(3)))
     velocity_product: SX = field(default_factory=lambda: SX.zeros(3))
     away: float | SX | None = None
+    sinks: SX = field(default_factory=lambda: SX(0))
 
     @property
     def told(self) -> SX:
@@ -196,6 +198,9 @@ class ContactProblem:
     joints: JointRows | None = None
     """Stops and dry friction of joints that are rows beside the contacts; None: they are held, or
     there are none. Only a law that `solves_joints` is given any."""
+    instant: float | None = None
+    """Fraction of the step at which contacts are seen, where a law may subcycle; None: it may
+    not."""
 
     @property
     def n(self) -> int:
@@ -233,6 +238,8 @@ class ContactSolution:
     converged: 1 or 0
     bilateral (nb,): the constraints' impulses, None from a law that leaves them to the step
     joints (m,): impulses of the problem's joint rows, N m s or N s; None without any
+    carrying[i] (3,): impulses that carry the coordinates over the step, where the impulses act at
+        other times than the stepper's one instant (`contact/subcycle.py`); None: the impulses do
     """
 
     impulses: list[SX]
@@ -241,6 +248,12 @@ class ContactSolution:
     converged: SX
     bilateral: SX | None = None
     joints: SX | None = None
+    carrying: list[SX] | None = None
+
+    def as_carried(self) -> ContactSolution:
+        """The same with the impulses that carry the coordinates, the constraints' answer open."""
+        impulses = self.impulses if self.carrying is None else self.carrying
+        return replace(self, impulses=impulses, bilateral=None)
 
     def stacked(self) -> SX:
         """All impulses as one column (3n,)."""

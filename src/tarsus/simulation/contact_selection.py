@@ -17,9 +17,10 @@ from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.model.solids import Cuboid
 from tarsus.morphology.feet import MOST, feet
 from tarsus.registry import listed, name_of
-from tarsus.stepping.base import Scene, Stepper, named_where
+from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.blocked import SLIGHT
 from tarsus.stepping.blocked import may_be as may_be_blocked
+from tarsus.stepping.known import named_where
 
 ALL, FEET = "all", "feet"  # in place of names: every candidate, and those of the feet
 FEW = 8  # candidates up to which a step always looks at all of them

@@ -20,7 +20,7 @@ from tarsus.errors import Notice, TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.registry import name_of
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.base import named_where
+from tarsus.stepping.known import named_where
 
 Array = NDArray[np.float64]
 WORLDS = 32  # whose gains are looked at, of those that differ

@@ -25,11 +25,12 @@ from tarsus.simulation import held_servos
 from tarsus.simulation.contact_selection import blocked
 from tarsus.simulation.kept_pairs import meeting
 from tarsus.simulation.placement import depths
-from tarsus.simulation.stable_steps import stability_notices, touching_notices
+from tarsus.simulation.stable_steps import falling_notices, stability_notices, touching_notices
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.base import Scene, named_where
+from tarsus.stepping.base import Scene
 from tarsus.stepping.joint_rows import loop_rows, rows
 from tarsus.stepping.joint_states import RETURN
+from tarsus.stepping.known import named_where
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.world import World
 
@@ -50,7 +51,8 @@ def of_choices(
     """
     q = values["q"]
     found = held_servos.notices(plan, values, dt)
-    found += stability_notices(plan, q, dt) + ground_notices(plan.scene) + limit_notices(plan)
+    found += stability_notices(plan, q, dt) + falling_notices(plan, dt)
+    found += ground_notices(plan.scene) + limit_notices(plan)
     found += blocked_notices(plan, q) + soft_joint_notices(plan)
     return found + pair_notices(plan, self_collision)
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
-from tarsus.dynamics import tree
+from tarsus.dynamics import felt_masses, tree
 from tarsus.errors import Notice
+from tarsus.morphology.self_contacts import postures
 from tarsus.parameters import named
 from tarsus.simulation.contact_selection import contact_masses
 from tarsus.simulation.step_program import Plan
 from tarsus.simulation.together import Together, together, without_joints
+from tarsus.stepping.base import Scene
+
+POSTURES = 32  # in which a robot may land
+KEPT = 16  # scenes whose lightest contacts are kept
 
 
 def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Notice]:
@@ -33,12 +39,54 @@ def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Not
     ]
 
 
+def falling_notices(plan: Plan, dt: float) -> list[Notice]:
+    """A warning where a law that can subcycle is not let, and dt is too long for a fall."""
+    scene, inner = plan.scene, dt / plan.stepper.inner_steps
+    if not scene.law.subcycles or plan.stepper.subcycles or not scene.candidates:
+        return []
+    mass, body = lightest_landing(scene)
+    weight = scene.mechanism.mass * float(np.linalg.norm(scene.mechanism.gravity_acceleration))
+    limit = min(scene.law.largest_steps((mass, mass), weight).values(), default=np.inf)
+    if not inner > limit:
+        return []
+    text = (
+        f"dt = {inner:g} s is above the stable limit of a fall, about {limit:.2g} s where"
+        f" {body!r} lands, {mass:.2g} kg felt by its contacts together: a fall may gain energy;"
+        " the stepper midpoint takes shorter steps for contacts alone (forces=resolved)."
+    )
+    return [Notice(text, "dt-above-stable-limit", body)]
+
+
+@lru_cache(maxsize=KEPT)
+def lightest_landing(scene: Scene) -> tuple[float, str]:
+    """The smallest mass, kg, that the contacts of one body feel together, in any direction and in
+    any of some postures; and the body's name.
+    """
+    mechanism, own = scene.mechanism, (scene.mechanism.uncut or scene.mechanism).neutral()
+    poses = own[None] if mechanism.constrained else postures(mechanism, POSTURES)
+    blocks = felt_masses.felt_blocks(mechanism, poses, scene.candidates)
+    largest = np.linalg.eigvalsh(blocks)[..., -1]
+    # no more than the sum of all contacts of a body
+    bodies = sorted({candidate.body for candidate in scene.candidates})
+    of_body = np.array([[c.body == body for c in scene.candidates] for body in bodies])
+    felt = (largest @ of_body.T).max(0)
+    worst = int(felt.argmax())
+    return float(1 / felt[worst]), mechanism.bodies[bodies[worst]].name
+
+
 def touching_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Notice]:
     """A warning if dt exceeds the law's stable limit for what touches together at q."""
+    if subcycled(plan):
+        return []
     inner, touching = dt / plan.stepper.inner_steps, together(plan.scene, _first(q))
     if touching is None or inner <= touching.step:
         return []
     return [stacked_notice(plan.scene.law, touching, inner, comfortable_step(plan, q))]
+
+
+def subcycled(plan: Plan) -> bool:
+    """Whether contact forces are integrated with shorter steps where dt is too long for them."""
+    return plan.scene.law.subcycles and plan.stepper.subcycles
 
 
 def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> Notice:
@@ -59,7 +107,7 @@ def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> No
 
 def comfortable_step(plan: Plan, q: NDArray[np.float64]) -> float:
     """Half the law's smallest stable limit on dt, s, to one digit; infinite where it has none."""
-    touching = together(plan.scene, _first(q))
+    touching = None if subcycled(plan) else together(plan.scene, _first(q))
     limits = [*_limits(plan, q)[0].values(), *([] if touching is None else [touching.step])]
     half = 0.5 * plan.stepper.inner_steps * min(limits, default=np.inf)
     if not 0 < half < np.inf:
@@ -88,7 +136,7 @@ def _limits(
     load = (mass if beside else mechanism.mass) * float(
         np.linalg.norm(mechanism.gravity_acceleration)
     )
-    limits = scene.law.largest_steps(masses, load)
+    limits = {} if subcycled(plan) else scene.law.largest_steps(masses, load)
     if touching is not None and without_joints(mechanism):
         limits = {what: limit for what, limit in limits.items() if what not in touching.bounds}
     return limits, masses, load

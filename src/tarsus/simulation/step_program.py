@@ -12,7 +12,6 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.base import symbols
-from tarsus.contact.solvers.base import finite
 from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics import coordinates, jacobian, loop_constraints
@@ -28,6 +27,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.simulation import actuation, kept_programs, sensor_noise, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
 from tarsus.simulation.alike import first_alike
+from tarsus.simulation.physical_range import in_range
 from tarsus.simulation.sensor_program import (
     NO_SENSORS,
     Moment,
@@ -130,9 +130,9 @@ def traced(plan: Plan) -> Program:
     start = replace(inputs, bilateral=bilateral, impulse=told)
     end = plan.stepper.step(scene, start, b)
     results = end.values() | end.reports | {"steps": steps + 1} | later
-    # nothing has converged that is not finite; where u^E moves q, it shows there
-    state = end.q if plan.stepper.velocity_level else ca.vertcat(end.q, end.u)
-    results["converged"] = ca.logic_and(results["converged"], finite(entries(state)))
+    # nothing has converged that left the range in which robots move
+    inside = in_range(mechanism, end.q, end.u, dt)
+    results["converged"] = ca.logic_and(results["converged"], inside)
     if plan.controller is not None:
         results["control"] = control
     acted = end.contact.impulses, end.contact.memory

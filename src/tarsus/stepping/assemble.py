@@ -25,7 +25,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.registry import name_of
 from tarsus.stepping import blocked, instants, joint_states
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, named_where
+from tarsus.stepping.base import Scene, StepInputs, StepOutputs
 from tarsus.stepping.closed import takes_part, with_override
 from tarsus.stepping.coupling import (
     Attached,
@@ -45,10 +45,12 @@ from tarsus.stepping.delassus import (
 )
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
 from tarsus.stepping.held import Chosen, Low
+from tarsus.stepping.known import named_where
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
 from tarsus.stepping.softened import softened
 from tarsus.stepping.spots import spots
+from tarsus.stepping.subcycling import rest_of_step, subcycles, with_sinking
 from tarsus.stepping.touching import gaps, touching, touching_slot
 from tarsus.stepping.touching_point import TouchingPoint
 
@@ -99,9 +101,10 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     usual = [scene.candidates[i] for i in scene.usual]
     known = spots(scene, kin, start.terrain, scene.candidates, builder)
     points = builder.stamp("rest", touching(scene, kin, start.terrain, usual, known))
-    found = [not_ahead(ContactKinematics.of(point), moving, start) for point in points]
+    found = [not_ahead(ContactKinematics.of(point), moving, (scene, start)) for point in points]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
-    low = gaps(scene, kin, start.terrain, builder, known) if scene.slots else None
+    ahead = rest_of_step(start) if subcycles(scene, start) else None
+    low = gaps(scene, kin, start.terrain, builder, known, ahead) if scene.slots else None
     return StepView(kin, free, moving, found, low)
 
 
@@ -114,19 +117,22 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
         problem = contact_problem(scene.law, coupling, which, start, builder)
         problem = replace(problem, loose=loose_mobilities(scene, start, at.free.M, coupling))
         u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
+        # what carries the coordinates, where forces acted at other times than the step's instant
+        apart = subcycles(scene, start)
+        carried = velocity_after(coupling, contact.as_carried())[0] if apart else None
         answer = contact.bilateral
         assert answer is not None
         joints = impulses_in_joints(coupling, start, u, answer, contact.joints)
         closing = answer.numel() - (0 if start.held is None else len(start.held.loops))
         contact = replace(contact, bilateral=answer[:closing])
-        return StepOutputs(start.q, u, contact, joints=joints)
+        return StepOutputs(start.q, u, contact, joints=joints, carried=carried)
 
     if at.low is None:
         return builder.stamp("u_E", solved(at.touching, start))
 
     def at_slot(slot: Chosen) -> ContactKinematics:
         found = touching_slot(scene, at.kin, start.terrain, slot)
-        return not_ahead(ContactKinematics.of(found), at.moving, start)
+        return not_ahead(ContactKinematics.of(found), at.moving, (scene, start))
 
     end = with_slots(scene, at.touching, at.low, at_slot, solved, start, builder)
     return builder.stamp("u_E", end)
@@ -143,13 +149,16 @@ def contact_kinematics(
     return [ContactKinematics.of(at) for at in found]
 
 
-def not_ahead(touch: ContactKinematics, moving: FastMotion, start: StepInputs) -> ContactKinematics:
+def not_ahead(
+    touch: ContactKinematics, moving: FastMotion, at: tuple[Scene, StepInputs]
+) -> ContactKinematics:
     """The contact without its velocity product where a joint turns fast: taken at the start of the
     step it would say as little of the step's end as c does. At an impact there is no way to go.
     """
-    own = touch.contact.velocity_product
+    (scene, start), own = at, touch.contact.velocity_product
     product = SX.zeros(3) if start.impact else ca.if_else(moving.fast, 0, own)
-    return replace(touch, contact=replace(touch.contact, velocity_product=product))
+    contact = replace(touch.contact, velocity_product=product)
+    return replace(touch, contact=with_sinking(contact, scene, start))
 
 
 def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
@@ -262,6 +271,7 @@ def contact_problem(
         guess=start.guess,
         told_apart=start.held is not None and bool(start.held.rubbing),
         joints=joint_rows(coupling, between(), start.bounded, builder) if start.bounded else None,
+        instant=start.instant if start.subcycles else None,
     )
 
 

@@ -10,7 +10,6 @@ What two steppers share goes to `assemble`, or to `runge_kutta` if it is for Run
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,7 +18,6 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus import registry
 from tarsus.algebra.blocks import triples
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
@@ -150,6 +148,7 @@ class StepInputs:
     at_rest: 1 where contacts shall rest, and no more (`ContactProblem.at_rest`); None: nowhere
     waits: whether contacts in slots wait for a step in which joints at their limits are held
     guess: a memory to solve contacts in slots from (`ContactProblem.guess`); None: `memory`
+    subcycles: whether laws of forces may integrate them with shorter steps
     """
 
     q: SX
@@ -175,6 +174,7 @@ class StepInputs:
     at_rest: SX | None = None
     waits: bool = False
     guess: SX | None = None
+    subcycles: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +186,8 @@ class StepOutputs:
     strikes: the impacts that the step located; None if it locates none
     left_out: how many contacts touch but found no slot (`slots`), WAITING where they wait for the
         limits of joints; None where none is rare
+    carried: velocity (nu,) that carries the coordinates on from where contacts are seen, of a law
+        that subcycles; None: u does
     joints: impulses of the limits of all joints that may be held (m,), then of dry friction in
         those that have it, N m s or N s; None where none may be held
     """
@@ -196,6 +198,7 @@ class StepOutputs:
     strikes: Strikes | None = None
     left_out: SX | None = None
     joints: SX | None = None
+    carried: SX | None = None
 
     @property
     def reports(self) -> Values:
@@ -207,7 +210,7 @@ class StepOutputs:
         iterations, converged; left_out and joints, if it has them.
         """
         solved = self.contact
-        others = {"left_out": self.left_out, "joints": self.joints}
+        others = {"left_out": self.left_out, "joints": self.joints, "carried": self.carried}
         return {name: value for name, value in others.items() if value is not None} | {
             "q": self.q,
             "u": self.u,
@@ -223,7 +226,7 @@ class StepOutputs:
         """The inverse of `values`."""
         how = values["iterations"], values["converged"], values["bilateral"]
         solved = ContactSolution(triples(values["impulse"]), values["memory"], *how)
-        others = values.get("left_out"), values.get("joints")
+        others = (values.get(name) for name in ("left_out", "joints", "carried"))
         return cls(values["q"], values["u"], solved, None, *others)
 
 
@@ -277,6 +280,11 @@ class Stepper(ABC):
         """Whether a step's impulses are one solution of the law, not a sum of several."""
         return self.inner_steps == 1
 
+    @property
+    def subcycles(self) -> bool:
+        """Whether it lets a law integrate its forces with shorter steps (`contact/subcycle.py`)."""
+        return False
+
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """Coordinates (nq,) at which a step from q, u first looks at its contacts: here those of
         its start.
@@ -290,11 +298,3 @@ class Stepper(ABC):
     @abstractmethod
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         """One step as symbolic expressions; loops go through the builder."""
-
-
-def named_where(fits: Callable[[Stepper], bool]) -> str:
-    """Names of the known steppers that fit, with commas between them: for a message."""
-    known = {
-        name: registry.member(METHODS, "stepper", name, Stepper) for name in registry.names(METHODS)
-    }
-    return ", ".join(name for name, made in known.items() if fits(made()))

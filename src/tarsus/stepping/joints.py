@@ -37,6 +37,7 @@ from tarsus.stepping.joint_rows import (
     without_dry_friction,
 )
 from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
+from tarsus.stepping.subcycling import subcycles
 
 PASSES = 40  # solutions of a step until all inclusions hold
 FASTEST = 1e3  # m/s: an impulse that would throw the whole robot so fast is none of a contact
@@ -48,7 +49,8 @@ def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
     left_out = SX(0) if scene.slots else None
     joints = SX.zeros(impulse_count(scene)) if rows(scene) else None
-    return StepOutputs(start.q, start.u, contact, None, left_out, joints)
+    carried = start.u if subcycles(scene, start) else None
+    return StepOutputs(start.q, start.u, contact, None, left_out, joints, carried)
 
 
 def with_held_joints(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:

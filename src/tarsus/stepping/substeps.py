@@ -54,6 +54,11 @@ class Substeps(Stepper):
         """Those of all inner steps together."""
         return self.n * self.stepper.inner_steps
 
+    @property
+    def subcycles(self) -> bool:
+        """As the inner stepper."""
+        return self.stepper.subcycles
+
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """That of the first inner step."""
         return self.stepper.evaluation(mechanism, q, u, dt / self.n)

@@ -115,8 +115,13 @@ def gaps(
     terrain: object,
     builder: Builder,
     known: Spots | None = None,
+    ahead: SX | None = None,
 ) -> Low:
-    """Of all contacts but the usual ones; known: spots of ellipsoids, if they are."""
+    """Of all contacts but the usual ones; known: spots of ellipsoids, if they are.
+
+    ahead: s, in which a candidate that approaches the ground comes closer: its gap is that at the
+        end; None: gaps as they are
+    """
     # bodies that are far from uneven ground are not looked at
     rare = [scene.candidates[i] for i in scene.rare]
     eggs = spots(scene, kin, terrain, rare, builder) if known is None else known
@@ -135,7 +140,11 @@ def gaps(
     turned = [Turned.of(kin, c, eggs) for c in others]
     grounds = below_lowest(scene, terrain, centers[:own], turned, first[:own])
     below_them = zip(others, grounds, strict=True)
-    gap_of = {c.name: distance - c.radius for c, (_, distance, _) in below_them}
+    gap_of = {}
+    for c, (_, distance, frame) in below_them:
+        gap_of[c.name] = distance - c.radius
+        if ahead is not None:
+            gap_of[c.name] += ahead * ca.fmin(_approach(kin, c, frame[0, :].T), 0)
     gap_of |= {name: gap for name, (gap, _) in seen.items()}
     found = [gap_of[c.name] for c in rare]
     # between them
@@ -150,6 +159,13 @@ def gaps(
     pairs = pair_gaps(scene, kin, builder) if scene.pairs else None
     low = [*found, *(other.least for other in (spans, pairs) if other is not None)]
     return Low(found, least(low), pairs, spans, eggs)
+
+
+def _approach(kin: Kinematics, candidate: Candidate, normal: SX) -> SX:
+    """Velocity of a candidate's center along the ground's normal (3,), m/s."""
+    body = candidate.body
+    spin = ca.cross(kin.omega[body], constant(candidate.position))
+    return ca.dot(normal, ca.mtimes(kin.world_rotation[body], kin.velocity[body] + spin))
 
 
 def touching_spans(

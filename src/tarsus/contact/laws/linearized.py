@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import casadi as ca
@@ -13,12 +13,14 @@ from casadi import SX
 from tarsus.algebra import projections
 from tarsus.algebra.blocks import flat_matrix, triples
 from tarsus.algebra.minimum_norm import minimum_norm
-from tarsus.algebra.products import Matrix, dot, times
+from tarsus.algebra.products import Matrix, times
 from tarsus.contact import stability
 from tarsus.contact.base import ROUND_OFF, Law
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._error_norm import without_gain
-from tarsus.contact.solvers.base import changes, finite
+from tarsus.contact.solvers.base import HardProblem, changes, finite, one_by_one
+from tarsus.contact.solvers.exact import Exact
+from tarsus.contact.solvers.newton import Newton
 from tarsus.parameters import (
     Value,
     absolute_tolerance,
@@ -33,8 +35,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import RENGIFO_2009
 from tarsus.references.reference import Citation
 
-PASSES = 60
-EXACTLY = 20  # passes at most of steps that have not settled in those
+PASSES = 30
 TINY = 1e-30
 FINE = 1e-2  # of rho, for what is within reach: float32 has no digits for it
 
@@ -61,13 +62,13 @@ class Linearized(Law):
     those that would go with the friction wanted, not with the friction left over: a box that slides
     (the paper has a brick without height) sinks and tumbles; hence "repeated". Where friction lifts
     a sliding foot about as much as its normal force does, passes let it go and close it forever, or
-    come near too slowly (1 % of the steps of a learned walk of Mini Cheetah). There is an answer
-    all the same: from there on friction that slides is solved for together with its normal force
-    (`exact_pass`). Corners of a rigid sole ask for accelerations that one body cannot have at once;
-    those nearest to them that it can have are sought (`within_reach`), as by the pseudo-inverse, or
-    else a corner that has let go is never content. What settles in neither way, such as some steps
-    of robots that lie, has `converged` 0, and impulses that are shortened until they give the robot
-    no energy.
+    come near too slowly: 1 % of the steps of a learned walk of Mini Cheetah, a third of those of a
+    biped thrown deep into the ground. There friction that slides opposes the velocity that is still
+    lacking, and the solver of hard contact finds it together with the normal forces (`by_coulomb`).
+    Corners of a rigid sole ask for accelerations that one body cannot have at once; those nearest
+    to them that it can have are sought (`within_reach`), as by the pseudo-inverse, or else a corner
+    that has let go is never content. What settles in neither way has `converged` 0, and impulses
+    that are shortened until they give the robot no energy.
     """
 
     citation: ClassVar[Citation] = (RENGIFO_2009.at("Eqns. (16)-(20), section V"),)
@@ -129,11 +130,10 @@ class Linearized(Law):
         # one pass, or repeated until nobody changes sides
         many = self.saturation == "repeated"
         last = builder.loop(begin, lambda values: one_pass(known, values), PASSES if many else 1)
-        # from where that does not settle, exactly
+        # where that does not settle, by the solver of hard contact
         if many:
-            again = last | {"pressing": ca.vertcat(*known.closed)}
             last = builder.rarely(
-                again, lambda values: exact_pass(known, values), EXACTLY, last["moving"]
+                last, lambda values: by_coulomb(problem, known, values, builder), 1, last["moving"]
             )
         # solved if it settled and all is finite; what has not settled at least gives no energy
         settled = ca.logic_not(last["moving"]) if many else SX(1)
@@ -242,56 +242,29 @@ def one_pass(known: Known, values: Values) -> tuple[Values, SX]:
     return new | {"way": ca.vertcat(*ways), "passes": values["passes"] + 1, "moving": more}, more
 
 
-def exact_pass(known: Known, values: Values) -> tuple[Values, SX]:
-    """Eqn. (18) for who presses and slides by the last pass, friction that slides in its own way
-    and as large as its normal force allows (`one_pass` takes it from the last pass); then one
-    contact at most changes sides. If none has to, one pass more tells whether all is settled.
+def by_coulomb(
+    problem: ContactProblem, known: Known, values: Values, builder: Builder
+) -> tuple[Values, SX]:
+    """Eqn. (18) with Eqn. (19) and friction that slides against the velocity still lacking, where
+    no direction of its own settles: the inclusions of hard contact, by their solver.
     """
-    # who presses, and who slides
-    pressing, sliding = entries(values["pressing"]), entries(values["sliding"])
-    G, p, n, size = known.G, known.p, len(known.mu), range(len(known.wanted))
+    n = len(known.mu)
+    c = triples(-ca.vertcat(*known.wanted))
     at = [slice(3 * i, 3 * i + 3) for i in range(n)]
-    ways = [values["way"][2 * i : 2 * i + 2] for i in range(n)]
-    slides = [ca.logic_and(a, b) for a, b in zip(sliding, pressing, strict=True)]
-    # the unknowns: all three forces of who sticks, the normal force of who slides; `pulls`: the
-    # friction (2,) that comes with one newton of it
-    sought = [pressing[k // 3] * (ca.logic_not(slides[k // 3]) if k % 3 else SX(1)) for k in size]
-    pulls = [slides[i] * known.mu[i] * ways[i] for i in range(n)]
-    rows = [
-        [G[k][j] if j % 3 else dot(G[k][j : j + 3], [SX(1), *entries(pulls[j // 3])]) for j in size]
-        for k in size
-    ]
-    both = [[sought[k] * sought[j] * rows[k][j] for j in size] for k in size]
-    b = [sought[k] * known.wanted[k] for k in size]
-    found = minimum_norm(both, b, p.rho, sought, symmetric=False)
-    impulses = [
-        ca.vertcat(*found[a]) + ca.vertcat(0, found[a.start] * pulls[i]) for i, a in enumerate(at)
-    ]
-    impulse = ca.vertcat(*impulses)
-    lacking = [a - b for a, b in zip(known.wanted, times(G, entries(impulse)), strict=True)]
-    # the first contact that is on the wrong side changes it
-    wrong = SX(0)
-    for i, L in enumerate(impulses):
-        first, size_T = ca.logic_not(wrong), ca.sqrt(ca.dot(L[1:], L[1:]) + TINY)
-        lifts = first * pressing[i] * (L[0] < -p.T_abs)
-        turns = ca.dot(ways[i], ca.vertcat(*lacking[at[i]])[1:])
-        sticks = (
-            first * slides[i] * ca.logic_not(lifts) * (turns < -p.T_abs * G[3 * i + 1][3 * i + 1])
-        )
-        edge = known.mu[i] * L[0] + p.T_abs
-        slips = first * pressing[i] * ca.logic_not(ca.logic_or(slides[i], lifts)) * (size_T > edge)
-        comes = lacking[3 * i] > p.T_abs * G[3 * i][3 * i]
-        closes = first * known.closed[i] * ca.logic_not(pressing[i]) * comes
-        ways[i] = ca.if_else(slips, L[1:] / size_T, ways[i])
-        sliding[i] = ca.if_else(ca.logic_or(sticks, closes), 0, ca.if_else(slips, 1, slides[i]))
-        pressing[i] = ca.if_else(lifts, 0, ca.if_else(closes, 1, pressing[i]))
-        wrong = wrong + lifts + sticks + slips + closes
-    new = {"impulse": impulse, "pressing": ca.vertcat(*pressing), "sliding": ca.vertcat(*sliding)}
-    new |= {"way": ca.vertcat(*ways), "passes": values["passes"] + 1, "moving": SX(1)}
-    # whether all is settled
-    told, more = one_pass(known, new)
-    kept = {key: told[key] for key in ("impulse", "passes")}
-    return new | kept | {"moving": ca.logic_or(wrong, more)}, wrong
+    G = {
+        (i, j): ca.vertcat(*(ca.horzcat(*row[at[j]]) for row in known.G[at[i]]))
+        for i in range(n)
+        for j in range(n)
+    }
+    active = replace(problem, active=known.closed, make_delassus=lambda: G)
+    active = replace(active, joints=None, make_shared=None, softened=None)
+    hard = HardProblem(active, c, known.mu, known.p, builder)
+    none = [SX.zeros(3)] * n
+    method = Exact() if one_by_one(hard) else Newton()
+    found = method.solve(hard, none, [SX(0)] * n)
+    impulse, passes = ca.vertcat(*found.impulses), values["passes"] + found.iterations
+    moving = ca.logic_not(found.converged)
+    return values | {"impulse": impulse, "passes": passes, "moving": moving}, SX(0)
 
 
 def saturated(force: SX, friction: SX, edge: SX) -> SX:

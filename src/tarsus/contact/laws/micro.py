@@ -16,10 +16,10 @@ from tarsus.contact.membrane import (
     Damper,
     Phase,
     SpringDamper,
-    contact_impulses,
     damper_choice,
     largest_steps,
     phase_choice,
+    pushed,
 )
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.parameters import Value, damping, friction, parameter, stiffness
@@ -47,6 +47,7 @@ class Micro(Law):
     }
 
     at_instants: ClassVar[bool] = True
+    subcycles: ClassVar[bool] = True
 
     k: Value = stiffness(5512.0, "N/m", "spring coefficient, that of the paper's membrane")
     c: Value = damping(158.0, "N s/m", "damping coefficient in one phase, the membrane's")
@@ -63,6 +64,6 @@ class Micro(Law):
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         grounds = [on_ground(self, contact, p) for contact in problem.contacts]
-        kind = SpringDamper(self.damper, self.phase)
-        impulses = contact_impulses(problem, problem.active, grounds, kind)
-        return ContactSolution(impulses, memory, SX(0), SX(1))
+        done = pushed(problem, grounds, SpringDamper(self.damper, self.phase), builder)
+        solved = done.impulses, memory, done.substeps, done.stable
+        return ContactSolution(*solved, carrying=done.carrying)

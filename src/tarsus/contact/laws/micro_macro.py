@@ -19,10 +19,10 @@ from tarsus.contact.membrane import (
     Damper,
     Phase,
     SpringDamper,
-    contact_impulses,
     damper_choice,
     largest_steps,
     phase_choice,
+    pushed,
 )
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._error_norm import minimize, set_up
@@ -67,6 +67,7 @@ class MicroMacro(Law):
         "sticking": "lambda leaves a part of the slip: a loaded contact creeps",
         "spring": "deeper than the membrane the rigid floor carries",
     }
+    subcycles: ClassVar[bool] = True
     contact_memory: ClassVar[int] = 1  # the floor's last normal impulse: who pressed
 
     thickness: Value = parameter(5e-4, "m", "of the membrane", "[0, inf)")
@@ -110,8 +111,8 @@ class MicroMacro(Law):
             grounds.append(SimpleNamespace(k=here.k, c=here.c, eps=p.eps, mu=here.mu_K))
         end = p.thickness if self.spring == "ends" else None
         kind = SpringDamper(self.damper, self.phase, end)
-        pushes = contact_impulses(problem, problem.active, grounds, kind)
-        soft = triples(builder.keep("membrane", ca.vertcat(*pushes)))
+        membrane = pushed(problem, grounds, kind, builder)
+        soft = triples(builder.keep("membrane", ca.vertcat(*membrane.impulses)))
 
         # the floor under it
         once = self.passes == "once"  # which forgets who pressed, as the paper does
@@ -123,7 +124,11 @@ class MicroMacro(Law):
             found = minimize(*set_up(floor, pressed, p, builder), builder)
         normals = ca.vertcat(*(impulse[0] for impulse in found.impulses))
         both = [a + b for a, b in zip(soft, found.impulses, strict=True)]
-        return ContactSolution(both, normals, found.passes, found.settled)
+        carrying = membrane.carrying
+        if carrying is not None:
+            carrying = [a + b for a, b in zip(carrying, found.impulses, strict=True)]
+        good = ca.logic_and(found.settled, membrane.stable)
+        return ContactSolution(both, normals, found.passes, good, carrying=carrying)
 
 
 def under_membrane(

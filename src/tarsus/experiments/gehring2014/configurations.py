@@ -94,7 +94,7 @@ class Configuration:
         self, controller: Controller | None, law: Law | None = None, **options: Any
     ) -> Simulation:
         """The robot in this configuration at DT; options as of Simulation."""
-        stepper: Stepper = Midpoint() if self.hard else Substeps(Midpoint(), SUBSTEPS)
+        stepper: Stepper = Midpoint() if self.hard else Substeps(Midpoint(forces="once"), SUBSTEPS)
         given: dict[str, Any] = {
             "stepper": stepper,
             "dt": DT,

@@ -104,7 +104,7 @@ def fine(configuration: Configuration, law: Law, substeps: int, before: float) -
     closed_loop = at_start(configuration.simulation(trotting(), law, stepper=coarse))
     closed_loop.advance(round(before / DT) - 1)
     records = closed_loop.record(CYCLE + 1)
-    alone = configuration.simulation(None, law, stepper=Midpoint(), dt=DT / substeps)
+    alone = configuration.simulation(None, law, stepper=Midpoint(forces="once"), dt=DT / substeps)
     worlds = loaded(at_start(alone), {name: records[name][0] for name in ("q", "u", "memory")})
     forces = []
     for torque in records["tau"][1:]:

@@ -20,7 +20,8 @@ from tarsus.parameters import Value
 from tarsus.stepping.methods.symplectic_euler import SymplecticEuler
 
 DT = 1e-3  # s (sections IV-C to IV-E)
-STEPPER = SymplecticEuler()  # "the first order symplectic method" (section IV-A)
+# "the first order symplectic method" (section IV-A), forces evaluated once a step
+STEPPER = SymplecticEuler(forces="once")
 ARMATURES = (0.001, 0.003, 0.01, 0.04)  # kg m^2, ESTIMATE: the paper states no rotor inertia
 MU_S, MU_K = 1.0, 0.4  # section IV-C
 G = 9.81  # m/s^2

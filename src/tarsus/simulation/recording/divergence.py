@@ -13,6 +13,7 @@ from tarsus.contact.base import ForceLaw
 from tarsus.errors import TarsusError
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters.declare import declared
+from tarsus.simulation.physical_range import FAR, largest_rates
 from tarsus.simulation.stable_steps import comfortable_step
 from tarsus.simulation.step_program import Plan
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-TURN = np.pi  # rad in one step: no step follows a joint that turns further
-SPEED = 300.0  # m/s: no legged robot is that fast
-FAR = 1e6  # m or rad: no legged robot gets there
 SMALL = 1e-5  # s: a step this small is not what a run diverged from
 
 
@@ -97,14 +95,3 @@ def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
         return "."
     *others, last = ways
     return f"; use {', '.join(others)} or {last}." if others else f"; use {last}."
-
-
-def largest_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
-    """The largest rate (nu,) of every velocity that a run may reach, rad/s or m/s."""
-    largest = np.full(robot.nu, TURN / dt)
-    for body, at in zip(robot.bodies, robot.u_slices, strict=True):
-        if body.joint.kind == "slide":
-            largest[at] = SPEED
-        elif body.joint.kind == "free":
-            largest[at.start : at.start + 3] = SPEED
-    return largest

@@ -22,6 +22,7 @@ from tarsus.program.run.backend import Backend
 from tarsus.simulation import sensed
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty import without_empty
+from tarsus.simulation.recording.energy_gain import energy_gained, gain_warnings
 from tarsus.simulation.recording.first_log import ready
 from tarsus.simulation.recording.joint_laws import friction_limits, friction_residual
 from tarsus.simulation.recording.seen import seen_steps
@@ -83,6 +84,7 @@ def dataset(
     labels = variables.labels(mechanism, scene.contact_names, time) | {"world": np.arange(count)}
     log = variables.described(xr.Dataset(found, labels))
     log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
+    log.attrs.update(energy_gained=energy_gained(log))
     log.attrs.update(fast_steps=int(seen["fast"].sum()), strikes_lost=strikes_lost(plan, records))
     if "left_out" in records:
         log.attrs.update(crowded_steps=int((records["left_out"] > 0).sum()))
@@ -188,6 +190,8 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
         found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
+    # energy from nothing
+    found += gain_warnings(mechanism, log.attrs["energy_gained"])
     # steps with the other treatment of velocity terms
     fast = log.attrs["fast_steps"]
     if fast:

@@ -14,6 +14,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.fall import fell
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.empty import with_empty
+from tarsus.simulation.recording.energy_gain import energy_gained
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.outcome import outcome
 from tarsus.simulation.recording.step_observables import energy_totals
@@ -116,6 +117,7 @@ def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
         "drift_max": float(log["drift"].max()) if "drift" in log else None,
         "residuals": residuals,
         "energy": energy_of(log),
+        "energy_gained": energy_gained(log),
         "sensors": sensors_of(log),
         "warnings": log.attrs["warnings"].splitlines(),
     }

@@ -46,7 +46,7 @@ def lines(n: dict[str, Any]) -> dict[str, str]:
             if n["drift_max"] is None
             else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad"
         ),
-        "energy": _energy(n["energy"]),
+        "energy": _energy(n["energy"], n["energy_gained"]),
         **{f"sensor {name}": _sensor(told) for name, told in n["sensors"].items()},
         "speed": (
             f"{n['steps_per_second']:,.0f} steps/s, {_times(n['realtime_factor'])} times real time"
@@ -66,14 +66,15 @@ def _measure(value: float | None, unit: str) -> str:
     return "not applicable" if value is None else f"{value:.1e} {unit}"
 
 
-def _energy(e: dict[str, float]) -> str:
-    """The ledger's shares that are not zero."""
+def _energy(e: dict[str, float], gained: float) -> str:
+    """The ledger's shares that are not zero, and what was gained from nothing."""
     shares = {
         name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
     }
     told = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
     shown = f"{told} J; " if told else ""
-    return f"{shown}change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J"
+    extra = f"; {gained:.3g} J from nothing" if gained > 0 else ""
+    return f"{shown}change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J{extra}"
 
 
 def _sensor(told: dict[str, Any]) -> str:

@@ -102,6 +102,11 @@ class EventDriven(Stepper):
         return self.inside.inner_steps
 
     @property
+    def subcycles(self) -> bool:
+        """As the stepper inside."""
+        return self.inside.subcycles
+
+    @property
     def solves_once(self) -> bool:
         """A step is as many phases and impacts as it takes."""
         return False

@@ -18,6 +18,7 @@ from tarsus.references.papers import GEHRING_2014, MOREAU_1988
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.subcycling import RESOLVED, Forces, carrying, forces_choice
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,13 @@ class Midpoint(Stepper):
         KAHAN_1993.at("joints that turn fast"),
     )
 
+    forces: Forces = forces_choice()
+
+    @property
+    def subcycles(self) -> bool:
+        """Unless forces are asked for once."""
+        return self.forces == RESOLVED
+
     @property
     def instant(self) -> float:
         return 0.5
@@ -37,9 +45,10 @@ class Midpoint(Stepper):
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
-        seen = replace(start, instant=self.instant)
+        seen = replace(start, instant=self.instant, subcycles=self.subcycles)
         end = servos.with_servos(scene, q_mid, seen, builder)
-        return replace(end, q=displaced(scene.mechanism, q_mid, end.u, 0.5 * start.dt))
+        q = displaced(scene.mechanism, q_mid, carrying(end), 0.5 * start.dt)
+        return replace(end, q=q, carried=None)
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """Half a step on."""

@@ -15,6 +15,7 @@ from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.subcycling import RESOLVED, Forces, carrying, forces_choice
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,15 @@ class SymplecticEuler(Stepper):
         KAHAN_1993.at("joints that turn fast"),
     )
 
+    forces: Forces = forces_choice()
+
+    @property
+    def subcycles(self) -> bool:
+        """Unless forces are asked for once."""
+        return self.forces == RESOLVED
+
     def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        seen = replace(start, instant=self.instant)
+        seen = replace(start, instant=self.instant, subcycles=self.subcycles)
         end = servos.with_servos(scene, start.q, seen, builder)
-        return replace(end, q=displaced(scene.mechanism, start.q, end.u, start.dt))
+        q = displaced(scene.mechanism, start.q, carrying(end), start.dt)
+        return replace(end, q=q, carried=None)

@@ -1,0 +1,50 @@
+"""The range in which robots move: a state outside has diverged, and no step that ends there has
+converged.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.contact.solvers.base import finite
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.ir.symbolic import entries
+
+TURN = np.pi  # rad in one step: no step follows a joint that turns further
+SPEED = 300.0  # m/s: no legged robot is that fast
+FAR = 1e6  # m or rad: no legged robot gets there
+
+
+def largest_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
+    """The largest rate (nu,) of every velocity that a run may reach, rad/s or m/s."""
+    slides = sliding(robot)
+    return np.where(slides, SPEED, TURN / dt)
+
+
+def sliding(robot: Mechanism) -> NDArray[np.bool_]:
+    """Which velocities (nu,) are in m/s; the others are in rad/s."""
+    found = np.zeros(robot.nu, dtype=bool)
+    for body, at in zip(robot.bodies, robot.u_slices, strict=True):
+        if body.joint.kind == "slide":
+            found[at] = True
+        elif body.joint.kind == "free":
+            found[at.start : at.start + 3] = True
+    return found
+
+
+def in_range(robot: Mechanism, q: SX, u: SX, dt: SX) -> SX:
+    """1 where a state is finite and no coordinate or velocity is larger than a robot's, else 0."""
+    rates, places = entries(ca.fabs(u)), entries(ca.fabs(q))
+    fast, turned, far = SX(0), SX(0), SX(0)
+    for rate, slides in zip(rates, sliding(robot), strict=True):
+        if slides:
+            fast = ca.fmax(fast, rate)
+        else:
+            turned = ca.fmax(turned, rate)
+    for place in places:
+        far = ca.fmax(far, place)
+    inside = ca.logic_and(ca.logic_and(fast <= SPEED, dt * turned <= TURN), far <= FAR)
+    return ca.logic_and(inside, finite(rates + places))

@@ -1,0 +1,16 @@
+"""The known steppers, by what they can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tarsus import registry
+from tarsus.stepping.base import METHODS, Stepper
+
+
+def named_where(fits: Callable[[Stepper], bool]) -> str:
+    """Names of the known steppers that fit, with commas between them: for a message."""
+    known = {
+        name: registry.member(METHODS, "stepper", name, Stepper) for name in registry.names(METHODS)
+    }
+    return ", ".join(name for name, made in known.items() if fits(made()))
