@@ -18,8 +18,8 @@ import pandas as pd
 import xarray as xr
 
 from tarsus.errors import TarsusError
-from tarsus.exchange.library import library
 from tarsus.files import is_file, json_text, replacing, write_text
+from tarsus.model.files import needed_library
 
 KEY = b"tarsus"  # of a Parquet file's metadata
 BESIDE = ".json"  # added to the name of a CSV file
@@ -96,7 +96,10 @@ def write_table(log: xr.Dataset, to: Path) -> list[Path]:
     """Write a .csv or .parquet file, whole or not at all; the files written."""
     frame, beside = table(log)
     if to.suffix == ".parquet":
-        arrow, parquet = library("pyarrow", "Parquet"), library("pyarrow.parquet", "Parquet")
+        arrow, parquet = (
+            needed_library("pyarrow", "Parquet", "exchange"),
+            needed_library("pyarrow.parquet", "Parquet", "exchange"),
+        )
         made = arrow.Table.from_pandas(frame, preserve_index=False)
         made = made.replace_schema_metadata({KEY: json_text(beside).encode()})
         with replacing(to) as temporary:
@@ -112,7 +115,7 @@ def write_table(log: xr.Dataset, to: Path) -> list[Path]:
 def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
     """The log in a table that `write_table` wrote, or the columns of another's table."""
     if path.suffix == ".parquet":
-        parquet = library("pyarrow.parquet", "Parquet")
+        parquet = needed_library("pyarrow.parquet", "Parquet", "exchange")
         found = parquet.read_table(path)
         told = (found.schema.metadata or {}).get(KEY)
         frame = found.to_pandas()

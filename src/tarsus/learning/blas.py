@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tarsus.errors import TarsusError
+from tarsus.installation import missing_package
 
 
 @contextmanager
@@ -18,8 +18,6 @@ def one_thread() -> Iterator[None]:
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
-        raise TarsusError(
-            'learning needs the package threadpoolctl: pip install "tarsus[learn]".'
-        ) from None
+        raise missing_package("threadpoolctl", "learning", "learn") from None
     with threadpool_limits(1, user_api="blas"):
         yield

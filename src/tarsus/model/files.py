@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, shortened
 from tarsus.files import is_file
+from tarsus.installation import missing_package
 from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import Mechanism
 
@@ -82,12 +83,12 @@ def file_bytes(path: Path) -> bytes:
         raise TarsusError(f"it cannot be read: {error.strerror}.") from None
 
 
-def needed_library(name: str, purpose: str) -> Any:
-    """An optional package, imported; TarsusError that says how to get it."""
+def needed_library(name: str, purpose: str, extra: str = "") -> Any:
+    """Import a package of an extra; TarsusError with the command that installs it."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise TarsusError(f"{purpose} needs the package {name}: pip install {name}.") from None
+        raise missing_package(name.partition(".")[0], purpose, extra) from None
 
 
 def xml_root(text: bytes | str) -> ET.Element:
@@ -151,7 +152,7 @@ def mesh_vertices(path: Path) -> Array:
 @lru_cache(maxsize=512)
 def _hull_vertices(path: str, stamp: int) -> Array:
     """The hull of one version (modification time `stamp`) of a mesh file."""
-    trimesh = needed_library("trimesh", "reading a mesh")
+    trimesh = needed_library("trimesh", "reading a mesh", "meshes")
     from tarsus.model.candidates import hull
 
     try:

@@ -59,7 +59,7 @@ def made(chunk: Chunk, digest: str, versions: str) -> ChunkFiles:
 
 def _rows(chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[str]) -> bytes:
     """A Parquet file with a row for each world."""
-    arrow = needed_library("pyarrow", "a sweep")
+    arrow = needed_library("pyarrow", "a sweep", "sweeps")
     columns: dict[str, Any] = {"sample": np.asarray(chunk.samples, np.int64)}
     for name, value in chunk.structure.items():
         columns[name] = [value] * len(chunk)
@@ -74,7 +74,9 @@ def _rows(chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Seque
     }
     table = arrow.table(arrays).replace_schema_metadata({"notices": json.dumps(notices)})
     buffer = io.BytesIO()
-    needed_library("pyarrow.parquet", "a sweep").write_table(table, buffer, compression="zstd")
+    needed_library("pyarrow.parquet", "a sweep", "sweeps").write_table(
+        table, buffer, compression="zstd"
+    )
     return buffer.getvalue()
 
 

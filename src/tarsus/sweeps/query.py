@@ -41,7 +41,7 @@ def asked(folder: str | Path, sql: str = "SELECT * FROM rows ORDER BY sample") -
     if not files:
         raise TarsusError(f"there are no rows of a sweep in {folder}.")
     # the question to them
-    duckdb: Any = needed_library("duckdb", "a question about a sweep")
+    duckdb: Any = needed_library("duckdb", "a question about a sweep", "sweeps")
     connection = duckdb.connect()
     try:
         connection.read_parquet([str(file) for file in files], union_by_name=True).create_view(ROWS)

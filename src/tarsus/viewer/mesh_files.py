@@ -30,7 +30,7 @@ def load(path: Path) -> list[tuple[Mesh, Color | None]]:
 @lru_cache(maxsize=512)
 def _load(path: str, stamp: int) -> list[tuple[Mesh, Color | None]]:
     """One version (modification time `stamp`) of a file."""
-    trimesh = needed_library("trimesh", "drawing a mesh")
+    trimesh = needed_library("trimesh", "drawing a mesh", "view")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # textures that are not there, colors that overflow

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError
+from tarsus.installation import missing_package
 from tarsus.viewer.arrows import CONE, PHASES, THICK, Scale, arrow_vector
 from tarsus.viewer.coarse import affordable
 from tarsus.viewer.drawn import DrawnShape
@@ -22,7 +23,6 @@ from tarsus.viewer.solids import Mesh, along, arrow, cone
 from tarsus.viewer.track import OPEN, Contacts
 
 Array = NDArray[Any]
-EXTRA = 'watching in a browser needs the package viser: pip install "tarsus[view]".'
 PORT = 8080
 TRIES = 20  # ports after the one asked for
 GHOST = 0.28  # opacity of what is compared
@@ -35,7 +35,7 @@ def viser() -> Any:
     try:
         import viser
     except ImportError:
-        raise TarsusError(EXTRA) from None
+        raise missing_package("viser", "watching in a browser", "view") from None
     return viser
 
 
