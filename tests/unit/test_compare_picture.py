@@ -17,10 +17,10 @@ BOX = """<mujoco><worldbody><body name="crate" pos="0 0 0.05"><freejoint/>
 
 
 @pytest.fixture(scope="module")
-def robot() -> Robot:
-    from tarsus.model.read import read
-
-    return Robot.of(read(BOX))
+def robot(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    path = tmp_path_factory.mktemp("crate") / "crate.xml"
+    path.write_text(BOX)
+    return tarsus.load(path)
 
 
 @pytest.mark.parametrize("law", ["moreau", "mujoco"])
