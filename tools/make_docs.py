@@ -226,8 +226,8 @@ LEAD = """# Tarsus
 > A simulator of legged robots in contact with the ground: every contact law behind one interface, \
 compiled for your robot, one world or thousands. Python, SI units, z up, quaternions (w, x, y, z).
 
-Each page below is Markdown. Start with first_steps.md and conventions.md; `python -m pip install \
-tarsus`, `import tarsus`, `tarsus --help`.
+Each page below is Markdown. Start with first_steps.md and conventions.md. In a clone, run \
+`uv run tarsus --help`; in Python, `import tarsus`.
 """
 
 

@@ -43,7 +43,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("algebra",),
     ("program",),
     ("registry", "parameters"),
-    ("files", "claims", "processes", "schema"),
+    ("files", "claims", "installation", "processes", "schema"),
     ("errors", "references"),
 )
 LAWS_WING = "contact"  # stands beside the mechanics wing, on the algebra

@@ -225,7 +225,7 @@ def test_a_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]
 def test_a_peer_says_how_to_get_it_and_what_its_variants_are(name: str) -> None:
     """Its file is read whether or not the simulator is installed."""
     engine = engine_class(name)
-    assert engine.package and "install" in engine.install
+    assert engine.package and engine.distributions
     assert "" in engine.variants and all(engine.variants.values())
     assert engine.installed() or name not in ("tarsus", "mujoco")
 

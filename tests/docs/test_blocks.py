@@ -1,8 +1,9 @@
-"""README's and the documents' blocks of code run as they stand.
+"""README's and the documents' blocks of code and their commands run, in the order of the page.
 
-Python blocks of a page run one after the other in one folder and one namespace. Of the shell
-blocks, `tarsus run`, `list`, `cite`, `inspect`, `judge` and `rerun` run; of the other commands, and
-where there are placeholders such as ROBOT, the command line is read by the parser and no more.
+Python blocks of a page run one after the other in one folder and one namespace; its commands run
+in the same folder, for a shorter time (`SHORTER`). Of commands in sentences, those with a file or a
+name to run on follow after the blocks. What serves until it is stopped, measures an idle machine or
+has placeholders is not run; `tests/docs/test_commands.py` reads the line of each.
 
 Above a block there may stand an HTML comment, which a reader of the page does not see:
 
@@ -15,152 +16,81 @@ Above a block there may stand an HTML comment, which a reader of the page does n
 from __future__ import annotations
 
 import re
-import shlex
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers.pages import BLOCKS, ROOT, inline_commands, is_mention, is_usage, tarsus_words
 
-import tarsus
 from tarsus import cli
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(
-    r"(?:^<!-- (?P<remark>setup\n.*?|not run: .*?)-->\n\s*)?"
-    r"^```(?:\{code-cell\} )?(?P<language>\w*)\n(?P<code>.*?)^```$",
-    re.DOTALL | re.MULTILINE,
-)
-INLINE = re.compile(r"(?<!`)`(tarsus [^`\n]+)`(?!`)")
 SLOW = {  # pages whose blocks take more than two seconds of a processor
-    "add_a_gait.md", "add_a_terrain.md", "benchmarks.md", "c_code.md", "controllers.md",
+    "add_a_gait.md", "add_a_terrain.md", "benchmarks.md", "c_code.md", "choose_a_law.md",
+    "controllers.md",
     "coordinates.md", "first_steps.md", "from_mujoco.md", "from_raisim.md",
     "from_drake_pinocchio.md", "gpu.md", "identification.md", "index.md", "judge.md", "learning.md",
-    "planning.md",
+    "own_robot.md", "planning.md", "steppers.md", "sweeps.md",
     "terrain.md", "tutorial.md", "watch.md",
 }  # fmt: skip
-PROGRAMS = ("tarsus", "pip", "uv", "pytest")
-EXECUTED = (
-    "run",
-    "list",
-    "cite",
-    "inspect",
-    "judge",
-    "rerun",
-)  # seconds each; the others take minutes
-STANDS_FOR = {
-    "ROBOT": "mini_cheetah", "COMMAND": "run", "NAME": "moreau", "DIR": "out", "FILE": "kernel.ptx",
-    "LOG": "run.nc", "PART": "table1", "SECONDS": "60", "NAME=VALUE": "mu=0.5",
-}  # fmt: skip
+SHORTER = {  # options for the tests, in place of the page's own
+    "compare": {"--duration": "0.1", "--no-bars": "", "--no-search": ""},
+    "identify": {"--laws": "moreau,linearized"},
+    "learn": {"--rounds": "1"},
+    "plan": {"--duration": "0.06", "--seeds": "1"},
+    "play": {"--trials": "2", "--duration": "0.2"},
+    "render": {"--size": "96x72", "--rate": "2"},
+}
+FEWER = {"count = 10000": "count = 4", "window = 0.05 ": "window = 0.1\nwindows = 3\ntries = 1\n#"}
+NOT_RUN = {
+    "bench": "it measures an idle machine for minutes",
+    "demo": "half a minute; tests/unit/test_command_line.py runs it",
+    "reproduce": "minutes; tests/experiments runs each paper",
+    "robots": "ten seconds of each of many robots; tests/unit/test_robots_command.py",
+    "validate": "minutes; tests/physics/test_validation.py runs the scenes",
+    "view": "it serves until it is stopped",
+}
+HISTORY = ROOT / "docs" / "decisions"  # of what was measured; its commands are read, not run
+INPUT = re.compile(r"[\w./-]+\.(?:nc|npz|csv|toml|xml|urdf|sdf|py)")
 
 
-@dataclass(frozen=True)
-class Block:
-    """One block of a page: where it begins, its language, its code, and the remark above it."""
-
-    page: Path
-    line: int
-    language: str
-    code: str
-    remark: str
-
-    @property
-    def skipped(self) -> bool:
-        """Whether a reason not to run it is given."""
-        return self.remark.startswith("not run: ")
-
-    @property
-    def setup(self) -> str:
-        """Python code to run before it."""
-        return self.remark.removeprefix("setup\n") if self.remark.startswith("setup") else ""
-
-    @property
-    def commands(self) -> list[str]:
-        """The command lines of a shell block; none if the block shows output."""
-        lines = [line for line in self.code.splitlines() if line.strip()]
-        if self.language not in ("", "sh") or lines[0].split()[0] not in PROGRAMS:
-            return []
-        return [part for line in lines for part in without_comment(line).split(" && ")]
+def concrete(page: Path) -> list[list[str]]:
+    """Return the commands in sentences of a page that can be run as they stand."""
+    found = [tarsus_words(c) for c in inline_commands(page) if not is_usage(c)]
+    return [w for w in found if HISTORY not in page.parents and not is_mention(w) and runs(w)]
 
 
-def without_comment(line: str) -> str:
-    """A command line without what explains it: from a # on, or from two spaces on."""
-    return re.split(r"\s+#|\s{2,}", line.strip())[0]
+def runs(words: list[str]) -> bool:
+    """Whether the tests run a command of Tarsus with these arguments."""
+    return bool(words) and words[0] not in NOT_RUN and "--view" not in words
 
 
-def blocks_of(page: Path) -> list[Block]:
-    text = page.read_text(encoding="utf-8")
-    return [
-        Block(
-            page,
-            text[: match.start("language")].count("\n") + 1,
-            match["language"],
-            match["code"],
-            match["remark"] or "",
-        )
-        for match in BLOCK.finditer(text)
-    ]
+def shortened(words: list[str]) -> list[str]:
+    """Return the arguments with the options of `SHORTER` in place of the page's own."""
+    for flag, value in SHORTER.get(words[0], {}).items():
+        if flag in words:
+            k = words.index(flag)
+            words = words[:k] + words[k + (2 if value else 1) :]
+        elif flag == "--laws":
+            continue
+        words = [*words, flag, *filter(None, [value])]
+    return words
 
 
-BLOCKS = {page: blocks_of(page) for page in PAGES}
+def run_command(words: list[str]) -> None:
+    """Run it for a short time; of what is not run, the files that it reads are there."""
+    if not runs(words):
+        missing = [w for w in words[1:] if INPUT.fullmatch(w) and not Path(w).exists()]
+        assert not missing, f"the page makes no {', '.join(missing)}"
+    else:
+        assert cli.main(shortened(words)) == 0, words
+
+
 RUN = [
-    p for p, blocks in BLOCKS.items() if any(b.language == "python" or b.commands for b in blocks)
+    page
+    for page, blocks in BLOCKS.items()
+    if any(b.language == "python" or b.commands for b in blocks) or concrete(page)
 ]
-
-
-def readings(command: str) -> Iterator[list[str]]:
-    """The words of a command line as a reader takes it: bare, and with every [option] in it.
-
-    Of alternatives a|b|... each stands alone; a placeholder is filled in.
-    """
-    bare = re.sub(r"\[[^]]*\]", "", command)
-    full = re.sub(r"[\[\]]", "", command)
-    for text in (bare, full) if "[" in command else (command,):
-        words = [word for word in shlex.split(text) if word != "..."]
-        choices = [word.split("|") for word in words]
-        for k in range(max(len(choice) for choice in choices)):
-            chosen = [choice[min(k, len(choice) - 1)] for choice in choices]
-            if "..." not in chosen:
-                yield [filled(word) for word in chosen]
-
-
-def filled(word: str) -> str:
-    """The word, or what a placeholder in it stands for."""
-    return ",".join(STANDS_FOR.get(part, part) for part in word.split(","))
-
-
-def accepted(command: str) -> None:
-    """The parser takes the command line."""
-    for words in readings(command):
-        assert words[0] == "tarsus"
-        try:
-            cli.parsed(words[1:])
-        except SystemExit as stop:
-            assert stop.code == 0  # --help
-        except tarsus.TarsusError as error:
-            pytest.fail(f"not a command line: {' '.join(words)}: {error}")
-
-
-def is_usage(command: str) -> bool:
-    """Whether there is something to fill in or to choose."""
-    placeholders = any(part in STANDS_FOR for part in re.split(r"[\s,]", command))
-    return placeholders or "[" in command or "..." in command
-
-
-def run_command(command: str) -> None:
-    """Run what takes seconds, read what takes minutes."""
-    words = shlex.split(command)
-    words = words[2:] if words[:2] == ["uv", "run"] else words
-    if words[0] != "tarsus":
-        assert words[0] in PROGRAMS, command
-        return
-    if is_usage(command) or words[1] not in EXECUTED:
-        accepted(shlex.join(words) if not is_usage(command) else command)
-        return
-    assert cli.main(words[1:]) == 0, command
 
 
 @pytest.mark.parametrize(
@@ -174,7 +104,7 @@ def run_command(command: str) -> None:
         for page in RUN
     ],
 )
-def test_a_page_s_blocks_run(
+def test_a_page_s_blocks_and_commands_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -182,33 +112,32 @@ def test_a_page_s_blocks_run(
     monkeypatch.setitem(sys.modules, "page", room)
     names = vars(room)
     names["blocks"] = []
+    done = list[list[str]]()
     for block in BLOCKS[page]:
         if not block.skipped:
             where = f"{page.name}:{block.line}"
             exec(compile(block.setup, f"{where} setup", "exec"), names)
             if block.language == "python":
                 exec(compile("\n" * block.line + block.code, str(page), "exec"), names)
-            for command in block.commands:
-                run_command(command)
+            if block.language == "toml":
+                write_specification(block.code)
+            commands = [command for command in block.commands if not is_usage(command)]
+            for words in filter(None, map(tarsus_words, commands)):
+                run_command(words)
+                done.append(words)
         names["blocks"].append(block.code)
+    for words in concrete(page):
+        if words not in done:
+            run_command([*words, "--duration", "0.2"] if words[0] == "run" else words)
+
+
+def write_specification(text: str) -> None:
+    """Write the file that a block names in its first line, for fewer simulations."""
+    for page_s, ours in FEWER.items():
+        text = text.replace(page_s, ours)
+    Path(text.splitlines()[0].removeprefix("# ")).write_text(text, encoding="utf-8")
 
 
 def test_a_block_that_is_not_run_has_a_reason() -> None:
     skipped = [block for blocks in BLOCKS.values() for block in blocks if block.skipped]
     assert all(len(block.remark) > len("not run: ") + 10 for block in skipped)
-
-
-LINES = [
-    pytest.param(match[1], id=f"{page.name}-{k}")
-    for page in PAGES
-    for k, match in enumerate(INLINE.finditer(page.read_text(encoding="utf-8")))
-]
-
-
-@pytest.mark.parametrize("command", LINES)
-def test_a_command_in_a_sentence_is_one(command: str) -> None:
-    """As it stands, or with a robot or a file after the command's name."""
-    words = command.split(" ", 2)
-    takes_one = words[1] in ("run", "compare", "judge", "rerun", "export", "inspect", "cite")
-    named = len(words) > 2 and not words[2].startswith("-")
-    accepted(" ".join([*words[:2], "ROBOT", *words[2:]]) if takes_one and not named else command)

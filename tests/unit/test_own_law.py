@@ -12,7 +12,8 @@ import tarsus
 from tarsus import cli
 from tarsus.benchmarks import inspect
 from tarsus.comparison.laws import compare
-from tarsus.comparison.report import picture, rows
+from tarsus.comparison.picture import picture
+from tarsus.comparison.report import rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "add_a_law.md"
 
@@ -58,7 +59,8 @@ def test_the_documented_law_runs_by_its_path(own: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.slow
 def test_it_stands_beside_the_others(own: Path, tmp_path: Path) -> None:
-    runs = compare(tarsus.load("mini_cheetah"), f"moreau,{own},mujoco", [0.0005, 0.001], 1.0)
+    robot = tarsus.load("mini_cheetah")
+    runs = compare(robot, f"moreau,{own},mujoco", [0.0005, 0.001], 1.0)
     found = rows(runs)
     assert [row["law"] for row in found] == ["moreau"] * 2 + [str(own)] * 2 + ["mujoco"] * 2
     assert all(row["mean_speed"] > 0.01 and not row["fell"] for row in found)
@@ -66,7 +68,7 @@ def test_it_stands_beside_the_others(own: Path, tmp_path: Path) -> None:
     assert hard["creep_max"] < 0.1 * mine["creep_max"]
     assert hard["mean_load"] == pytest.approx(1, abs=0.05)
     assert hard["energy_residual_J"] < 0.1
-    picture(runs, tmp_path / "laws.png")
+    picture(runs, robot, tmp_path / "laws.png")
     assert (tmp_path / "laws.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -14,6 +14,7 @@ from PIL import Image
 
 import tarsus
 from tarsus.cli import main
+from tarsus.installation import install_extra
 from tarsus.model.mechanism import WORLD
 from tarsus.simulation.recording.log import save
 from tarsus.viewer import picture, solids
@@ -269,4 +270,4 @@ def test_a_missing_extra_is_one_sentence(
         monkeypatch.setitem(sys.modules, name, None)
     assert main([str(path) if word == "LOG" else word for word in arguments]) == 2
     error = capsys.readouterr().err
-    assert error.count("\n") == 1 and 'pip install "tarsus[view]"' in error
+    assert error.count("\n") == 1 and install_extra("view") in error

@@ -27,6 +27,7 @@ from tarsus.benchmarks.peer_process import (
     engine_class,
 )
 from tarsus.errors import TarsusError
+from tarsus.installation import install_packages
 from tarsus.program.run import machine
 
 Progress = Callable[[str], None]
@@ -86,7 +87,11 @@ def bench_peers(
     chosen = tuple(names) if names is not None else registry.names(PEERS)
     classes = {name: engine_class(name) for name in chosen}
     missing = [
-        {"engine": name, "package": each.package, "install": each.install}
+        {
+            "engine": name,
+            "package": each.package,
+            "install": install_packages(*each.distributions),
+        }
         for name, each in classes.items()
         if not each.installed()
     ]

@@ -21,6 +21,7 @@ from scipy.spatial.transform import Rotation
 from tarsus.benchmarks.peers.base import Work
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
+from tarsus.installation import install_packages
 from tarsus.model.mechanism import Actuator, Candidate
 from tarsus.model.robot_data import NAME, robots_folder
 from tarsus.model.urdf import read_urdf
@@ -70,7 +71,9 @@ def anymal() -> Robot:
     # its file, and the feet in it
     folder = robots_folder()
     if folder is None or not (folder / FILE).is_file():
-        raise TarsusError(f"the robot ANYmal comes with the package {NAME}: pip install {NAME}.")
+        raise TarsusError(
+            f"the robot ANYmal comes with the package {NAME}: run {install_packages(NAME)}."
+        )
     robot = Robot.of(read_urdf(folder / FILE))
     feet = tuple(  # by names that no frame has
         replace(c, name=f"{c.name}_sphere")

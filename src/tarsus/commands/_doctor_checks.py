@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from tarsus.errors import TarsusError
+from tarsus.installation import install_extra, requirements
 
 OK, MISSING, BAD = "ok", "missing", "bad"
 CACHE = "TARSUS_CACHE"
@@ -60,7 +61,7 @@ def _versions() -> Iterator[Diagnosis]:
     yield Diagnosis("python", f"{platform.python_version()} ({sys.executable}) on {system}")
     missing, old = _lacking("")
     if missing or old:
-        yield Diagnosis("packages", f"lacking: {', '.join((*missing, *old))}", BAD, _install(""))
+        yield Diagnosis("packages", f"lacking: {', '.join((*missing, *old))}", BAD, install_extra())
     else:
         names = ("numpy", "casadi", "llvmlite", "scipy", "xarray", "mujoco")
         yield Diagnosis("packages", ", ".join(f"{name} {metadata.version(name)}" for name in names))
@@ -154,7 +155,7 @@ def _gpu() -> Iterator[Diagnosis]:
     try:
         cupy = cupy_with_gpu()
     except TarsusError as error:
-        yield Diagnosis("GPU", f"{names}, but {error}", MISSING, _install("cuda"))
+        yield Diagnosis("GPU", f"{names}, but {error}", MISSING, install_extra("cuda"))
         return
     yield Diagnosis("GPU", f"{names}, CuPy {cupy.__version__}: device='cuda' works")
 
@@ -173,23 +174,15 @@ def _extras() -> Iterator[Diagnosis]:
         missing, old = _lacking(extra)
         if missing or old:
             told = f"without {', '.join((*missing, *old))}{purpose}"
-            yield Diagnosis(f"[{extra}]", told, MISSING, _install(extra))
+            yield Diagnosis(f"[{extra}]", told, MISSING, install_extra(extra))
         else:
             yield Diagnosis(f"[{extra}]", f"installed{purpose}")
 
 
 def _lacking(extra: str) -> tuple[list[str], list[str]]:
-    """What an extra, or "" for what is always needed, lacks: not there, and too old."""
-    from packaging.requirements import Requirement
-
+    """Return what an extra, or "" for what is always needed, lacks: missing, and too old."""
     missing, old = [], []
-    for line in metadata.requires("tarsus") or ():
-        needed = Requirement(line)
-        marker = needed.marker
-        if marker is not None and not marker.evaluate({"extra": extra}):
-            continue
-        if extra and (marker is None or marker.evaluate({"extra": ""})):
-            continue
+    for needed in requirements(extra):
         try:
             version = metadata.version(needed.name)
         except metadata.PackageNotFoundError:
@@ -198,27 +191,6 @@ def _lacking(extra: str) -> tuple[list[str], list[str]]:
         if not needed.specifier.contains(version, prereleases=True):
             old.append(f"{needed.name}{needed.specifier}, not {version}")
     return missing, old
-
-
-def _install(extra: str) -> str:
-    """The command that adds an extra to this installation: to a clone's, or from an index."""
-    import json
-
-    how, what, wanted = "", "tarsus", f"[{extra}]" if extra else ""
-    told = json.loads(metadata.distribution("tarsus").read_text("direct_url.json") or "{}")
-    if told.get("dir_info", {}).get("editable"):
-        from urllib.parse import urlparse
-        from urllib.request import url2pathname
-
-        how, what = "-e ", url2pathname(urlparse(told["url"]).path)
-    uv = shutil.which("uv") and not _has_pip()
-    return f'{"uv pip" if uv else "pip"} install {how}"{what}{wanted}"'
-
-
-def _has_pip() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("pip") is not None
 
 
 def _programs() -> Iterator[Diagnosis]:

@@ -78,7 +78,7 @@ class Compare(Command):
             raise TarsusError(
                 f"--dts takes numbers separated by commas, not {self.dts!r}."
             ) from None
-        from tarsus.comparison import laws, report
+        from tarsus.comparison import laws, picture, report
         from tarsus.files import check_writable, file_name
 
         # complain before the long measurement, not after it
@@ -98,6 +98,7 @@ class Compare(Command):
             )
         if self.out:
             self.out.mkdir(parents=True, exist_ok=True)
-            report.picture(runs, self.out / f"{file_name(robot.name)}_laws.png")
+            to = self.out / f"{file_name(robot.name)}_laws.png"
+            picture.picture(runs, robot, to)
         print_json(report.rows(runs)) if self.json else report.tell(runs)
         return 0

@@ -39,8 +39,8 @@ TABLES, MCAP, LOG, NONE = (".csv", ".parquet"), ".mcap", ".nc", "none"
 class Export(Command):
     """Write a log as CSV, Parquet or MCAP (for Foxglove), or a robot as C.
 
-    A CSV file and C need nothing more; Parquet and MCAP need the extra `exchange`:
-    pip install "tarsus[exchange]".
+    A CSV file and C need nothing more; Parquet and MCAP need the extra `exchange`, which
+    `tarsus doctor` shows how to install.
     """
 
     place: ClassVar[int] = 54

@@ -44,7 +44,7 @@ class Learn(Command):
 
     A run that was killed goes on where it was last kept, to the same bits. The folder gets
     policy.npz, curve.jsonl with a line a round, curve.png and strip.png. It needs the extra
-    `learn`: pip install "tarsus[learn]".
+    `learn`, which `tarsus doctor` shows how to install.
     """
 
     place: ClassVar[int] = 50

@@ -35,8 +35,8 @@ class Render(Command):
     """Make a film (.mp4, .gif) or picture (.png) of logs, with no display or GPU.
 
     Of several logs, or worlds, the first is solid and the others are seen through; more than eight
-    stand apart, in a square, and those that have fallen are red. It needs the extra `view`:
-    pip install "tarsus[view]".
+    stand apart, in a square, and those that have fallen are red. It needs the extra `view`, which
+    `tarsus doctor` shows how to install.
     """
 
     place: ClassVar[int] = 16

@@ -15,15 +15,18 @@ from tarsus.errors import TarsusError
 
 @dataclass(frozen=True)
 class Results(Command):
-    """Ask a sweep's rows with SQL, draw two columns, or write a page.
+    """Summarize a sweep, ask its rows with SQL, draw two columns, or write a page.
 
-    The table is called rows: a column for each name of the spec and each outcome, sample, failure,
-    trajectory, chunk, tarsus_version, versions. Names with a dot stand in quotation marks.
+    Without options it prints how many worlds failed, and the mean of every outcome for each value
+    of what was varied, with intervals. In SQL the table is called rows: a column for each name of
+    the spec and each outcome, sample, failure, trajectory, chunk, tarsus_version, versions. Names
+    with a dot stand in quotation marks.
     """
 
     place: ClassVar[int] = 63
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
+        "tarsus results trot": "a summary",
         "tarsus results trot --sql 'SELECT law, avg(fell) FROM rows GROUP BY law'": "a question",
         "tarsus results trot --plot law.mu speed --by law --out speed.png": "a picture",
         "tarsus results trot --out trot.html": "a page",
@@ -47,6 +50,7 @@ class Results(Command):
 
     def execute(self) -> int:
         from tarsus.sweeps import query
+        from tarsus.viewer.tables import TextTable
 
         # a picture, a page, or an answer
         if self.plot is not None:
@@ -63,11 +67,31 @@ class Results(Command):
             raise TarsusError("--by goes with --plot X Y.")
         if self.out is not None:
             return self._page([])
-        table = query.asked(self.folder, self.sql or "SUMMARIZE rows", self.external_access)
+        if self.sql is None:
+            return self._summary()
+        answer = query.asked(self.folder, self.sql, self.external_access)
         if self.json:
-            print_json(table.to_dict("records"))
-        else:
-            print(table.to_string(index=False))
+            print_json(answer.to_dict("records"))
+            return 0
+        words = [str(c) for c in answer.columns if answer[c].dtype.kind not in "fiu"]
+        cells = [[_cell(value) for value in row] for row in answer.to_numpy(object)]
+        TextTable([str(c) for c in answer.columns], cells, words).print()
+        return 0
+
+    def _summary(self) -> int:
+        """Print counts and outcomes for each value of what was varied."""
+        from dataclasses import asdict
+
+        from tarsus.sweeps import summary
+
+        if self.json:
+            print_json([asdict(cell) for cell in summary.summary(self.folder)])
+            return 0
+        table, failures = summary.tables(self.folder)
+        table.print()
+        print("means with 95 % intervals; of shares Wilson's")
+        if failures:
+            print(failures)
         return 0
 
     def _page(self, plots: list[list[str]]) -> int:
@@ -79,3 +103,12 @@ class Results(Command):
         write_text({self.out: query.report(self.folder, plots)})
         print(f"written {self.out}")
         return 0
+
+
+def _cell(value: object) -> str:
+    """Return a value of an answer as a table shows it."""
+    from rich.markup import escape
+
+    if value is None or value != value:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else escape(str(value))

@@ -34,8 +34,8 @@ LOG = ".nc"
 class View(Command):
     """Watch logs, or a robot that is simulated live, in a browser.
 
-    Of several logs, the first is solid and the others are ghosts. It needs the extra `view`:
-    pip install "tarsus[view]".
+    Of several logs, the first is solid and the others are ghosts. It needs the extra `view`, which
+    `tarsus doctor` shows how to install.
     """
 
     place: ClassVar[int] = 15

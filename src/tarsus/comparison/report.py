@@ -1,4 +1,4 @@
-"""The output of `tarsus compare`: the comparison as tables and a picture."""
+"""The output of `tarsus compare` as tables and as data."""
 
 from __future__ import annotations
 
@@ -7,19 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from tarsus.comparison.laws import LawRun
-from tarsus.files import replacing
 from tarsus.mujoco_runs.settings import printed
-from tarsus.simulation.recording.attitude import floats, trunk_angles
-from tarsus.viewer.colors import COLORS
+from tarsus.viewer.tables import TextTable, text_console
 
 Value = Callable[[dict[str, Any]], Any]
 
@@ -86,43 +78,43 @@ def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
 
 def tell(runs: Sequence[LawRun]) -> None:
     """Print one row per run: its motion, then its energies and violations, then notices."""
-    console = Console(highlight=False, width=150)
-    tables = [_table(k) for k in range(len(TITLES))]
+    motion, energy, violations = list[list[str]](), list[list[str]](), list[list[str]]()
 
     # one row per run in each table
     for run in runs:
-        name = (run.law, f"{1e3 * run.dt:g}")
+        name = [escape(law_name(run.law)), f"{1e3 * run.dt:g}"]
         largest = f"{1e3 * run.largest_dt:.2g}" if run.largest_dt else ""
         if run.failure:
-            tables[0].add_row(*name, "[red]diverged[/]", *[""] * (len(MOTION) - 1), largest)
+            motion.append([*name, "[red]diverged[/]", *[""] * (len(MOTION) - 1), largest])
             continue
         cells = [_cell(run, key, form, factor) for key, (_, form, factor) in MOTION.items()]
-        fell = " [red]fell[/]" if run.numbers["fell"] else ""
-        tables[0].add_row(*name, cells[0], cells[1] + fell, *cells[2:], largest)
-        for table, columns in zip(tables[1:], (ENERGY, VIOLATIONS), strict=True):
+        cells[1] += " [red]fell[/]" if run.numbers["fell"] else ""
+        motion.append([*name, *cells, largest])
+        for rows_of, columns in ((energy, ENERGY), (violations, VIOLATIONS)):
             values = [(form, value(run.numbers)) for _, form, value in columns.values()]
-            table.add_row(*name, *("" if v is None else form.format(v) for form, v in values))
+            rows_of.append([*name, *("" if v is None else form.format(v) for form, v in values)])
 
     # what the abbreviations mean, and what the user should know of single laws
+    console = text_console()
     bars = BARS if any(run.bars for run in runs) else ""
-    for table, note in zip(tables, (bars, *NOTES), strict=True):
-        console.print(table)
+    for which, (cells, note) in enumerate(
+        zip((motion, energy, violations), (bars, *NOTES), strict=True)
+    ):
+        last = ["largest stable dt / ms"] if which == 0 else []
+        columns = [column[0] for column in (MOTION, ENERGY, VIOLATIONS)[which].values()]
+        head = ["law", "dt / ms", *columns, *last]
+        TextTable(head, cells, ("law",), keys=2, title=TITLES[which]).print(console)
         if note:
             console.print(f"[dim]{note}[/]")
     for line in printed({run.law: run.settings for run in runs if run.settings}):
         console.print(f"[dim]{line}[/]")
     for law, notice in dict.fromkeys((run.law, notice) for run in runs for notice in run.notices):
-        console.print(f"[yellow]{law}[/]: {notice}")
+        console.print(f"[yellow]{escape(law_name(law))}[/]: {escape(notice)}")
 
 
-def _table(which: int) -> Table:
-    """An empty table: of motion (0), of energy (1) or of violations (2)."""
-    table = Table(title=TITLES[which], title_justify="left", box=SIMPLE_HEAD)
-    columns = [column[0] for column in (MOTION, ENERGY, VIOLATIONS)[which].values()]
-    last = ["largest stable dt / ms"] if which == 0 else []
-    for name in ("law", "dt / ms", *columns, *last):
-        table.add_column(name, justify="left" if name == "law" else "right")
-    return table
+def law_name(law: str) -> str:
+    """Return a law's name, of a path to a file the file's."""
+    return Path(law).stem if law.endswith(".py") else law
 
 
 def _cell(run: LawRun, key: str, form: str, factor: float) -> str:
@@ -133,94 +125,3 @@ def _cell(run: LawRun, key: str, form: str, factor: float) -> str:
     told, around = form.format(factor * value), form.format(factor * bar)
     shows = key not in ("mu", "steps_per_second") and float(around.replace(",", "")) > 0
     return f"{told} ±{around}" if shows else told
-
-
-def _quiet_peak(run: LawRun, seconds: float) -> float:
-    """The 98 % quantile of the largest normal force, N."""
-    assert run.log is not None
-    end = run.log["force_contact"].isel(time=slice(-round(seconds / run.dt), None), axis=0).values
-    return float(np.quantile(end.max(axis=1), 0.98))
-
-
-def _band(
-    ax: Axes, run: LawRun, seconds: float, value: Callable[[xr.Dataset], Any], color: str
-) -> None:
-    """Draw a quantity over the last `seconds`, with the band it spans at dt, dt / 2 and dt / 4."""
-    assert run.log is not None
-    end = run.log.isel(time=slice(-round(seconds / run.dt), None))
-    time = end["time"].values
-    lines = [np.asarray(value(end))]
-    lines += [
-        np.interp(time, o.log["time"].values, np.asarray(value(o.log)))
-        for o in run.finer
-        if o.log is not None
-    ]
-    ax.fill_between(
-        time, np.min(lines, axis=0), np.max(lines, axis=0), color=color, alpha=0.25, lw=0
-    )
-    ax.plot(time, lines[0], color=color, lw=1, label=run.law)
-
-
-def _pitch(log: xr.Dataset) -> Any:
-    """Pitch of the trunk, degrees."""
-    return np.rad2deg(trunk_angles(log).sel(angle="pitch").values)
-
-
-def picture(runs: Sequence[LawRun], path: Path, seconds: float = 1.0) -> None:
-    """Draw the last `seconds` of every law at its smallest dt.
-
-    Normal force of the busiest foot, trunk height and trunk pitch.
-    """
-    # the finest run of every law that stayed finite
-    finest = {
-        run.law: run
-        for run in sorted(runs, key=lambda run: -run.dt)
-        if run.log is not None and not run.failure and "contact" in run.log.sizes
-    }
-    if not finest:
-        return
-
-    # one panel of force a law, then height and pitch of all laws
-    figure = Figure(figsize=(10, 1.3 * len(finest) + 5), layout="constrained")
-    figure.suptitle(
-        "normal force of one foot / N (impacts of rigid laws are cut off), and trunk pose; bands:"
-        " dt, dt/2, dt/4",
-        fontsize=11,
-    )
-    ceiling = 1.2 * max(_quiet_peak(run, seconds) for run in finest.values())
-    floating = all(run.log is not None and floats(run.log) for run in finest.values())
-    panels = len(finest) + (2 if floating else 0)
-    axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
-    for ax, (law, run), color in zip(axes, finest.items(), COLORS * 3, strict=False):
-        assert run.log is not None
-        end = run.log.isel(time=slice(-round(seconds / run.dt), None))
-        foot = int(run.log["impulse_contact"].isel(axis=0).sum("time").values.argmax())
-        _band(
-            ax,
-            run,
-            seconds,
-            lambda log, foot=foot: log["force_contact"].isel(contact=foot, axis=0),
-            color,
-        )
-        peak = float(end["force_contact"].isel(contact=foot, axis=0).max())
-        title = (
-            f"{law}, dt {1e3 * run.dt:g} ms, {run.log['contact'].values[foot]}, peak {peak:.0f} N"
-        )
-        ax.set_title(title, loc="left", fontsize=9)
-        ax.set_ylim(0, ceiling)
-        if floating:
-            _band(axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), color)
-            _band(axes[-1], run, seconds, _pitch, color)
-
-    # titles, legend, file
-    if floating:
-        axes[-2].set_title("trunk height / m", loc="left", fontsize=9)
-        axes[-1].set_title("trunk pitch / degrees", loc="left", fontsize=9)
-        axes[-1].legend(
-            ncols=4, frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.35)
-        )
-    axes[-1].set_xlabel("time / s")
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=130)

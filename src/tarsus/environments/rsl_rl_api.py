@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tarsus.environments.environment import Environment
-from tarsus.errors import TarsusError
+from tarsus.installation import missing_package
 from tarsus.tasks.base import known
 
 try:
@@ -16,7 +16,7 @@ try:
     from rsl_rl.env import VecEnv  # pyright: ignore[reportMissingImports]
     from tensordict import TensorDict  # pyright: ignore[reportMissingImports]
 except ImportError:
-    raise TarsusError('this needs the package rsl-rl-lib: pip install "tarsus[rsl]".') from None
+    raise missing_package("rsl-rl-lib", "this", "rsl") from None
 
 
 class RslEnv(VecEnv):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
-from tarsus.exchange.library import library
 from tarsus.files import replacing
+from tarsus.model.files import needed_library
 from tarsus.model.poses import quaternion_from_rotation, rotation_about
 from tarsus.simulation.recording.log_schema import checked, fitting
 
@@ -35,7 +35,7 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
     /tf: foxglove.FrameTransforms, every body in `world`; /joint_states: foxglove.JointStates;
     /contacts: foxglove.SceneUpdate, an arrow for every contact force; /feet, /trunk, /solver: JSON
     """
-    foxglove = library("foxglove", "MCAP")
+    foxglove = needed_library("foxglove", "MCAP", "exchange")
     if "world" in log.dims:
         raise TarsusError("an MCAP file holds one world: choose one, log.isel(world=0).")
     log = checked(log, NEEDED)
@@ -69,8 +69,8 @@ class _Channels:
     """The topics of a file."""
 
     def __init__(self, foxglove: Any, context: Any) -> None:
-        typed = library("foxglove.channels", "MCAP")
-        library("foxglove.messages", "MCAP")
+        typed = needed_library("foxglove.channels", "MCAP", "exchange")
+        needed_library("foxglove.messages", "MCAP", "exchange")
         self.frames = typed.FrameTransformsChannel("/tf", context=context)
         self.joints = typed.JointStatesChannel("/joint_states", context=context)
         self.contacts = typed.SceneUpdateChannel("/contacts", context=context)

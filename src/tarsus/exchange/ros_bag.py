@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, several
-from tarsus.exchange.library import library
 from tarsus.files import is_file
+from tarsus.model.files import needed_library
 
 Array = NDArray[np.float64]
 JOINTS, BASE = "sensor_msgs/msg/JointState", "nav_msgs/msg/Odometry"
@@ -75,8 +75,8 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
 def _messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
     """By topic and type the messages with their stamps, ns."""
     # a bag is its folder
-    reader = library("rosbags.highlevel", "A ROS 2 bag").AnyReader
-    types = library("rosbags.typesys", "A ROS 2 bag")
+    reader = needed_library("rosbags.highlevel", "a ROS 2 bag", "exchange").AnyReader
+    types = needed_library("rosbags.typesys", "a ROS 2 bag", "exchange")
     store = types.get_typestore(types.Stores.ROS2_HUMBLE)
     inside = not os.path.isdir(path) and is_file(path.parent / "metadata.yaml")
     folder = path.parent if inside else path

@@ -18,7 +18,6 @@ import pandas as pd
 import xarray as xr
 
 from tarsus.errors import TarsusError
-from tarsus.exchange.library import library
 from tarsus.files import (
     FREE_BYTES,
     MOST_PACKED,
@@ -28,6 +27,7 @@ from tarsus.files import (
     replacing,
     write_text,
 )
+from tarsus.model.files import needed_library
 from tarsus.schema import AnyOf, ListRule, NumberRule, PlainRule, TableRule, TextRule, from_json
 from tarsus.simulation.recording.log_schema import checked
 
@@ -162,7 +162,10 @@ def write_table(log: xr.Dataset, to: Path) -> list[Path]:
     checked(log)
     frame, beside = table(log)
     if to.suffix == ".parquet":
-        arrow, parquet = library("pyarrow", "Parquet"), library("pyarrow.parquet", "Parquet")
+        arrow, parquet = (
+            needed_library("pyarrow", "Parquet", "exchange"),
+            needed_library("pyarrow.parquet", "Parquet", "exchange"),
+        )
         made = arrow.Table.from_pandas(frame, preserve_index=False)
         made = made.replace_schema_metadata({KEY: json_text(beside).encode()})
         with replacing(to) as temporary:
@@ -200,7 +203,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
 
 def _parquet(path: Path) -> tuple[pd.DataFrame, Any]:
     """The columns of a Parquet file, and what stands beside them."""
-    parquet = library("pyarrow.parquet", "Parquet")
+    parquet = needed_library("pyarrow.parquet", "Parquet", "exchange")
     declared = parquet.read_metadata(path)
     cells = declared.num_rows * declared.num_columns
     if cells * 8 > FREE_BYTES + MOST_PACKED * path.stat().st_size:

@@ -1,6 +1,6 @@
 """CMA-ES (Hansen 2016) over the ranges of the unknowns: for costs with several valleys.
 
-Needs the extra `identify`: `pip install "tarsus[identify]"`.
+Needs the extra `identify`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def best(costs: Callable[[Array], Array], first: Array, seed: int, candidates: i
 
     costs: of candidates (c, p), all at once; candidates: of a generation
     """
-    cma: Any = needed_library("cma", "CMA-ES")
+    cma: Any = needed_library("cma", "CMA-ES", "identify")
     if len(first) < 2:  # it wants two dimensions
         line = np.linspace(0, 1, max(candidates, 2))[:, None]
         return line[int(np.argmin(costs(line)))]

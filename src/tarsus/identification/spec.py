@@ -10,7 +10,7 @@ robot = "starleth"
 law = "moreau"
 terrain = "slope"
 dt = 0.0025
-law.e_N = 0.0
+"law.e_N" = 0.0
 
 [free]
 "law.mu" = { low = 0.2, high = 1.2 }

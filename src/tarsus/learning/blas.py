@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
-from tarsus.errors import TarsusError
+from tarsus.installation import missing_package
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -24,7 +24,5 @@ def _controller() -> Any:
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
-        raise TarsusError(
-            'learning needs the package threadpoolctl: pip install "tarsus[learn]".'
-        ) from None
+        raise missing_package("threadpoolctl", "learning", "learn") from None
     return ThreadpoolController()

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import TarsusError
 from tarsus.files import json_text, replacing
+from tarsus.installation import missing_package
 from tarsus.learning.policy import CLIPPED, Policy
 
 OPSET = 17
@@ -20,9 +20,7 @@ def package() -> Any:
     try:
         import onnx
     except ImportError:
-        raise TarsusError(
-            'writing ONNX needs the package onnx: pip install "tarsus[onnx]".'
-        ) from None
+        raise missing_package("onnx", "writing ONNX", "onnx") from None
     return onnx
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tarsus.errors import TarsusError, shortened
+from tarsus.installation import missing_package
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.robot_files import file_bytes, require_file
 
@@ -66,12 +67,12 @@ def from_text_or_file(
         return read(file_bytes(path), path.name, path)
 
 
-def needed_library(name: str, purpose: str) -> Any:
-    """An optional package, imported; TarsusError that says how to get it."""
+def needed_library(name: str, purpose: str, extra: str = "") -> Any:
+    """Import a package of an extra; TarsusError with the command that installs it."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise TarsusError(f"{purpose} needs the package {name}: pip install {name}.") from None
+        raise missing_package(name.partition(".")[0], purpose, extra) from None
 
 
 def xml_root(text: bytes | str) -> ET.Element:

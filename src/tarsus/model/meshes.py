@@ -38,7 +38,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
     Raises TarsusError if the mesh cannot be read or names a file that may not be.
     """
     # its format
-    trimesh = needed_library("trimesh", purpose)
+    trimesh = needed_library("trimesh", purpose, "meshes")
     kind, refused = path.suffix.lower(), list[TarsusError]()
     if kind not in FORMATS:
         raise TarsusError(

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from tarsus.errors import TarsusError
+from tarsus.installation import install_packages
 
 NAME = "example-robot-data"
 
@@ -59,7 +60,7 @@ def file_of(name: str) -> Path | None:
     folder = robots_folder()
     if folder is None:
         raise TarsusError(
-            f"{name!r} is a robot of {NAME}, which is not installed: pip install {NAME}."
+            f"{name!r} is a robot of {NAME}, which is not installed: run {install_packages(NAME)}."
         )
     return folder / file
 

@@ -63,7 +63,7 @@ def _rows(
     chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[Notice]
 ) -> bytes:
     """A Parquet file with a row for each world."""
-    arrow = needed_library("pyarrow", "a sweep")
+    arrow = needed_library("pyarrow", "a sweep", "sweeps")
     columns: dict[str, Any] = {"sample": np.asarray(chunk.samples, np.int64)}
     for name, value in chunk.structure.items():
         columns[name] = [value] * len(chunk)
@@ -79,7 +79,9 @@ def _rows(
     told = {notice.code: notice for notice in one_of_each(notices)}
     table = arrow.table(arrays).replace_schema_metadata({WARNINGS: json.dumps(told)})
     buffer = io.BytesIO()
-    needed_library("pyarrow.parquet", "a sweep").write_table(table, buffer, compression="zstd")
+    needed_library("pyarrow.parquet", "a sweep", "sweeps").write_table(
+        table, buffer, compression="zstd"
+    )
     return buffer.getvalue()
 
 

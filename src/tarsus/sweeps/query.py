@@ -15,6 +15,7 @@ from tarsus.errors import TarsusError
 from tarsus.files import is_file
 from tarsus.model.files import needed_library
 from tarsus.schema import ListRule, TableRule, TextRule, json_file
+from tarsus.sweeps.shares import is_share, wilson
 from tarsus.sweeps.store import CHUNKS, SPEC, WARNINGS
 from tarsus.viewer.html_page import document, dots, table
 
@@ -25,6 +26,7 @@ ASKED = TableRule({CHUNKS: ListRule(TextRule())})
 ROWS = "rows"  # the table's name in SQL
 MARKED = 5000  # points of a picture that are drawn one by one; of more, a sample
 LISTED = 20  # reasons for failures on a page
+BINS = 12  # of a column of many numbers
 SERIES = 12  # groups that a picture tells apart
 
 
@@ -44,7 +46,7 @@ def asked(
     extensions. TarsusError for a folder without rows, and for SQL that DuckDB does not take.
     """
     # the files of its chunks
-    last = _asked_last(Path(folder)).get(CHUNKS)
+    last = asked_last(Path(folder)).get(CHUNKS)
     files = [
         path
         for path in sorted((Path(folder) / CHUNKS).glob("*.parquet"))
@@ -53,7 +55,7 @@ def asked(
     if not files:
         raise TarsusError(f"there are no rows of a sweep in {folder}.")
     # the question to them
-    duckdb: Any = needed_library("duckdb", "a question about a sweep")
+    duckdb: Any = needed_library("duckdb", "a question about a sweep", "sweeps")
     connection = duckdb.connect()
     try:
         connection.register(ROWS, _rows(files))
@@ -81,8 +83,8 @@ def asked(
 
 def _rows(files: Sequence[Path]) -> Any:
     """The rows of all chunks, read as they are asked for; a column may be missing in some."""
-    arrow: Any = needed_library("pyarrow", "a question about a sweep")
-    dataset: Any = needed_library("pyarrow.dataset", "a question about a sweep")
+    arrow: Any = needed_library("pyarrow", "a question about a sweep", "sweeps")
+    dataset: Any = needed_library("pyarrow.dataset", "a question about a sweep", "sweeps")
     try:
         schemas = [dataset.dataset(file).schema for file in files]
         schema = arrow.unify_schemas(schemas, promote_options="permissive")
@@ -113,7 +115,7 @@ def warned(folder: str | Path) -> list[dict[str, Any]]:
         "SELECT warnings, chunk, count(*) AS worlds, min(sample) AS first FROM rows"
         " WHERE warnings IS NOT NULL GROUP BY warnings, chunk ORDER BY first",
     )
-    parquet = needed_library("pyarrow.parquet", "a question about a sweep")
+    parquet = needed_library("pyarrow.parquet", "a question about a sweep", "sweeps")
     found: dict[str, dict[str, Any]] = {}
     for codes, chunk, worlds in zip(rows["warnings"], rows["chunk"], rows["worlds"], strict=True):
         for code in str(codes).split(", "):
@@ -126,7 +128,10 @@ def warned(folder: str | Path) -> list[dict[str, Any]]:
 
 
 def picture(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure:
-    """y over x of all rows, a color for each value of `by`; lines of medians where x is numeric."""
+    """Draw y over x, a color for each value of `by`.
+
+    Lines are medians where x is numeric; a 0/1 outcome is drawn as a share with its interval.
+    """
     from matplotlib.figure import Figure
 
     # the columns, words or numbers
@@ -137,29 +142,53 @@ def picture(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure
     )
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
+    share = is_share(table[y])
     parts = table.groupby(by) if by else [("", table)]
     for k, (name, part) in enumerate(parts):
         if k == SERIES:
             break
-        _series(axes, part, x, y, str(name))
+        _series(axes, part, x, y, str(name), share)
     axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set_ylabel(f"{y}: share of worlds, 95 % interval" if share else y)
     if by:
         axes.legend(title=by, fontsize=8)
     return figure
 
 
-def _series(axes: Any, part: Any, x: str, y: str, label: str) -> None:
-    """Points, and medians of a few bins."""
+def _series(axes: Any, part: Any, x: str, y: str, label: str, share: bool) -> None:
+    """Draw points and medians of a few bins; of a 0/1 outcome shares with their intervals."""
+    numeric = part[x].dtype.kind in "fi" and part[x].nunique() > 1
+    if share:
+        places, groups = _bins(part[x]) if numeric else (part[x].unique(), None)
+        which = groups if groups is not None else part[x].map({v: k for k, v in enumerate(places)})
+        found = part.assign(bin=which).groupby("bin")[y].agg(["sum", "count", "mean"])
+        ends = np.array([wilson(int(n), int(of)) for n, of in found[["sum", "count"]].to_numpy()])
+        middle = found["mean"].to_numpy()
+        at = [places[int(k)] for k in found.index]
+        bars = np.abs(ends.T - middle)
+        axes.errorbar(at, middle, bars, fmt="o-" if numeric else "o", ms=4, capsize=3, label=label)
+        return
     shown = part if len(part) <= MARKED else part.sample(MARKED, random_state=1)
     dots = axes.plot(shown[x], shown[y], ".", ms=3, alpha=0.4, label=label)[0]
-    values = part[x]
-    if values.dtype.kind == "f" and values.nunique() > 1:
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, 13)))
-        if len(edges) > 2:
-            which = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+    if part[x].dtype.kind == "f" and numeric:
+        places, which = _bins(part[x])
+        if len(places) > 1:
             middle = part.assign(bin=which).groupby("bin")[[x, y]].median()
             axes.plot(middle[x], middle[y], color=dots.get_color())
+
+
+def _bins(values: Any) -> tuple[Any, Any]:
+    """Return the middles of bins with as many values each, and the bin of each value.
+
+    A value of few has a bin of its own.
+    """
+    known = np.unique(values)
+    if len(known) <= BINS:
+        return known, np.searchsorted(known, values)
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)))
+    which = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+    middles = [float(np.mean(values[which == k])) for k in range(len(edges) - 1)]
+    return middles, which
 
 
 def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
@@ -183,14 +212,14 @@ def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
             f"<h2>{escape(y)} by {escape(x)}</h2>",
             dots(picture(folder, x, y, *by), f"{y} by {x}"),
         ]
-    spec = {name: told for name, told in _asked_last(Path(folder)).items() if name != CHUNKS}
+    spec = {name: told for name, told in asked_last(Path(folder)).items() if name != CHUNKS}
     if spec:
         told = json.dumps(spec, indent=1)
         body += ["<h2>What was asked</h2>", f"<pre>{escape(told)}</pre>"]
     return document("Sweep", body)
 
 
-def _asked_last(folder: Path) -> dict[str, Any]:
+def asked_last(folder: Path) -> dict[str, Any]:
     """What `sweep.json` holds, the chunks as a set; nothing if there is none, or it is damaged."""
     if not is_file(folder / SPEC):
         return {}

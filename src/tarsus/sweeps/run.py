@@ -115,7 +115,7 @@ def sweep(
     steps = sum(len(g) * round(g.structure["seconds"] / g.structure["dt"]) for g in whole)
     report = SweepReport(sum(len(g) for g in whole), 0, len(whole), steps)
     if dry_run:
-        return _expected(report, whole, pilot.costs(whole, tell))
+        return _expected(report, whole, pilot.costs(whole, tell), Path(out))
     store = Store(Path(out)).ready()
     make = registry.member(ENGINES, "engine", engine, WorkEngine)
     with EngineDoor(make, workers, store.folder) as door:
@@ -190,12 +190,14 @@ def _made(
 
 
 def _expected(
-    report: SweepReport, whole: Sequence[Chunk], cost: Sequence[pilot.GroupCost]
+    report: SweepReport, whole: Sequence[Chunk], cost: Sequence[pilot.GroupCost], folder: Path
 ) -> SweepReport:
-    """What a dry run tells."""
+    """What a dry run tells: cut as an earlier run in that folder was, else as is measured now."""
+    kept = Store(folder).kept_sizes([group.digest for group in whole])
+    sizes = kept or [c.size for c in cost]
     return replace(
         report,
-        chunks=sum(-(-len(group) // c.size) for group, c in zip(whole, cost, strict=True)),
+        chunks=sum(len(list(cut(g, n))) for g, n in zip(whole, sizes, strict=True)),
         expected=sum(c.seconds for c in cost),
         trajectories=sum(c.trajectories for c in cost),
         megabytes=sum(c.megabytes for c in cost),

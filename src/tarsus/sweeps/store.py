@@ -81,8 +81,7 @@ class Store:
         """Worlds of a chunk, for each group by its digest: those of an earlier run, else
         `measured()`, which are then kept. Of two runs at once both take what the first kept.
         """
-        name = hashlib.sha256(json_text(list(groups)).encode()).hexdigest()[:24]
-        path = self.folder / f"plan-{name}.json"
+        path = self._plan(groups)
         if not path.exists():
             fresh = part_of(path)
             fresh.write_text(json_text({PLAN: measured()}), encoding="utf-8")
@@ -94,7 +93,18 @@ class Store:
                 fresh.replace(path)
             finally:
                 fresh.unlink(missing_ok=True)
-        count = len(groups)
+        return self.kept_sizes(groups)
+
+    def _plan(self, groups: Sequence[str]) -> Path:
+        """Return the file with the sizes of these groups' chunks."""
+        name = hashlib.sha256(json_text(list(groups)).encode()).hexdigest()[:24]
+        return self.folder / f"plan-{name}.json"
+
+    def kept_sizes(self, groups: Sequence[str]) -> list[int]:
+        """Return worlds per chunk as an earlier run kept them; [] if there was none."""
+        path, count = self._plan(groups), len(groups)
+        if not path.exists():
+            return []
         rule = ListRule(NumberRule(1, LARGEST_CHUNK, whole=True), most=count, least=count)
         found = json_file(path)
         with opening(f"{path}, which may be removed"):

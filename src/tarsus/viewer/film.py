@@ -232,14 +232,14 @@ def write(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
 
 def save(image: NDArray[np.uint8], path: Path) -> None:
     """One picture (height, width, 3) as .png, whole or not at all."""
-    library = needed_library("PIL.Image", "writing a picture")
+    library = needed_library("PIL.Image", "writing a picture", "view")
     with replacing(path) as temporary:
         library.fromarray(image).save(temporary, format="PNG", optimize=True)
 
 
 def _mp4(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
     """H.264, which every browser plays."""
-    av = needed_library("av", "writing an .mp4")
+    av = needed_library("av", "writing an .mp4", "view")
     with av.open(str(path), "w", format="mp4", options={"movflags": "faststart"}) as film:
         stream: Any = None
         for image in frames:
@@ -256,7 +256,7 @@ def _mp4(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
 
 def _gif(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
     """An animated GIF, repeated for ever, one palette for all frames."""
-    library = needed_library("PIL.Image", "writing a .gif")
+    library = needed_library("PIL.Image", "writing a .gif", "view")
     images = [library.fromarray(image) for image in frames]
     palette = images[len(images) // 2].quantize(256, dither=0)
     flat = [image.quantize(palette=palette, dither=0) for image in images]
@@ -273,9 +273,9 @@ def _gif(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
 
 def labeled(image: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
     """The picture with a line of text in its upper left corner."""
-    library = needed_library("PIL.Image", "writing on a picture")
-    drawing = needed_library("PIL.ImageDraw", "writing on a picture")
-    fonts = needed_library("PIL.ImageFont", "writing on a picture")
+    library = needed_library("PIL.Image", "writing on a picture", "view")
+    drawing = needed_library("PIL.ImageDraw", "writing on a picture", "view")
+    fonts = needed_library("PIL.ImageFont", "writing on a picture", "view")
     size = max(image.shape[0] // 30, 10)
     made = library.fromarray(image)
     font = fonts.load_default(size)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.installation import missing_package
 from tarsus.viewer.access import Address, Guard, free_port
 from tarsus.viewer.arrows import CONE, PHASES, THICK, Scale, arrow_vector
 from tarsus.viewer.coarse import affordable
@@ -22,7 +22,6 @@ from tarsus.viewer.solids import Mesh, along, arrow, cone
 from tarsus.viewer.track import OPEN, Contacts
 
 Array = NDArray[Any]
-EXTRA = 'watching in a browser needs the package viser: pip install "tarsus[view]".'
 GHOST = 0.28  # opacity of what is compared
 PALE = 0.25  # opacity of cones
 MARKS = 64  # contacts that are shown at once
@@ -33,7 +32,7 @@ def viser() -> Any:
     try:
         import viser
     except ImportError:
-        raise TarsusError(EXTRA) from None
+        raise missing_package("viser", "watching in a browser", "view") from None
     return viser
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.installation import missing_package
 from tarsus.viewer.drawn import DrawnShape
 
 Array = NDArray[Any]
@@ -72,9 +72,7 @@ class Solid:
             from embreex.mesh_construction import TriangleMesh
             from embreex.rtcore_scene import EmbreeScene
         except ImportError:
-            raise TarsusError(
-                'drawing pictures needs the package embreex: pip install "tarsus[view]".'
-            ) from None
+            raise missing_package("embreex", "drawing pictures", "view") from None
         mesh, self.body = shape.mesh, shape.body
         self.color = np.asarray(shape.color)
         normals = mesh.normals if normals is None else normals

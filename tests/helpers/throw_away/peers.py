@@ -11,7 +11,7 @@ class Still(PeerEngine):
     """Nothing moves."""
 
     package: ClassVar[str] = "tarsus"
-    install: ClassVar[str] = "pip install tarsus"
+    distributions: ClassVar[tuple[str, ...]] = ("tarsus",)
 
     def __init__(self, work: Work, variant: str) -> None:
         self._work = work

@@ -54,7 +54,7 @@ class PeerEngine(ABC):
     1. Make a file in ``tarsus/benchmarks/peers``; its name is the simulator's in the table.
     2. Write one class in it that inherits from `PeerEngine`, and import the simulator inside
        methods alone: the file must be readable without it.
-    3. Name its `package` (what Python imports) and in `install` how one gets it.
+    3. Name its `package` (what Python imports) and its `distributions` (what one installs).
     4. Build the robot in ``__init__``: `tarsus.model.to_urdf` and `to_mjcf` write it for you. The
        floor is the plane z = 0; friction is `FRICTION`; the robot does not touch itself.
     5. The servo is tau = kp (posture - angle) - kd rate, computed at the start of a step and held.
@@ -69,7 +69,7 @@ class PeerEngine(ABC):
     """
 
     package: ClassVar[str]
-    install: ClassVar[str]
+    distributions: ClassVar[tuple[str, ...]]
     variants: ClassVar[Mapping[str, str]] = {"": "defaults"}
     own_servo: ClassVar[bool] = False
     worlds: int = 1

@@ -21,7 +21,7 @@ class DartPeer(PeerEngine):
     """A World of dartpy, torques handed over in every step."""
 
     package: ClassVar[str] = "dartpy"
-    install: ClassVar[str] = "pip install dartpy"
+    distributions: ClassVar[tuple[str, ...]] = ("dartpy",)
     variants: ClassVar[Mapping[str, str]] = {
         "": "LCP solver and collision detector by default",
         "bullet": "collision detector Bullet, as in SimBenchmark",
@@ -29,7 +29,7 @@ class DartPeer(PeerEngine):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the world and the robot
-        self._work, self._dart = work, needed_library("dartpy", "its benchmark")
+        self._work, self._dart = work, needed_library("dartpy", "its benchmark", "peers")
         dart: Any = self._dart
         self._world = dart.simulation.World()
         self._world.setTimeStep(work.dt)

@@ -24,7 +24,7 @@ class DrakePeer(PeerEngine):
     """A MultibodyPlant in steps of dt, moved by a Simulator in C++."""
 
     package: ClassVar[str] = "pydrake"
-    install: ClassVar[str] = "pip install drake"
+    distributions: ClassVar[tuple[str, ...]] = ("drake",)
     own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {
         "": "contact approximation by default",
@@ -33,7 +33,7 @@ class DrakePeer(PeerEngine):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the diagram: floor, robot, servo
-        self._work, self._all = work, needed_library("pydrake.all", "its benchmark")
+        self._work, self._all = work, needed_library("pydrake.all", "its benchmark", "peers")
         drake: Any = self._all
         builder = drake.DiagramBuilder()
         plant, scene = drake.AddMultibodyPlantSceneGraph(builder, time_step=work.dt)

@@ -26,7 +26,7 @@ class JaxSimPeer(PeerEngine):
     """SoftContacts of JaxSim with its defaults; many steps and the servo are one compiled loop."""
 
     package: ClassVar[str] = "jaxsim"
-    install: ClassVar[str] = "pip install jaxsim"
+    distributions: ClassVar[tuple[str, ...]] = ("jaxsim",)
     own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {
         "": "SoftContacts, semi-implicit Euler",
@@ -35,8 +35,8 @@ class JaxSimPeer(PeerEngine):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the model: our bodies, for JaxSim reads URDF only through a program of Gazebo's
-        self._work, self._jaxsim = work, needed_library("jaxsim", "its benchmark")
-        self._jax = needed_library("jax", "JaxSim's benchmark")
+        self._work, self._jaxsim = work, needed_library("jaxsim", "its benchmark", "peers")
+        self._jax = needed_library("jax", "JaxSim's benchmark", "peers")
         js, rbda = self._jaxsim.api, self._jaxsim.rbda
         kinds = js.model.IntegratorType
         model = js.model.JaxSimModel.build(
@@ -69,7 +69,7 @@ class JaxSimPeer(PeerEngine):
 
     def _description(self) -> Any:
         """Bodies and hinges in JaxSim's own words; inertias (6, 6) in the links' frames."""
-        parts = needed_library("jaxsim.parsers.descriptions", "its benchmark")
+        parts = needed_library("jaxsim.parsers.descriptions", "its benchmark", "peers")
         robot, sixd = self._work.robot, self._jaxsim.math.Inertia.to_sixd
         # the bodies
         links = [
@@ -151,7 +151,10 @@ class JaxSimPeer(PeerEngine):
 @cache  # so that all cases and steps dt of a process share what is compiled
 def _loop() -> Callable[..., Any]:
     """Steps with the servo, compiled; their number and dt are arguments."""
-    jax, js = needed_library("jax", "JaxSim"), needed_library("jaxsim", "its benchmark").api
+    jax, js = (
+        needed_library("jax", "JaxSim", "peers"),
+        needed_library("jaxsim", "its benchmark", "peers").api,
+    )
 
     def several(model: Any, data: Any, posture: Any, kp: Any, kd: Any, steps: Any) -> Any:
         def one(_: Any, data: Any) -> Any:
@@ -169,7 +172,10 @@ def _spheres(radii: tuple[float, ...]) -> Any:
 
     radii: of the spheres, m
     """
-    jax, jaxsim = needed_library("jax", "JaxSim"), needed_library("jaxsim", "its benchmark")
+    jax, jaxsim = (
+        needed_library("jax", "JaxSim", "peers"),
+        needed_library("jaxsim", "its benchmark", "peers"),
+    )
     base: Any = jaxsim.rbda.contacts.SoftContacts
     down = np.outer(radii, [0.0, 0.0, -1.0])
 

@@ -21,7 +21,7 @@ class MuJoCoPeer(PeerEngine):
     """MuJoCo's defaults with elliptic friction cones, and its named settings, stepped in C."""
 
     package: ClassVar[str] = "mujoco"
-    install: ClassVar[str] = "pip install mujoco"
+    distributions: ClassVar[tuple[str, ...]] = ("mujoco",)
     own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {
         "": "mj_step, its loop in C",

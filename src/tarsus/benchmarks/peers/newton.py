@@ -20,17 +20,17 @@ class NewtonPeer(PeerEngine):
     """SolverMuJoCo of Newton, kernels of Warp compiled for the processor."""
 
     package: ClassVar[str] = "newton"
-    install: ClassVar[str] = "pip install newton mujoco-warp"
+    distributions: ClassVar[tuple[str, ...]] = ("newton", "mujoco-warp")
     own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {"": "SolverMuJoCo on the device cpu, one world"}
 
     def __init__(self, work: Work, variant: str) -> None:
         # the robot with its drives, and the floor
-        self._warp = needed_library("warp", "Newton's benchmark")
+        self._warp = needed_library("warp", "Newton's benchmark", "peers")
         self._warp.config.quiet = True
         self._warp.set_device("cpu")
-        needed_library("mujoco_warp", "Newton's benchmark")
-        newton: Any = needed_library("newton", "its benchmark")
+        needed_library("mujoco_warp", "Newton's benchmark", "peers")
+        newton: Any = needed_library("newton", "its benchmark", "peers")
         self._newton, self._work = newton, work
         builder = newton.ModelBuilder(
             up_axis=newton.Axis.Z, gravity=work.robot.gravity_acceleration

@@ -19,14 +19,14 @@ class PinocchioPeer(PeerEngine):
     """Mass matrix, forces and contact impulses by Pinocchio; the loop around them is Python's."""
 
     package: ClassVar[str] = "pinocchio"
-    install: ClassVar[str] = "pip install pin"
+    distributions: ClassVar[tuple[str, ...]] = ("pin",)
     variants: ClassVar[Mapping[str, str]] = {
         "": "PGSConstraintSolver; speed is that of the loop in Python"
     }
 
     def __init__(self, work: Work, variant: str) -> None:
         # the robot, with a frame at every sphere
-        pin: Any = needed_library("pinocchio", "its benchmark")
+        pin: Any = needed_library("pinocchio", "its benchmark", "peers")
         self._pin, self._work = pin, work
         # a continuous joint would get a sine and a cosine as coordinates
         text = to_urdf(work.robot).replace('"continuous"', '"revolute"')

@@ -19,7 +19,7 @@ class PyBulletPeer(PeerEngine):
     """Bullet through its Python interface, torques handed over in every step."""
 
     package: ClassVar[str] = "pybullet"
-    install: ClassVar[str] = "pip install pybullet"
+    distributions: ClassVar[tuple[str, ...]] = ("pybullet",)
     variants: ClassVar[Mapping[str, str]] = {
         "": "defaults: friction cut to a cone",
         "pyramid": "enableConeFriction=0",
@@ -27,7 +27,7 @@ class PyBulletPeer(PeerEngine):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the floor and the robot, which does not touch itself
-        bullet: Any = needed_library("pybullet", "its benchmark")
+        bullet: Any = needed_library("pybullet", "its benchmark", "peers")
         self._work, self._bullet = work, bullet
         bullet.connect(bullet.DIRECT)
         bullet.resetSimulation()

@@ -20,7 +20,7 @@ class TarsusPeer(PeerEngine):
     """Laws and steppers of Tarsus, the servo compiled into the step."""
 
     package: ClassVar[str] = "tarsus"
-    install: ClassVar[str] = "pip install tarsus"
+    distributions: ClassVar[tuple[str, ...]] = ("tarsus",)
     own_servo: ClassVar[bool] = True
     variants: ClassVar[Mapping[str, str]] = {
         "": "law moreau, stepper midpoint, one world",

@@ -1,8 +1,8 @@
 """Tarsus as a physics backend of `unisim-core`, the contract of UniLab; the extra `unisim`."""
 
-from tarsus.errors import TarsusError
+from tarsus.installation import missing_package
 
 try:
     import unisim as unisim
 except ImportError:
-    raise TarsusError('this needs the package unisim-core: pip install "tarsus[unisim]".') from None
+    raise missing_package("unisim-core", "this", "unisim") from None

@@ -22,6 +22,7 @@ from unisim.dr.types import TensorResetRandomizationPayload
 
 from tarsus.environments.unisim.model import ModelQueries, UnsupportedError
 from tarsus.errors import TarsusError, unknown
+from tarsus.installation import install_packages
 
 Array = NDArray[Any]
 STATE = ("qpos", "qvel", "ctrl")
@@ -38,7 +39,9 @@ def _torch() -> Any:
     try:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise TarsusError("the tensor methods of unisim need PyTorch: pip install torch.") from None
+        raise TarsusError(
+            f"the tensor methods of unisim need PyTorch: run {install_packages('torch')}."
+        ) from None
     return torch
 
 

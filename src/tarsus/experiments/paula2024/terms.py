@@ -131,7 +131,7 @@ BY_DIFFERENCES = {
 def _by_pinocchio(robot: Robot, states: tuple[Array, Array]) -> dict[str, float]:
     """The same terms entry by entry; nothing if Pinocchio is not installed."""
     try:
-        pin = needed_library("pinocchio", "a comparison with Pinocchio")
+        pin = needed_library("pinocchio", "a comparison with Pinocchio", "peers")
     except TarsusError:
         return {}
     with tempfile.TemporaryDirectory() as folder:

@@ -17,6 +17,7 @@ import llvmlite
 import numpy as np
 
 from tarsus.errors import TarsusError
+from tarsus.installation import install_extra, install_packages
 from tarsus.program.ir.program import Program
 from tarsus.program.run import cache, ptx
 from tarsus.program.run.backend import Array
@@ -43,8 +44,8 @@ def cupy_with_gpu() -> Any:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
         raise TarsusError(
-            f"device 'cuda' needs CuPy ({error}): install tarsus[cuda], or cupy-cuda12x for a CUDA"
-            " 12 driver."
+            f"device 'cuda' needs CuPy ({error}): run {install_extra('cuda')}, or for a CUDA 12"
+            f" driver {install_packages('cupy-cuda12x[ctk]')}."
         ) from None
     try:
         found = cupy.cuda.runtime.getDeviceCount()

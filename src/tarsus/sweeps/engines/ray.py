@@ -18,7 +18,7 @@ class OnRay(WorkEngine):
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         super().__init__(workers, folder)
-        self._ray: Any = needed_library("ray", "the engine ray")
+        self._ray: Any = needed_library("ray", "the engine ray", "ray")
         self._ours = not self._ray.is_initialized()
         if self._ours:
             try:

@@ -24,7 +24,7 @@ class Slurm(WorkEngine):
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         super().__init__(workers, folder)
-        submitit: Any = needed_library("submitit", "the engine slurm")
+        submitit: Any = needed_library("submitit", "the engine slurm", "slurm")
         self._executor = submitit.AutoExecutor(
             folder=folder / "jobs", cluster=os.environ.get(KIND) or None
         )

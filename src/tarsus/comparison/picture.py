@@ -1,0 +1,157 @@
+"""The picture of `tarsus compare`: the force on the same feet under every law, and the trunk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from tarsus.comparison.laws import LawRun
+from tarsus.comparison.report import law_name
+from tarsus.dynamics.robot import Robot
+from tarsus.files import replacing
+from tarsus.simulation.recording.attitude import floats, trunk_angles
+from tarsus.viewer.colors import COLORS
+
+Array = NDArray[np.float64]
+FEW_LAWS = 4  # that many share a panel; more have one panel each
+MOST_FEET = 4  # panels of feet
+
+
+def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1.0) -> None:
+    """Draw the last `seconds` of every law at its smallest dt.
+
+    Few laws share one panel per foot. Of many, each has a panel with the foot that carries most
+    under the first law. Height and pitch of the trunk follow.
+    """
+    # the finest run of every law that stayed finite
+    finest = {
+        run.law: run
+        for run in sorted(runs, key=lambda run: -run.dt)
+        if run.log is not None and not run.failure and "contact" in run.log.sizes
+    }
+    order = dict.fromkeys(run.law for run in runs if run.law in finest)
+    shown = [finest[law] for law in order]
+    if not shown:
+        return
+    feet = busiest_feet(shown[0].log, robot)
+    first = next(iter(feet))
+    rows = [(foot, shown) for foot in list(feet)[:MOST_FEET]]
+    if len(shown) > FEW_LAWS:
+        rows = [(first, [run]) for run in shown]
+
+    # panels of forces, then height and pitch of all laws
+    floating = all(run.log is not None and floats(run.log) for run in shown)
+    panels = len(rows) + 2 * floating
+    figure = Figure(figsize=(10, 1.3 * len(rows) + 2 + 3 * floating), layout="constrained")
+    axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
+    ceiling = 1.2 * max(_quiet_peak(run, robot, first, seconds) for run in shown)
+    colors = {run.law: COLORS[k % len(COLORS)] for k, run in enumerate(shown)}
+    for ax, (foot, drawn) in zip(axes, rows, strict=False):
+        for run in drawn:
+            _band(
+                ax,
+                run,
+                seconds,
+                lambda log, f=foot: normal_force_on(f, log, robot),
+                colors[run.law],
+            )
+        who = feet[foot] if drawn is shown else f"{feet[foot]}, {law_name(drawn[0].law)}"
+        ax.set_title(f"normal force on {who} / N{_steps(drawn)}", loc="left", fontsize=9)
+        ax.set_ylim(0, ceiling)
+    if floating:
+        for run in shown:
+            _band(axes[-2], run, seconds, lambda log: log["q"].isel(coordinate=2), colors[run.law])
+            _band(axes[-1], run, seconds, _pitch, colors[run.law])
+        axes[-2].set_title("trunk height / m", loc="left", fontsize=9)
+        axes[-1].set_title("trunk pitch / degrees", loc="left", fontsize=9)
+
+    # title, legend, file
+    assert shown[0].log is not None
+    gait = shown[0].log.attrs.get("gait", "a controller of one's own")
+    figure.suptitle(
+        f"{robot.name}, {gait}: {len(shown)} contact laws. Bands span dt, dt/2, dt/4; impacts of"
+        " rigid laws are cut off.",
+        fontsize=11,
+    )
+    handles = [Line2D([], [], color=color, label=law_name(law)) for law, color in colors.items()]
+    figure.legend(handles=handles, ncols=6, loc="outside lower center", fontsize=9, frameon=False)
+    axes[-1].set_xlabel("time / s")
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=130)
+
+
+def busiest_feet(log: xr.Dataset | None, robot: Robot) -> dict[str, str]:
+    """Return the bodies that carry something, the most loaded first, with their feet's names."""
+    assert log is not None
+    # the contacts on each body
+    groups: dict[str, list[str]] = {}
+    for name, body in zip(map(str, log["contact"].values), _bodies(log, robot), strict=True):
+        groups.setdefault(body, []).append(name)
+    # by load; a foot is named as its points are, if these share a name
+    impulse = log["impulse_contact"].isel(axis=0)
+    carried = {body: float(impulse.sel(contact=names).sum()) for body, names in groups.items()}
+    order = sorted(carried, key=lambda body: -carried[body])
+    found = {}
+    for body in [body for body in order if carried[body] > 0] or order[:1]:
+        stems = {re.sub(r"_\d+$", "", name) for name in groups[body]}
+        found[body] = stems.pop() if len(stems) == 1 else body
+    return found
+
+
+def normal_force_on(body: str, log: xr.Dataset, robot: Robot) -> Array:
+    """Return the normal force on a body (T,), N: the sum over its contact points."""
+    mine = [other == body for other in _bodies(log, robot)]
+    return log["force_contact"].isel(axis=0).values[:, mine].sum(axis=1)
+
+
+def _bodies(log: xr.Dataset, robot: Robot) -> list[str]:
+    """Return the body of each contact of a log; of one that the robot does not have, its name."""
+    bodies = {c.name: robot.bodies[c.body].name for c in robot.candidates}
+    return [bodies.get(name, name) for name in map(str, log["contact"].values)]
+
+
+def _steps(runs: Sequence[LawRun]) -> str:
+    """Return the step size if the runs share one."""
+    sizes = {run.dt for run in runs}
+    return f", dt {1e3 * sizes.pop():g} ms" if len(sizes) == 1 else ""
+
+
+def _quiet_peak(run: LawRun, robot: Robot, foot: str, seconds: float) -> float:
+    """Return the 98 % quantile of the normal force on a foot, N."""
+    assert run.log is not None
+    force = normal_force_on(foot, run.log, robot)[-round(seconds / run.dt) :]
+    return float(np.quantile(force, 0.98)) or 1.0
+
+
+def _band(
+    ax: Axes, run: LawRun, seconds: float, value: Callable[[xr.Dataset], Any], color: str
+) -> None:
+    """Draw a quantity over the last `seconds`, with the band it spans at dt, dt / 2 and dt / 4."""
+    assert run.log is not None
+    end = run.log.isel(time=slice(-round(seconds / run.dt), None))
+    time = end["time"].values
+    lines = [np.asarray(value(end))]
+    lines += [
+        np.interp(time, o.log["time"].values, np.asarray(value(o.log)))
+        for o in run.finer
+        if o.log is not None
+    ]
+    low, high = np.min(lines, axis=0), np.max(lines, axis=0)
+    ax.fill_between(time, low, high, color=color, alpha=0.25, lw=0)
+    ax.plot(time, lines[0], color=color, lw=1)
+
+
+def _pitch(log: xr.Dataset) -> Any:
+    """Return the pitch of the trunk, degrees."""
+    return np.rad2deg(trunk_angles(log).sel(angle="pitch").values)

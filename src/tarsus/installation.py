@@ -1,0 +1,90 @@
+"""Commands that add optional packages to this installation of Tarsus."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+from tarsus.errors import TarsusError
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+
+def missing_package(package: str, purpose: str, extra: str = "") -> TarsusError:
+    """Return the error for a package that is not installed, with the command that adds it."""
+    return TarsusError(f"{purpose} needs the package {package}: run {install_extra(extra)}.")
+
+
+def install_extra(extra: str = "") -> str:
+    """Return the command that installs an extra of Tarsus, or with "" what Tarsus always needs.
+
+    The command repeats how Tarsus itself was installed (PEP 610): from a clone, a folder, a wheel
+    or a version-control address. If that source is unknown or gone, it names the packages of the
+    extra, which every package index has.
+    """
+    source = _source(f"[{extra}]" if extra else "")
+    if source:
+        return f"{_installer()} {source}"
+    return install_packages(*(f"{r.name}{r.specifier}" for r in requirements(extra)))
+
+
+def install_packages(*packages: str) -> str:
+    """Return the command that installs these packages into the environment of this Python."""
+    quoted = (f'"{p}"' if set(p) & set("<>=!~[]; ") else p for p in packages)
+    return " ".join((_installer(), *quoted))
+
+
+def requirements(extra: str = "") -> list[Requirement]:
+    """Return what an extra needs on this machine, or with "" what Tarsus always needs."""
+    from packaging.requirements import Requirement
+
+    found = []
+    for needed in map(Requirement, metadata.requires("tarsus") or ()):
+        marker = needed.marker
+        always = marker is None or marker.evaluate({"extra": ""})
+        wanted = marker is None or marker.evaluate({"extra": extra})
+        if wanted and (not extra or not always):
+            found.append(needed)
+    return found
+
+
+def _source(extra: str) -> str:
+    """Return what to install to get Tarsus again with an extra; "" if that is not known."""
+    try:
+        text = metadata.distribution("tarsus").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:  # it runs from a folder of sources
+        return f'-e "{Path(__file__).parents[2]}{extra}"'
+    if not text:
+        return ""
+    direct = json.loads(text)
+    url = direct["url"]
+    if vcs := direct.get("vcs_info"):
+        revision = vcs.get("requested_revision") or vcs["commit_id"]
+        return f'"tarsus{extra} @ {vcs["vcs"]}+{url}@{revision}"'
+    if not url.startswith("file:"):
+        return f'"tarsus{extra} @ {url}"'
+    path = Path(url2pathname(urlparse(url).path))
+    if not path.exists():
+        return ""
+    editable = "-e " if direct.get("dir_info", {}).get("editable") else ""
+    return f'{editable}"{path}{extra}"'
+
+
+def _installer() -> str:
+    """Return the start of the command, for the environment that this Python runs in."""
+    if find_spec("pip") is None and shutil.which("uv"):
+        found = (Path.cwd(), *Path.cwd().parents)
+        nearest = next((p / ".venv" for p in found if (p / ".venv").is_dir()), None)
+        here = nearest is not None and nearest.resolve() == Path(sys.prefix).resolve()
+        return "uv pip install" if here else f'uv pip install --python "{sys.executable}"'
+    pip = shutil.which("pip")
+    here = pip is not None and Path(pip).parent == Path(sys.executable).parent
+    return "pip install" if here else f'"{sys.executable}" -m pip install'

@@ -1,0 +1,101 @@
+"""Every command in the documents, in blocks and in sentences, is one that works.
+
+Whatever its options ask for by name exists; files that it reads are placeholders in capitals, or
+the page makes them (`tests/docs/test_blocks.py` runs those commands).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.pages import BLOCKS, PAGES, ROOT, inline_commands, is_mention, readings, tarsus_words
+
+import tarsus
+from tarsus import cli
+from tarsus.identification.spec import spec_of as identification_of
+from tarsus.sweeps.spec import of as sweep_of
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS, GROUPS = PROJECT["project"]["optional-dependencies"], PROJECT["dependency-groups"]
+
+
+def commands() -> list[Any]:
+    """Each command of each page, from blocks and from sentences."""
+    found = {}
+    for page in PAGES:
+        blocks = [c for block in BLOCKS[page] for c in block.commands]
+        for command in (*blocks, *inline_commands(page)):
+            found.setdefault(command, page)
+    for kind in cli.commands().values():
+        for command in kind.examples:
+            found.setdefault(command.partition(" > ")[0], Path(f"{kind.__name__}.help"))
+    return [pytest.param(c, id=f"{page.name}-{c}") for c, page in found.items()]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_command_can_be_typed(command: str) -> None:
+    if not tarsus_words(command):
+        check_other_program(command)
+        return
+    if is_mention(tarsus_words(command)):
+        name = tarsus_words(command)[0]
+        what = "LOG.nc OUT.gif" if name == "render" else "ROBOT"
+        command = command.replace(f"tarsus {name}", f"tarsus {name} {what}", 1)
+    for words in readings(command):
+        try:
+            given = cli.parsed(words)
+            given.check_names()
+        except SystemExit as stop:
+            assert stop.code == 0  # --help
+        except tarsus.TarsusError as error:
+            pytest.fail(f"tarsus {' '.join(words)}: {error}")
+
+
+def check_other_program(command: str) -> None:
+    """Its files, dependency groups, extras and options of tools are those of the project."""
+    words = shlex.split(command)
+    for word, after in zip(words, (*words[1:], ""), strict=True):
+        if re.fullmatch(r"(?:\w+/)+\w+(?:\.py)?", word) and not word.startswith(
+            (".venv", "build/")
+        ):
+            assert (ROOT / word).exists(), word
+        if word == "--group":
+            assert after in GROUPS
+        if word == "--extra":
+            assert after in EXTRAS
+        for extra in re.findall(r"^\.\[(.*)\]$", word):
+            assert set(extra.split(",")) <= set(EXTRAS)
+        assert "tarsus[" not in word, "the name is on no package index"
+    scripts = [ROOT / word for word in words if word.startswith("tools/")]
+    for script in scripts:
+        text = script.read_text(encoding="utf-8")
+        assert all(
+            f'"{word}"' in text for word in words if word.startswith("--") and word != "--group"
+        )
+
+
+SPECS = [
+    pytest.param(block.code, id=f"{page.name}-{block.line}")
+    for page, blocks in BLOCKS.items()
+    for block in blocks
+    if block.language == "toml"
+]
+
+
+@pytest.mark.parametrize("text", SPECS)
+def test_a_specification_is_read(text: str, tmp_path: Path) -> None:
+    """By the command whose tables it has."""
+    tables = tomllib.loads(text)
+    for file in re.findall(r'own = "(.*?)"', text):
+        (tmp_path / file).write_text("def twice(now): return 2.0\n")
+    found = (identification_of if "free" in tables else sweep_of)(tables, tmp_path)
+    assert found
+
+
+def test_there_are_specifications() -> None:
+    assert len(SPECS) >= 2
