@@ -164,7 +164,7 @@ def _in_tarsus(
     return outcome(
         course,
         {"law": law, "dt": dt, "terrain": called(terrain)},
-        list(worlds.measures),
+        worlds.measures,
         measured=measured,
         lasted=lasted,
         diverged=int(diverged.sum()),
@@ -242,7 +242,7 @@ def _in_mujoco(policy: Policy, course: Course, dt: float, terrain: Terrain | str
     return outcome(
         course,
         {"law": PEER, "dt": dt, "terrain": called(terrain)},
-        list(worlds.measures),
+        worlds.measures,
         measured=measured,
         lasted=lasted,
         diverged=diverged,
