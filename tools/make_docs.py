@@ -46,8 +46,10 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """A cell's text on one line; a bar would end the cell."""
-    return " ".join(text.split()).replace("|", "\\|")
+    """Return a cell's text on one line; a bar would end the cell, and stars would be emphasis."""
+    line = " ".join(text.split()).replace("|", "\\|")
+    parts = re.split(r"(`[^`]*`|\*\*[^*]+\*\*)", line)  # code and bold text stay
+    return "".join(p if k % 2 else p.replace("*", "\\*") for k, p in enumerate(parts))
 
 
 @cache

@@ -9,7 +9,6 @@ import xarray as xr
 import tarsus
 from tarsus.comparison.laws import compare
 from tarsus.comparison.picture import busiest_feet, normal_force_on
-from tarsus.comparison.report import law_name
 from tarsus.dynamics.robot import Robot
 
 BOX = """<mujoco><worldbody><body name="crate" pos="0 0 0.05"><freejoint/>
@@ -39,7 +38,3 @@ def test_a_foot_is_named_as_its_points_are() -> None:
     names = busiest_feet(log, robot)
     assert set(names.values()) == {"FR_foot", "FL_foot", "HR_foot", "HL_foot"}
     assert set(names) == {"FR_shank", "FL_shank", "HR_shank", "HL_shank"}
-
-
-def test_a_law_of_a_file_has_a_short_name() -> None:
-    assert [law_name(n) for n in ("moreau", "a/b/my_floor.py")] == ["moreau", "my_floor"]

@@ -55,7 +55,7 @@ def entry(figures: Mapping[str, Any]) -> dict[str, Any]:
         "load": _load(),
         "python": settings["python"],
         "mujoco": settings["mujoco"].partition(",")[0],
-        "ratios": {key: round(figures[key], 3) for key, *_ in ROWS},
+        "ratios": {key: round(figures[key], 3) for key, _ in ROWS},
         "microseconds": {key: round(t, 4) for key, t in figures["microseconds"].items()},
     }
 
@@ -67,11 +67,11 @@ def _load() -> float | None:
 
 def markdown(entries: Sequence[Mapping[str, Any]]) -> str:
     """The ratios as a table, the newest first."""
-    heads = ["date", "version", "commit", *(text for _, text, *_ in ROWS), "load", "processor"]
+    heads = ["date", "version", "commit", *(text for _, text in ROWS), "load", "processor"]
     rows = [
         [
             *(str(e[name]) for name in ("date", "version", "commit")),
-            *(f"{e['ratios'][key]:.1f}" for key, *_ in ROWS),
+            *(f"{e['ratios'][key]:.1f}" for key, _ in ROWS),
             *(str(e.get(name)) for name in ("load", "processor")),
         ]
         for e in reversed(entries)

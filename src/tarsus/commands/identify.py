@@ -157,7 +157,9 @@ def _print(found: Identification) -> None:
 
 
 def _row(one: Estimate, known: bool) -> list[str]:
-    interval = "open" if one.open else f"{one.low:.4g} .. {one.high:.4g}"
+    from tarsus.viewer.numbers import ends
+
+    interval = "open" if one.open else ends(one.low, one.high, 4, " .. ")
     row = [one.name, f"{one.value:.5g}", interval, one.unit, f"{one.start:.4g}"]
     if known:
         row += ["" if one.true is None else f"{one.true:.4g}", one.told_error]
@@ -166,11 +168,13 @@ def _row(one: Estimate, known: bool) -> list[str]:
 
 def _print_laws(found: LawRanking) -> None:
     """Laws, best first."""
+    from tarsus.viewer.numbers import ends, short_name
+
     rows = [["law", "held-out error", "95 % interval", "behind the best", "parameters", "dt / s"]]
     for law in found.laws:
         behind = f"{law.behind[0]:.3g} ({law.behind[1]:.3g} .. {law.behind[2]:.3g})"
-        interval = f"{law.low:.4g} .. {law.high:.4g}"
-        name = f"{law.law} *" if law.as_good else law.law
+        interval = ends(law.low, law.high, 4, " .. ")
+        name = f"{short_name(law.law)} *" if law.as_good else short_name(law.law)
         rows.append(
             [name, f"{law.error:.4g}", interval, behind, str(law.parameters), f"{law.dt:.3g}"]
         )

@@ -143,11 +143,15 @@ class Learn(Command):
             files.append(save_onnx(found.policy, self.out / "policy.onnx"))
         if not self.no_pictures and not found.stopped:
             from tarsus.learning.showing import recorded, save_curve, save_strip
+            from tarsus.viewer.numbers import short_name
 
             try:
-                files.append(save_curve(found.curve, self.out / "curve.png"))
+                robot = short_name(str(lesson.robot))
+                title = f"{robot}, {lesson.task}, {short_name(str(lesson.law))}"
+                curve = self.out / "curve.png"
+                files.append(save_curve(found.curve, curve, title, found.units))
                 log = recorded(found.policy, SHOWN, law=lesson.law, terrain=lesson.terrain)
-                files.append(save_strip(log, self.out / "strip.png"))
+                files.append(save_strip(log, self.out / "strip.png", title))
             except TarsusError as error:
                 text = f"not all pictures are drawn: {error}"
                 notice = Notice(text, "pictures-not-drawn")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -36,6 +35,12 @@ if TYPE_CHECKING:
     from tarsus.planning.planner import Planner
 
 GOALS, METHODS = "tarsus.planning.goals", "tarsus.planning.methods"
+
+
+REACHED = (
+    *("seed", "fell", "speed / (m/s)", "sideways / (m/s)", "turn / (rad/s)"),
+    *("moves at the end / (m/s)", "leans / rad", "in the air / %", "diagonals / [1]", "rise / m"),
+)
 
 
 @dataclass(frozen=True)
@@ -221,27 +226,18 @@ def _command(text: str) -> tuple[str, float]:
 
 def _tell(given: PlanCommand, found: list[Reached], notices: list[Notice]) -> None:
     """A row for each run, then how long the plans took."""
-    from rich.console import Console
-    from rich.table import Table
+    from tarsus.viewer.tables import TextTable, text_console
 
     # what each reached
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-    table = Table(box=None, pad_edge=False)
-    heads = ("seed", "fell", "speed", "sideways", "turn", "moves at the end", "leans", "in the air")
-    heads += ("diagonals", "rise")
-    for head in heads:
-        table.add_column(head, justify="right")
+    console, rows = text_console(), list[list[str]]()
     for row in found:
         numbers = [f"{v:.3f}" for v in (row.speed, row.sideways, row.turn, row.still, row.leans)]
         together = f"{row.together['diagonals']:.2f}" if row.together else "-"
-        ends = "diverged" if row.diverged else "yes" if row.fell else "no"
-        feet = (f"{100 * row.lifted:.0f} %", together, f"{row.rise:.3f}")
-        table.add_row(str(row.seed), ends, *numbers, *feet)
-    console.print(table)
-    console.print(
-        "speeds in m/s and rad/s, lean in rad, rise in m; diagonals: how much the feet of one stand"
-        " together, 1 in a trot"
-    )
+        end = "diverged" if row.diverged else "yes" if row.fell else "no"
+        feet = (f"{100 * row.lifted:.0f}", together, f"{row.rise:.3f}")
+        rows.append([str(row.seed), end, *numbers, *feet])
+    TextTable(REACHED, rows).print(console)
+    console.print("diagonals: how much the feet of a diagonal stand together, 1 in a trot")
     # the plans
     for row in found:
         took = row.latency

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -140,34 +139,37 @@ class Play(Command):
 
 
 def _table(found: list[Played]) -> None:
-    """A row for each law and step."""
-    from rich.console import Console
-    from rich.table import Table
+    """Print a row for each law and step."""
+    from rich.markup import escape
 
     from tarsus.mujoco_runs.settings import SHOWN, label, named, printed
+    from tarsus.viewer.numbers import short_name
+    from tarsus.viewer.tables import TextTable
 
     # columns, then rows
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-    table = Table(box=None, pad_edge=False)
-    measures = next((list(row.missed) for row in found if row.missed), [])
-    heads = ("law", "dt", "fell", *(f"missed {name}" for name in measures), "unconverged", "")
-    for k, head in enumerate(heads):
-        table.add_column(head, justify="left" if k in (0, len(heads) - 1) else "right")
+    units = next((row.units for row in found if row.missed), {})
+    heads = ["law", "dt / ms", "fell", *(_missed(*item) for item in units.items())]
+    rows = []
     for row in found:
         missed = row.missed or {}
-        numbers = [missed.get(name) for name in measures]
-        told = (
-            [row.failure] if row.failure else [f"{row.diverged} diverged"] if row.diverged else []
+        numbers = [missed.get(name) for name in units]
+        why = row.failure or (f"{row.diverged} diverged" if row.diverged else "")
+        rows.append(
+            [
+                escape(short_name(row.law)),
+                f"{1e3 * row.dt:g}",
+                "-" if row.failure else f"{row.fell} of {row.trials}",
+                *("-" if v is None or v != v else f"{v:.3f}" for v in numbers),
+                "-" if row.failure else f"{100 * row.unconverged:.2g}",
+                escape(why),
+            ]
         )
-        table.add_row(
-            row.law,
-            f"{1e3 * row.dt:g} ms",
-            "-" if row.failure else f"{row.fell}/{row.trials}",
-            *("-" if v is None or v != v else f"{v:.3f}" for v in numbers),
-            "-" if row.failure else f"{100 * row.unconverged:.2g} %",
-            "; ".join(told),
-        )
-    console.print(table)
+    TextTable([*heads, "unconverged / %", "remark"], rows, ("law", "remark")).print()
     tried = {row.law for row in found}
     for line in printed({label(n): named(n) for n in SHOWN if label(n) in tried}):
-        console.print(f"[dim]{line}[/]")
+        print(line)
+
+
+def _missed(name: str, unit: str) -> str:
+    """Return the heading of a measure with its unit."""
+    return f"missed {name} / ({unit})" if "/" in unit else f"missed {name} / {unit}"

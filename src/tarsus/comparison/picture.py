@@ -15,11 +15,11 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from tarsus.comparison.laws import LawRun
-from tarsus.comparison.report import law_name
 from tarsus.dynamics.robot import Robot
 from tarsus.files import replacing
 from tarsus.simulation.recording.attitude import floats, trunk_angles
 from tarsus.viewer.colors import COLORS
+from tarsus.viewer.numbers import short_name
 
 Array = NDArray[np.float64]
 FEW_LAWS = 4  # that many share a panel; more have one panel each
@@ -64,7 +64,7 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
                 lambda log, f=foot: normal_force_on(f, log, robot),
                 colors[run.law],
             )
-        who = feet[foot] if drawn is shown else f"{feet[foot]}, {law_name(drawn[0].law)}"
+        who = feet[foot] if drawn is shown else f"{feet[foot]}, {short_name(drawn[0].law)}"
         ax.set_title(f"normal force on {who} / N{_steps(drawn)}", loc="left", fontsize=9)
         ax.set_ylim(0, ceiling)
     if floating:
@@ -82,7 +82,7 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
         " rigid laws are cut off.",
         fontsize=11,
     )
-    handles = [Line2D([], [], color=color, label=law_name(law)) for law, color in colors.items()]
+    handles = [Line2D([], [], color=color, label=short_name(law)) for law, color in colors.items()]
     figure.legend(handles=handles, ncols=6, loc="outside lower center", fontsize=9, frameon=False)
     axes[-1].set_xlabel("time / s")
     for ax in axes:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 
 from tarsus.comparison.laws import LawRun
 from tarsus.mujoco_runs.settings import printed
+from tarsus.viewer.numbers import plus_minus, short_name
 from tarsus.viewer.tables import TextTable, text_console
 
 Value = Callable[[dict[str, Any]], Any]
@@ -82,7 +81,7 @@ def tell(runs: Sequence[LawRun]) -> None:
 
     # one row per run in each table
     for run in runs:
-        name = [escape(law_name(run.law)), f"{1e3 * run.dt:g}"]
+        name = [escape(short_name(run.law)), f"{1e3 * run.dt:g}"]
         largest = f"{1e3 * run.largest_dt:.2g}" if run.largest_dt else ""
         if run.failure:
             motion.append([*name, "[red]diverged[/]", *[""] * (len(MOTION) - 1), largest])
@@ -109,19 +108,14 @@ def tell(runs: Sequence[LawRun]) -> None:
     for line in printed({run.law: run.settings for run in runs if run.settings}):
         console.print(f"[dim]{line}[/]")
     for law, notice in dict.fromkeys((run.law, notice) for run in runs for notice in run.notices):
-        console.print(f"[yellow]{escape(law_name(law))}[/]: {escape(notice)}")
-
-
-def law_name(law: str) -> str:
-    """Return a law's name, of a path to a file the file's."""
-    return Path(law).stem if law.endswith(".py") else law
+        console.print(f"[yellow]{escape(short_name(law))}[/]: {escape(notice)}")
 
 
 def _cell(run: LawRun, key: str, form: str, factor: float) -> str:
-    """A figure, with its error bar if the digits shown are not zero."""
+    """Return a figure with its error bar."""
     value, bar = run.numbers.get(key), run.bars.get(key, 0.0)
     if value is None:
         return ""
-    told, around = form.format(factor * value), form.format(factor * bar)
-    shows = key not in ("mu", "steps_per_second") and float(around.replace(",", "")) > 0
-    return f"{told} ±{around}" if shows else told
+    if key in ("mu", "steps_per_second"):
+        return form.format(factor * value)
+    return plus_minus(factor * value, factor * bar, form)

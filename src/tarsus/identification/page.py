@@ -10,6 +10,7 @@ from tarsus.identification.picture import picture, ranked
 from tarsus.identification.run import Identification
 from tarsus.identification.verdict import Estimate
 from tarsus.viewer.html_page import document, lines, table
+from tarsus.viewer.numbers import ends
 
 RESIDUALS = (
     "Residuals are differences between log and model over the noise that was told: 1 is the noise"
@@ -119,7 +120,7 @@ def _estimates(estimates: tuple[Estimate, ...]) -> str:
     names += ["true", "error"] if known else []
     rows = []
     for one in estimates:
-        interval = "open" if one.open else f"{one.low:.5g} to {one.high:.5g}"
+        interval = "open" if one.open else ends(one.low, one.high)
         notes = f" (at the {one.at}est of its range)" if one.at and not one.open else ""
         unit = "" if one.unit == "1" else one.unit.replace("^2", "²")
         row = [one.name + notes, f"{one.value:.5g}", interval, unit, f"{one.start:.4g}"]

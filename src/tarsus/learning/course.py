@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,7 @@ class Played:
     missed: by how much half a second's mean of each measure is off, SI units, by name
     unconverged: the share of steps whose contact problem was not solved
     failure: why it could not be tried at all
+    units: of what is missed, by name
     """
 
     law: str
@@ -127,14 +128,15 @@ class Played:
     missed: Mapping[str, float] | None = None
     unconverged: float = 0.0
     failure: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 def outcome(
-    course: Course, who: Mapping[str, Any], measures: Sequence[str], **found: Any
+    course: Course, who: Mapping[str, Any], measures: Mapping[str, str], **found: Any
 ) -> Played:
     """From measured (periods, trials, m), lasted (trials,) and the other figures of `Played`.
 
-    who: law, dt, terrain
+    who: law, dt, terrain; measures: units by name
     """
     missed = course.missed(found.pop("measured"), lasted := found.pop("lasted"))
     return Played(
@@ -143,5 +145,6 @@ def outcome(
         seconds=course.periods / course.rate,
         fell=int((lasted < course.periods).sum()),
         missed=dict(zip(measures, missed.tolist(), strict=True)),
+        units=dict(measures),
         **found,
     )

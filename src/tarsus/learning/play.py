@@ -180,7 +180,7 @@ def _in_tarsus(
     return outcome(
         course,
         {"law": law, "dt": dt, "terrain": called(terrain)},
-        list(worlds.measures),
+        worlds.measures,
         measured=measured,
         lasted=lasted,
         diverged=int(diverged.sum()),
@@ -260,7 +260,7 @@ def _in_mujoco(
     return outcome(
         course,
         {"law": label(name), "dt": dt, "terrain": called(terrain)},
-        list(worlds.measures),
+        worlds.measures,
         measured=measured,
         lasted=lasted,
         diverged=diverged,

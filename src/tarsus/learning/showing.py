@@ -56,14 +56,17 @@ def recorded(
     return simulation.run(seconds)
 
 
-def save_strip(log: xr.Dataset, path: Path) -> Path:
-    """Pictures of the last half second of a log, in a row."""
+def save_strip(log: xr.Dataset, path: Path, title: str) -> Path:
+    """Save pictures of the last half second of a log, in a row."""
     end = float(log["time"].values[-1])
-    return _saved(drawn(poses(log, np.linspace(max(end - LAST, 0), end, SHOWN)), ("side",)), path)
+    shown = poses(log, np.linspace(max(end - LAST, 0), end, SHOWN))
+    return _saved(drawn(shown, ("side",), title), path)
 
 
-def save_curve(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
-    """The learning curve of a run's lines: reward with its terms, what is missed, falls."""
+def save_curve(
+    rows: Sequence[Mapping[str, Any]], path: Path, title: str, units: Mapping[str, str]
+) -> Path:
+    """Save the learning curve of a run's lines: reward with its terms, what is missed, falls."""
     from matplotlib.figure import Figure
 
     # reward and its terms
@@ -79,8 +82,9 @@ def save_curve(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
     axes[0].legend(fontsize=7, ncols=4)
     # what is missed, and falls
     for name, color in zip(rows[-1]["missed"] if rows else {}, COLORS, strict=False):
-        axes[1].plot(done, [row["missed"][name] for row in rows], color=color, label=name)
-    axes[1].set_ylabel("missed, with noise\n(SI units)")
+        label = f"{name} / ({units[name]})" if name in units else name
+        axes[1].plot(done, [row["missed"][name] for row in rows], color=color, label=label)
+    axes[1].set_ylabel("missed, with noise")
     axes[1].set_ylim(bottom=0)
     axes[1].legend(fontsize=7, ncols=4)
     axes[2].plot(done, [row["falls"] for row in rows], color="black")
@@ -88,6 +92,7 @@ def save_curve(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
     axes[2].set_xlabel("control periods, million")
     for ax in axes:
         ax.grid(alpha=0.3)
+    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     return _saved(figure, path)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
+from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared, name_of
@@ -28,7 +29,7 @@ SPEED = "speed"  # the command that legs bound
 
 
 def wrenches(
-    bodies: Sequence[str], push: Mapping[str, ArrayLike], held: Backend
+    bodies: Sequence[str], push: Mapping[str, ArrayLike], robot: Robot, held: Backend
 ) -> NDArray[np.float64]:
     """The register `push` of `held` with forces (3,), or forces and moments (6,), of all worlds or
     each, by body.
@@ -36,7 +37,8 @@ def wrenches(
     # is there a body to push?
     if not bodies:
         raise TarsusError(
-            'no body of this simulation can be pushed: name some with pushes=["base"].'
+            "no body of this simulation can be pushed: name some, such as its base with"
+            f' pushes=["{robot.bodies[0].name}"].'
         )
     # the wrenches held, those named replaced
     values = held.get("push").astype(float)

@@ -130,13 +130,16 @@ def described(indent: str) -> str:
     return "".join(lines)
 
 
+POSITIONAL = ("law", "stepper", "terrain", "controller", "dt")  # of a `Simulation`, for near names
+
+
 def complete(given: Options) -> SimpleNamespace:
     """All options, checked, with their defaults; TarsusError with near names for an unknown one."""
     # their names
     known = declared()
     for name in given:
         if name not in known:
-            raise unknown("option", name, known)
+            raise unknown("option", name, (*known, *POSITIONAL))
     chosen = SimpleNamespace(**{name: option.default for name, option in known.items()} | given)
     # their values
     _lists(chosen)

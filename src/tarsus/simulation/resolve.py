@@ -14,7 +14,7 @@ from tarsus import registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import GroundLeftOut, TarsusError
+from tarsus.errors import GroundLeftOut, TarsusError, unknown
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import moved
@@ -120,7 +120,11 @@ def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str) and names == ALL:
         return chosen.body_names
     given = (names,) if isinstance(names, str) else tuple(names)
-    return tuple(chosen.bodies[chosen.body_index(name)].name for name in given)
+    for name in given:
+        if name not in chosen.body_names:
+            wrong = unknown("body", name, chosen.body_names)
+            raise TarsusError(f"{wrong} The base is {chosen.bodies[0].name!r}.")
+    return given
 
 
 def terrain(given: Terrain | str) -> Terrain:

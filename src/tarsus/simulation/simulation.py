@@ -179,7 +179,7 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         if command is not None:
             new["command"] = inputs.commands(self.controller, command, self._fastest, worlds)
         if push is not None:
-            new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, worlds)
+            new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, self.robot, worlds)
         # the state, and parameters by whose they are
         mechanism, varying = self.plan.scene.mechanism, self.plan.varied.names
         for name, value in values.items():

@@ -142,7 +142,7 @@ def picture(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure
     )
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    share = is_share(table[y])
+    share = is_share(y, table[y])
     parts = table.groupby(by) if by else [("", table)]
     for k, (name, part) in enumerate(parts):
         if k == SERIES:

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tarsus import registry
-from tarsus.sweeps.outcomes.base import SweepOutcome
 from tarsus.sweeps.query import asked, asked_last, failures
-from tarsus.sweeps.shares import Z95, is_share, wilson
+from tarsus.sweeps.shares import Z95, is_share, unit_of, wilson
 from tarsus.viewer.tables import TextTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OUTCOMES = "tarsus.sweeps.outcomes"
 BESIDE = ("sample", "failure", "trajectory", "chunk", "tarsus_version", "versions")
 DISTINCT = 6  # values of a parameter that are shown one by one; of more, ranges
 RANGES = 4  # with as many worlds each
@@ -76,7 +73,7 @@ def summary(folder: str | Path) -> list[Cell]:
         for name in rows
         if name not in (*BESIDE, *fixed, *varied, "dt", "seed") and rows[name].dtype.kind in "fi"
     ]
-    shares = {name: is_share(rows[name]) for name in outcomes}
+    shares = {name: is_share(name, rows[name]) for name in outcomes}
     found = [_cell("all", "", rows, shares)]
     for name in varied:
         found += [_cell(name, value, part, shares) for value, part in _parts(rows, name)]
@@ -128,13 +125,13 @@ def _cell(name: str, value: str, rows: pd.DataFrame, shares: dict[str, bool]) ->
     return Cell(name, value, len(rows), failed, means)
 
 
-def _parts(rows: pd.DataFrame, name: str) -> list[tuple[str, Any]]:
+def _parts(rows: Any, name: str) -> list[tuple[str, Any]]:
     """Return the rows of each value of a parameter, or of ranges with as many worlds each."""
     values: Any = rows[name]
-    known = sorted(values.dropna().unique(), key=lambda v: (isinstance(v, str), v))
+    known: list[Any] = sorted(values.dropna().unique(), key=lambda v: (isinstance(v, str), v))
     if len(known) <= DISTINCT or values.dtype.kind not in "fi":
         return [(_name(v), rows[values == v]) for v in known]
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, RANGES + 1)))
+    edges = np.unique(np.quantile(np.asarray(values, float), np.linspace(0, 1, RANGES + 1)))
     found = []
     for low, high in itertools.pairwise(edges):
         inside = (values >= low) & ((values < high) | (high == edges[-1]))
@@ -153,7 +150,5 @@ def _heading(name: str, found: Estimate | None) -> str:
     """Return an outcome with its unit."""
     if found is not None and found.share:
         return f"{name}, share"
-    if name not in registry.names(OUTCOMES):
-        return name
-    unit = registry.member(OUTCOMES, "outcome", name, SweepOutcome).unit
+    unit = unit_of(name)
     return name if unit == "1" else f"{name} / ({unit})" if "/" in unit else f"{name} / {unit}"

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from tarsus.parameters import check
 from tarsus.program.ir.trace import Builder
+from tarsus.terrain._graph import columns as columns
+from tarsus.terrain._graph import touch as touch
 
 STEEP = 3.0  # [1]: 72 degrees, steeper than what is walked on
 

@@ -36,7 +36,9 @@ SHORT = 1e-4  # m: no line for a link shorter than this
 ARROW = 0.5  # of the robot's height: an arrow of its whole weight
 FAINT = 0.04  # of its weight: no arrow for less
 MARGIN = 0.08  # of its height, around it
-WIDE, HIGH = 1.25, 1.9  # inches of one picture
+HIGH, NARROW, WIDEST = 1.9, 0.8, 4.0  # inches of one picture: its height, and limits of its width
+LONGEST = 16.0  # inches of a strip
+LABEL, TITLE = 0.25, 0.3  # inches of the views' names and times, and of a title
 
 
 def strip(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> Figure:
@@ -85,13 +87,24 @@ def poses(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> 
     return plain(size | {"frames": _rounded(frames)})
 
 
-def drawn(poses: Mapping[str, Any], views: Sequence[str] = tuple(VIEWS)) -> Figure:
-    """The figure of `poses`: a column for each time, a row for each view ("side", "front")."""
+def drawn(poses: Mapping[str, Any], views: Sequence[str] = tuple(VIEWS), title: str = "") -> Figure:
+    """Draw `poses`: a column for each time, a row for each view ("side", "front").
+
+    A picture is as wide as the robot's reach asks for, so that all of the canvas is used.
+    """
     from matplotlib.figure import Figure
 
-    size = (WIDE * len(poses["frames"]), HIGH * len(views))
-    figure = Figure(figsize=size, layout="constrained")
+    reach, low, high = _extent(poses["frames"])
+    margin = MARGIN * poses["height"]
+    ratio = (reach + margin) / max((high - low) / 2 + margin, 1e-9)
+    wide = min(max(HIGH * ratio, NARROW), WIDEST)
+    size = np.array([wide * len(poses["frames"]), HIGH * len(views)])
+    size *= min(1.0, LONGEST / size[0])
+    size += (LABEL, LABEL + (TITLE if title else 0.0))
+    figure = Figure(figsize=tuple(size), layout="constrained")
     draw(figure, poses, views)
+    if title:
+        figure.suptitle(title, fontsize=10, x=0.01, ha="left")
     return figure
 
 
