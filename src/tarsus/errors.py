@@ -44,7 +44,7 @@ class Notice(str):
         made.code, made.subject = code, subject
         return made
 
-    def __getnewargs__(self) -> tuple[str, str, str]:
+    def __getnewargs__(self) -> tuple[str, str, str]:  # type: ignore[override]
         return str(self), self.code, self.subject
 
     @property

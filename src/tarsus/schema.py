@@ -11,7 +11,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -137,12 +137,10 @@ class AnyOf(Rule):
     def check(self, name: str, value: Any) -> None:
         if value is None and self.or_none:
             return
-        for rule in self.rules:
-            try:
+        for rule in self.rules[:-1]:
+            with suppress(TarsusError):
                 return rule.check(name, value)
-            except TarsusError as error:
-                told = error
-        raise told  # pyright: ignore[reportPossiblyUnboundVariable]
+        self.rules[-1].check(name, value)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from helpers.in_mujoco import placed
 
 import tarsus
-from tarsus.errors import TarsusError
+from tarsus.errors import Notice, TarsusError
 from tarsus.morphology.feet import feet
 from tarsus.robots import hyq
 from tarsus.simulation import default_controller
@@ -112,7 +112,7 @@ def test_hoap1_is_scaled_to_its_mass():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hoap1", "biped"])
 def test_a_humanoid_stands_by_default_and_says_so(name: str):
-    notices: list[str] = []
+    notices: list[Notice] = []
     robot = tarsus.load(name)
     robot, gait = default_controller.prepared(robot, "auto", 0.0025, notices)
     assert any("stands instead of trotting" in notice for notice in notices)

@@ -7,6 +7,7 @@ import pytest
 from helpers.in_mujoco import placed
 
 import tarsus
+from tarsus.errors import Notice
 from tarsus.robots import starleth
 from tarsus.simulation.contact_selection import candidates
 
@@ -81,7 +82,7 @@ def test_candidates_at_feet_joints_and_trunk_corners():
 
 
 def test_only_the_feet_touch_unless_asked():
-    notices: list[str] = []
+    notices: list[Notice] = []
     assert [c.name for c in candidates(ROBOT, None, notices)] == [f"{leg}_foot" for leg in LEGS]
     assert len(notices) == 1 and 'contacts="all"' in notices[0]
     assert candidates(ROBOT, "all", notices) == ROBOT.candidates and len(notices) == 1

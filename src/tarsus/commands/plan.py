@@ -206,7 +206,8 @@ class PlanCommand(Command):
             from tarsus.mujoco_runs.simulation import MujocoSimulation
 
             world = MujocoSimulation(planner.robot, None, terrain, planner, self.world_dt)
-            world.notices += printed({label(DEFAULT): world.settings})
+            for text in printed({label(DEFAULT): world.settings}):
+                world.notices.append(Notice(text, "mujoco-settings"))
             return world
         return Simulation(
             *(planner.robot, self.world_law, "midpoint", terrain, planner, self.world_dt),

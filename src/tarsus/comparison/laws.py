@@ -16,6 +16,7 @@ from tarsus import registry
 from tarsus.comparison.limit import largest_dt
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import Notice
 from tarsus.morphology.fall import fell
 from tarsus.mujoco_runs.settings import MujocoSettings, ShownSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -119,7 +120,7 @@ def compare(
         left = {k: value for k, value in robot.material.items() if k not in extra.material}
         unless_given = replace(robot, material=left)
     # one law after the other, MuJoCo once for each of its settings
-    laws = dict[str, tuple[Law | MujocoSettings, list[str]]]()
+    laws = dict[str, tuple[Law | MujocoSettings, list[Notice]]]()
     for name, law in laws_named(names).items():
         if law is None:
             laws |= extra.mujoco.of(unless_given, extra.material.get("mu"))

@@ -80,8 +80,9 @@ def learn(
         folder.claim(asdict(lesson))  # not before: the robot may be none for the task
         about, kept, before = lesson.about(environment), folder.checkpoint(), 0.0
         if kept is not None:
-            before = kept[SPENT].item() if SPENT in kept and kept[SPENT].size == 1 else None
-            NumberRule(0, 1e12).check(SPENT, before)
+            spent_before = kept[SPENT].item() if SPENT in kept and kept[SPENT].size == 1 else None
+            NumberRule(0, 1e12).check(SPENT, spent_before)
+            before = float(spent_before or 0.0)
             learner.restore(kept)
         resumed, last, spent = learner.rounds, None, before
         folder.rewind(resumed)

@@ -177,15 +177,15 @@ class ShownSettings:
 
     def of(
         self, robot: Robot, mu: float | None = None
-    ) -> dict[str, tuple[MujocoSettings, list[str]]]:
+    ) -> dict[str, tuple[MujocoSettings, list[Notice]]]:
         """Return label -> settings for a robot, with notices on what its file changes.
 
         `default` and one's own take the numbers that the file gives its contacts; the others keep
         theirs and take its friction.
         """
-        found = dict[str, tuple[MujocoSettings, list[str]]]()
+        found = dict[str, tuple[MujocoSettings, list[Notice]]]()
         for name in (*self.names, *([OWN] if self.own else [])):
-            notices, replaced = list[str](), self.own if name == OWN else FILE_NUMBERS
+            notices, replaced = list[Notice](), self.own if name == OWN else FILE_NUMBERS
             replaced = () if name == DEFAULT else replaced
             settings = MujocoSettings.of_file(robot, notices, mu, replaced)
             if name == OWN:

@@ -34,7 +34,7 @@ SCENES = (
     " spheres of radius 1e-9 m"
 )
 # its contacts are those of `soft_convex`, so both are held to one standard; its joints are as soft
-NOT_MODELED = SoftConvex.not_modeled | {
+NOT_MODELED = {**SoftConvex.not_modeled} | {
     "hard joints": "stops, loops and dry friction of joints are soft constraints, as contacts are"
 }
 

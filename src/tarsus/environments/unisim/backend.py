@@ -36,7 +36,7 @@ from tarsus.errors import TarsusError
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.simulation import inputs
 from tarsus.simulation.actuation import FILE, MOTOR
-from tarsus.simulation.recording.divergence import FAR, largest_rates
+from tarsus.simulation.physical_range import FAR, largest_rates
 from tarsus.simulation.simulation import Simulation
 from tarsus.terrain.plane import Plane
 
