@@ -130,7 +130,7 @@ def _run_options() -> Iterator[list[str]]:
         yield ["inspect", robot, "--asset-folder", "/"]
     for question in QUESTIONS:
         yield ["results", "sweep", "--sql", question]
-        if "http" not in question:  # nothing is to be fetched
+        if "http" not in question and "pipe" not in question:  # neither fetched nor waited for
             yield ["results", "sweep", "--external-access", "--json", "--sql", question]
 
 
