@@ -30,7 +30,7 @@ class Hertz(ForceLaw):
     function of slip speed.
 
     Below v_s friction is a damper of at most 1.5 mu_s f_n / v_s: a loaded foot creeps, it never
-    sticks. A force taken at the start of a step needs dt < 4/3 v_s m / (mu_s f_n), m the mass felt
+    sticks. A force evaluated once a step needs dt < 4/3 v_s m / (mu_s f_n), m the mass felt
     at the foot: the defaults suit dt = 1e-4 s on a trotting Mini Cheetah (m = 0.08 kg, f_n up to
     190 N). Lower mu allows a lower v_s in proportion; the 1e-4 and 2e-4 m/s of Table I would need
     dt = 3e-8 s: at 1e-4 s they run, the feet chattering. Slip is isotropic where the paper takes x

@@ -21,7 +21,7 @@ class HuntCrossley(ForceLaw):
     """F = k delta^n (1 + 3/2 alpha delta'), never below zero: no jump at touchdown.
 
     Friction mu F v / sqrt(v^2 + v_s^2) opposes slip and creeps under load: it has no stick. A force
-    taken at the start of a step needs dt < 2 v_s m / (mu F), m the mass felt at the foot: on Mini
+    evaluated once a step needs dt < 2 v_s m / (mu F), m the mass felt at the foot: on Mini
     Cheetah 1e-4 s to trot, 5e-4 s to stand.
     """
 

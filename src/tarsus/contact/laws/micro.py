@@ -33,9 +33,10 @@ class Micro(Law):
     """Spring, damper in one phase, and kinetic friction; no `ForceLaw`, because (14) needs dt.
 
     Slower than eps friction is a damper (see `contact/membrane.py`): a loaded foot creeps at
-    about what one step of the load adds; it never sticks. The normal damper is taken at the start
-    of a step: it is stable up to about dt = 2 m / (c + k dt), m the mass felt at the foot, 3 ms on
-    Mini Cheetah, and reverses a single foot in one step from half of that on, (14) more than (13).
+    about what one step of the load adds; it never sticks. Evaluated once a step the normal
+    damper is stable up to about dt = 2 m / (c + k dt), m the mass felt at the foot, 3 ms on Mini
+    Cheetah, and reverses a single foot in one step from half of that on, (14) more than (13);
+    substeps stay below, and (14) then adds k times the substep.
     The ground never pulls.
     """
 
