@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -97,10 +99,20 @@ class List(Command):
             if self.what == "all":
                 print(f"{kind}:")
             for name in registry.names(FOLDERS[kind]):
-                print(f"{'  ' if self.what == 'all' else ''}{name:20} {_summary(kind, name)}")
+                indent = "  " if self.what == "all" else ""
+                print(_hanging(f"{indent}{name:20} ", _summary(kind, name)))
                 if self.parameters and kind in FAMILIES:
                     _print_parameters(kind, name)
         return 0
+
+
+def _hanging(head: str, text: str) -> str:
+    """Return a line; on a terminal wrapped, the text under itself."""
+    if not sys.stdout.isatty():
+        return head + text
+    width = max(shutil.get_terminal_size().columns, len(head) + 20)
+    blanks = " " * len(head)
+    return textwrap.fill(text, width, initial_indent=head, subsequent_indent=blanks)
 
 
 def _as_json(kind: str, parameters: bool) -> list[dict[str, Any]]:

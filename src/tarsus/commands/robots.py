@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import degrees
@@ -139,19 +138,13 @@ class ToldTable:
 
     def tell(self, closing: str) -> None:
         """Wrapped in a terminal, with a last line."""
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
         from rich.markup import escape
-        from rich.table import Table as Drawn
 
-        console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-        drawn = Drawn(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for column in self.head:
-            justify = "left" if column in self.left else "right"
-            drawn.add_column(column, justify=justify, overflow="fold")
-        for row in self.rows:
-            drawn.add_row(*map(escape, row))
-        console.print(drawn)
+        from tarsus.viewer.tables import TextTable, text_console
+
+        console = text_console()
+        rows = [[escape(cell) for cell in row] for row in self.rows]
+        TextTable(self.head, rows, self.left).print(console)
         console.print(closing)
 
 
