@@ -22,7 +22,7 @@ TOGETHER = 0.5  # of all landings: a robot that lands on all its feet so often h
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MotionOutcome:
     """What happened.
 
     deed: what the robot did, before it fell if it did; fell_at: s, None if it did not fall
@@ -37,13 +37,13 @@ class Outcome:
     jumps: int
 
 
-def outcome(robot: Mechanism, log: xr.Dataset) -> Outcome:
+def outcome(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     """Return what the robot did in a log of one world."""
     q, dt = log["q"].values, float(log.attrs["dt"])
     pressing = _standing(robot, log)
     if not robot.floating:
         jumps = len(_gaps(np.asarray(pressing.any(axis=1)), dt)) if pressing.size else 0
-        return Outcome("hopped" if jumps > 1 else "moved", None, 0.0, 0.0, jumps)
+        return MotionOutcome("hopped" if jumps > 1 else "moved", None, 0.0, 0.0, jumps)
     # up to a fall
     points = log["contact_point"].values[..., 2]
     height = q[:, 2] - (points.min(axis=1) if points.size else 0.0)
@@ -73,7 +73,7 @@ def outcome(robot: Mechanism, log: xr.Dataset) -> Outcome:
         still = lowest < (SQUATTED if squatted else MOVED) * size
         deed = "stood" if still else "squatted" if squatted else "sank"
     fell_at = None if down is None else float((down + 1) * dt)
-    return Outcome(deed, fell_at, distance, lowest, len(flights))
+    return MotionOutcome(deed, fell_at, distance, lowest, len(flights))
 
 
 def _standing(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
