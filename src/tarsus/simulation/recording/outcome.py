@@ -64,7 +64,7 @@ def outcome(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
         deed = "jumped" if len(flights) == 1 else "hopped"
     elif landings:
         deed = "walked" if distance > MOVED * size else "stepped"
-    elif distance > MOVED * size:
+    elif min(distance, _slipped(log, end)) > MOVED * size:
         deed = "slid"
     else:
         low = int(np.argmin(path[:, 2]))
@@ -85,6 +85,14 @@ def _standing(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
     each = [pressing[:, whose == body].any(axis=1) for body in sorted(set(whose.tolist()) - {-1})]
     touching = [foot for foot in each if foot.any()]
     return np.array(touching).T if touching else np.zeros((len(pressing), 0), bool)
+
+
+def _slipped(log: xr.Dataset, end: int) -> float:
+    """How far the contacts that press slid in the first steps, m, on average."""
+    pressing = log["force_contact"].values[:end, :, 0] > 0
+    speed = np.linalg.norm(log["velocity_after"].values[:end, :, 1:], axis=-1)
+    mean = np.where(pressing, speed, 0.0).sum(axis=1) / np.maximum(pressing.sum(axis=1), 1)
+    return float(mean.sum() * log.attrs["dt"])
 
 
 def _gaps(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:
