@@ -1,5 +1,4 @@
-"""The house rules, checked on the source: arrows run one way, files stay small, public names are
-explained.
+"""The house rules, checked on the source: arrows run one way, public names are explained.
 
 An import counts wherever it stands: at the top of a file, inside a function, under TYPE_CHECKING,
 or as the name of a module in a string, which is an import in disguise. There is no list of
@@ -75,9 +74,6 @@ LADDERS = {  # rooms with floors of their own inside, from the roof down
 }
 LIGHT = ("tarsus", "tarsus.cli", "tarsus.errors", "tarsus.parameters", "tarsus.registry")
 HEAVY = ("casadi", "llvmlite", "mujoco", "xarray", "matplotlib")
-
-FILE_LINES, FUNCTION_LINES, STEP_LINES, PARAMETERS = 300, 60, 25, 7
-BARE_LINES = 25  # a longer function says in comments what its stages are for
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Named = Function | ast.ClassDef
@@ -180,33 +176,6 @@ class Definition:
             node.name.startswith("_") for node in (*self.owners, self.node)
         )
 
-    @property
-    def lines(self) -> int:
-        """Its length."""
-        return (self.node.end_lineno or self.node.lineno) - self.node.lineno + 1
-
-    @property
-    def commented(self) -> bool:
-        """Whether a line below its docstring is a comment."""
-        first = self.node.body[0]
-        start = first.end_lineno if ast.get_docstring(self.node) else self.node.lineno
-        text = self.module.path.read_text(encoding="utf-8").splitlines()
-        return any(line.lstrip().startswith("#") for line in text[start : self.node.end_lineno])
-
-    @property
-    def parameters(self) -> int:
-        """Number of parameters, `self` and `cls` left out."""
-        if isinstance(self.node, ast.ClassDef):
-            return 0
-        given = self.node.args
-        names = [
-            a.arg
-            for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
-            if a
-        ]
-        method = bool(self.owners) and isinstance(self.owners[-1], ast.ClassDef)
-        return len(names) - (method and names[:1] in (["self"], ["cls"]))
-
 
 def _definitions(module: Module, node: ast.AST, *owners: Named) -> Iterator[Definition]:
     for child in ast.iter_child_nodes(node):
@@ -220,7 +189,6 @@ def _definitions(module: Module, node: ast.AST, *owners: Named) -> Iterator[Defi
 DEFINITIONS = [
     definition for module in MODULES.values() for definition in _definitions(module, module.tree)
 ]
-FUNCTIONS = [d for d in DEFINITIONS if not isinstance(d.node, ast.ClassDef)]
 CLASSES = {d.node.name: d.node for d in DEFINITIONS if isinstance(d.node, ast.ClassDef)}
 
 
@@ -388,45 +356,11 @@ def test_public_classes_have_names_of_their_own() -> None:
     )
 
 
-def test_files_fit_a_reader() -> None:
-    """At most 300 lines a file."""
-    lengths = {
-        name: len(m.path.read_text(encoding="utf-8").splitlines()) for name, m in MODULES.items()
-    }
-    _none(
-        [f"{name}: {n} lines" for name, n in lengths.items() if n > FILE_LINES],
-        "files that are too long:",
-    )
-
-
 def test_tests_have_names_of_their_own() -> None:
     """Pytest collects no second file of a name, and only says so when both are run."""
     files = sorted(Path(__file__).parents[1].rglob("test_*.py"))
     seen: dict[str, Path] = {}
     assert not [file for file in files if seen.setdefault(file.name, file) != file]
-
-
-def test_functions_fit_a_screen() -> None:
-    """At most 60 lines a function, 25 a `step`."""
-    limits = {d: STEP_LINES if d.node.name == "step" else FUNCTION_LINES for d in FUNCTIONS}
-    wrong = [
-        f"{d.where}: {d.lines} lines, not {limit}" for d, limit in limits.items() if d.lines > limit
-    ]
-    _none(wrong, "functions that are too long:")
-
-
-def test_long_functions_head_their_stages() -> None:
-    """More than 25 lines hold at least one comment line: what a stage is for."""
-    wrong = [d.where for d in FUNCTIONS if d.lines > BARE_LINES and not d.commented]
-    _none(wrong, "long functions without a comment line:")
-
-
-def test_functions_take_few_parameters() -> None:
-    """At most seven parameters, `self` not counted."""
-    _none(
-        [f"{d.where}: {d.parameters}" for d in FUNCTIONS if d.parameters > PARAMETERS],
-        "too many parameters:",
-    )
 
 
 def test_public_names_are_explained() -> None:

@@ -69,6 +69,7 @@ def _tell(card: dict[str, Any]) -> None:
         f"{card['robot']}: {card['steps']} steps of {1e3 * card['dt']:g} ms, {card['contacts']}"
         f" contacts, peak normal force {card['normal_force_max']:.1f} N"
     )
+    # the criteria, then the energy ledger
     table = Table("criterion", "largest", "verdict", "passes to", "fails above", "unit", "meaning")
     found = card["residuals"] | {"energy": card["energy"] and card["energy"]["unbalanced"]}
     for name, limits in LIMITS.items():

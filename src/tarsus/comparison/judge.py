@@ -61,19 +61,15 @@ def judge(
     friction
         Coefficient mu [1], if the run does not hold it.
     integrator
-        MuJoCo's integrator that made the run, such as "implicitfast", where `qfrc_actuator` is that
-        of `mjData`. By default the run's array `integrator`. Where neither is given and the balance
-        of momentum does not close, the robot's MJCF file says it.
+        MuJoCo's, such as "implicitfast", where `qfrc_actuator` is that of `mjData`. By default the
+        run's array `integrator`; if momentum does not balance without it, that of the MJCF file.
 
     Returns
     -------
     dict
-        residuals: largest violations by criterion; None where it cannot be judged.
-        verdicts: by criterion "pass", "doubtful", "fail" or "not judged", with the limits "good"
-        and "bad" for this robot (`comparison.verdicts`).
-        not_judged: reasons by criterion.
-        energy: the energy ledger, J.
-        penetration_max (m), creep_max (m/s), normal_force_max (N), and what was judged.
+        residuals: largest violations by criterion; None where it cannot be judged, for the reason
+        in not_judged. verdicts: "pass", "doubtful", "fail" or "not judged" by criterion, with the
+        limits "good" and "bad" for this robot. energy: the energy ledger, J.
 
     Raises
     ------
@@ -84,10 +80,8 @@ def judge(
     whose = robot if isinstance(robot, Robot) else robots.load(robot) if robot else None
     given: Any = run_of(Path(run), whose) if isinstance(run, str | Path) else run
     reasons: dict[str, str] = {}
-    if integrator is not None:
-        checked_integrator(integrator)
-        if isinstance(given, xr.Dataset):
-            raise TarsusError("a log of tarsus run names its own integrator: leave out integrator.")
+    if integrator is not None and checked_integrator(integrator) and isinstance(given, xr.Dataset):
+        raise TarsusError("a log of tarsus run names its own integrator: leave out integrator.")
     if holds_states_alone(given) and whose is not None:
         given, reasons = with_forces_of_mujoco(given, whose.origin.file, integrator)
         given = {"integrator": "Euler"} | given  # its forces are those that acted
@@ -102,16 +96,14 @@ def judge(
     if friction is not None:
         arrays["mu"] = friction
     named = checked_integrator(str(arrays.pop("integrator"))) if "integrator" in arrays else None
-    stated = integrator or named
-    if stated is not None:
+    if stated := integrator or named:
         arrays, more = with_implicit_part(arrays, whose, stated)
-        reasons |= more
+        return report(trajectory(arrays, whose), reasons | more)
     card = report(trajectory(arrays, whose), reasons)
     # forces of the start of the step, as MuJoCo's data hold them?
-    verdict = card["verdicts"]["equation_N"]["verdict"]
-    if stated is None and verdict not in (PASS, NOT_JUDGED) and not isinstance(given, xr.Dataset):
-        card = _of_the_file(card, arrays, whose)
-    return card
+    balanced = card["verdicts"]["equation_N"]["verdict"] in (PASS, NOT_JUDGED)
+    known = balanced or isinstance(given, xr.Dataset)
+    return card if known else _of_the_file(card, arrays, whose)
 
 
 def _of_the_file(card: dict[str, Any], arrays: dict[str, Any], robot: Robot) -> dict[str, Any]:

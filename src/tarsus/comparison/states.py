@@ -122,6 +122,7 @@ def _stepped(
     recorder = Recorder(model, data)
     near = float(np.spacing(np.float32(np.abs(held["qpos"]).max(initial=1.0))))
     shifts = (0.0, -near, near) if rounding else (0.0,)
+    # each row by the first start that leads to it
     for k in range(1, rows):
         warm = data.qacc_warmstart.copy()
         for shift in shifts:

@@ -152,14 +152,13 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         raise TarsusError("contacts named by contact_body need contact_point and gap as well.")
     spacing, ground = step_of(held["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(ends), 3))
     every = _steps_a_row(spacing, own.get("dt", spacing))
-    dt = spacing if every == 1 else own["dt"]
     _check_quaternions(held["qpos"], robot)
 
     # row 0 is the start: forces and contacts count from row 1 on
     after = {name: held[name][1:] if name in held else None for name in OPTIONAL}
     return Trajectory(
         robot=robot,
-        dt=dt,
+        dt=spacing / every,
         q=held["qpos"],
         u=held["qvel"],
         force=held["contact_force"][1:],
@@ -174,7 +173,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         mu=after["mu"],
         e_N=own.get("e_N", 0.0),
         e_T=own.get("e_T", 0.0),
-        tolerance=own.get("tolerance", 1e-3 * dt),
+        tolerance=own.get("tolerance", 1e-3 * spacing / every),
         instant=own.get("instant", 0.0),
         stages=int(own.get("stages", 1)),
         every=every,

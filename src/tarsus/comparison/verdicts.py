@@ -21,7 +21,7 @@ PASS, DOUBTFUL, FAIL, NOT_JUDGED = "pass", "doubtful", "fail", "not judged"
 
 
 @dataclass(frozen=True)
-class Scale:
+class RobotScale:
     """The robot's own measures.
 
     weight: N; height: m, of the base over the ground in the run, or 1; dt: s; turnover: J, the sum
@@ -46,13 +46,13 @@ class Limits:
     unit: str
     meaning: str
     measure: str
-    of: Callable[[Scale], float]
+    of: Callable[[RobotScale], float]
     good: float
     bad: float
     reason: str
 
 
-def _lift(scale: Scale) -> float:
+def _lift(scale: RobotScale) -> float:
     return scale.weight * scale.height
 
 
@@ -130,14 +130,14 @@ LIMITS: Mapping[str, Limits] = {
 }
 
 
-def scale_of(run: Trajectory, energy: Mapping[str, float] | None) -> Scale:
+def scale_of(run: Trajectory, energy: Mapping[str, float] | None) -> RobotScale:
     """Return the measures of a run; energy: its ledger, J."""
     height = 1.0
     if run.robot.floating and len(run.ends):
         low = _lowest(run)
         height = max(float(np.median(run.q[1:, 2] - low)), 0.0) or 1.0
     works = [abs(v) for k, v in (energy or {}).items() if k not in ("change", "unbalanced")]
-    return Scale(GRAVITY * run.robot.mass, height, run.dt, sum(works))
+    return RobotScale(GRAVITY * run.robot.mass, height, run.dt, sum(works))
 
 
 def _lowest(run: Trajectory) -> Any:
@@ -149,7 +149,7 @@ def _lowest(run: Trajectory) -> Any:
 
 
 def verdicts(
-    found: Mapping[str, float | None], scale: Scale
+    found: Mapping[str, float | None], scale: RobotScale
 ) -> dict[str, dict[str, float | str | None]]:
     """Return by criterion its "verdict" and the limits "good" and "bad" in its unit."""
     told: dict[str, dict[str, float | str | None]] = {}

@@ -22,7 +22,7 @@ TOGETHER = 0.5  # of all landings: a robot that lands on all its feet so often h
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MotionOutcome:
     """What happened.
 
     deed: what the robot did, before it fell if it did; fell_at: s, None if it did not fall
@@ -37,13 +37,13 @@ class Outcome:
     jumps: int
 
 
-def outcome(robot: Mechanism, log: xr.Dataset) -> Outcome:
+def outcome(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     """Return what the robot did in a log of one world."""
     q, dt = log["q"].values, float(log.attrs["dt"])
     pressing = _standing(robot, log)
     if not robot.floating:
         jumps = len(_gaps(np.asarray(pressing.any(axis=1)), dt)) if pressing.size else 0
-        return Outcome("hopped" if jumps > 1 else "moved", None, 0.0, 0.0, jumps)
+        return MotionOutcome("hopped" if jumps > 1 else "moved", None, 0.0, 0.0, jumps)
     # up to a fall
     points = log["contact_point"].values[..., 2]
     height = q[:, 2] - (points.min(axis=1) if points.size else 0.0)
@@ -64,7 +64,7 @@ def outcome(robot: Mechanism, log: xr.Dataset) -> Outcome:
         deed = "jumped" if len(flights) == 1 else "hopped"
     elif landings:
         deed = "walked" if distance > MOVED * size else "stepped"
-    elif distance > MOVED * size:
+    elif min(distance, _slipped(log, end)) > MOVED * size:
         deed = "slid"
     else:
         low = int(np.argmin(path[:, 2]))
@@ -73,7 +73,7 @@ def outcome(robot: Mechanism, log: xr.Dataset) -> Outcome:
         still = lowest < (SQUATTED if squatted else MOVED) * size
         deed = "stood" if still else "squatted" if squatted else "sank"
     fell_at = None if down is None else float((down + 1) * dt)
-    return Outcome(deed, fell_at, distance, lowest, len(flights))
+    return MotionOutcome(deed, fell_at, distance, lowest, len(flights))
 
 
 def _standing(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
@@ -85,6 +85,14 @@ def _standing(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
     each = [pressing[:, whose == body].any(axis=1) for body in sorted(set(whose.tolist()) - {-1})]
     touching = [foot for foot in each if foot.any()]
     return np.array(touching).T if touching else np.zeros((len(pressing), 0), bool)
+
+
+def _slipped(log: xr.Dataset, end: int) -> float:
+    """How far the contacts that press slid in the first steps, m, on average."""
+    pressing = log["force_contact"].values[:end, :, 0] > 0
+    speed = np.linalg.norm(log["velocity_after"].values[:end, :, 1:], axis=-1)
+    mean = np.where(pressing, speed, 0.0).sum(axis=1) / np.maximum(pressing.sum(axis=1), 1)
+    return float(mean.sum() * log.attrs["dt"])
 
 
 def _gaps(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:

@@ -117,7 +117,7 @@ def _deed(n: dict[str, Any]) -> str:
     if deed == "hopped" and n["height_final"] is None:
         return f"hopped {n['jumps']} times in {duration:g} s"
     if n["fell"]:
-        return f"{deed} {n['way']:.3f} m, " if deed in ("walked", "hopped", "slid") else ""
+        return f"{deed} {n['way']:.3f} m, " if deed in ("walked", "hopped") else ""
     way = f"{n['distance']:.3f} m in {seconds}"
     return {
         "sank": f"sank by {1e3 * n['lowest']:.0f} mm in {seconds}",

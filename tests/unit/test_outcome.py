@@ -1,0 +1,46 @@
+"""What a summary says that a robot did, and when it fell."""
+
+from __future__ import annotations
+
+import pytest
+
+import tarsus
+from tarsus.simulation.recording.summary_lines import lines
+
+
+@pytest.mark.parametrize(
+    ("robot", "gait", "seconds", "deed"),
+    [
+        ("mini_cheetah", "stand", 0.6, "stood"),
+        ("mini_cheetah", "trot", 1.5, "walked"),
+        ("hoap1", "jump", 2.5, "jumped"),
+        ("hoap1", "squat", 4.0, "squatted"),
+    ],
+)
+def test_a_gait_is_named_by_what_it_does(robot: str, gait: str, seconds: float, deed: str) -> None:
+    simulation = tarsus.Simulation(robot, controller=gait)
+    numbers = tarsus.summary(simulation, simulation.run(seconds))
+    assert (numbers["deed"], numbers["fell_at"], numbers["fell"]) == (deed, None, False)
+    assert deed in lines(numbers)["motion"]
+
+
+def test_a_fall_has_its_time() -> None:
+    """Without torques, legs fold within half a second."""
+    simulation = tarsus.Simulation("mini_cheetah", controller="free")
+    numbers = tarsus.summary(simulation, simulation.run(1.0))
+    assert numbers["fell"] and 0.1 < numbers["fell_at"] < 0.5
+    assert f"fell at {numbers['fell_at']:.2f} s" in lines(numbers)["motion"]
+
+
+def test_a_box_slides_and_a_ball_flies() -> None:
+    box = tarsus.Simulation(tarsus.world(tarsus.Box()), controller=None)
+    u = box.u
+    u[0] = 2.0
+    box.set(u=u)
+    slid = tarsus.summary(box, box.run(0.5))
+    assert slid["deed"] == "slid" and slid["way"] > 0.1
+    ball = tarsus.Simulation(tarsus.world(tarsus.Ball()), controller=None)
+    q = ball.q
+    q[2] += 3.0
+    ball.set(q=q)
+    assert tarsus.summary(ball, ball.run(0.2))["deed"] == "flew"
