@@ -197,7 +197,8 @@ def _check_dimensions(log: xr.Dataset) -> None:
             raise TarsusError(f"this is no log of tarsus run: {name} missing.")
         if name in log.variables:
             labels = log.variables[name]
-            words = all(isinstance(label, str) for label in labels.values.ravel().tolist())
+            own = labels.values.ravel().tolist()
+            words = all(isinstance(label, str) and label.isprintable() for label in own)
             if labels.dims != (name,) or not words:
                 raise TarsusError(f"{name} must hold a name for each place along it.")
             if len(set(labels.values.tolist())) < labels.size:
