@@ -16,6 +16,7 @@ from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.hunt_crossley import HuntCrossley
 from tarsus.dynamics.robot import Robot
 from tarsus.simulation.together import together
+from tarsus.stepping.methods.midpoint import Midpoint
 
 G, EDGES, MASSES = 9.81, (0.2, 0.16, 0.1), (3.0, 2.0, 1.0)
 SPRINGS = ("compliant", "hertz", "hunt_crossley", "micro")
@@ -95,7 +96,7 @@ def test_stacks_rest_under_every_law(law: str, count: int, turn: float) -> None:
 
 @pytest.mark.parametrize("law", [*SPRINGS, "micro_macro"])
 def test_a_stack_whose_pairs_are_too_stiff_for_dt_is_told(law: str) -> None:
-    simulation = Simulation(stack(3, 20), law)
+    simulation = Simulation(stack(3, 20), law, Midpoint(forces="once"))
     [told] = [note for note in simulation.notices if note.code == TOLD]
     assert "with the 20 contacts of the start together" in told and "use dt = " in told
     if law != "hertz" and law != "hunt_crossley":
@@ -110,12 +111,13 @@ def test_laws_without_a_limit_say_nothing() -> None:
 @pytest.mark.parametrize(("count", "turn"), [(1, 0), (2, 0), (2, 20)])
 def test_the_limit_that_is_told_is_where_a_stack_stops_to_rest(count: int, turn: float) -> None:
     whole = stack(count, turn)
-    scene = Simulation(whole, "compliant").plan.scene
-    found = together(scene, Simulation(whole, "compliant").q.ravel())
+    once = Midpoint(forces="once")
+    begun = Simulation(whole, "compliant", once)
+    found = together(begun.plan.scene, begun.q.ravel())
     assert found is not None and found.linear
     speeds = []
     for share in (0.95, 1.05):
-        simulation = Simulation(whole, "compliant", dt=share * found.step)
+        simulation = Simulation(whole, "compliant", once, dt=share * found.step)
         simulation.advance(0.5)
         kick = 1e-4 * np.random.default_rng(0).normal(size=6 * count)
         simulation.set(u=simulation.u + kick)

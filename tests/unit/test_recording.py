@@ -19,6 +19,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.simulation.recording.interrupt import Interrupted
 from tarsus.simulation.recording.summary import summary
+from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.terrain.rough import Rough
 
 PENDULUM = """<mujoco model="double pendulum"><worldbody><body name="upper" pos="0 0 2">
@@ -187,7 +188,8 @@ def test_advice_is_about_what_is_not_in_use_yet() -> None:
     """No law that runs already, no motors where there are none, and a dt that works."""
 
     def told(law: str, dt: float, controller: str | None) -> str:
-        simulation = tarsus.Simulation("mini_cheetah", law, controller=controller, dt=dt)
+        stepper = Midpoint(forces="once")
+        simulation = tarsus.Simulation("mini_cheetah", law, stepper, controller=controller, dt=dt)
         u = simulation.u
         u[0] = 1000.0
         simulation.set(u=u)

@@ -13,6 +13,7 @@ from tarsus.contact import criteria
 from tarsus.control.gaits.stand import Stand
 from tarsus.simulation.alike import alike
 from tarsus.simulation.recording.summary import solved_of
+from tarsus.stepping.methods.midpoint import Midpoint
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +162,8 @@ def test_float32_and_threads_run_the_same_robot() -> None:
 
 
 def test_a_divergence_stops_says_where_and_keeps_the_log() -> None:
-    sim = tarsus.Simulation("mini_cheetah", law="compliant", controller="trot", dt=0.02)
+    once = Midpoint(forces="once")
+    sim = tarsus.Simulation("mini_cheetah", "compliant", once, controller="trot", dt=0.02)
     assert "dt-above-stable-limit" in {notice.code for notice in sim.notices}
     with pytest.raises(
         tarsus.Diverged, match=r"diverged at t = .* joint '.*' moves faster than its steps"

@@ -191,7 +191,7 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
     if unconverged:
         found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
     # energy from nothing
-    found += gain_warnings(mechanism, log.attrs["energy_gained"])
+    found += gain_warnings(mechanism, log)
     # steps with the other treatment of velocity terms
     fast = log.attrs["fast_steps"]
     if fast:
