@@ -21,7 +21,19 @@ BLOCK = re.compile(
 )
 PROGRAMS = ("tarsus", "pip", "uv", "pytest")
 INLINE = re.compile(rf"(?<!`)`((?:{'|'.join(PROGRAMS)}|python) [^`\n]+)`(?!`)")
-TAKES_ONE = ("run", "compare", "judge", "rerun", "export", "inspect", "cite", "view", "render")
+TAKES_ONE = (
+    "run",
+    "compare",
+    "judge",
+    "rerun",
+    "export",
+    "inspect",
+    "cite",
+    "view",
+    "render",
+    "play",
+    "learn",
+)
 PLACEHOLDER = re.compile(r"(?:NAME=VALUE|[A-Z]{2,}(?:\.\w+)?)\b(?![./])")
 
 

@@ -15,7 +15,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mjcf import read_mjcf
 from tarsus.validation.robot_check import named
-from tarsus.validation.two_engines import theirs, truth
+from tarsus.validation.two_engines import outcome, theirs, truth
 from tarsus.validation.two_engines.course import Array, RobotRun
 from tarsus.validation.two_engines.ours import in_tarsus
 
@@ -150,7 +150,7 @@ def test_a_fixed_base_swings_and_holds(motors: str, scenes: list[str], tmp_path:
     assert swing.order == pytest.approx(1, abs=0.1)
     for row in held[:1]:
         assert row.found is not None and row.found.together == pytest.approx(3.0)
-        assert row.found.angle < truth.ALIKE.angle and not row.theirs_alone
+        assert row.found.angle < outcome.ALIKE.angle and not row.theirs_alone
 
 
 def test_damping_that_is_stiff_for_mujoco_is_compared_with_shorter_steps(tmp_path: Path) -> None:
@@ -219,5 +219,5 @@ def test_a_robot_s_file_moves_as_in_mujoco(name: str, drops: float, falls: float
         assert rows[scene].unsolved <= 3  # of 1,000 to 3,000 steps
     stand = rows[truth.STANDS].found
     assert stand is not None
-    assert stand.place < truth.ALIKE.place and stand.angle < truth.ALIKE.angle
+    assert stand.place < outcome.ALIKE.place and stand.angle < outcome.ALIKE.angle
     assert stand.within == stand.shared and stand.together == pytest.approx(3.0)

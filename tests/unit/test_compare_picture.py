@@ -24,7 +24,7 @@ def robot(tmp_path_factory: pytest.TempPathFactory) -> Robot:
 
 @pytest.mark.parametrize("law", ["moreau", "mujoco"])
 def test_a_foot_s_force_is_that_of_all_its_points(robot: Robot, law: str) -> None:
-    (run,) = compare(robot, law, [0.002], 0.6, gait="free")
+    run, *_ = compare(robot, law, [0.002], 0.6, gait="free")
     assert isinstance(run.log, xr.Dataset) and run.log.sizes["contact"] > 1
     (body,) = busiest_feet(run.log, robot)
     force = normal_force_on(body, run.log, robot)

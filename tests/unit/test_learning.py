@@ -366,7 +366,7 @@ def test_pictures_that_fail_are_a_notice(
     words = ["learn", "velocity", "--out", str(tmp_path), "--rounds", "1", "--set", *SETTINGS]
     assert cli.main(words) == 0
     told = capsys.readouterr().out
-    assert "notice: not all pictures are drawn: it diverged." in told and "policy.npz" in told
+    assert "not all pictures are drawn: it diverged." in told and "policy.npz" in told
     assert Policy.load(tmp_path).about["task"] == "velocity"
 
 

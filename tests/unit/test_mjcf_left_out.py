@@ -149,8 +149,8 @@ def test_soft_limits_of_joints_and_soft_dry_friction() -> None:
 @pytest.mark.parametrize(
     ("option", "dt", "told"),
     [
-        ('<option timestep="0.0005"/>', {}, "dt is 2.5 ms, and the file of 'r' asks for 0.5 ms"),
-        ('<option timestep="0.002"/>', {}, "dt is 2.5 ms, and the file of 'r' asks for 2 ms"),
+        ('<option timestep="0.0005"/>', {}, "0.5 ms"),
+        ('<option timestep="0.002"/>', {}, "2 ms"),
         ('<option timestep="0.0005"/>', {"dt": 0.001}, ""),  # chosen
         ('<option timestep="0.0025"/>', {}, ""),
         ('<option integrator="Euler"/>', {}, ""),
@@ -161,7 +161,7 @@ def test_a_step_that_is_not_the_file_s(option: str, dt: dict, told: str) -> None
     text = f'<mujoco model="r">{option}<worldbody>{_body("a")}</worldbody></mujoco>'
     notices = tarsus.Simulation(Robot.of(read_mjcf(text)), controller=None, **dt).notices
     steps = [notice for notice in notices if "timestep" in notice]
-    assert len(steps) == bool(told) and all(notice.startswith(told) for notice in steps)
+    assert len(steps) == bool(told) and all(told in notice for notice in steps)
 
 
 def test_a_step_of_a_file_that_is_included(tmp_path: Path) -> None:

@@ -214,7 +214,8 @@ DECODERS = {  # modules that decode data from files: a new one needs a reader ab
     "program/ir/written",  # the cache, which only its user can write
     "sweeps/query",
     *("learning/folder", "validation/real/cube_tosses/data", "benchmarks/history"),
-    *("commands/validate", "commands/_doctor_checks", "simulation/kept_state"),
+    *("commands/validate", "simulation/kept_state"),
+    "installation",  # how this package was installed, as the installer wrote it
 }
 CALLERS = {"comparison/imported", "comparison/rerun", "identification/recording"}  # of `read_table`
 DECODING = re.compile(
@@ -267,8 +268,8 @@ def test_only_the_registry_runs_or_imports_what_a_variable_names() -> None:
     assert doors == {
         "registry",  # members of folders, and files that the user names
         "__init__",  # names of the public interface
-        *("model/files", "exchange/library"),  # optional libraries by constant names
-        *("references/__init__", "validation/processes", "commands/list"),
+        "model/files",  # optional libraries by constant names
+        *("references/__init__", "processes", "commands/list"),
         "simulation/kept_state",  # pickles that Python itself was asked to read
     }
 

@@ -166,8 +166,7 @@ def test_a_long_part_is_kept_piece_by_piece(
 KILLED = """if True:
     import sys
     from tarsus import cli
-    from tarsus.errors import UntrustedFile
-from tarsus.simulation.recording import part_text, parts
+    from tarsus.simulation.recording import parts
     parts.EVERY = parts.SHARE = 0.0
     sys.exit(cli.main(sys.argv[1:]))
 """

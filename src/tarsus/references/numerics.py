@@ -20,3 +20,15 @@ BELADY_1966 = Reference(
     "1966",
     {"journal": "IBM Systems Journal", "volume": "5", "number": "2"},
 )
+WILSON_1927 = Reference(
+    "Wilson 1927",
+    "article",
+    ("Wilson, Edwin B.",),
+    "Probable inference, the law of succession, and statistical inference",
+    "1927",
+    {
+        "journal": "Journal of the American Statistical Association",
+        "volume": "22",
+        "pages": "209--212",
+    },
+)

@@ -32,7 +32,7 @@ def is_share(outcome: str, values: Any) -> bool:
 
 
 def wilson(ones: int, of: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927, JASA 22, 209-212)."""
+    """Return the 95 % interval of a share (Wilson 1927)."""
     share, z2 = ones / of, Z95**2
     middle = (share + z2 / (2 * of)) / (1 + z2 / of)
     half = Z95 / (1 + z2 / of) * math.sqrt(share * (1 - share) / of + z2 / (4 * of**2))
