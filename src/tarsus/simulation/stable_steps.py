@@ -54,7 +54,7 @@ def falling_notices(plan: Plan, dt: float) -> list[Notice]:
         f" {body!r} lands, {mass:.2g} kg felt by its contacts together: a fall may gain energy;"
         " the stepper midpoint takes shorter steps for contacts alone (forces=resolved)."
     )
-    return [Notice(text, "dt-above-stable-limit", body)]
+    return [Notice(text, "dt-too-long-for-falls", body)]
 
 
 @lru_cache(maxsize=KEPT)
