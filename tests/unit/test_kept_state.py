@@ -260,7 +260,7 @@ def test_a_state_of_something_else_is_refused(standing: tarsus.Simulation) -> No
         ({"bounce": 0.5}, "bounce=0 in place of 0.5"),
         ({"law": tarsus.Moreau(solver="sor")}, "another law (here moreau(solver=sor"),
         ({"law": "compliant"}, "another law (here compliant)"),
-        ({"stepper": "symplectic_euler"}, "another stepper (here symplectic_euler)"),
+        ({"stepper": "symplectic_euler"}, "another stepper (here symplectic_euler"),
         ({"sensors": {"imu": Imu(frame="leg")}}, "other sensors (here imu)"),
         ({"sensors": {"imu": Imu(attitude="quaternion")}}, "other sensors (here imu)"),
         ({"sensors": ()}, "other sensors (here none)"),
