@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -362,16 +362,17 @@ def main() -> int:
             "policies": readers_of_policies,
             "tables": readers_of_tables,
         }
-        readers, slowest = makers[given.kind](folder), 0.0
+        readers = makers[given.kind](folder)
         for number in range(given.count):
             try:
                 path = mutated(given.kind, chance, folder, base, evil)
             except Exception:  # it cannot be written like this
                 found["not written"] += 1
                 continue
+            if number and number % 100 == 0:
+                print(f"{number} mutants, {process_time():.0f} s: {dict(found)}", flush=True)
             for name, read in readers.items():
-                said, began = outcome(read, path), perf_counter()
-                slowest = max(slowest, perf_counter() - began)
+                said = outcome(read, path)
                 if mark.exists():
                     said = "mark"
                     mark.unlink()

@@ -15,6 +15,7 @@ from tarsus.learning.tally import AVERAGED
 from tarsus.tasks.base import LearningTask, Range, known
 
 Array = NDArray[np.float64]
+MOST_PERIODS = 1e8  # of all trials together
 SETTLED = 1.0  # s after another command before its errors count
 
 
@@ -73,8 +74,14 @@ def drawn(task: LearningTask, motors: int, trials: int, seconds: float, seed: in
     """Trials of so many seconds; TarsusError for fewer than one, or no time."""
     if trials < 1 or not 0 < seconds < 1e6:
         raise TarsusError("trials are at least one, and take some seconds.")
+    if not seconds * task.rate * trials <= MOST_PERIODS:
+        raise TarsusError(
+            f"{trials} trials of {seconds:g} s at rate = {task.rate:g} Hz are more than"
+            f" {MOST_PERIODS:g} control periods: ask for fewer."
+        )
     random, periods = np.random.default_rng(seed), max(1, round(seconds * task.rate))
-    hold, wait = (max(1, round(span * task.rate)) for span in (task.hold, task.push_every))
+    spans = (min(span * task.rate, MOST_PERIODS) for span in (task.hold, task.push_every))
+    hold, wait = (max(1, round(span)) for span in spans)
 
     def within(ranges: Sequence[Range], count: int = 1) -> Array:
         low, high = np.array(ranges, float).T
