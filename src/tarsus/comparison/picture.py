@@ -32,14 +32,7 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
     Few laws share one panel per foot. Of many, each has a panel with the foot that carries most
     under the first law. Height and pitch of the trunk follow.
     """
-    # the finest run of every law that stayed finite
-    finest = {
-        run.law: run
-        for run in sorted(runs, key=lambda run: -run.dt)
-        if run.log is not None and not run.failure and "contact" in run.log.sizes
-    }
-    order = dict.fromkeys(run.law for run in runs if run.law in finest)
-    shown = [finest[law] for law in order]
+    shown = _finest(runs)
     if not shown:
         return
     feet = busiest_feet(shown[0].log, robot)
@@ -77,11 +70,9 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
     # title, legend, file
     assert shown[0].log is not None
     gait = shown[0].log.attrs.get("gait", "a controller of one's own")
-    figure.suptitle(
-        f"{robot.name}, {gait}: {len(shown)} contact laws. Bands span dt, dt/2, dt/4; impacts of"
-        " rigid laws are cut off.",
-        fontsize=11,
-    )
+    bands = "bands span dt, dt/2, dt/4; " if any(run.finer for run in shown) else ""
+    told = f"{robot.name}, {gait}: {bands}impacts of rigid laws are cut off"
+    figure.suptitle(told, fontsize=11)
     handles = [Line2D([], [], color=color, label=short_name(law)) for law, color in colors.items()]
     figure.legend(handles=handles, ncols=6, loc="outside lower center", fontsize=9, frameon=False)
     axes[-1].set_xlabel("time / s")
@@ -89,6 +80,16 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
         ax.spines[["top", "right"]].set_visible(False)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=130)
+
+
+def _finest(runs: Sequence[LawRun]) -> list[LawRun]:
+    """Return the run with the smallest step of every law that stayed finite, in the laws' order."""
+    finest = {
+        run.law: run
+        for run in sorted(runs, key=lambda run: -run.dt)
+        if run.log is not None and not run.failure and "contact" in run.log.sizes
+    }
+    return [finest[law] for law in dict.fromkeys(run.law for run in runs) if law in finest]
 
 
 def busiest_feet(log: xr.Dataset | None, robot: Robot) -> dict[str, str]:

@@ -23,7 +23,7 @@ RANGES = 4  # with as many worlds each
 
 
 @dataclass(frozen=True)
-class MeanWithInterval:
+class MeanOutcome:
     """The mean of an outcome with its 95 % interval; of a 0/1 outcome the share of ones.
 
     low, high: by the normal distribution of the mean, of a share by Wilson's (1927) formula
@@ -35,7 +35,7 @@ class MeanWithInterval:
     share: bool
 
 
-def estimate(values: Any, share: bool) -> MeanWithInterval | None:
+def estimate(values: Any, share: bool) -> MeanOutcome | None:
     """Return the mean of the values that are numbers and its interval; None if there are none.
 
     share: whether the outcome is 0 or 1 in the whole sweep
@@ -46,9 +46,9 @@ def estimate(values: Any, share: bool) -> MeanWithInterval | None:
         return None
     mean = float(given.mean())
     if share:
-        return MeanWithInterval(mean, *wilson(int(given.sum()), len(given)), True)
+        return MeanOutcome(mean, *wilson(int(given.sum()), len(given)), True)
     half = Z95 * float(given.std(ddof=1)) / math.sqrt(len(given)) if len(given) > 1 else math.inf
-    return MeanWithInterval(mean, mean - half, mean + half, False)
+    return MeanOutcome(mean, mean - half, mean + half, False)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Cell:
     value: str
     worlds: int
     failed: int
-    outcomes: dict[str, MeanWithInterval | None]
+    outcomes: dict[str, MeanOutcome | None]
 
 
 def summary(folder: str | Path) -> list[Cell]:
@@ -101,7 +101,7 @@ def tables(folder: str | Path) -> tuple[TextTable, str]:
     return TextTable(head, rows, ("varied", "value"), keys=2), "\n".join(why)
 
 
-def told(found: MeanWithInterval | None) -> str:
+def told(found: MeanOutcome | None) -> str:
     """Return a mean with its interval, to the digit that the interval knows."""
     if found is None:
         return "-"
@@ -146,7 +146,7 @@ def _name(value: Any) -> str:
     return f"{value:.4g}"
 
 
-def _heading(name: str, found: MeanWithInterval | None) -> str:
+def _heading(name: str, found: MeanOutcome | None) -> str:
     """Return an outcome with its unit."""
     if found is not None and found.share:
         return f"{name}, share"
