@@ -19,7 +19,7 @@ from tarsus.files import check_writable, write_text
 
 if TYPE_CHECKING:
     from tarsus.validation.robot_check import CheckedRobot
-    from tarsus.validation.two_engines.truth import TruthRow
+    from tarsus.validation.two_engines.outcome import TruthRow
 
 T = TypeVar("T")
 CHECKED, BESIDE = "checked robots", "robots beside MuJoCo"  # what a page's table is called
