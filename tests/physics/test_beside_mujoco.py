@@ -210,8 +210,8 @@ def test_a_robot_s_file_moves_as_in_mujoco(name: str, drops: float, falls: float
     """Free flight to the order of `midpoint`, the first; drops and falls alike, events at the same
     instants, until an impact is one step of ours and many of MuJoCo's; a stand to 1 mm and 0.2 deg.
     """
-    found = truth.rows(named([name]), lambda _: None)
-    rows = {row.scene: row for row in found if row.settings in ("", truth.HARD)}
+    every = truth.rows(named([name]), lambda _: None)
+    rows = {row.scene: row for row in every if row.settings in ("", truth.HARD)}
     assert rows[truth.FLIES].order == pytest.approx(1, abs=0.1)
     for scene, least in ((truth.DROPS, drops), (truth.STANDS, 3.0), (truth.FALLS, falls)):
         found = rows[scene].found
