@@ -15,7 +15,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.model.mjcf import read_mjcf
 from tarsus.validation.robot_check import named
-from tarsus.validation.two_engines import outcome, theirs, truth
+from tarsus.validation.two_engines import theirs, truth
 from tarsus.validation.two_engines.course import Array, RobotRun
 from tarsus.validation.two_engines.ours import in_tarsus
 from tarsus.validation.two_engines.outcome import ALIKE
