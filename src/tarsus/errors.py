@@ -1,20 +1,82 @@
-"""Errors and warnings: each is one sentence that tells the reader what to do."""
+"""Errors and warnings of Tarsus.
+
+Every error that bad input can cause is a `TarsusError`: one sentence that says what is wrong and
+what to do. Its class says which kind of mistake it is, and its `subject` names the option, joint,
+file or attribute at fault, so that programs and tests need not read the sentence.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Self
 
-SHOWN = 80  # letters of a text in a sentence
-NEAR = 0.5  # likeness, 0 to 1, from which a name is suggested
+MAX_QUOTED = 80  # characters of a text that a message quotes in full
+MIN_LIKENESS = 0.5  # likeness, 0 to 1, from which a name is suggested
 
 
 class TarsusError(ValueError):
-    """Bad input: the message is one complete sentence for the person at the keyboard."""
+    """Bad input, in one sentence for the person at the keyboard.
+
+    Raise one of the subclasses, which say what kind of mistake it is.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, then what to do, as one sentence.
+    subject : str, optional
+        Name of the option, joint, file or attribute at fault.
+    """
+
+    def __init__(self, message: str = "", subject: object = "") -> None:
+        super().__init__(message)
+        self.subject = str(subject)
+
+    def within(self, context: str) -> Self:
+        """Return the same error with `context` and a colon in front of its message."""
+        copy = type(self).__new__(type(self))
+        TarsusError.__init__(copy, f"{context}: {self}", self.subject)
+        return copy
+
+
+class UnknownName(TarsusError):
+    """A name that is not defined: a law, a joint, an option, a column. The subject is the name."""
+
+
+class InvalidValue(TarsusError):
+    """A value of the wrong type, shape or range. The subject is the option or parameter."""
+
+
+class IncompatibleOptions(TarsusError):
+    """Options that exclude each other, or one that needs another. The subject is the option."""
+
+
+class InvalidFile(TarsusError):
+    """A file that is missing, unreadable, damaged or of another format. The subject is the file,
+    or the attribute or key in it that is at fault.
+    """
+
+
+class InvalidModel(TarsusError):
+    """A robot description that contradicts itself or physics. The subject is the element."""
+
+
+class Unsupported(TarsusError):
+    """Valid input that Tarsus does not simulate or cannot do. The subject is the feature."""
+
+
+class MissingPackage(TarsusError):
+    """An optional package or program is not installed. The subject is its name."""
+
+
+class UnmetCondition(TarsusError):
+    """A computation that cannot succeed from this state or data: no solution, too few samples,
+    a robot that falls. The subject is what lacks.
+    """
 
 
 class UntrustedFile(TarsusError):
-    """Data names a file of Python code that the user has not named."""
+    """Data names a file of Python code that the user has not named. The subject is the file."""
 
 
 class TarsusWarning(UserWarning):
@@ -73,7 +135,7 @@ class GroundLeftOut(TarsusWarning):
 
 def shortened(text: str) -> str:
     """A text in quotation marks, its middle left out if it is long."""
-    return repr(text if len(text) <= SHOWN else f"{text[:40]} ... {text[-10:]}")
+    return repr(text if len(text) <= MAX_QUOTED else f"{text[:40]} ... {text[-10:]}")
 
 
 def several(names: Sequence[str], most: int) -> str:
@@ -82,27 +144,28 @@ def several(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more if names else "none"
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> TarsusError:
+def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """An error for a name that is not there, or for what is no name, with the nearest names
     suggested.
     """
     known = sorted(set(known))
-    near, told = [], repr(name)[:SHOWN]
+    near, told = [], repr(name)[:MAX_QUOTED]
     if isinstance(name, str):
         near, told = near_names(name, known), shortened(name)
     others = f"known are: {', '.join(known)}." if known else "there is none at all."
     hint = f"did you mean {' or '.join(near)}?" if near else others
-    return TarsusError(f"there is no {kind} named {told}; {hint}")
+    return UnknownName(f"there is no {kind} named {told}; {hint}", name)
 
 
-def branches(who: str) -> TarsusError:
+def branches(who: str) -> Unsupported:
     """An error for a function that branches with Python on a symbol."""
-    return TarsusError(
+    return Unsupported(
         f"{who} branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
-        " ca.logic_and or ca.fmax."
+        " ca.logic_and or ca.fmax.",
+        who,
     )
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
     """At most three of the known names that a typo may have meant, the nearest first."""
-    return difflib.get_close_matches(name, list(known), n=3, cutoff=NEAR)
+    return difflib.get_close_matches(name, list(known), n=3, cutoff=MIN_LIKENESS)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from tarsus.errors import NEAR, TarsusError, shortened
+from tarsus.errors import MIN_LIKENESS, TarsusError, shortened
 
 MAX_BYTES = 1 << 26  # of a robot's file
 MAX_ASSET_BYTES = 1 << 29  # of a mesh or a texture
@@ -199,7 +199,7 @@ class RobotFiles:
                 found.append(part)
                 continue
             names = {name.casefold(): name for name in sorted(os.listdir(place))}
-            near = difflib.get_close_matches(part.casefold(), names, n=1, cutoff=NEAR)
+            near = difflib.get_close_matches(part.casefold(), names, n=1, cutoff=MIN_LIKENESS)
             if not near:
                 return ""
             found.append(names[near[0]])
