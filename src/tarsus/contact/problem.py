@@ -23,15 +23,15 @@ Softened = Callable[[list[SX]], Solved]
 class Roundness:
     """A body that is a ball where it touches: its radius, m, and rotation (3, 3) to the world.
 
-    arm (3,): where it is known, from the point of the body whose travel is told to the contact
-        point, m, in place of radius and normal: a body of any shape
-    told (3,): that point of the body, m, where it is not the contact's
+    arm (3,): from the tracked point of the body to the contact point, m, of a body that is no ball;
+        None: follows from radius and normal
+    tracked (3,): point of the body by whose travel sliding is measured, m; None: the contact point
     """
 
     radius: float | SX
     rotation: SX
     arm: SX | None = None
-    told: SX | None = None
+    tracked: SX | None = None
 
     def rolled(self, before: SX, normal: SX) -> SX:
         """How far (3,) the contact point rolled, m, world, since the rotation was `before` (3, 3).
@@ -81,9 +81,9 @@ class Contact:
     sinks: SX = field(default_factory=lambda: SX(0))
 
     @property
-    def told(self) -> SX:
-        """The place (3,), m, by whose travel, less what it rolled, a law knows how far it slid."""
-        return self.point if self.roundness.told is None else self.roundness.told
+    def tracked(self) -> SX:
+        """Point (3,), m, by whose travel, less what it rolled, a law measures sliding."""
+        return self.point if self.roundness.tracked is None else self.roundness.tracked
 
 
 @dataclass(frozen=True)

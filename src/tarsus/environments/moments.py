@@ -65,7 +65,7 @@ def glimpse_of(
     command: by name; terrain: its symbols; sensed: readings by name
     """
     # feet by name
-    names = [scene.candidates[i].name for i in scene.usual]
+    names = [scene.candidates[i].name for i in scene.geometry.primary]
     pressing = {name: now["impulse"][3 * k] > 0 for k, name in enumerate(names)}
     angles, rates = joint_state(scene.mechanism, now["q"], now["u"])
     return Glimpse(

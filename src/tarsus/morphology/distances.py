@@ -49,7 +49,7 @@ def middle(solid: Capsule | Cuboid, poses: Poses) -> Array:
 
 
 def distances(m1: Array, d1: Array, m2: Array, d2: Array) -> Array:
-    """Between segments from m - d to m + d, (n, 3) each, m: see `stepping/pairs.py`."""
+    """Between segments from m - d to m + d, (n, 3) each, m: see `collision/closest_point/segments.py`."""
     apart = m1 - m2
     a, e, b, c, f = (
         np.sum(x * y, axis=1) for x, y in ((d1, d1), (d2, d2), (d1, d2), (d1, apart), (d2, apart))

@@ -125,7 +125,7 @@ def traced(plan: Plan) -> Program:
     force = applied(mechanism, tau) + pushes(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
     inputs = StepInputs(q, u, memory, force, dt, symbols(law), terrain, inertias)
-    told = b.declare("impulse", 3 * scene.reported, "report") if scene.slots else None
+    told = b.declare("impulse", 3 * scene.geometry.reported, "report") if scene.slots else None
     inputs = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), servos=servos)
     start = replace(inputs, bilateral=bilateral, impulse=told)
     end = plan.stepper.step(scene, start, b)

@@ -11,6 +11,11 @@ from casadi import SX
 
 from tarsus.algebra.blocks import list_triples
 from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.collision.broad_phase import secondary_gaps
+from tarsus.collision.closest_point.ellipsoid_ground import spots
+from tarsus.collision.contact_point import Attached, ContactPoint
+from tarsus.collision.contact_table import SecondaryGaps, SlotContact
+from tarsus.collision.narrow_phase import contact_points, slot_contact_point
 from tarsus.contact.base import ForceLaw, Law, forces_of
 from tarsus.contact.problem import Bilateral, Contact, ContactProblem, ContactSolution, Roundness
 from tarsus.dynamics import crba, rnea, springs
@@ -26,9 +31,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.registry import name_of
 from tarsus.stepping import blocked, instants, joint_states
 from tarsus.stepping.base import Scene, StepInputs, StepOutputs
-from tarsus.stepping.closed import takes_part, with_override
 from tarsus.stepping.coupling import (
-    Attached,
     Coupling,
     couple,
     impulses_in_joints,
@@ -44,15 +47,11 @@ from tarsus.stepping.delassus import (
     velocity_form,
 )
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
-from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.known import named_where
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
 from tarsus.stepping.softened import softened
-from tarsus.stepping.spots import spots
 from tarsus.stepping.subcycling import rest_of_step, subcycles, with_sinking
-from tarsus.stepping.touching import gaps, touching, touching_slot
-from tarsus.stepping.touching_point import TouchingPoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +64,22 @@ class ContactKinematics:
     @property
     def rows(self) -> list[list[SX]]:
         """Rows (3, nu) with gamma = rows u, also of a contact that shares a body with others."""
-        return self.attached.of_contact
+        return self.attached.contact_rows
 
     @staticmethod
-    def of(at: TouchingPoint) -> ContactKinematics:
+    def of(at: ContactPoint) -> ContactKinematics:
         """A point of the robot as a contact of the law."""
-        ball = Roundness(at.radius, at.rotation, at.arm, at.told)
-        contact = Contact(*at.place, *at.material, ball, at.velocity_product, at.away)
+        ball = Roundness(at.radius, at.rotation, at.arm, at.tracked)
+        contact = Contact(
+            at.gap,
+            at.velocity,
+            at.point,
+            at.frame,
+            *at.material,
+            ball,
+            at.velocity_product,
+            at.away,
+        )
         return ContactKinematics(contact, at.attached)
 
 
@@ -82,14 +90,14 @@ class StepView:
     free: mass matrix and force without contact
     moving: worlds where a joint turns fast
     touching: the contacts that are looked at in every step
-    low: gaps of the others; None without slots
+    gaps: of the others; None without slots
     """
 
     kin: Kinematics
     free: FreeMotion
     moving: FastMotion
     touching: list[ContactKinematics]
-    low: Low | None
+    gaps: SecondaryGaps | None
 
 
 def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
@@ -98,14 +106,18 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     if scene.pairs or scene.spans:  # loops find those near; M, behind them, needs R again
         kin = replace(kin, R=builder.hold("R", kin.R))
-    usual = [scene.candidates[i] for i in scene.usual]
-    known = spots(scene, kin, start.terrain, scene.candidates, builder)
-    points = builder.stamp("rest", touching(scene, kin, start.terrain, usual, known))
+    primary = [scene.candidates[i] for i in scene.geometry.primary]
+    known = spots(scene.geometry, kin, start.terrain, scene.candidates, builder)
+    points = builder.stamp(
+        "rest", contact_points(scene.geometry, kin, start.terrain, primary, known)
+    )
     found = [not_ahead(ContactKinematics.of(point), moving, (scene, start)) for point in points]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
     ahead = rest_of_step(start) if subcycles(scene, start) else None
-    low = gaps(scene, kin, start.terrain, builder, known, ahead) if scene.slots else None
-    return StepView(kin, free, moving, found, low)
+    gaps = None
+    if scene.slots:
+        gaps = secondary_gaps(scene.geometry, kin, start.terrain, builder, known, ahead)
+    return StepView(kin, free, moving, found, gaps)
 
 
 def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builder) -> StepOutputs:
@@ -127,14 +139,14 @@ def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builde
         contact = replace(contact, bilateral=answer[:closing])
         return StepOutputs(start.q, u, contact, joints=joints, carried=carried)
 
-    if at.low is None:
+    if at.gaps is None:
         return builder.stamp("u_E", solved(at.touching, start))
 
-    def at_slot(slot: Chosen) -> ContactKinematics:
-        found = touching_slot(scene, at.kin, start.terrain, slot)
+    def at_slot(slot: SlotContact) -> ContactKinematics:
+        found = slot_contact_point(scene.geometry, at.kin, start.terrain, slot)
         return not_ahead(ContactKinematics.of(found), at.moving, (scene, start))
 
-    end = with_slots(scene, at.touching, at.low, at_slot, solved, start, builder)
+    end = with_slots(scene, at.touching, at.gaps, at_slot, solved, start, builder)
     return builder.stamp("u_E", end)
 
 
@@ -145,7 +157,8 @@ def contact_kinematics(
     which: Sequence[Candidate | Span | Pair] | None = None,
 ) -> list[ContactKinematics]:
     """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it."""
-    found = touching(scene, kin, terrain, scene.contacts if which is None else which)
+    contacts = scene.geometry.contacts if which is None else which
+    found = contact_points(scene.geometry, kin, terrain, contacts)
     return [ContactKinematics.of(at) for at in found]
 
 
@@ -209,6 +222,22 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     change, _ = velocity_after(coupling, replace(solved, impulses=forces))
     found = Rate(moving, change, forces, solved.memory, begun, solved.iterations, solved.converged)
     return builder.hold("rate", found)
+
+
+def takes_part(law: Law, contact: Contact, at: StepInputs, i: int) -> SX:
+    """Return 1 if the law calls contact i closed and the step does not hold it open, else 0."""
+    closed = law.is_closed(contact, law.memory_of(at.memory, i))
+    if at.contact_override is None:
+        return closed
+    return ca.logic_and(closed, at.contact_override[i] <= 0)
+
+
+def with_override(contact: Contact, at: StepInputs, i: int) -> Contact:
+    """Return contact i, no higher than the ground if the step says that it stands there."""
+    if at.contact_override is None:
+        return contact
+    gap = ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
+    return replace(contact, gap=gap)
 
 
 def begun(scene: Scene, at: StepInputs) -> Values:

@@ -19,10 +19,10 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.algebra.blocks import triples
+from tarsus.collision.geometry import EMPTY, Geometry
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
 from tarsus.model.mechanism import Candidate, Mechanism
-from tarsus.model.outline import NO_OUTLINE
 from tarsus.model.solids import Pair
 from tarsus.model.spans import Span
 from tarsus.parameters import check
@@ -36,7 +36,6 @@ from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
 FAST = 0.1  # rad in one step: below it c(q, u^S) does (`fast_motion`)
-EMPTY = -1  # in place of a candidate's number: a slot holds none
 WAITING = -1  # in place of how many contacts found no slot: none was looked at yet
 
 
@@ -44,13 +43,8 @@ WAITING = -1  # in place of how many contacts found no slot: none was looked at 
 class Scene:
     """The simulated system: a mechanism whose candidates may touch a terrain under a contact law.
 
-    candidates: those of the mechanism that may touch
+    candidates, secondary, slots, spans, pairs: what may touch what (`Geometry`)
     stabilization: part of a loop joint's gap that its constraint takes back each step, 0 to 1 [1]
-    rare: indices of the candidates that touch only when the robot falls; while none of them does, a
-        step is solved without them
-    slots: how many contacts a step holds where a rare one touches; 0 where none is rare
-    spans: what lies between candidates and may touch uneven ground, rare contacts behind these
-    pairs: capsules of the mechanism that may touch each other, rare contacts behind all others
     limits: whether joints stop at the ends of their ranges
     bounce: restitution coefficient there [1]
     stiction: whether dry friction holds joints at rest; if not it is a damper
@@ -62,7 +56,7 @@ class Scene:
     terrain: Terrain
     candidates: tuple[Candidate, ...]
     stabilization: float = 0.0
-    rare: tuple[int, ...] = ()
+    secondary: tuple[int, ...] = ()
     slots: int = 0
     limits: bool = False
     bounce: float = 0.0
@@ -72,51 +66,25 @@ class Scene:
     spans: tuple[Span, ...] = ()
 
     @cached_property
-    def usual(self) -> tuple[int, ...]:
-        """Indices of the candidates that every step looks at: those that are not rare."""
-        rare = set(self.rare)
-        return tuple(i for i in range(len(self.candidates)) if i not in rare)
-
-    @cached_property
-    def outlines(self) -> list[NDArray[np.float64]]:
-        """Of each contact, in its order (`Outline.numbers`); empty if no candidate is a rim or an
-        ellipsoid.
-        """
-        if all(candidate.outline is None for candidate in self.candidates):
-            return []
-        own = [self.candidates[i].outline for i in self.order[: len(self.candidates)]]
-        own += [None] * (len(self.spans) + len(self.pairs))
-        return [(outline or NO_OUTLINE).numbers for outline in own]
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """Indices of the contacts, the usual ones first, then the rare ones, spans, pairs: a
-        slot's numbers count in it.
-        """
-        first = len(self.candidates)
-        return (*self.usual, *self.rare, *range(first, len(self.contacts)))
-
-    @property
-    def contacts(self) -> tuple[Candidate | Span | Pair, ...]:
-        """All that may touch: candidates, spans, pairs."""
-        return (*self.candidates, *self.spans, *self.pairs)
-
-    @property
-    def contact_names(self) -> list[str]:
-        """Of the candidates, of the spans, of the pairs."""
-        return [part.name for part in self.contacts]
-
-    @property
-    def reported(self) -> int:
-        """Contacts whose impulses a step reports: the usual ones, then the slots."""
-        return len(self.usual) + self.slots
+    def geometry(self) -> Geometry:
+        """What may touch what, as collision detection sees it."""
+        return Geometry(
+            self.mechanism,
+            self.terrain,
+            self.candidates,
+            self.secondary,
+            self.slots,
+            self.spans,
+            self.pairs,
+            closes=self.law.closes_at,
+        )
 
     def initial_memory(self) -> NDArray[np.float64]:
         """The law's memory of these before the first step, then the number of the candidate that
         each slot holds.
         """
         empty = np.full(self.slots, float(EMPTY))
-        return np.concatenate([self.law.initial_memory(self.reported), empty])
+        return np.concatenate([self.law.initial_memory(self.geometry.reported), empty])
 
 
 @dataclass(frozen=True, eq=False)

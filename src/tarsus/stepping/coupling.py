@@ -11,6 +11,7 @@ from casadi import SX
 
 from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import Matrix, dot
+from tarsus.collision.contact_point import Attached
 from tarsus.dynamics import constraint_solve, loop_constraints
 from tarsus.dynamics.actuator_force import spread
 from tarsus.dynamics.constraint_solve import Constraints
@@ -24,34 +25,6 @@ from tarsus.stepping.fast_motion import FastMotion
 from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
 
 FREE = 1e20  # times its own mobility: what a joint that may be held gives while it is free
-
-
-@dataclass(frozen=True, eq=False)
-class Attached:
-    """How a contact moves: by three rows (nu,) of its own, or by a body's six and its arms (3, 6),
-    contact velocity = arms times the body's twist.
-
-    body: its number; -1: rows of its own
-    watched: whether it may be unable to move along its normal (`blocked.py`)
-    """
-
-    rows: list[list[SX]]
-    body: int = -1
-    arms: SX | None = None
-    watched: bool = False
-
-    @classmethod
-    def by(cls, rows: SX, watched: bool = False) -> Attached:
-        """By rows (3, nu) of its own."""
-        return cls([ca.horzsplit(rows[k, :]) for k in range(3)], watched=watched)
-
-    @property
-    def of_contact(self) -> list[list[SX]]:
-        """Rows (3, nu) with contact velocity = rows u, also where it shares a body with others."""
-        if self.arms is None:
-            return self.rows
-        rows = ca.mtimes(self.arms, ca.vertcat(*(ca.horzcat(*row) for row in self.rows)))
-        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ FASTEST = 1e3  # m/s: an impulse that would throw the whole robot so fast is non
 
 def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
     """What a loop over solutions of a step begins with."""
-    impulses = [SX.zeros(3)] * scene.reported
+    impulses = [SX.zeros(3)] * scene.geometry.reported
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
     left_out = SX(0) if scene.slots else None
     joints = SX.zeros(impulse_count(scene)) if rows(scene) else None
@@ -67,8 +67,8 @@ def with_held_joints(scene: Scene, q: SX, start: StepInputs, builder: Builder) -
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
     if rubbing:
         # what no pass changes, found once
-        once_found = builder.hold("seen", (seen.free, seen.touching, seen.low))
-        seen = replace(seen, **dict(zip(("free", "touching", "low"), once_found, strict=True)))
+        once_found = builder.hold("seen", (seen.free, seen.touching, seen.gaps))
+        seen = replace(seen, **dict(zip(("free", "touching", "gaps"), once_found, strict=True)))
 
     def once(now: Values) -> tuple[Values, SX]:
         # the step with these joints held
@@ -166,7 +166,7 @@ def together(
     at: the joints, and what a step sees
     """
     (scene, free), (joints, seen) = scenes, at
-    if not scene.law.solves_joints or not scene.reported:
+    if not scene.law.solves_joints or not scene.geometry.reported:
         return end
 
     # with no joint held; first contacts ask for all that the law wants, then for rest

@@ -26,7 +26,6 @@ from tarsus.references.reference import Citation
 from tarsus.stepping import joint_rows, joints
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import METHODS, Scene, StepInputs, StepOutputs, Stepper
-from tarsus.stepping.closed import is_closed, pressed_before
 from tarsus.stepping.event_location import TRIES, Bracket
 from tarsus.stepping.strikes import Strikes, slot_size
 
@@ -182,10 +181,10 @@ class EventDriven(Stepper):
         slowest = np.sqrt(2 * np.linalg.norm(scene.mechanism.gravity_acceleration) * self.tolerance)
         for i, contact in enumerate(seen(scene, start, at)):
             own = law.memory_of(at["memory"], i)
-            pressed = pressed_before(law, own)
+            pressed = law.stays_closed(own)
             leaves = ca.logic_and(contact.gap >= -2 * self.tolerance, contact.velocity[0] > slowest)
             thrown = ca.logic_and(leaves, ca.logic_or(after_impact, ca.logic_not(pressed)))
-            open = ca.logic_or(ca.logic_not(is_closed(law, contact, own)), thrown)
+            open = ca.logic_or(ca.logic_not(law.is_closed(contact, own)), thrown)
             side = ca.if_else(open, 1, -1 if scene.law.impulsive else 0)
             overrides.append(ca.if_else(gains < self.maximum, side, 0))
             lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, UNWATCHED))
@@ -262,7 +261,7 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
         at = balanced(loose, replace(start, q=end["q"], u=now["u"], memory=now["memory"]))
         contacts = enumerate(seen(scene, start, end | now))
         overrides = [
-            ca.if_else(is_closed(law, contact, law.memory_of(at.memory, i)), -1, 1)
+            ca.if_else(law.is_closed(contact, law.memory_of(at.memory, i)), -1, 1)
             for i, contact in contacts
         ]
         at = replace(at, contact_override=ca.vertcat(*overrides))
