@@ -181,17 +181,17 @@ class ContactProblem:
     softened: Softened | None = None
     """(B, r) -> z with (G + B^-1) z = r for blocks B[i] (3, 3) and r[i] (3,) of each contact, at a
     cost that grows with the contacts, not with their square; None where it is not to be had."""
-    afresh: SX | None = None
-    """1 where a solver begins with all contacts pressing and none sliding, 0 or None as they did in
-    the last step: of several solutions it then finds one where contacts stick, if there is one."""
+    restart: SX | None = None
+    """1 where a solver begins with all contacts pressing, none sliding; 0 or None: as in the last
+    step. Of several solutions it then finds one where contacts stick, if there is one."""
     at_rest: SX | None = None
     """1 where a law that `asks_less` asks of a contact no more than that it rest: what it adds as a
     correction may be more than friction, limits and other contacts let it have; 0 or None: all."""
-    guess: SX | None = None
-    """A memory of the law with impulses to begin with; None: those of the last step."""
-    told_apart: bool = False
-    """Whether friction that holds joints gives way so little that it tells who bears what of
-    redundant contacts: a solver need not, and what it adds to do so would be more than that."""
+    warm_start: SX | None = None
+    """Memory of the law with impulses to begin from; None: those of the last step."""
+    loads_determined: bool = False
+    """Whether the give of joints held by dry friction determines how redundant contacts share a
+    load. A solver then must not regularize by more than that give."""
     loose: list[SX] | None = None
     """What a normal impulse does to its contact's normal velocity, 1/kg, were no joint held and no
     loop closed; None: what G says of it. Only of a law that `looks_loose`."""

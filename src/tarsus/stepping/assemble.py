@@ -30,7 +30,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.registry import name_of
 from tarsus.stepping import blocked, instants, joint_states
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs
+from tarsus.stepping.base import Attempt, Scene, StepOutputs, StepStart
 from tarsus.stepping.coupling import (
     Coupling,
     couple,
@@ -100,7 +100,7 @@ class StepView:
     gaps: SecondaryGaps | None
 
 
-def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
+def seen(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepView:
     """What a step sees at q (nq,); a timed program has the sections of Gehring 2014, Fig. 7."""
     moving = builder.stamp("M, h", fast_motion(scene, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
@@ -120,34 +120,55 @@ def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
     return StepView(kin, free, moving, found, gaps)
 
 
-def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builder) -> StepOutputs:
-    """u^E (nu,) from u^S and the law's impulses, all taken at the coordinates that are `seen`."""
-    robot = without_contact(scene, at.kin, at.free, start, at.moving, builder)
+def velocity_step(
+    scene: Scene, view: StepView, start: StepStart, attempt: Attempt, builder: Builder
+) -> StepOutputs:
+    """Return the end velocity u^E that follows from u^S and the law's impulses.
 
-    def solved(which: list[ContactKinematics], start: StepInputs) -> StepOutputs:
-        coupling = couple(robot, [touch.attached for touch in which], builder, start.bounded)
-        problem = contact_problem(scene.law, coupling, which, start, builder)
-        problem = replace(problem, loose=loose_mobilities(scene, start, at.free.M, coupling))
-        u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
-        # what carries the coordinates, where forces acted at other times than the step's instant
-        apart = subcycles(scene, start)
-        carried = velocity_after(coupling, contact.as_carried())[0] if apart else None
-        answer = contact.bilateral
-        assert answer is not None
-        joints = impulses_in_joints(coupling, start, u, answer, contact.joints)
-        closing = answer.numel() - (0 if start.held is None else len(start.held.loops))
-        contact = replace(contact, bilateral=answer[:closing])
-        return StepOutputs(start.q, u, contact, joints=joints, carried=carried)
+    Everything is taken at the coordinates of the view. An attempt says which joints are locked and
+    from where the solver begins.
+    """
+    robot = without_contact(scene, view.kin, view.free, start, attempt.locked, view.moving, builder)
 
-    if at.gaps is None:
-        return builder.stamp("u_E", solved(at.touching, start))
+    def solved(
+        contacts: list[ContactKinematics], start: StepStart, attempt: Attempt
+    ) -> StepOutputs:
+        coupling = couple(robot, [touch.attached for touch in contacts], builder, attempt.bounded)
+        problem = contact_problem(scene.law, coupling, contacts, start, attempt, builder)
+        problem = replace(problem, loose=loose_mobilities(scene, attempt, view.free.M, coupling))
+        impulses = solution(scene.law, problem, start, builder)
+        return moved(scene, coupling, impulses, start, attempt)
+
+    if view.gaps is None:
+        return builder.stamp("u_E", solved(view.touching, start, attempt))
 
     def at_slot(slot: SlotContact) -> ContactKinematics:
-        found = slot_contact_point(scene.geometry, at.kin, start.terrain, slot)
-        return not_ahead(ContactKinematics.of(found), at.moving, (scene, start))
+        point = slot_contact_point(scene.geometry, view.kin, start.terrain, slot)
+        return not_ahead(ContactKinematics.of(point), view.moving, (scene, start))
 
-    end = with_slots(scene, at.touching, at.gaps, at_slot, solved, start, builder)
-    return builder.stamp("u_E", end)
+    slots = view.touching, view.gaps, at_slot, solved
+    return builder.stamp("u_E", with_slots(scene, *slots, start, attempt, builder))
+
+
+def moved(
+    scene: Scene,
+    coupling: Coupling,
+    impulses: ContactSolution,
+    start: StepStart,
+    attempt: Attempt,
+) -> StepOutputs:
+    """Return the end of a step under the law's impulses, at the start's coordinates."""
+    u, contact = velocity_after(coupling, impulses)
+    # what carries the coordinates, where forces acted at other times than the step's instant
+    carried = None
+    if subcycles(scene, start):
+        carried, _ = velocity_after(coupling, contact.as_carried())
+    answer = contact.bilateral
+    assert answer is not None
+    joints = impulses_in_joints(coupling, attempt, u, answer, contact.joints)
+    closing = answer.numel() - (0 if attempt.locked is None else len(attempt.locked.loops))
+    contact = replace(contact, bilateral=answer[:closing])
+    return StepOutputs(start.q, u, contact, joints=joints, carried=carried)
 
 
 def contact_kinematics(
@@ -163,18 +184,18 @@ def contact_kinematics(
 
 
 def not_ahead(
-    touch: ContactKinematics, moving: FastMotion, at: tuple[Scene, StepInputs]
+    touch: ContactKinematics, moving: FastMotion, at: tuple[Scene, StepStart]
 ) -> ContactKinematics:
     """The contact without its velocity product where a joint turns fast: taken at the start of the
     step it would say as little of the step's end as c does. At an impact there is no way to go.
     """
     (scene, start), own = at, touch.contact.velocity_product
-    product = SX.zeros(3) if start.impact else ca.if_else(moving.fast, 0, own)
+    product = SX.zeros(3) if start.evaluation.impact else ca.if_else(moving.fast, 0, own)
     contact = replace(touch.contact, velocity_product=product)
     return replace(touch, contact=with_sinking(contact, scene, start))
 
 
-def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
+def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     """u' = M^-1 (tau - c - g - D u - K (q - rest) + W f) at an instant: explicit damping and
     springs, unlike `free_motion`.
     """
@@ -212,11 +233,11 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     # a law that solves for all contacts together
     loose = Coupling(builder.hold("L", factored), builder.keep("slope", change), [], [], None, [])
     coupling = couple(loose, [touch.attached for touch in touching], builder)
-    seen = contact_problem(scene.law, coupling, touching, at, builder)
+    seen = contact_problem(scene.law, coupling, touching, at, Attempt(), builder)
     begun = held = None
     if scene.law.impulsive:
         begun = builder.keep("begun", instants.begun(seen.contacts, seen.active))
-        held = begun if at.begun is None else at.begun
+        held = begun if at.evaluation.begun is None else at.evaluation.begun
     solved = solution(scene.law, instants.over_window(seen, held), at, builder)
     forces = [impulse / at.dt for impulse in solved.impulses]
     change, _ = velocity_after(coupling, replace(solved, impulses=forces))
@@ -224,23 +245,23 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     return builder.hold("rate", found)
 
 
-def takes_part(law: Law, contact: Contact, at: StepInputs, i: int) -> SX:
+def takes_part(law: Law, contact: Contact, at: StepStart, i: int) -> SX:
     """Return 1 if the law calls contact i closed and the step does not hold it open, else 0."""
     closed = law.is_closed(contact, law.memory_of(at.memory, i))
-    if at.contact_override is None:
+    if at.evaluation.overrides is None:
         return closed
-    return ca.logic_and(closed, at.contact_override[i] <= 0)
+    return ca.logic_and(closed, at.evaluation.overrides[i] <= 0)
 
 
-def with_override(contact: Contact, at: StepInputs, i: int) -> Contact:
+def with_override(contact: Contact, at: StepStart, i: int) -> Contact:
     """Return contact i, no higher than the ground if the step says that it stands there."""
-    if at.contact_override is None:
+    if at.evaluation.overrides is None:
         return contact
-    gap = ca.if_else(at.contact_override[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
+    gap = ca.if_else(at.evaluation.overrides[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
     return replace(contact, gap=gap)
 
 
-def begun(scene: Scene, at: StepInputs) -> Values:
+def begun(scene: Scene, at: StepStart) -> Values:
     """What a step that begins here holds under a law of impulses; nothing where none can act."""
     if not (scene.law.impulsive and scene.candidates):
         return {}
@@ -255,12 +276,14 @@ def contact_problem(
     law: Law,
     coupling: Coupling,
     touching: list[ContactKinematics],
-    start: StepInputs,
+    start: StepStart,
+    attempt: Attempt,
     builder: Builder,
 ) -> ContactProblem:
     """Gaps, velocities and Delassus matrix as a law wants them, the constraints solved for unless
     it asks for them.
     """
+    locked, bounded = attempt.locked, attempt.bounded
     # contacts with what event location says of them; those that take part
     contacts = [with_override(touch.contact, start, i) for i, touch in enumerate(touching)]
     active = [takes_part(law, contact, start, i) for i, contact in enumerate(contacts)]
@@ -272,7 +295,7 @@ def contact_problem(
         assert coupling.constraints is not None
         G = delassus(coupling, mobility(coupling, builder, held=False), builder)
         free = list_triples(coupling.free_velocities(held=False))
-        limited = 0 if start.held is None else len(start.held.loops)
+        limited = 0 if locked is None else len(locked.loops)
         return Bilateral(
             free,
             G,
@@ -295,18 +318,16 @@ def contact_problem(
         make_bilateral=bilateral if coupling.constraints else None,
         make_shared=(lambda: shared(coupling, between())) if all_shared else None,
         softened=partial(softened, coupling, builder),
-        afresh=start.afresh,
-        at_rest=start.at_rest,
-        guess=start.guess,
-        told_apart=start.held is not None and bool(start.held.rubbing),
-        joints=joint_rows(coupling, between(), start.bounded, builder) if start.bounded else None,
-        instant=start.instant if start.subcycles else None,
+        restart=attempt.restart,
+        at_rest=attempt.at_rest,
+        warm_start=attempt.warm_start,
+        loads_determined=locked is not None and bool(locked.rubbing),
+        joints=joint_rows(coupling, between(), bounded, builder) if bounded else None,
+        instant=start.evaluation.instant if start.evaluation.subcycles else None,
     )
 
 
-def solution(
-    law: Law, problem: ContactProblem, at: StepInputs, builder: Builder
-) -> ContactSolution:
+def solution(law: Law, problem: ContactProblem, at: StepStart, builder: Builder) -> ContactSolution:
     """The law's impulses; a law is asked only where there are contacts."""
     if not problem.n:
         return ContactSolution([], SX(0, 1), SX(0), SX(1))

@@ -27,7 +27,7 @@ from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.base import WAITING, Scene, StepInputs, StepOutputs
+from tarsus.stepping.base import WAITING, Attempt, Scene, StepOutputs, StepStart
 
 FEW = 12  # slots that are solved where no more contacts touch
 LATE = 1.0  # m: higher than any gap that is closed; what only pressed comes behind those
@@ -43,7 +43,7 @@ class Touching(Protocol):
 
 
 T = TypeVar("T", bound=Touching)
-Solve = Callable[[list[T], StepInputs], StepOutputs]
+Solve = Callable[[list[T], StepStart, Attempt], StepOutputs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +74,15 @@ def with_slots(
     gaps: SecondaryGaps,
     at_slot: Callable[[SlotContact], T],
     solved: Solve[T],
-    start: StepInputs,
+    start: StepStart,
+    attempt: Attempt,
     builder: Builder,
 ) -> StepOutputs:
     """The end of the step, with impulses of the usual contacts and of the slots.
 
     gaps: of all but the primary candidates
     at_slot: what a slot holds, at the ground
-    solved: the step with some contacts, from a start with their memory
+    solved: the step with some contacts, from a start and an attempt with their memory
     """
     law, memory = scene.law, Remembered.of(scene, start.memory)
     held = reduce(ca.fmax, memory.numbers) >= 0
@@ -89,8 +90,8 @@ def with_slots(
 
     # as if it stood, everywhere: a loop for worlds that stand would slow them down; the slots of
     # one that stands are empty and stay so
-    begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual), guess=None)
-    end = solved(feet, begin)
+    begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual))
+    end = solved(feet, begin, replace(attempt, warm_start=None))
     kept = replace(memory, usual=[end.contact.memory]).stacked()
     none = [SX.zeros(3)] * scene.slots
     if start.impulse is not None:
@@ -100,12 +101,12 @@ def with_slots(
 
     # over it, in worlds that have fallen; limbs that lie at their stops would swing through them: a
     # solution without is of no use
-    if start.waits:
+    if attempt.defers_slots:
         left_out, converged = (
             ca.if_else(fallen, *x) for x in ((WAITING, 0), (1, stood["converged"]))
         )
         return StepOutputs.of(stood | {"left_out": left_out, "converged": converged})
-    lying = Lying(scene, feet, gaps, at_slot, solved, start, memory, builder)
+    lying = Lying(scene, feet, gaps, at_slot, solved, start, attempt, memory, builder)
     return StepOutputs.of(builder.rarely(stood, lying.step, 1, fallen))
 
 
@@ -118,7 +119,8 @@ class Lying(Generic[T]):
     gaps: SecondaryGaps
     at_slot: Callable[[SlotContact], T]
     solved: Solve[T]
-    start: StepInputs
+    start: StepStart
+    attempt: Attempt
     memory: Remembered
     builder: Builder
 
@@ -159,8 +161,8 @@ class Lying(Generic[T]):
 
     def _in_slots(self, numbers: list[SX], left_out: SX) -> Values:
         """The step with what slots of these numbers hold."""
-        scene, memory, start = self.scene, self.memory, self.start
-        guess = None if start.guess is None else Remembered.of(scene, start.guess)
+        scene, memory, warm = self.scene, self.memory, self.attempt.warm_start
+        guess = None if warm is None else Remembered.of(scene, warm)
 
         def at(j: SX) -> tuple[T, SX, SX]:
             slot = look_up(scene.geometry, numbers, self.gaps, j, self.builder)
@@ -171,8 +173,9 @@ class Lying(Generic[T]):
         slots = self.builder.each("slots", len(numbers), at)
         own = ca.vertcat(*(kept for _, kept, _ in slots))
         near = ca.vertcat(*(kept for _, _, kept in slots))
-        begin = replace(start, memory=own, guess=near)
-        end = self.solved([touch for touch, _, _ in slots], begin)
+        begin = replace(self.start, memory=own)
+        attempt = replace(self.attempt, warm_start=near)
+        end = self.solved([touch for touch, _, _ in slots], begin, attempt)
         contact = handed_back(scene, self.start, memory, self.feet, numbers, end.contact)
         return replace(end, contact=contact, left_out=left_out).values()
 
@@ -261,7 +264,7 @@ def remembered(law: Law, number: SX, memory: Remembered) -> SX:
 
 def handed_back(
     scene: Scene,
-    start: StepInputs,
+    start: StepStart,
     before: Remembered,
     feet: list[T],
     numbers: list[SX],
