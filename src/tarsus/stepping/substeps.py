@@ -8,7 +8,7 @@ from typing import ClassVar
 import casadi as ca
 from casadi import SX
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
@@ -30,9 +30,11 @@ class Substeps(Stepper):
 
     def __post_init__(self) -> None:
         if not isinstance(self.stepper, Stepper):
-            raise TarsusError(f"Substeps wraps a stepper such as Midpoint(), not {self.stepper!r}.")
+            raise InvalidValue(
+                f"Substeps wraps a stepper such as Midpoint(), not {self.stepper!r}.", "stepper"
+            )
         if not isinstance(self.n, int) or isinstance(self.n, bool) or self.n < 1:
-            raise TarsusError(f"Substeps needs a whole number n of at least 1, not {self.n!r}.")
+            raise InvalidValue(f"n must be a whole number of at least 1, not {self.n!r}.", "n")
 
     @property
     def order(self) -> int | None:

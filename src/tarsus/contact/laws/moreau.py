@@ -28,7 +28,7 @@ from tarsus.contact.solvers.base import (
     finite,
     one_by_one,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions
 from tarsus.parameters import (
     Value,
     absolute_tolerance,
@@ -130,8 +130,8 @@ class Moreau(HardLaw):
         super().__post_init__()
         if self.bilateral == "prox" and self.solver not in ITERATED:
             known = " or ".join(repr(name) for name in ITERATED)
-            raise TarsusError(
-                f"bilateral='prox' iterates with the solver {known}, not {self.solver!r}."
+            raise IncompatibleOptions(
+                f"bilateral='prox' needs solver={known}, not {self.solver!r}.", "solver"
             )
 
     @property

@@ -15,7 +15,7 @@ from casadi import SX
 from tarsus import registry
 from tarsus.dynamics import rnea
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Body, LoopJoint
 from tarsus.parameters import parameter, part
 from tarsus.program.ir.loops import Values
@@ -69,9 +69,10 @@ class EventDriven(Stepper):
             named = registry.member(METHODS, "stepper", self.inner, Stepper)
             object.__setattr__(self, "inner", named())
         if not isinstance(self.inner, Stepper) or isinstance(self.inner, EventDriven):
-            raise TarsusError(
-                "event_driven wraps another stepper, such as inner=midpoint in text or Midpoint(),"
-                f" not {self.inner!r}."
+            raise InvalidValue(
+                f"inner must be another stepper, such as Midpoint() or 'midpoint', not"
+                f" {self.inner!r}.",
+                "inner",
             )
 
     @property
