@@ -17,7 +17,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.ir.within_reach import expressions, held
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation import kept_programs
+from tarsus.simulation import program_cache
 
 SQUARES = np.arange(50.0) ** 2
 
@@ -112,23 +112,23 @@ def test_whole_it_is_what_it_would_have_been() -> None:
 
 
 def test_bodies_are_read_by_the_next_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_programs, "name_of", lambda plan: plan)
+    monkeypatch.setattr(program_cache, "cache_key", lambda plan: plan)
     traced: list[str] = []
-    first = kept_programs.kept("counting", lambda _: counting(traced.append)).whole
+    first = program_cache.cached_program("counting", lambda _: counting(traced.append)).whole
     assert traced == ["squared", "back"]
-    again = kept_programs.kept("counting", lambda _: pytest.fail("traced again"))
+    again = program_cache.cached_program("counting", lambda _: pytest.fail("traced again"))
     assert again.whole.fingerprint == first.fingerprint
 
 
 def test_what_was_not_kept_is_traced_where_it_is_missing(
     monkeypatch: pytest.MonkeyPatch, own_cache: Path
 ) -> None:
-    monkeypatch.setattr(kept_programs, "name_of", lambda plan: plan)
-    first = kept_programs.kept("counting", lambda _: counting()).whole
+    monkeypatch.setattr(program_cache, "cache_key", lambda plan: plan)
+    first = program_cache.cached_program("counting", lambda _: counting()).whole
     for file in own_cache.glob("counting.*.program"):
         lost = file.read_bytes()
         file.unlink()
-        again = kept_programs.kept("counting", lambda _: counting())
+        again = program_cache.cached_program("counting", lambda _: counting())
         assert again.whole.fingerprint == first.fingerprint
         assert file.read_bytes() == lost
 

@@ -178,7 +178,7 @@ def test_without_the_process_beside_it_is_made_here(monkeypatch: pytest.MonkeyPa
 def test_a_forked_process_finds_the_code(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Worlds(rare())
     optimizer.finish()
-    code = {name: disk.kept(name) for name in kernels(own_cache)}
+    code = {name: disk.read(name) for name in kernels(own_cache)}
     key = native.Build(made.program, made.target, LaneGroups(), True).key
     (own_cache / f"{key}.o").unlink()
     # a parent whose process beside does not answer here
@@ -191,7 +191,7 @@ def test_a_forked_process_finds_the_code(own_cache: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(optimizer, "Thread", Thread)
     optimizer._forked()
     assert not job.done.is_set()
-    disk.keep(f"{key}.o", code[f"{key}.o"] or b"")
+    disk.write(f"{key}.o", code[f"{key}.o"] or b"")
     assert job.done.wait(PATIENCE) and not optimizer._pending
 
 

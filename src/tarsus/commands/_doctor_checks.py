@@ -128,8 +128,8 @@ def _cache() -> Iterator[Diagnosis]:
     from tarsus.program.run import cache
 
     folder = cache.cache_folder()
-    cache.keep("doctor.o", b"doctor")
-    if cache.kept("doctor.o") != b"doctor":
+    cache.write("doctor.o", b"doctor")
+    if cache.read("doctor.o") != b"doctor":
         told = f"nothing can be kept in {folder}: every start compiles anew"
         yield Diagnosis("cache", told, MISSING, _set(CACHE, "a folder of your own"))
         return

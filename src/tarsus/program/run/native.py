@@ -124,7 +124,7 @@ def _first_code(build: Build, text: Callable[[], str]) -> tuple[bytes, str | Non
     """A kernel's code; and its text if that is still to be optimized, in a process beside."""
     program, key = build.program, build.key
     what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
-    kept = disk.kept(f"{key}.o") is not None
+    kept = disk.read(f"{key}.o") is not None
     if not kept:
         _tell_if_long(program)
     if kept or not build.optimized:
@@ -197,7 +197,7 @@ def _loop(
     # its code: the best, if it is there or soon made, else what runs until then
     text = cache(lambda: Emitter(part, target, frame, shared).function())
     quick, best = (f"{_key(part, target, frame, how, shared)}.{number}" for how in (False, True))
-    known = optimized and disk.kept(f"{best}.o") is not None
+    known = optimized and disk.read(f"{best}.o") is not None
     now = known or (optimized and optimizer.loop_at_once(text()))
     name = best if now else quick
     tracker = linked(name, _code(name, what, text, compiler(now)))
@@ -217,12 +217,12 @@ def _loop(
 
 def _code(key: str, what: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
     """A module's machine code, from the cache or compiled and put there."""
-    code, began = disk.kept(f"{key}.o"), perf_counter()
+    code, began = disk.read(f"{key}.o"), perf_counter()
     if code is not None:
         LOG.debug("%s: read from %s", what, disk.cache_folder())
         return code
     code = compiled(text(), machine)
-    disk.keep(f"{key}.o", code)
+    disk.write(f"{key}.o", code)
     LOG.debug("%s: compiled in %.2f s", what, perf_counter() - began)
     return code
 

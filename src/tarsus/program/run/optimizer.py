@@ -126,7 +126,7 @@ def _in_turn(name: str, text: str) -> bytes | None:
     makes it; None if that has failed.
     """
     with _turn:
-        return disk.kept(f"{name}.o") or _started(name, text, POLITE)()
+        return disk.read(f"{name}.o") or _started(name, text, POLITE)()
 
 
 def _started(name: str, text: str, polite: int = 0) -> Callable[[], bytes | None]:
@@ -157,7 +157,7 @@ def _started(name: str, text: str, polite: int = 0) -> Callable[[], bytes | None
 def _found(name: str) -> bytes | None:
     """The code when it is in the cache; None if it does not come."""
     for _ in range(LOOKS):
-        if (code := disk.kept(f"{name}.o")) is not None:
+        if (code := disk.read(f"{name}.o")) is not None:
             return code
         sleep(LOOK)
     return None
@@ -178,7 +178,7 @@ def main() -> None:
     if hasattr(os, "nice"):
         os.nice(int(sys.argv[2]))
     code = compiled(sys.stdin.buffer.read().decode(), compiler(True))
-    disk.keep(f"{sys.argv[1]}.o", code)
+    disk.write(f"{sys.argv[1]}.o", code)
     sys.stdout.buffer.write(code)
 
 
