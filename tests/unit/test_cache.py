@@ -158,7 +158,7 @@ def test_code_that_takes_long_is_told_before_it_is_compiled(
     program = b.program(y=ca.sin(x) * ca.cos(x) + 0.123)
     told = r"compiling long to compile takes .* s of the processor .* million instructions"
     with pytest.warns(TarsusWarning, match=told):
-        native.compile_kernel(program, Target(1), quickly=True)
+        native.compile_kernel(program, Target(1), quick=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        native.compile_kernel(program, Target(1), quickly=True)
+        native.compile_kernel(program, Target(1), quick=True)

@@ -277,7 +277,7 @@ def rounds_that_read_much() -> Program:
         def rare(r: Values) -> tuple[Values, SX]:
             return {"r": r["r"] + ca.dot(before, before)}, SX(0)
 
-        found = b.rarely({"r": sums}, rare, 1, sums > 30)["r"]
+        found = b.cold_loop({"r": sums}, rare, 1, sums > 30)["r"]
         return {"s": v["s"] + found, "k": v["k"] + 1}, v["k"] + 1 < x
 
     last = b.loop({"s": SX(0), "k": SX(0)}, outer, 20)

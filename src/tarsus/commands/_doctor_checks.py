@@ -69,19 +69,20 @@ def _versions() -> Iterator[Diagnosis]:
 
 def _processor() -> Iterator[Diagnosis]:
     """Vector width, cores and threads."""
-    from tarsus.program.run import machine, optimizer
+    from tarsus.processes import usable_cores
+    from tarsus.program.run import machine
 
     host = machine.host()
     lanes = f"{host.lanes(64)} worlds in float64, {host.lanes(32)} in float32"
     yield Diagnosis("processor", f"{host.cpu}, vectors of {host.vector_bits} bits: {lanes}")
-    usable = optimizer.usable_cores()
+    usable = usable_cores()
     yield Diagnosis("threads", f"{usable} of {os.cpu_count()} may be used: threads={usable}")
 
 
 def _compiler() -> Iterator[Diagnosis]:
     """A small program, compiled and run."""
     from tarsus.program.ir.trace import Builder
-    from tarsus.program.run.optimizer import optimizes
+    from tarsus.program.run.tiers import optimizes
     from tarsus.program.run.worlds import Worlds
 
     began = perf_counter()

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
 
-from tarsus.program.ir.blocks import Block, Later, Traced, with_later
+from tarsus.program.ir.blocks import Block, ColdLoop, Traced, with_cold_loops
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.written import body_read, body_written, read, written
 from tarsus.program.run import cache as disk
@@ -79,16 +79,16 @@ class _CachedBodies:
 
     def __init__(self, key: str, trace: Callable[[], Program]) -> None:
         self._key, self._trace = key, trace
-        self._loops: dict[str, Later] = {}
+        self._loops: dict[str, ColdLoop] = {}
 
     def cached(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """Return traced blocks whose cold loops take their bodies from here."""
 
-        def new(loop: Later) -> Block:
+        def new(loop: ColdLoop) -> Block:
             self._loops[loop.more] = loop
             return replace(loop, make=partial(self.body, loop.more))
 
-        return with_later(blocks, new)
+        return with_cold_loops(blocks, new)
 
     def body(self, more: str) -> Traced:
         """Read a body from the cache, or trace it and write it there."""

@@ -175,7 +175,7 @@ def spans_found(
         return {name: last[name] for name in begin}, SX(0)
 
     begin = Lowest.none(scene.slots, spans=True, faces=wide).values()
-    return Lowest.of(builder.rarely(begin, inside, 1, near_any))
+    return Lowest.of(builder.cold_loop(begin, inside, 1, near_any))
 
 
 def _with_line(

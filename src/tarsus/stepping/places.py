@@ -112,7 +112,7 @@ def pair_gaps(scene: Scene, kin: Kinematics, builder: Builder) -> Lowest:
         number = len(scene.candidates) + len(scene.spans)
         return touching_of(gaps, touch, number, count, builder).values(), SX(0)
 
-    return Lowest.of(builder.rarely(Lowest.none(count, spans=False).values(), exact, 1, near))
+    return Lowest.of(builder.cold_loop(Lowest.none(count, spans=False).values(), exact, 1, near))
 
 
 def least(values: list[SX]) -> SX:

@@ -77,7 +77,7 @@ class Newton(Solver):
             ]
             roots = [ca.if_else(afresh, 0, root) for root in roots]
         shared, crowded = hard.problem.shared, len(start) > DENSE
-        if hard.builder.brief and not one_by_one(hard) and (crowded or shared is None):
+        if hard.builder.traces_cold and not one_by_one(hard) and (crowded or shared is None):
             lay = start if afresh is None else [ca.if_else(afresh, 0, L) for L in start]
             return self._lying(hard, lay, pressing, roots)
         if crowded or shared is None:
@@ -102,7 +102,7 @@ class Newton(Solver):
             near = on_edges(hard, ByBodies.of(hard, shared, own), begin, self.edges)
             near = added(trimmed(hard, near), values)
             astray = ca.logic_not(near.converged)
-            return hard.builder.loop(near.reached(), rest, 1, astray, seldom=True), SX(0)
+            return hard.builder.loop(near.reached(), rest, 1, astray, cold=True), SX(0)
 
         # a body with a direction in which it cannot move has no inertia there
         movable = not any(row[k].is_zero() for k, row in enumerate(shared.mobility))
@@ -131,7 +131,7 @@ class Newton(Solver):
 
         near = trimmed(hard, near)
         astray = ca.logic_not(near.converged)
-        return Outcome.of(hard.builder.rarely(near.reached(), rest, 1, astray))
+        return Outcome.of(hard.builder.cold_loop(near.reached(), rest, 1, astray))
 
     def _stepped(
         self, hard: HardProblem, pressing: list[SX], roots: list[SX], steps: int

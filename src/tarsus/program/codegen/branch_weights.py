@@ -9,11 +9,11 @@ from __future__ import annotations
 from tarsus.program.ir.blocks import While
 
 STAYING = ("!0 = distinct !{!0, !1}", '!1 = !{!"llvm.licm.disable"}')
-SELDOM, CASE, ROUND = 2, 3, 4  # numbers of metadata
+COLD, CASE, ROUND = 2, 3, 4  # numbers of metadata
 FEW = 2  # rounds, at most, of a loop that is a case: most worlds do not enter it
 TOLD = tuple(
     f'!{number} = !{{!"branch_weights", i32 1, i32 {against}}}'
-    for number, against in ((SELDOM, 4000), (CASE, 20), (ROUND, 1))
+    for number, against in ((COLD, 4000), (CASE, 20), (ROUND, 1))
 )
 
 

@@ -34,7 +34,7 @@ def counting(tell: Callable[[str], object] = len, rare: bool = True) -> Program:
     """
     b = Builder("counting")
     x = b.declare("x", 1)
-    loop = b.rarely if rare else b.loop
+    loop = b.cold_loop if rare else b.loop
     more = b.keep("more", x + 1)
     kept: Values = {"more": more}
 
@@ -93,7 +93,7 @@ def test_a_loop_is_given_what_it_alone_carries() -> None:
         round_ = now["round"] + 1
         return {"x": now["x"] + 10 * round_, "round": round_}, round_ < 7
 
-    after = b.rarely({"x": x, "round": SX(5)}, twice, 3, x > 0)
+    after = b.cold_loop({"x": x, "round": SX(5)}, twice, 3, x > 0)
     worlds = Worlds(b.program(x=after["x"]))
     worlds.set("x", 1.0)
     for expected in (131.0, 261.0):
@@ -103,7 +103,7 @@ def test_a_loop_is_given_what_it_alone_carries() -> None:
 
 def test_whole_it_is_what_it_would_have_been() -> None:
     later, at_once = counting(), counting(rare=False)
-    assert later.has_later and not later.whole.has_later and not at_once.has_later
+    assert later.has_untraced and not later.whole.has_untraced and not at_once.has_untraced
     assert later.whole.tables.keys() == at_once.tables.keys()
     values = {"x": np.arange(60.0)[:, None], "y": np.zeros((60, 1))}
     for name, value in reference.run(at_once, values, 4).items():
@@ -138,7 +138,7 @@ def test_a_body_reads_what_its_closure_holds_alone() -> None:
     x = b.declare("x", 1)
     hidden = cache(lambda: b.keep("hidden", x + 1))
     hidden()
-    after = b.rarely({"x": x}, lambda _: ({"x": hidden()}, SX(0)), 1, x)
+    after = b.cold_loop({"x": x}, lambda _: ({"x": hidden()}, SX(0)), 1, x)
     with pytest.raises(ValueError, match="'~hidden'"):
         b.program(x=after["x"]).whole.fingerprint.isalnum()
 
@@ -146,7 +146,7 @@ def test_a_body_reads_what_its_closure_holds_alone() -> None:
 def test_a_body_declares_nothing_that_lasts() -> None:
     b = Builder("lasting")
     x = b.declare("x", 1)
-    after = b.rarely({"x": x}, lambda _: ({"x": b.parameter("p")}, SX(0)), 1, x)
+    after = b.cold_loop({"x": x}, lambda _: ({"x": b.parameter("p")}, SX(0)), 1, x)
     with pytest.raises(ValueError, match="declares \\['p'\\]"):
         b.program(x=after["x"]).whole.fingerprint.isalnum()
 
@@ -155,7 +155,7 @@ def test_a_body_declares_nothing_that_lasts() -> None:
 def test_what_is_looked_up_and_not_read_is_left_out(rare: bool) -> None:
     b = Builder("unread")
     x = b.declare("x", 1)
-    loop = b.rarely if rare else b.loop
+    loop = b.cold_loop if rare else b.loop
     b.lookup("outside", SQUARES, x)
 
     def inside(now: Values) -> tuple[Values, SX]:
@@ -198,7 +198,7 @@ def test_what_a_rare_loop_carries_and_nobody_reads_after_it_begins_as_said() -> 
         count = values["count"] + 1
         return {"x": values["x"] + count, "count": count}, count < 3
 
-    after = b.rarely({"x": x, "count": SX(1)}, rare, 9, x >= 10)
+    after = b.cold_loop({"x": x, "count": SX(1)}, rare, 9, x >= 10)
     worlds = Worlds(b.program(x=after["x"] + 1), 8, lanes=4)
     worlds.set("x", np.arange(6.0, 14.0)[:, None])
     worlds.advance()
