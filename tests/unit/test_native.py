@@ -83,13 +83,13 @@ def test_bits_do_not_depend_on_optimization(bits: int, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_quick_code_has_short_blocks(lanes: int) -> None:
+def test_code_in_pieces_has_short_blocks(lanes: int) -> None:
     """The bits are compared above."""
     longest = {}
-    for quick in (False, True):
-        text = native.ir_text(trot().program, Target(lanes), quick)
+    for in_pieces in (False, True):
+        text = native.ir_text(trot().program, Target(lanes), in_pieces)
         llvm.parse_assembly(text).verify()
-        longest[quick] = max(
+        longest[in_pieces] = max(
             block.count("\n") for block in re.split(r"^[\w.]+:$", text, flags=re.M)
         )
     # stores come between instructions that have a name

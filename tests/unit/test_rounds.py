@@ -182,7 +182,7 @@ def test_long_pieces_are_functions_of_their_own() -> None:
     for _ in range(LONG_PIECE):
         y = ca.sin(y) + ca.vertcat(y[1:], y[0])
     own = b.program(x=b.loop({"y": y}, lambda v: ({"y": v["y"] / 2}, SX(0)), 1)["y"])
-    text = ir_text(own, Target(4), quick=True)
+    text = ir_text(own, Target(4), in_pieces=True)
     assert "@piece" not in ir_text(own, Target(4))
     assert text.count("define internal void @piece") == 1
     assert text.index("@piece0(") < text.index("define void @kernel")
@@ -190,5 +190,5 @@ def test_long_pieces_are_functions_of_their_own() -> None:
     part = program(True).part(0)
     assert any(isinstance(block, Slice) for block in part.slices)
     shared = program(True).shared(0)
-    short = Emitter(part, Target(4), ColdShell(), shared, quick=True).cold_function()
+    short = Emitter(part, Target(4), ColdShell(), shared, in_pieces=True).cold_function()
     assert "define internal" not in short  # all of its pieces are short

@@ -34,9 +34,9 @@ class ColdCalls(Rounds):
         target: Target,
         frame: KernelShell,
         shared: Sequence[str],
-        quick: bool,
+        in_pieces: bool,
     ) -> None:
-        super().__init__(program, target, frame, shared, quick)
+        super().__init__(program, target, frame, shared, in_pieces)
         self._calls = 0  # functions so far
         self._told = 0  # operations whose worlds know of them
         self.operations: list[

@@ -125,8 +125,8 @@ class DirectionalEmitter(Emitter):
 
     frame: OneWorld
 
-    def __init__(self, program: Program, frame: OneWorld, quick: bool = False) -> None:
-        super().__init__(program, Target(1), frame, quick=quick)
+    def __init__(self, program: Program, frame: OneWorld, in_pieces: bool = False) -> None:
+        super().__init__(program, Target(1), frame, in_pieces=in_pieces)
         self.wide = self.scribe.beside(frame.lanes)
         self._room = SharedRoom(program, frame)
         self._shared = self._room.numbers

@@ -18,7 +18,7 @@ from tarsus.program.lowering.ends import ends
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import Node, tape
 
-LONG_PIECE = 500  # lines of a straight piece that quick code moves into a function
+LONG_PIECE = 500  # lines of a straight piece that may be a function of its own
 POINTERS = ("%world", "%tables", "%shared", "%work", "%memory", ROOM, BY, SLICED)
 NAME = re.compile(r"%[\w.]+")
 EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
@@ -28,11 +28,11 @@ class Emitter(ColdCalls):
     """Writes a kernel: what is done with a world; the frame says how they are stored and walked.
 
     shared: temporaries of a loop's function that lie where its caller brought them
-    quick: whether the code is for compiling without optimization: it is cut into short blocks, and
-        long straight pieces are functions of their own. There LLVM gives each value that waits a
-        place on the stack that no other has: a robot that falls calls functions of hundreds of
-        thousands of instructions, each within another, and together their places took more than
-        the 8 MB that a stack may have. The places of a function are free when it ends.
+    in_pieces: whether the code is cut into short blocks, and long straight pieces are functions of
+        their own: for cold code, and all that is not optimized. LLVM compiles pieces in less time,
+        and their places on the stack are free when they end: a robot that falls calls functions of
+        hundreds of thousands of instructions, each within another, and without pieces they need
+        more than the 8 MB that a stack may have.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class Emitter(ColdCalls):
         target: Target,
         frame: KernelShell | None = None,
         shared: Sequence[str] = (),
-        quick: bool = False,
+        in_pieces: bool = False,
     ) -> None:
-        super().__init__(program, target, frame or LaneGroups(), shared, quick)
+        super().__init__(program, target, frame or LaneGroups(), shared, in_pieces)
         program = self.program
         # what is known while blocks are written
         self._labels = 0
@@ -116,13 +116,13 @@ class Emitter(ColdCalls):
         s.forget()
 
     def _move_long_piece(self, first: int) -> None:
-        """Move a long straight piece of quick code into a function of its own.
+        """Move a long straight piece into a function of its own, if code is written so.
 
         first: number of its first line
         """
         s = self.scribe
         code = s.lines[first:]
-        if not self.quick or not self.frame.has_cold_functions or len(code) < LONG_PIECE:
+        if not self.in_pieces or not self.frame.has_cold_functions or len(code) < LONG_PIECE:
             return
         kinds = dict.fromkeys(POINTERS, "ptr")
         kinds |= dict.fromkeys(self._masks, s.mask) | dict.fromkeys(self._turns, "i64")
@@ -275,6 +275,6 @@ class Emitter(ColdCalls):
         s.lines += [f"  store i64 {now}, {clock}, align 8", barrier]
 
 
-def ir_text(program: Program, target: Target, quick: bool = False) -> str:
-    """Return the LLVM IR of the program's kernel; quick: as of `Emitter`."""
-    return Emitter(program, target, quick=quick).text()
+def ir_text(program: Program, target: Target, in_pieces: bool = False) -> str:
+    """Return the LLVM IR of the program's kernel; in_pieces: as of `Emitter`."""
+    return Emitter(program, target, in_pieces=in_pieces).text()

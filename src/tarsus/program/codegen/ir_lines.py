@@ -21,9 +21,8 @@ class IrLines:
     lanes, bits : int
         Numbers of a value, and bits of a number.
     short_blocks : bool
-        Whether basic blocks are cut, for code that is not optimized: after every call LLVM's quick
-        instruction selection counts what is left of the block, and a step's straight code is one
-        block of tens of thousands of instructions.
+        Whether basic blocks are cut. After every call LLVM's quick instruction selection counts
+        what is left of the block, and straight code is one block of up to 30,000 instructions.
     letter : str
         First letter of the names of values.
     """

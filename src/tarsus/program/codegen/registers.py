@@ -27,7 +27,7 @@ class Registers:
     """Registers in a world's record, in the workspace, or where a caller brought them.
 
     shared: temporaries of a loop's function that lie where its caller brought them
-    quick: whether the code is for compiling without optimization
+    in_pieces: whether the code is written in short blocks
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class Registers:
         target: Target,
         frame: KernelShell,
         shared: Sequence[str],
-        quick: bool,
+        in_pieces: bool,
     ) -> None:
         # where registers lie
-        self.target, self.frame, self.quick = target, frame, quick
+        self.target, self.frame, self.in_pieces = target, frame, in_pieces
         self.program = program = program if self.frame.has_cold_functions else program.whole
-        self.scribe = IrWriter(target.lanes, target.bits, short_blocks=quick)
+        self.scribe = IrWriter(target.lanes, target.bits, short_blocks=in_pieces)
         self._number, self._align = target.vector, target.lanes * target.bits // 8
         self._persistent, self._temporary = layout(program)
         self._room = sum(r.size for r in program.of_kind("temporary"))

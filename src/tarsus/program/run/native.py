@@ -55,7 +55,7 @@ def compile_kernel(
     """
     signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4
     build = Build(program, target, LaneGroups(), optimizes() and not quick)
-    emitter = partial(Emitter, program, target, quick=not build.optimized)
+    emitter = partial(Emitter, program, target, in_pieces=not build.optimized)
     return _load(build, signature, emitter, partial(_cold_loop, program, target, quick))
 
 
@@ -67,7 +67,7 @@ def compile_thread(program: Program, bits: int) -> Kernel:
     program, target, frame = program.whole, Target(1, bits), HostThread()
     signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
     build = Build(program, target, frame, optimizes())
-    emitter = partial(Emitter, program, target, frame, quick=not build.optimized)
+    emitter = partial(Emitter, program, target, frame, in_pieces=not build.optimized)
     return _load(build, signature, emitter, None)[0]
 
 
@@ -170,7 +170,7 @@ def _cold_loop(
     symbols = [NAME, *(SYMBOLS if part.cold else ()), *([TABLES] if tables else ())]
     # its code
     name = f"{_key(part, target, frame, optimized, shared)}.{number}"
-    emitter = partial(Emitter, part, target, frame, shared, not optimized)
+    emitter = partial(Emitter, part, target, frame, shared, in_pieces=True)
     module = _linked(
         name, _code(name, what, lambda: emitter().cold_function(), compiler(optimized)), symbols
     )
