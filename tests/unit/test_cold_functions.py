@@ -44,7 +44,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def two_cold_loops() -> Program:
     """x counts up by one; from 10 on it doubles once a run as well, from 1000 on it is set to 1."""
-    b = Builder("rare")
+    b = Builder("cold")
     x = b.declare("x", 1)
     start: Values = {"x": x + 1}
     doubled = b.loop(start, lambda v: ({"x": 2 * v["x"]}, ca.SX(0)), 1, x >= 10, cold=True)
@@ -89,7 +89,7 @@ def test_a_run_s_time_is_without_that_for_which_it_waits(monkeypatch: pytest.Mon
         return make(*given, **named)
 
     monkeypatch.setattr(native, "_cold_loop", slow)
-    b = Builder("rare")
+    b = Builder("cold")
     q = b.declare("q", 1)
     run = b.loop({"q": q + 1}, lambda v: ({"q": 2 * v["q"]}, ca.SX(0)), 1, q >= 3, cold=True)
     worlds, into = Worlds(b.program(q=run["q"])), (list[Records](), lambda done: None)
@@ -190,17 +190,17 @@ def test_it_is_read_from_the_cache(own_cache: Path, monkeypatch: pytest.MonkeyPa
 
 def waiting(cold: bool) -> Program:
     """x grows by one and its quarter; from 10 on it is halved. Of three numbers that wait one is
-    read in the rare case alone.
+    read in the cold case alone.
     """
     b = Builder("waiting")
     x = b.declare("x", 1)
     held = entries(b.keep("held", ca.vertcat(x / 2, x / 4, x / 8)))
     start: Values = {"x": x + 1, "y": held[1]}
 
-    def rare(values: Values) -> tuple[Values, SX]:
+    def cold(values: Values) -> tuple[Values, SX]:
         return {"x": held[0], "y": 0 * values["y"]}, SX(0)
 
-    after = b.loop(start, rare, 1, x >= 10, cold)
+    after = b.loop(start, cold, 1, x >= 10, cold)
     return b.program(x=after["x"] + after["y"] + 0 * held[2])
 
 

@@ -28,11 +28,11 @@ ITEMS = 5
 X = np.linspace(-1.3, 1.9, 11)[:, None] + np.linspace(0, 0.4, ITEMS)
 
 
-def program(rare: bool) -> Program:
+def program(cold: bool) -> Program:
     """y is made of x in rounds, where x[0] is positive."""
     b = Builder("rounds")
     x = b.declare("x", ITEMS)
-    loop = b.cold_loop if rare else b.loop
+    loop = b.cold_loop if cold else b.loop
 
     def found(now: Values) -> tuple[Values, SX]:
         y = entries(now["y"])
@@ -69,10 +69,10 @@ def plain(x: np.ndarray) -> np.ndarray:
     return np.array([a, c, steps[3] - steps[0], made[4][0], squares])
 
 
-@pytest.mark.parametrize("rare", [True, False])
-def test_rounds_make_what_is_written_out(rare: bool) -> None:
-    own, bits = program(rare), []
-    assert bool(own.whole.slices) and (len(own.whole.slices) > 2) == rare
+@pytest.mark.parametrize("cold", [True, False])
+def test_rounds_make_what_is_written_out(cold: bool) -> None:
+    own, bits = program(cold), []
+    assert bool(own.whole.slices) and (len(own.whole.slices) > 2) == cold
     expected = np.array([plain(x) for x in X])
     np.testing.assert_allclose(reference.run(own, {"x": X})["y"], expected, rtol=1e-12)
     for lanes in (1, 2, 4, 8):
@@ -86,8 +86,8 @@ def test_rounds_make_what_is_written_out(rare: bool) -> None:
 
 def test_rounds_and_what_is_written_out_have_the_same_bits() -> None:
     found = []
-    for rare in (True, False):
-        worlds = Worlds(program(rare), len(X))
+    for cold in (True, False):
+        worlds = Worlds(program(cold), len(X))
         worlds.set("x", X)
         worlds.advance()
         found.append(worlds.get("y"))
@@ -124,7 +124,7 @@ def test_what_does_not_look_alike_is_written_out() -> None:
 
     y = b.cold_loop({"y": x}, found, 1, x[0] > 0)["y"]
     assert not b.traces_cold
-    assert not b.loops_over([x[0], x[1]])  # code that is not brief
+    assert not b.loops_over([x[0], x[1]])  # code that is hot
     assert not b.program(x=y).whole.slices
 
 

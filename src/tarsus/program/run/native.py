@@ -83,7 +83,7 @@ def compile_directions(program: Program, frame: OneWorld) -> tuple[Kernel, ColdF
         return ColdFunction(_linked(name, code, [NAME]), [], None)
 
     emitter = partial(DirectionalEmitter, program, frame)
-    build = Build(program, Target(1), frame, optimizes())
+    build = Build(program, Target(1), frame, optimizes_cold(1, _operations(program)))
     signature = [ctypes.c_void_p] * 3
     return _load(build, signature, partial(emitter, not build.optimized), cold_loop)
 

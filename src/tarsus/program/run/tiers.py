@@ -3,7 +3,8 @@
 The hot path is what every step runs. It is optimized before the first step. The cold path is what
 few steps run: falls, joint stops, new episodes. Each of its functions is compiled when a world
 first needs it (`run.cold_functions`): quickly for one world, which has to wait for it, and
-optimized for a batch, which runs it often. Both ways give the same bits (decision 0022).
+optimized for a batch, which runs it often. Derivatives of a step are compiled on first need too.
+Both ways give the same bits (decision 0022).
 """
 
 from __future__ import annotations
