@@ -197,10 +197,10 @@ def waiting(cold: bool) -> Program:
     held = entries(b.keep("held", ca.vertcat(x / 2, x / 4, x / 8)))
     start: Values = {"x": x + 1, "y": held[1]}
 
-    def cold(values: Values) -> tuple[Values, SX]:
+    def halved(values: Values) -> tuple[Values, SX]:
         return {"x": held[0], "y": 0 * values["y"]}, SX(0)
 
-    after = b.loop(start, cold, 1, x >= 10, cold)
+    after = b.loop(start, halved, 1, x >= 10, cold)
     return b.program(x=after["x"] + after["y"] + 0 * held[2])
 
 
