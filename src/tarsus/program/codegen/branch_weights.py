@@ -1,7 +1,7 @@
-"""What LLVM is told of loops and branches, as metadata.
+"""Branch weights, as metadata for LLVM: which loops and branches are cold.
 
-Without it LLVM thinks that every loop runs many rounds, and lets values of the straight code around
-it wait in memory so that those of what hardly ever runs need not.
+Without them LLVM assumes that every loop runs many rounds. It then keeps values of the loop in
+registers, and spills those of the hot straight code around it.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ TOLD = tuple(
 
 
 def of_loop(block: While) -> str:
-    """Of the branch into a loop's next round."""
+    """Return the weights of the branch into a loop's next round."""
     return f", !prof !{CASE if block.maximum <= FEW else ROUND}"

@@ -1,9 +1,9 @@
-"""Calls of the functions that hold cold loops, and the short way past the last of them.
+"""Calls of cold functions, and the short way past the last of them.
 
-What a step ends with is written twice where it is short: first for worlds that enter none of its
-loops, then for all others. Else all that a loop may change would have to lie in one place when the
-two ways meet, however it came there: a standing robot carried the empty slots of a fallen one
-through every step (docs/decisions/0065-a-step-s-end-twice.md).
+The end of a step is written twice where it is short: first for worlds that enter none of its cold
+loops, then for all others. If both ways met, everything that a cold loop may change would have to
+lie in one place in memory, and a standing robot would carry the empty slots of a fallen one through
+every step (docs/decisions/0065-a-step-s-end-twice.md).
 """
 
 from __future__ import annotations

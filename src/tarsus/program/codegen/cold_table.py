@@ -1,8 +1,8 @@
-"""IR of a kernel that asks for a function when it first needs it, and waits until it is there.
+"""IR for cold functions: the table that a kernel looks them up in, and their calls.
 
-The module has a table of functions, empty at first, and addresses that who loads it fills in: of
-functions that start the work of making what the table lacks, and of one that gives the processor
-away for a while.
+Where the table is empty, the kernel asks for the function and waits until it is there. Whoever
+loads the module fills in three kinds of addresses: of functions that start compiling an entry of
+the table, of one that pauses, and later of the cold functions (`run.cold_functions`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WAIT = 200  # microseconds between two looks
 
 
 def table(count: int) -> list[str]:
-    """The table, the addresses, and a function that does nothing, for what cannot be made."""
+    """Write the table, the addresses, and a function that does nothing, for what fails to compile."""
     return [
         f"@{TABLE} = global [{count} x ptr] zeroinitializer",
         f"@{ASK} = global [{count} x ptr] zeroinitializer",
