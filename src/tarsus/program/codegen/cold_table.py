@@ -19,7 +19,7 @@ WAIT = 200  # microseconds between two looks
 
 
 def table(count: int) -> list[str]:
-    """Write the table, the addresses, and a function that does nothing, for what fails to compile."""
+    """Write the table, the addresses, and a function that does nothing, for failures."""
     return [
         f"@{TABLE} = global [{count} x ptr] zeroinitializer",
         f"@{ASK} = global [{count} x ptr] zeroinitializer",
