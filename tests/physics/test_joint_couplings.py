@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.patched_code import forget_programs
 from numpy.typing import NDArray
 
 from tarsus import Simulation, registry
@@ -396,6 +397,7 @@ def test_contacts_that_share_a_body_feel_a_coupling(
     ends = []
     for fewest in (2, 99):
         monkeypatch.setattr(shared_body, "MIN_CONTACTS", fewest)
+        forget_programs(monkeypatch)
         law = Moreau(solver=solver, T_rel=1e-10)
         made = Simulation(robot(text), law, dt=1e-3)
         log = made.run(0.1)

@@ -71,11 +71,10 @@ class Bench(Command):
     not there; docs/speed_history.md)."""
 
     def execute(self) -> int:
-        from tarsus.program.run import optimizer
+        from tarsus.program.run.tiers import optimize_everything
 
         self._check()
-        if not self.whole:
-            optimizer.at_once()
+        optimize_everything()
         if self.peers:
             return self._compare()
         from tarsus.benchmarks import report, speed

@@ -62,7 +62,7 @@ class Identify(Command):
 
     def execute(self) -> int:
         from tarsus.files import check_writable
-        from tarsus.program.run.optimizer import usable_cores
+        from tarsus.processes import usable_cores
 
         # what is asked
         if self.threads is not None and self.threads < 1:

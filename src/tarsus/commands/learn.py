@@ -100,7 +100,7 @@ class Learn(Command):
     def execute(self) -> int:
         from tarsus.learning.advised import advised
         from tarsus.learning.run import Until, learn
-        from tarsus.program.run.optimizer import usable_cores
+        from tarsus.processes import usable_cores
 
         # what is asked
         for name in ("rounds", "seconds", "threads"):

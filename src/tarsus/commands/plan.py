@@ -172,7 +172,7 @@ class PlanCommand(Command):
         from tarsus.planning.methods.base import SamplingMethod
         from tarsus.planning.pace import Pace
         from tarsus.planning.planner import Planner
-        from tarsus.program.run.optimizer import usable_cores
+        from tarsus.processes import usable_cores
         from tarsus.simulation.settings import with_parameters
 
         # goal, method and pace with their settings

@@ -102,7 +102,7 @@ class Validate(Command):
         """Hold laws against a recording; the page and the data into a folder, if one is named."""
         from tarsus import registry
         from tarsus.files import check_writable, json_text, write_text
-        from tarsus.program.run.optimizer import usable_cores
+        from tarsus.processes import usable_cores
         from tarsus.validation import report
         from tarsus.validation.real.base import RealExperiment, RealRequest
 

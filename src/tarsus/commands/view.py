@@ -99,7 +99,7 @@ class View(Command):
         robots.require(name)
         if self.vary and self.worlds < 3:
             raise TarsusError("--vary makes worlds differ: give --worlds, 3 or more.")
-        from tarsus.program.run.optimizer import usable_cores
+        from tarsus.processes import usable_cores
         from tarsus.simulation import resolve
         from tarsus.simulation.simulation import Simulation
         from tarsus.viewer.crowd import MOST, variations

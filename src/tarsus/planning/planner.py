@@ -26,7 +26,7 @@ from tarsus.planning.pairings import pairings
 from tarsus.planning.rollout_program import RolloutPlan, shared
 from tarsus.planning.rollouts import Futures
 from tarsus.planning.strides import strides
-from tarsus.program.run.optimizer import usable_cores
+from tarsus.processes import usable_cores
 from tarsus.simulation import default_controller, file_material, notices, resolve, time_steps
 from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.options import Options, complete

@@ -119,7 +119,7 @@ def _register(name: str, program: Program) -> str:
 class _Ways:
     """The tangent of a plan's step along the directions of the state, then those of each other.
 
-    whole: with the loops that are seldom entered
+    whole: with cold loops
     """
 
     def __init__(self, plan: Plan, others: tuple[str, ...], whole: bool) -> None:
@@ -162,7 +162,7 @@ def _found(
     end of the state, and of each of the others.
     """
     with _ONE_AT_A_TIME:
-        # what seldom runs is left out: worlds that would enter it come again, with it
+        # cold loops are left out: worlds that would enter one come again, with it
         every, shares = range(own.count), min(threads, own.count)
         ways = _ways(plan, others, False, shares)
         moved, solved = np.empty((own.count, *ways[0].moved.shape)), np.empty(own.count, bool)

@@ -23,8 +23,8 @@ from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import held_servos
 from tarsus.simulation.contact_selection import blocked
-from tarsus.simulation.kept_pairs import meeting
 from tarsus.simulation.placement import depths
+from tarsus.simulation.self_contact_cache import cached_self_contacts
 from tarsus.simulation.stable_steps import falling_notices, stability_notices, touching_notices
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
@@ -254,7 +254,7 @@ def pair_notices(plan: Plan, self_collision: bool) -> list[Notice]:
     if not self_collision:
         return stand_in_notices(plan.scene.pairs)
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
-    found = meeting(robot, True)
+    found = cached_self_contacts(robot, True)
     if not found.kept:
         text = f"no shapes of {robot.name!r} can meet: it does not collide with itself."
         none = [Notice(text, "no-self-collision", robot.name)]

@@ -22,7 +22,7 @@ from tarsus.model.spans import spans
 from tarsus.model.spots import with_spots
 from tarsus.morphology.outermost import outermost
 from tarsus.simulation.contact_selection import ALL, rare_contacts
-from tarsus.simulation.kept_pairs import meeting
+from tarsus.simulation.self_contact_cache import cached_self_contacts
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.tasks.base import LearningTask
 from tarsus.terrain.base import Terrain
@@ -104,7 +104,8 @@ def scene(
         touching = outermost(touching)
     touching = touching if ground.flat else with_spots(touching)
     # what lies between, and what touches each other
-    known = meeting(robot, chosen.self_collision).kept if stepper.takes_slots else ()
+    own = chosen.self_collision
+    known = cached_self_contacts(robot, own).kept if stepper.takes_slots else ()
     pairs = moved(known, mechanism)
     uneven = stepper.takes_slots and not ground.flat
     between = spans(mechanism, names) if uneven else ()

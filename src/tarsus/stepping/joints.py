@@ -111,7 +111,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
 
     # limits are far, as a rule: the step without them, and again where it passes one
     begin, wrong = without_limits((scene, free), (joints, view), start, builder)
-    end = StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
+    end = StepOutputs.of(builder.cold_loop(begin, once, PASSES, wrong))
     return together((scene, free), (joints, view), start, end, builder)
 
 
@@ -184,7 +184,7 @@ def together(
     # where that is needed
     unsolved = ca.logic_not(end.contact.converged)
     begin = end.values() | {"tried": SX(0)}
-    return StepOutputs.of(builder.rarely(begin, solved, 2, unsolved))
+    return StepOutputs.of(builder.cold_loop(begin, solved, 2, unsolved))
 
 
 def bounded(scene: Scene, joints: list[JointState]) -> BoundedJoints:

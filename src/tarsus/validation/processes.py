@@ -10,8 +10,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from tarsus.errors import TarsusError
-from tarsus.processes import Workers
-from tarsus.program.run.optimizer import usable_cores
+from tarsus.processes import Workers, usable_cores
 
 T = TypeVar("T")
 WORTH = 12  # pieces of work that are worth the start of a process, which takes a second or two

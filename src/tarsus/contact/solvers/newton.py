@@ -127,7 +127,7 @@ class StageInputs:
     @property
     def lies(self) -> bool:
         """Whether the contacts are those of a robot that lies, few enough to solve at once."""
-        return self.hard.builder.brief and not one_by_one(self.hard) and self.sizes is None
+        return self.hard.builder.traces_cold and not one_by_one(self.hard) and self.sizes is None
 
     @property
     def movable(self) -> bool:
@@ -176,9 +176,9 @@ def cascaded(stages: list[SolverStage], inputs: StageInputs, before: Outcome | N
     builder, unsolved = inputs.hard.builder, ca.logic_not(outcome.converged)
     reached = outcome.reached()
     if inputs.lies:
-        return Outcome.of(builder.rarely(reached, next_stages, 1, unsolved))
+        return Outcome.of(builder.cold_loop(reached, next_stages, 1, unsolved))
     cold = stage.name != "standing"
-    return Outcome.of(builder.loop(reached, next_stages, 1, unsolved, seldom=cold))
+    return Outcome.of(builder.loop(reached, next_stages, 1, unsolved, cold=cold))
 
 
 def _standing(inputs: StageInputs, _: Outcome | None) -> Outcome:

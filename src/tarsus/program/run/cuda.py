@@ -155,7 +155,7 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
     )
     name = f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:40]}.cubin"
     # assemble it if it is not in the cache
-    code = cache.kept(name)
+    code = cache.read(name)
     if code is None:
         text = ptx.ptx(program, bits, chip)
         try:
@@ -168,5 +168,5 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
                 f"the driver (CUDA {version // 1000}.{version % 1000 // 10}) could not make code"
                 f" for {chip} from PTX {isa} ({error}): update it, or use device 'cpu'."
             ) from None
-        cache.keep(name, code)
+        cache.write(name, code)
     return code
