@@ -205,7 +205,7 @@ def test_unfit_files_and_robots(
         ([str(Path(__file__)), "--robot", "mini_cheetah"], "is an .npz file or a netCDF log"),
         ([str(file)], "say which robot"),
         ([str(file), "--robot", "mini_chetah"], "did you mean mini_cheetah"),
-        ([str(file), "--robot", "mini_cheetah", "--friction", "-1"], "must not be negative"),
+        ([str(file), "--robot", "mini_cheetah", "--friction", "-1"], "--friction"),
     ]:
         assert main(["judge", *arguments]) == 2
         assert message in capsys.readouterr().err
