@@ -278,7 +278,7 @@ def _completed(given: dict[str, Any], robot: Robot) -> Any:
     chosen = complete(usual | given)
     if others := sorted(given.keys() - TAKEN):
         raise UnknownName(
-            f"a planner does not accept {', '.join(others)}: of the options of Simulation it accepts"
+            f"a planner does not accept {', '.join(others)}: of the options of Simulation it takes"
             f" {', '.join(TAKEN)}.",
             others[0],
         )
