@@ -145,7 +145,7 @@ def held_out(windows: Windows, share: float, seed: int) -> tuple[Windows, Window
         return windows, windows.some(np.zeros(len(windows), bool))
     if count >= len(windows):
         raise InvalidValue(
-            f"search.hold_out = {share:g} leaves no window to identify with: choose less.",
+            f"search.hold_out = {share:g} leaves no window to identify with: reduce it.",
             "search.hold_out",
         )
     out = np.zeros(len(windows), bool)

@@ -79,7 +79,7 @@ class SweepSpec:
         both = sorted(set(self.fixed) & set(self.axes))
         if both:
             raise IncompatibleOptions(
-                f"{', '.join(both)} cannot be both fixed and varied: remove it from [fixed].",
+                f"{', '.join(both)} cannot be in both [fixed] and [vary]: remove one entry.",
                 both[0],
             )
         if "robot" not in self.fixed and "robot" not in self.axes:
