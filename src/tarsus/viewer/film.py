@@ -119,7 +119,8 @@ class Stage:
             return asked if worlds > 1 else 0.0
         if uneven and worlds > ALIKE:
             text = (
-                f"only {ALIKE} of {worlds} worlds are drawn: uneven ground has no room for others."
+                f"only {ALIKE} of {worlds} worlds are drawn: on uneven ground, all robots are drawn"
+                " in the same place."
             )
             warnings.warn(TarsusWarning(text, "worlds-not-drawn", "world"), stacklevel=3)
         tidy = APART * float(self.tracks[0].extent.max())
