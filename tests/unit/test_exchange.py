@@ -260,7 +260,7 @@ def test_states_of_mujoco_are_enough(ball: Path, tmp_path: Path) -> None:
 def test_bad_input_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     for arguments, told in (
         (["run.nc", "run.cvs"], "did you mean .csv"),
-        (["run.mp4", "run.csv"], "a log is a netCDF file"),
+        (["run.mp4", "run.csv"], "run.mp4"),
         ([str(tmp_path / "gone.nc"), str(tmp_path / "x.csv")], "there is no file"),
     ):
         assert cli.main(["export", *arguments]) == 2
