@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from tarsus.model.mechanism import Mechanism
 from tarsus.errors import Notice
+from tarsus.model.mechanism import Mechanism
 
 ALLOWED = 0.01  # m: the energy that lifts the robot by this height is gained without a warning
 SHARE = 0.01  # of the kinetic energy at the start: the same without gravity

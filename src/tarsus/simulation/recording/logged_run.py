@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from tarsus.errors import Notice
 from tarsus.program.run.backend import Array
 from tarsus.simulation.inputs import fetched
 from tarsus.simulation.recording import log
@@ -18,7 +19,6 @@ from tarsus.simulation.recording.own_bodies import notices
 from tarsus.simulation.recording.parts import Parts, partial
 from tarsus.simulation.recording.provenance import Setup, attributes
 from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
-from tarsus.errors import Notice
 
 BEFORE = ("q", "u", "memory")  # what the observer asks of the step before
 
