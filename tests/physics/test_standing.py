@@ -92,9 +92,8 @@ def test_without_a_keyframe_it_starts_with_bent_knees_and_says_so() -> None:
     robot = replace(cheetah, name="mine", keyframes={"crouch": cheetah.neutral()})
     simulation = tarsus.Simulation(robot)
     assert np.abs(simulation.q[[9, 12, 15, 18]]).min() > 0.3
-    assert any(
-        "no keyframe 'stand' (its 'crouch' may be none)" in notice for notice in simulation.notices
-    )
+    (notice,) = (n for n in simulation.notices if n.code == "no-standing-keyframe")
+    assert notice.subject == "mine" and "'crouch'" in notice
 
 
 def test_a_robot_with_loops_starts_at_its_keyframe_too(tmp_path: Path) -> None:
