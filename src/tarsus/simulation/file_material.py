@@ -123,7 +123,7 @@ def _each(files: Sequence[FileNumbers], name: str, usual: float) -> str:
         f"{value:g} for {file.name!r}" + ("" if MU in file.material else " (from the law)")
         for file, value in zip(files, mu, strict=True)
     )
-    return f"contacts use the friction of each robot's own file, {name} = {told}"
+    return f"contacts use the friction of each robot's own file: {name} {told}"
 
 
 def _kept_ratio(name: str | None, replaced: bool, flags: Mapping[str, str] | None) -> str:
