@@ -196,9 +196,14 @@ def _number(value: Any) -> bool:
     return isinstance(value, float | int | np.number) and not isinstance(value, bool)
 
 
-def positive(name: str, value: Any, unit: str = "") -> float:
-    """The value as a number; TarsusError unless it is positive and finite."""
+def positive(name: str, value: Any, unit: str = "", subject: str | None = None) -> float:
+    """Return the value as a number; InvalidValue unless it is positive and finite.
+
+    subject: the parameter, if `name` is not its name
+    """
     if not _number(value) or not (value > 0 and np.isfinite(value)):
         number = f"a positive number of {unit}" if unit else "a positive number"
-        raise InvalidValue(f"{name} must be {number}, not {value!r}.", name)
+        raise InvalidValue(
+            f"{name} must be {number}, not {value!r}.", name if subject is None else subject
+        )
     return float(value)

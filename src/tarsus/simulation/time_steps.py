@@ -20,10 +20,10 @@ def steps(seconds: float, dt: float) -> int:
 
     Warns if they take another time. InvalidValue for too many of them.
     """
-    if positive("seconds", seconds) / dt > MOST_STEPS:
+    if positive("the duration", seconds, "seconds", "seconds") / dt > MOST_STEPS:
         raise InvalidValue(
-            f"a run of {seconds:g} s takes {seconds / dt:.3g} steps of {dt:g} s; one run is limited"
-            f" to {MOST_STEPS:g} steps.",
+            f"a duration of {seconds:g} s takes {seconds / dt:.3g} steps of {dt:g} s; one run is"
+            f" limited to {MOST_STEPS:g} steps.",
             "seconds",
         )
     count = max(round(seconds / dt), 1)
