@@ -281,7 +281,7 @@ def test_what_a_log_cannot_hold_is_told(ball: Path, tmp_path: Path) -> None:
         return 0.0 * x  # type: ignore[operator]
 
     log = tarsus.Simulation(str(ball), terrain=tarsus.Surface(bumps)).run(0.01)
-    with refused(Unsupported, bumps.__qualname__) as caught:
+    with refused(Unsupported, f"{bumps.__module__}.{bumps.__qualname__}") as caught:
         tarsus.rerun(log)
     assert "pass it as terrain=..." in str(caught.value)
     assert tarsus.rerun(log, terrain=tarsus.Surface(bumps)).reproduced
