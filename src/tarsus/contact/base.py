@@ -78,6 +78,11 @@ class Law(ABC):
         (`ContactProblem.joints`), where held joints leave a step unsolved."""
         return False
 
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Names of the stages of its solver; empty if that is one method."""
+        return ()
+
     def parameters(self) -> dict[str, NDArray[np.float64]]:
         """Every numeric field as an array (), or (worlds,) if it differs from world to world; none
         of what was left out (None).

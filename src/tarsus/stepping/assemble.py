@@ -330,7 +330,8 @@ def contact_problem(
 def solution(law: Law, problem: ContactProblem, at: StepStart, builder: Builder) -> ContactSolution:
     """The law's impulses; a law is asked only where there are contacts."""
     if not problem.n:
-        return ContactSolution([], SX(0, 1), SX(0), SX(1))
+        stage = SX(0) if law.stages else None
+        return ContactSolution([], SX(0, 1), SX(0), SX(1), stage=stage)
     return law.solve(problem, at.law, at.memory, builder)
 
 

@@ -47,6 +47,7 @@ def nothing_yet(scene: Scene, start: StepStart) -> StepOutputs:
     """What a loop over solutions of a step begins with."""
     impulses = [SX.zeros(3)] * scene.geometry.reported
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
+    contact = replace(contact, stage=SX(0) if scene.law.stages else None)
     left_out = SX(0) if scene.slots else None
     joints = SX.zeros(impulse_count(scene)) if rows(scene) else None
     carried = start.u if subcycles(scene, start) else None

@@ -80,6 +80,8 @@ class Substeps(Stepper):
                 if summed in end:
                     end[summed] = now[summed] + end[summed]
             end["converged"] = ca.fmin(now["converged"], end["converged"])
+            if "stage" in end:
+                end["stage"] = ca.fmax(now["stage"], end["stage"])
             if out.strikes is not None:
                 size = slot_size(start.q.numel(), start.u.numel(), len(scene.candidates))
                 begun = now["done"] * start.dt / self.n
@@ -95,6 +97,8 @@ class Substeps(Stepper):
         none = SX.zeros(3 * len(scene.candidates))
         before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
         before["bilateral"] = SX.zeros(start.bilateral.numel())
+        if scene.law.stages and self.takes_impulses:
+            before["stage"] = SX(0)
         if joint_rows.reported(scene, self.stepper):
             before["joints"] = SX.zeros(joint_rows.impulse_count(scene))
         return before | {"iterations": SX(0), "converged": SX(1), "done": SX(0)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,6 +68,7 @@ def dataset(
         **contacts,
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
+        **_of_stages(scene.law, records),
         **variables.of_energies(seen, solved, seen["stored"]),
         **variables.of_balance(seen, grounded, -mechanism.gravity_acceleration[2]),
         **_in_joints(plan, worlds, seen, records, dt),
@@ -163,6 +164,20 @@ def _of_loops(
             found[f"{letter}_uncut"] = (("time", "world", f"uncut_{what}"), seen[f"{letter}_uncut"])
             found[f"uncut_{what}"] = (f"uncut_{what}", names(mechanism.uncut))
     return found
+
+
+def _of_stages(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
+    """Return the variable that names the solver's stage of each step, if the law has stages."""
+    if "stage" not in records:
+        return {}
+    meanings = {"flag_values": list(range(len(law.stages))), "flag_meanings": _as_flags(law.stages)}
+    stage = records["stage"][..., 0].astype(np.int8)
+    return {"solver_stage": (("time", "world"), stage, meanings)}
+
+
+def _as_flags(names: Sequence[str]) -> str:
+    """Join names as the CF conventions do: blanks between them, none inside."""
+    return " ".join(name.replace(" ", "_") for name in names)
 
 
 def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:

@@ -74,7 +74,14 @@ ATTRIBUTES: dict[str, Rule] = {
 }
 
 BY_STEP = (
-    *("iterations", "converged", "kinetic_energy", "potential_energy", "equation_residual"),
+    *(
+        "iterations",
+        "converged",
+        "solver_stage",
+        "kinetic_energy",
+        "potential_energy",
+        "equation_residual",
+    ),
     *(f"energy_{share}" for share in ROBOT_SHARES),
     *("support_margin", "drift", "joint_friction_residual"),
 )

@@ -144,6 +144,8 @@ class EventDriven(Stepper):
         }
         state = {"q": start.q, "u": start.u, "memory": start.memory, "converged": SX(1)}
         clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
+        if scene.law.stages and self.takes_impulses:
+            sums["stage"] = SX(0)
         if joint_rows.reported(scene, self.inside):
             sums["joints"] = SX.zeros(joint_rows.impulse_count(scene))
         begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
@@ -206,6 +208,7 @@ class EventDriven(Stepper):
             "impulse": now["impulse"] + end["impulse"],
             "bilateral": now["bilateral"] + end["bilateral"],
             **({"joints": now["joints"] + end["joints"]} if "joints" in now else {}),
+            **({"stage": ca.fmax(now["stage"], end["stage"])} if "stage" in now else {}),
             "converged": ca.fmin(ca.fmin(now["converged"], end["converged"]), good),
             "time": time,
             "h": start.dt - time,
