@@ -13,10 +13,12 @@ import pytest
 from casadi import DM, SX
 from helpers.capsule_biped import biped
 from helpers.in_mujoco import placed
+from helpers.refused import refused
 
 import tarsus
 from tarsus import Ball, Box
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import InvalidValue, UnknownName
 from tarsus.model.mjcf import read_mjcf
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.samples import evaluate
@@ -406,14 +408,9 @@ def test_a_log_with_sensors_is_written_and_says_what_they_are(tmp_path: Path, ba
 @pytest.mark.parametrize(
     ("sensors", "word"),
     [
-        (["imo"], "did you mean imu"),
-        ([Imu], "Imu is a class"),
-        ([3], "not a sensor"),
-        (4, "a list such as"),
         ([TouchSensor(frame="FR_fot")], "did you mean FR_foot"),
         ([Encoders(("FR_kne",))], "did you mean FR_knee_joint"),
         ([Encoders(("FR_knee_joint", "FR_knee_joint"))], "named twice"),
-        ([Imu(noise=np.zeros(3))], "noise must be one number, or (2,)"),
         ([HeightScan(spacing=0.001)], "larger spacing"),
     ],
 )
@@ -421,6 +418,23 @@ def test_mistakes_are_answered_by_a_sentence(sensors: Any, word: str) -> None:
     with pytest.raises(tarsus.TarsusError) as caught:
         tarsus.Simulation("mini_cheetah", worlds=2, sensors=sensors)
     assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sensors", "kind", "subject"),
+    [
+        (["imo"], UnknownName, "imo"),
+        ([Imu], InvalidValue, "sensors"),
+        ([3], InvalidValue, "sensors"),
+        (4, InvalidValue, "sensors"),
+        ([Imu(noise=np.zeros(3))], InvalidValue, "noise"),
+    ],
+)
+def test_what_is_wrong_with_a_sensor_is_named(
+    sensors: Any, kind: type[tarsus.TarsusError], subject: str
+) -> None:
+    with refused(kind, subject):
+        tarsus.Simulation("mini_cheetah", worlds=2, sensors=sensors)
 
 
 def test_what_lies_on_another_body_feels_it() -> None:
@@ -450,7 +464,7 @@ def test_a_delay_has_an_end() -> None:
     """Every step of it is a register and an instruction for every channel: a million never ends."""
     with pytest.raises(tarsus.TarsusError, match="between 0 and 1000, not 1e"):
         Imu(delay=1_000_000)
-    with pytest.raises(tarsus.TarsusError, match=r"187 channels .* at most 106 steps late"):
+    with refused(InvalidValue, "delay"):
         tarsus.Simulation("mini_cheetah", sensors=[HeightScan(delay=400)])
 
 

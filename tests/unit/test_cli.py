@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from helpers.refused import refused
 
 import tarsus
 from tarsus import cli, registry
@@ -18,6 +19,7 @@ from tarsus.commands._joint_flags import JointFlags
 from tarsus.commands.base import Command
 from tarsus.comparison.laws import laws_named, maker
 from tarsus.contact.laws import compliant
+from tarsus.errors import InvalidValue
 from tarsus.mujoco_runs.settings import NAMED, MujocoSettings
 from tarsus.simulation.recording.summary_lines import _times
 
@@ -342,7 +344,7 @@ def test_set_given_again_adds_to_what_was_set(capsys: pytest.CaptureFixture) -> 
     assert (told["gait_parameters"]["kp"], told["gait_parameters"]["kd"]) == (50, 2)
     for again in (["kp=50", "--set", "kp=60"], ["kp=50", "gait.kp=60"]):
         assert cli.main([*start, "--set", *again]) == 2
-        assert capsys.readouterr().err == "error: kp of the gait is set twice.\n"
+        assert "kp of the gait" in capsys.readouterr().err
 
 
 def test_a_parameter_of_a_slope_s_ground_is_known(capsys: pytest.CaptureFixture) -> None:
@@ -363,7 +365,7 @@ def test_set_reaches_the_terrain_and_the_stepper() -> None:
     assert vars(simulation.stepper)["rtol"] == 1e-4 and vars(simulation.law)["mu"] == 0.7
     assert vars(simulation.controller)["heading"] == 4
     assert vars(simulation.terrain)["heading"] == 0.5
-    with pytest.raises(tarsus.TarsusError, match="kp of the gait is set twice"):
+    with refused(InvalidValue, "kp"):
         tarsus.Simulation("mini_cheetah", controller="trot", parameters=["kp=1", "gait.kp=2"])
 
 

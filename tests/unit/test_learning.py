@@ -23,7 +23,14 @@ from tarsus.claims import claimed
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import Eyes
 from tarsus.environments.plan import joined
-from tarsus.errors import InvalidFile, InvalidValue, TarsusError, TarsusWarning, as_notice
+from tarsus.errors import (
+    IncompatibleOptions,
+    InvalidFile,
+    InvalidValue,
+    TarsusError,
+    TarsusWarning,
+    as_notice,
+)
 from tarsus.learning import play
 from tarsus.learning.advised import advised
 from tarsus.learning.course import Course, drawn, starts
@@ -344,7 +351,7 @@ def test_a_lesson_that_is_refused_leaves_the_folder_to_another(tmp_path: Path) -
     )
     lesson, folder = Lesson(seed=3, settings=SETTINGS), tmp_path / "out"
     none = replace(lesson, robot=str(hopper))
-    with pytest.raises(TarsusError, match="cannot be asked to do this task"):
+    with refused(IncompatibleOptions, "task"):
         learn(none, folder, Until(rounds=1))
     assert not list(folder.iterdir())
     learn(lesson, folder, Until(rounds=1))

@@ -14,7 +14,7 @@ from scipy.io import netcdf_file
 
 from tarsus.contact.base import Law
 from tarsus.dynamics import loop_constraints
-from tarsus.errors import TarsusError, several
+from tarsus.errors import InvalidFile, Notice, several
 from tarsus.files import is_file, missing, replacing
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared
@@ -198,37 +198,41 @@ def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
     return float(log.attrs[f"mean_{names[0]}"]) if names else missing
 
 
-def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
+def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
     """Warnings for a reader of the log about the robot (before cuts): unconverged steps, joints
     beyond their limits.
     """
     # steps that were not solved
-    found = []
+    found = list[Notice]()
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
-        found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
+        text = f"{unconverged} steps did not converge to the solver's tolerance."
+        found.append(Notice(text, "steps-not-converged", "converged"))
     # energy from nothing
     found += gain_warnings(mechanism, log)
     # steps with the other treatment of velocity terms
     fast = log.attrs["fast_steps"]
     if fast:
-        found.append(
-            f"in {fast} steps a joint turned by more than {FAST:g} rad: their velocity terms are"
-            " damped so that no energy comes from nothing; a smaller dt follows such motion."
+        text = (
+            f"in {fast} steps a joint turned by more than {FAST:g} rad, so their velocity terms"
+            " were damped to create no energy; a smaller dt resolves such motion."
         )
+        found.append(Notice(text, "fast-steps-damped", "dt"))
     # impacts that found no slot
     lost = log.attrs.get("strikes_lost", 0)
     if lost:
-        found.append(
-            f"{lost} impacts are missing in the log's table of strikes, for some steps had more"
-            " than it keeps: --set strikes=16, or a smaller dt."
+        text = (
+            f"{lost} impacts are missing in the log's table of strikes, because some steps had more"
+            " than it holds; use --set strikes=16 or a smaller dt."
         )
+        found.append(Notice(text, "strikes-lost", "strikes"))
     # contacts that found no slot
     if crowded := log.attrs.get("crowded_steps", 0):
-        found.append(
-            f"in {crowded} steps more contacts touched than there are slots, at most"
-            f" {log.attrs['most_left_out']} more: the deepest were kept; slots=N holds more."
+        text = (
+            f"in {crowded} steps more contacts touched than there are slots, by up to"
+            f" {log.attrs['most_left_out']}; only the deepest were kept. Set slots=N for more."
         )
+        found.append(Notice(text, "slots-exceeded", "slots"))
     # how far each joint went beyond its limits
     beyond: dict[str, float] = {}
     q = log["q_uncut" if "q_uncut" in log else "q"].values
@@ -244,7 +248,8 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
     )
     if worst:
         listed = several([f"{name} by {beyond[name]:.3g}" for name in worst], 3)
-        found.append(f"{len(worst)} joints went beyond their limits: {listed} (rad or m).")
+        text = f"{len(worst)} joints went beyond their limits: {listed} (rad or m)."
+        found.append(Notice(text, "limits-exceeded", worst[0]))
     return found
 
 
@@ -265,7 +270,7 @@ def opened(path: Path) -> xr.Dataset:
             warnings.simplefilter("ignore", xr.SerializationWarning)
             return xr.load_dataset(path, engine="scipy", decode_times=False)
     except Exception:  # readers let whatever a damaged file provokes through
-        raise TarsusError(f"{path} cannot be read as a netCDF file.") from None
+        raise InvalidFile(f"{path} cannot be read as a netCDF file.", path) from None
 
 
 def save(log: xr.Dataset, path: Path) -> None:
