@@ -50,11 +50,15 @@ def report_dropped(model: Any, report: Report) -> None:
     if dropped:
         report.warn(
             "equality constraints other than active connect, weld and joint ones are left out:"
-            f" {', '.join(dropped)}."
+            f" {', '.join(dropped)}.",
+            "equalities-left-out",
+            dropped[0],
         )
     for what, names in elements_dropped(model, body_names(model)).items():
         if names:
-            report.warn(f"{what} left out: {', '.join(names)}.")
+            report.warn(
+                f"{what} left out: {', '.join(names)}.", "unsupported-elements-left-out", names[0]
+            )
     if np.any(np.array(model.geom_plugin) >= 0):
         report.note("A geom with a plugin touches by its mesh.")
     if soft := soft_stops(model):
