@@ -22,15 +22,15 @@ XACRO = ("http://www.ros.org/wiki/xacro", "http://wiki.ros.org/xacro", "undeclar
 
 
 @contextmanager
-def naming(file: str) -> Iterator[None]:
-    """Put the file's name in front of every error raised inside, and as its subject if it has
-    none.
+def naming(file: str, path: Path | None = None) -> Iterator[None]:
+    """Put the file's name in front of every error raised inside, and make its path, or else its
+    name, the subject of an error that has none.
     """
     try:
         yield
     except TarsusError as error:
         named = error.within(file)
-        named.subject = named.subject or file
+        named.subject = named.subject or str(path or file)
         raise named from None
 
 
@@ -69,7 +69,7 @@ def from_text_or_file(
         with naming(text):
             return read(source, text, None)
     path = existing_file(source)
-    with naming(path.name):
+    with naming(path.name, path):
         return read(file_bytes(path), path.name, path)
 
 

@@ -58,7 +58,7 @@ def read_mjcf(
     inline = isinstance(source, str) and source.lstrip().startswith("<")
     text, path = (str(source), None) if inline else ("", existing_file(source))
     file, fallback = (path.name, path.stem) if path else ("MJCF text", "mechanism")
-    with naming(file):
+    with naming(file, path):
         given = Source.of(text, path, asset_folders)
         model = compiled(given)
         found = from_mujoco_model(model, file, fallback, given)

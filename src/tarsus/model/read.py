@@ -34,7 +34,7 @@ def read(path: str | Path, **options: Any) -> Mechanism:
         reader = _reader(root_tag(path))
         check_options(reader, options)
     mechanism = reader(path, **options)
-    with naming(path.name):
+    with naming(path.name, path):
         return check(mechanism)
 
 

@@ -211,7 +211,7 @@ class FixedShapes:
 def _read(file: Path, stamp: int) -> FixedShapes:
     """Those of one version (modification time `stamp`) of a file."""
     mujoco = needed_library("mujoco", "reading MJCF")
-    with naming(file.name):
+    with naming(file.name, file):
         model = compiled(Source.of("", file))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
