@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel, TarsusError, UnknownName
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import load, mini_cheetah
@@ -195,7 +196,7 @@ def test_a_free_body_stands_where_q_says() -> None:
     moved = replace(
         ROBOT, bodies=(replace(base, position=np.array([0.0, 0.0, 1.0])), *ROBOT.bodies[1:])
     )
-    with pytest.raises(TarsusError, match="'base' hangs on a free joint"):
+    with refused(InvalidModel, "base"):
         moved.mass_matrix(Q)
 
 
@@ -206,5 +207,5 @@ def test_a_robot_that_nothing_lets_touch_is_told() -> None:
     assert (told.code, told.subject) == ("no-contacts", "mini_cheetah")
     falling.advance(0.25)
     assert falling.u[2] == pytest.approx(-9.81 * 0.25, rel=1e-3)
-    with pytest.raises(TarsusError, match=r"no contact candidate named 'L\*'; known are: FL_foot"):
+    with refused(UnknownName, "L*"):
         Simulation("mini_cheetah", contacts=["L*"])
