@@ -12,7 +12,7 @@ import tyro
 
 from tarsus import registry
 from tarsus.commands.base import BAD_INPUT, INTERRUPTED, Command, typed
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import InvalidValue, TarsusError, TarsusWarning
 
 COMMANDS = "tarsus.commands"
 HELP, VERSION = ("-h", "--help"), ("-V", "--version")
@@ -32,7 +32,7 @@ def parsed(arguments: list[str]) -> Command:
         raise SystemExit(0)
     name, *given = arguments
     if name.startswith("-"):
-        raise TarsusError(f"a command comes before its options: tarsus COMMAND {name}.")
+        raise InvalidValue(f"the command must come before options: tarsus COMMAND {name}.", name)
     kind: Any = registry.member(COMMANDS, "command", name, Command)
     if any(word in HELP for word in given):
         _help.explain(name, kind)

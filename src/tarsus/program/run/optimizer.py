@@ -18,7 +18,7 @@ from threading import Event, Lock, Thread
 from time import sleep
 from typing import Any
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.program.run import cache as disk
 from tarsus.program.run.machine import compiled, compiler
 
@@ -46,11 +46,11 @@ def optimizes() -> bool:
     Then a program compiles in half the time, and takes two to three times as long to run to the
     same bits.
 
-    Raises TarsusError for any other value than 0 or 1.
+    Raises InvalidValue for any other value than 0 or 1.
     """
     given = os.environ.get(OPTIMIZE, "1")
     if given not in ("0", "1"):
-        raise TarsusError(f"{OPTIMIZE} must be 0 or 1, not {given!r}.")
+        raise InvalidValue(f"{OPTIMIZE} must be 0 or 1, not {given!r}.", OPTIMIZE)
     return given == "1"
 
 
