@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import tarsus
+from tarsus.errors import IncompatibleOptions
 from tarsus.program.run.threads import HostLauncher
 from tarsus.sensing.encoders import Encoders
 from tarsus.sensing.frame_motion import FrameMotion
@@ -164,13 +166,13 @@ def test_noise_belongs_to_the_kept_state(ball: str) -> None:
 
 
 def test_a_touch_sensor_tells_truths_and_times_whatever_is_asked(ball: str) -> None:
-    with pytest.raises(tarsus.TarsusError, match=r"TouchSensor: .* LoadCell"):
+    with refused(IncompatibleOptions, "noise"):
         TouchSensor(noise=0.1)
-    with pytest.raises(tarsus.TarsusError, match=r"TouchSensor: .* LoadCell"):
+    with refused(IncompatibleOptions, "bias"):
         TouchSensor(bias=np.array([0.0, 0.1]))
     simulation = made(ball)
     for field in ("noise", "bias"):
-        with pytest.raises(tarsus.TarsusError, match=r"TouchSensor: .* LoadCell"):
+        with pytest.raises(tarsus.TarsusError, match=r"TouchSensor .* LoadCell"):
             simulation.set(sensors={"foot": {field: 0.1}})
     simulation.set(sensors={"foot": {"delay": [0, 1, 2]}})
     on = simulation.run(0.6)["sensed_foot"].values[..., 0]

@@ -36,7 +36,7 @@ class JointCoupling:
             )
         if self.joint == self.leader:
             raise InvalidModel(
-                f"coupling {self.name!r}: joint {self.joint!r} follows itself.", self.name
+                f"coupling {self.name!r}: joint {self.joint!r} follows itself.", self.joint
             )
         while len(numbers) > 1 and not numbers[-1]:
             numbers = numbers[:-1]
