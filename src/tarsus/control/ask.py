@@ -30,7 +30,7 @@ def torque(controller: Controller, now: ControlInputs, gains: SX | None = None) 
         raise InvalidValue(
             f"{name}.torque must return two values: the torques (n_actuators,) and the next memory"
             " (now.memory if it has none).",
-            "torque",
+            f"{name}.torque",
         )
     sizes = {"torques": len(now.mechanism.actuators), "a next memory": now.memory.numel()}
     wanted, kept = (
@@ -60,7 +60,7 @@ def commands(controller: Controller) -> Array:
         raise InvalidValue(
             f"{type(controller).__name__}.commands must be a dictionary {{name: default}}, not"
             f" {given!r}.",
-            "commands",
+            f"{type(controller).__name__}.commands",
         )
     return _numbers(controller, "commands", list(given.values()), len(given))
 
@@ -80,7 +80,7 @@ def _answer(ask: Callable[[], object], controller: Controller, now: ControlInput
         if error.obj is controller:
             own = (f.name for f in fields(cast(Any, controller)))
             raise unknown(f"parameter of {name}", str(error.name), own) from None
-        reason = _reason(error)
+        reason = _reason(name, error)
     # CasADi's: a branch on a symbol, an index
     except RuntimeError as error:
         if "truth value" in str(error):
@@ -91,22 +91,21 @@ def _answer(ask: Callable[[], object], controller: Controller, now: ControlInput
             )
             raise InvalidValue(
                 f"{name}.torque uses an index out of bounds: for this robot the sizes are {sizes}.",
-                "torque",
+                f"{name}.torque",
             ) from error
-        reason = _reason(error)
+        reason = _reason(name, error)
     # all else
     except Exception as error:
-        reason = _reason(error)
+        reason = _reason(name, error)
     raise reason
 
 
-def _reason(error: Exception) -> InvalidValue:
+def _reason(name: str, error: Exception) -> InvalidValue:
     """An error in the controller's own code, with that error as its cause."""
     lines = str(error).strip().splitlines()
     found = InvalidValue(
-        "the controller's torque(now) failed:"
-        f" {type(error).__name__}: {lines[-1] if lines else ''}",
-        "torque",
+        f"{name}.torque failed: {type(error).__name__}: {lines[-1] if lines else ''}",
+        f"{name}.torque",
     )
     found.__cause__ = error
     return found
@@ -118,14 +117,13 @@ def _vector(who: str, what: str, value: Any, size: int) -> SX:
         vector = SX(value)
     except (NotImplementedError, TypeError, RuntimeError, ValueError):
         raise InvalidValue(
-            f"{who} returned {what} of type {type(value).__name__}; it must be a casadi.SX.",
-            "torque",
+            f"{who} returned {what} of type {type(value).__name__}; it must be a casadi.SX.", who
         ) from None
     if vector.numel() != size or min(vector.shape) > 1:
         shape = vector.shape[:1] if vector.shape[1] == 1 else vector.shape
         of = "that of initial_memory" if what == "a next memory" else "one per actuator"
         raise InvalidValue(
-            f"{who} returned {what} of shape {shape}; it must be ({size},), {of}.", "torque"
+            f"{who} returned {what} of shape {shape}; it must be ({size},), {of}.", who
         )
     return ca.vec(vector)
 
@@ -140,7 +138,7 @@ def _only_inputs(name: str, answer: SX, now: ControlInputs, gains: SX | None) ->
             raise InvalidValue(
                 f"{name}.torque uses a symbol {symbol.name()!r} of its own: use only those of now"
                 f" ({', '.join(INPUTS[1:])}), and a command for what differs by world.",
-                "torque",
+                f"{name}.torque",
             )
 
 
@@ -153,7 +151,7 @@ def _without_nan(name: str, answer: SX) -> None:
             raise InvalidValue(
                 f"{name}.torque computes with NaN: use CasADi's functions, because float() and"
                 " Python's math turn a symbol into NaN.",
-                "torque",
+                f"{name}.torque",
             )
 
 
@@ -163,10 +161,10 @@ def _numbers(controller: Controller, what: str, value: Any, size: int | None) ->
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        raise InvalidValue(f"{who} must be finite numbers, not {value!r}.", what) from None
+        raise InvalidValue(f"{who} must be finite numbers, not {value!r}.", who) from None
     if array.ndim != 1 or (size is not None and len(array) != size):
         needed = "(m,)" if size is None else f"({size},)"
-        raise InvalidValue(f"{who} must have shape {needed}, not {array.shape}.", what)
+        raise InvalidValue(f"{who} must have shape {needed}, not {array.shape}.", who)
     if not np.isfinite(array).all():
-        raise InvalidValue(f"{who} must be finite, but it contains NaN or infinity.", what)
+        raise InvalidValue(f"{who} must be finite, but it contains NaN or infinity.", who)
     return array
