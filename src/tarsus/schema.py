@@ -66,7 +66,7 @@ class TextRule(Rule):
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, str) or len(value) > self.longest or "\0" in value:
-            raise refused(name, "a text", value)
+            raise refused(name, "text", value)
         if self.choices and value not in self.choices:
             raise refused(name, f"one of {', '.join(map(repr, self.choices))}", value)
 
@@ -109,14 +109,14 @@ class TableRule(Rule):
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, Mapping):
-            raise refused(name, "a table of values by name", value)
+            raise refused(name, "a table of named values", value)
         inside = f"{name}." if name else ""
         for key in self.needed:
             if key not in value:
                 raise InvalidFile(f"{inside}{key} is missing.", f"{inside}{key}")
         for key, own in value.items():
             if not isinstance(key, str):
-                raise refused(name, "a table of values by name", value)
+                raise refused(name, "a table of named values", value)
             if (rule := self._rule(key)) is not None:
                 rule.check(f"{inside}{key}", own)
 
@@ -194,11 +194,11 @@ class JsonRule(Rule):
 def from_json(name: str, text: Any) -> Any:
     """Return the value of a JSON text; InvalidFile, naming it, if it is not JSON."""
     if not isinstance(text, str | bytes) or len(text) > LONGEST_JSON:
-        raise refused(name, "a text in JSON", text)
+        raise refused(name, "JSON text", text)
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise refused(name, "a text in JSON", text) from None
+        raise refused(name, "JSON text", text) from None
 
 
 def json_file(path: Path) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def json_file(path: Path) -> dict[str, Any]:
         raise InvalidFile(f"there is no file {path}.", path)
     found = from_json(str(path), path.read_bytes())
     if not isinstance(found, dict):
-        raise refused(str(path), "a table in JSON", found)
+        raise refused(str(path), "a JSON object", found)
     PlainRule().check(str(path), found)
     return found
 

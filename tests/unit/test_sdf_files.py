@@ -277,7 +277,7 @@ def framed(name: str, other: str) -> str:
         (sdf("<include><uri>model://x</uri></include>" + FOUR_BAR), Unsupported, "include"),
         (sdf("<static>true</static>" + FOUR_BAR), InvalidModel, "static"),
         (sdf(""), InvalidModel, "link"),
-        ('<sdf version="1.6"/>', Unsupported, "model"),
+        ('<sdf version="1.6"/>', InvalidFile, "model"),
         ("<sdf><model name='a'/></sdf>", InvalidFile, "version"),
         (sdf(framed("b", "a") + framed("a", "b") + FOUR_BAR, "1.7"), InvalidModel, "b"),
         (

@@ -61,11 +61,13 @@ def model_of(root: ET.Element) -> tuple[ET.Element, tuple[int, int]]:
         ) from None
     # one model, of links and joints alone
     models = [*root.findall("model"), *root.findall("world/model")]
+    if not models:
+        raise InvalidFile("the file has no <model>.", "model")
     if len(models) != 1:
         names = ", ".join(repr(model.get("name")) for model in models)
         raise Unsupported(
-            f"the file has {len(models)} models{f' ({names})' if names else ''}: give one with a"
-            " single model and without <include> (`gz sdf -p FILE` expands them).",
+            f"the file has {len(models)} models ({names}): give one with a single model and without"
+            " <include> (`gz sdf -p FILE` expands them).",
             "model",
         )
     model = models[0]

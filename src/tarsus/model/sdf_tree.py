@@ -57,8 +57,8 @@ def tree(links: Sequence[str], joints: Sequence[SdfJoint]) -> SdfTree:
     lost = [link for link in links if link not in order]
     if lost:
         raise InvalidModel(
-            f"no joint connects the links {', '.join(map(repr, lost))} to {root!r}: connect them,"
-            " or put each model into a file of its own.",
+            f"no joint connects {', '.join(map(repr, lost))} to {root!r}: connect these links, or"
+            " put each model into a file of its own.",
             lost[0],
         )
     return SdfTree(tuple(order), above, tuple(joint for joint in joints if joint not in inside))
