@@ -42,9 +42,11 @@ def beside_feet(name: str) -> None:
         taken.append(pair)
     steps = SECONDS / DT * WORLDS
     one, other = (1e6 * median(own) / steps for own in zip(*taken, strict=True))
-    count = len(whole.plan.scene.candidates)
+    count, feet_count = (
+        len(s) for s in (whole.plan.scene.candidates, feet.plan.scene.geometry.primary)
+    )
     print(
-        f"{robot.name}: {one:.3f} us a step of one world on {len(feet.plan.scene.usual)} feet,"
+        f"{robot.name}: {one:.3f} us a step of one world on {feet_count} feet,"
         f" {other:.3f} with {count} candidates: {median(ratios):.2f} times"
     )
 

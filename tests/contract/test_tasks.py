@@ -12,6 +12,7 @@ from helpers.images import state_and_image
 
 import tarsus
 from tarsus import registry
+from tarsus.collision.ground import below_candidates
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.outside import Eyes
 from tarsus.learning.advised import advised
@@ -19,7 +20,6 @@ from tarsus.learning.lesson import Lesson
 from tarsus.parameters import declared
 from tarsus.program.ir.trace import Builder
 from tarsus.robots import load
-from tarsus.stepping.ground import below_candidates
 from tarsus.tasks.base import LearningTask
 
 TASKS = registry.names("tarsus.tasks")
@@ -114,7 +114,7 @@ def lowest(scene: Any, q: np.ndarray, level: float) -> float:
     kin = kinematics(scene.mechanism, ca.SX(q))
     whole = scene.terrain.symbols(Builder("ground"))
     terrain = scene.terrain.at_level(whole, ca.SX(level))
-    _, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
+    _, distances, frames = below_candidates(scene.geometry, kin, scene.candidates, terrain)
     gaps = [
         (d - c.radius) / f[0, 2]
         for c, d, f in zip(scene.candidates, distances, frames, strict=True)

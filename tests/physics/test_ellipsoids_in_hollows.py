@@ -103,7 +103,7 @@ def test_what_a_step_sees_is_the_deepest() -> None:
 @pytest.mark.parametrize("ground", [Plane(), Slope(0.2)])
 def test_on_flat_ground_it_has_one_point(ground: Terrain) -> None:
     scene = Simulation(egg(), Moreau(), terrain=ground).plan.scene
-    assert scene.contact_names == ["part"] and scene.candidates[0].start is None
+    assert scene.geometry.contact_names == ["part"] and scene.candidates[0].start is None
 
 
 def test_where_ground_is_flat_by_chance_one_of_its_spots_counts() -> None:

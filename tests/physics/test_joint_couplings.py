@@ -16,6 +16,7 @@ from helpers.warned import warned
 from numpy.typing import NDArray
 
 from tarsus import Simulation, registry
+from tarsus.collision import shared_body
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, InvalidModel, TarsusError, Unsupported
@@ -26,7 +27,6 @@ from tarsus.model.mjcf import read_mjcf
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.model.to_urdf import to_urdf
 from tarsus.model.urdf import read_urdf
-from tarsus.stepping import shared_body
 
 mujoco: Any = importlib.import_module("mujoco")
 Array = NDArray[np.float64]
@@ -397,7 +397,7 @@ def test_contacts_that_share_a_body_feel_a_coupling(
     text = BOX.format(arms="".join(SWING.format(k=k, y=0.1 * k) for k in (0, 1)))
     ends = []
     for fewest in (2, 99):
-        monkeypatch.setattr(shared_body, "FEWEST", fewest)
+        monkeypatch.setattr(shared_body, "MIN_CONTACTS", fewest)
         law = Moreau(solver=solver, T_rel=1e-10)
         made = Simulation(robot(text), law, dt=1e-3)
         log = made.run(0.1)

@@ -189,7 +189,7 @@ def test_stops_with_all_feet_down_and_starts_again():
     simulation.set(command={"gait": 0.0})
     simulation.advance(4.0)
     place = simulation.q
-    names, normal = simulation.plan.scene.contact_names, simulation.contact_force[:, 0]
+    names, normal = simulation.plan.scene.geometry.contact_names, simulation.contact_force[:, 0]
     on_feet = np.array(["foot" in name for name in names])
     assert np.all(normal[on_feet] > 30) and not normal[~on_feet].any()
     simulation.advance(1.0)

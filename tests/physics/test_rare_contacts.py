@@ -57,7 +57,7 @@ def test_a_standing_robot_stands_as_on_its_feet_alone() -> None:
 def test_a_fallen_robot_lies_on_its_body(law: str, dt: float) -> None:
     _, simulation = pushed(law, dt=dt)
     q = simulation.q
-    assert len(simulation.plan.scene.rare) == 20
+    assert len(simulation.plan.scene.secondary) == 20
     start = simulation.robot.keyframes["stand"][2]
     assert abs(q[0, 2] - start) < 0.005, "not pushed: stands, its weight borne"
     names = [candidate.name for candidate in simulation.plan.scene.candidates]
@@ -104,7 +104,7 @@ def rolling(slots: int, law: str = "hertz", worlds: int = 1) -> Simulation:
 def without_slots(simulation: Simulation) -> Worlds:
     """The same step with every contact looked at in every step, at the same start."""
     plan = simulation.plan
-    always = Plan(replace(plan.scene, rare=(), slots=0), plan.stepper, plan.controller)
+    always = Plan(replace(plan.scene, secondary=(), slots=0), plan.stepper, plan.controller)
     worlds = Worlds(step_program(always), 1)
     for register in worlds.program.of_kind("state", "parameter"):
         if register.name != "memory":  # both begin without any

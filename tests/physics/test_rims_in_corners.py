@@ -107,7 +107,7 @@ def test_where_ground_is_level_it_rolls_and_lies_as_on_a_plane() -> None:
             simulation.set(q=[0, 0, height, *turn], u=u)
             log = simulation.run(0.3)
             ends.append(log.q.values[-1])
-        names = simulation.plan.scene.contact_names
+        names = simulation.plan.scene.geometry.contact_names
         assert sum("+" in name for name in names) == 2 * ARCS + 2, "arcs and flat ends"
         assert not any("+" in name for name in log.contact.values)
         np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)

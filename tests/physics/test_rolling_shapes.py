@@ -97,7 +97,7 @@ def test_rims_and_ellipsoids_in_slots_are_the_same() -> None:
             simulation.advance(0.5)
             ends.append(simulation.q)
         scene = simulation.plan.scene
-        rare = [scene.candidates[i] for i in scene.rare]
+        rare = [scene.candidates[i] for i in scene.secondary]
         assert any(candidate.outline is not None for candidate in rare)
         np.testing.assert_allclose(ends[-2], ends[-1], atol=1e-7)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus import Simulation
 from tarsus.algebra.blocks import triples
+from tarsus.collision import shared_body
 from tarsus.contact.problem import Contact, ContactProblem, SharedBodies, VelocityForm
 from tarsus.contact.solvers._cone_edges import ByBlocks, on_edges
 from tarsus.contact.solvers._shared_edges import ByBodies
@@ -20,7 +21,6 @@ from tarsus.dynamics.robot import Robot
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import step_program
-from tarsus.stepping import shared_body
 from tarsus.terrain.slope import Slope
 from tarsus.validation import bodies
 
@@ -38,7 +38,7 @@ def test_bodies_fall_and_slide_as_contact_by_contact(body, law, monkeypatch):
     """Corners and round feet, tumbling onto a slope."""
     ends = []
     for fewest in (3, 99):
-        monkeypatch.setattr(shared_body, "FEWEST", fewest)
+        monkeypatch.setattr(shared_body, "MIN_CONTACTS", fewest)
         monkeypatch.setattr(step_program, "_PLANS", [])  # no program made with another number
         robot = Robot.of(getattr(bodies, body)())
         simulation = Simulation(robot, law, terrain=Slope(0.2), dt=0.001)

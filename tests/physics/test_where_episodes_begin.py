@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tarsus import Environment, Robot
+from tarsus.collision.broad_phase import secondary_gaps
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import Candidate
 from tarsus.model.spans import spans
@@ -16,7 +17,6 @@ from tarsus.morphology.legs import find_legs
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.robots import load
-from tarsus.stepping.touching import gaps
 from tarsus.tasks.rough import RoughVelocity
 
 WORLDS = 512
@@ -39,11 +39,11 @@ def least(worlds: Environment, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     own = worlds.work.scene
     everything = tuple(range(len(own.candidates)))
     touching = [candidate.name for candidate in own.candidates]
-    scene = replace(own, spans=spans(own.mechanism, touching), rare=everything, pairs=())
+    scene = replace(own, spans=spans(own.mechanism, touching), secondary=everything, pairs=())
     b = Builder("gaps")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
     terrain = scene.terrain.at_level(scene.terrain.symbols(b), ca.SX(TASK.levels[0]))
-    low = gaps(scene, kin, terrain, b)
+    low = secondary_gaps(scene.geometry, kin, terrain, b)
     between = [] if low.spans is None else low.spans.gaps
     program = b.program(candidates=ca.vertcat(*low.candidates), between=ca.vertcat(*between))
     values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}

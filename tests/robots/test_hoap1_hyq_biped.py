@@ -146,9 +146,9 @@ def test_hyq_s_knees_and_trunk_may_touch_unless_its_feet_alone_are_asked_for():
         knee, joint = robot.position(q, f"{leg}_knee"), robot.position(q, f"{leg}_lower_leg")
         assert knee == pytest.approx(joint, abs=1e-12)
     scene = tarsus.Simulation("hyq", controller="stand").plan.scene
-    assert len(scene.candidates) == 20 and len(scene.rare) == 16
+    assert len(scene.candidates) == 20 and len(scene.secondary) == 16
     scene = tarsus.Simulation("hyq", controller="stand", contacts="feet").plan.scene
-    assert len(scene.candidates) == 4 and not scene.rare
+    assert len(scene.candidates) == 4 and not scene.secondary
 
 
 def test_hyq_s_servos_hold_a_drop_of_half_a_meter():

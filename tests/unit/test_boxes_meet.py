@@ -8,12 +8,12 @@ import pytest
 from casadi import DM, SX
 from scipy.spatial.transform import Rotation
 
+from tarsus.collision.closest_point.box_box import facing_of
+from tarsus.collision.closest_point.capsule_box import Block, capsule_on_box
+from tarsus.collision.closest_point.segments import Segment
+from tarsus.collision.distance_bounds import separations
 from tarsus.model.solids import Capsule, Cuboid, Pair
 from tarsus.morphology.distances import apart
-from tarsus.stepping.boxes import Block, capsule_on_box
-from tarsus.stepping.far import ways
-from tarsus.stepping.pairs import Segment
-from tarsus.stepping.two_boxes import facing_of
 
 ABSENT = 1.0
 PLACE = [SX.sym(name, *size) for name, size in {"p": (3,), "R": (3, 3), "h": (3,)}.items()]
@@ -71,7 +71,7 @@ def test_what_is_parted_does_not_touch() -> None:
             (capsule, at(-q, other, p, R, half)),
             (second, boxes(-q, R2, other, p, R, half)[0]),
         ):
-            parted = [float(DM(way)) for way in ways(Pair(first, box), shapes)]
+            parted = [float(DM(way)) for way in separations(Pair(first, box), shapes)]
             if max(parted) > 0:
                 assert np.array(gaps)[0].min() > 0
                 far += 1

@@ -140,7 +140,7 @@ def test_slots_of_who_got_up_are_empty_and_tell_nothing() -> None:
     sim.set(q=lying)
     sim.advance(0.3)
     numbers = sim.backend.get("memory")[:, -scene.slots :]
-    impulse = sim.backend.get("impulse")[:, 3 * len(scene.usual) :]
+    impulse = sim.backend.get("impulse")[:, 3 * len(scene.geometry.primary) :]
     assert (numbers[1] >= 0).any() and impulse[1].any()
     assert (numbers[[0, 2]] == -1).all() and not impulse[[0, 2]].any()
     # on its feet again, in one step: what slots held they let go
@@ -149,5 +149,5 @@ def test_slots_of_who_got_up_are_empty_and_tell_nothing() -> None:
     sim.backend.set("q", lifted)
     sim.advance(0.005)
     numbers = sim.backend.get("memory")[:, -scene.slots :]
-    impulse = sim.backend.get("impulse")[:, 3 * len(scene.usual) :]
+    impulse = sim.backend.get("impulse")[:, 3 * len(scene.geometry.primary) :]
     assert (numbers == -1).all() and not impulse.any()

@@ -119,7 +119,7 @@ PATCHES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 FOREIGN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a function": lambda p: p.setattr(step_program, "within_limits", mine),
     "one in disguise": lambda p: p.setattr(
-        joints, "with_held_joints", wraps(joints.with_held_joints)(mine)
+        joints, "step_with_joints", wraps(joints.step_with_joints)(mine)
     ),
     "a method": lambda p: p.setattr(Moreau, "solve", mine),
     "a property": lambda p: p.setattr(Program, "seldom", property(mine)),

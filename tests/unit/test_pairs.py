@@ -8,8 +8,8 @@ import pytest
 from casadi import DM, SX
 from scipy.optimize import lsq_linear
 
+from tarsus.collision.closest_point.segments import Segment, between, facing
 from tarsus.morphology.distances import distances
-from tarsus.stepping.pairs import Segment, between, facing
 
 KINDS = [(True, True), (True, False), (False, True), (False, False)]
 

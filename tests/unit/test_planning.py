@@ -154,7 +154,7 @@ def _costs(planner: tarsus.Planner) -> ca.Function:
     q, u, tau = ca.SX.sym("q", m.nq), ca.SX.sym("u", m.nu), ca.SX.sym("tau", n)
     command, still = ca.SX.sym("command", len(work.goal.commands())), ca.SX.zeros(n)
     now = {"q": q, "u": u, "tau": tau, "clock": ca.SX(0)}
-    now["impulse"] = ca.SX.sym("impulse", 3 * work.scene.reported)
+    now["impulse"] = ca.SX.sym("impulse", 3 * work.scene.geometry.reported)
     seen = glimpse(work, now, (still, still), command, None)
     costs = work.goal.all_costs(seen)
     given = [q, u, tau, command, now["impulse"]]
@@ -304,7 +304,7 @@ def test_a_goal_s_costs_have_weights_and_are_never_negative(name: str) -> None:
     q, u = ca.SX.sym("q", m.nq), ca.SX.sym("u", m.nu)
     n = plan.motors
     now = {"q": q, "u": u, "tau": ca.SX(random.normal(size=n)), "clock": ca.SX(0)}
-    now["impulse"] = ca.SX.zeros(3 * scene.reported)
+    now["impulse"] = ca.SX.zeros(3 * scene.geometry.reported)
     command = ca.SX(ca.DM(list(goal.commands().values())))
     p = type("Known", (), {k: ca.SX(ca.DM(v)) for k, v in ground.parameters().items()})
     seen = glimpse(plan, now, (ca.SX.zeros(n), ca.SX.zeros(n)), command, p)

@@ -83,7 +83,7 @@ def cost(robot: Robot, name: str, progress: Callable[[str], None]) -> dict[str, 
     return {
         "robot": name,
         "joints": robot.nu - 6 * robot.floating,
-        "feet": len(scene.usual),
+        "feet": len(scene.geometry.primary),
         "pairs": len(scene.pairs),
         **{
             key: ratio(times, "peer", row)
@@ -170,7 +170,7 @@ class Peer:
     def of(robot: Robot, simulation: Simulation) -> Peer:
         """From where the worlds of a simulation stand."""
         mj, scene = mujoco(), simulation.plan.scene
-        feet = tuple(scene.candidates[i] for i in scene.usual)
+        feet = tuple(scene.candidates[i] for i in scene.geometry.primary)
         text = with_pairs_and_servos(
             replace(robot, candidates=feet, solids=()), scene.pairs, DT, FRICTION
         )

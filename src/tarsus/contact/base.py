@@ -104,6 +104,26 @@ class Law(ABC):
         """1 where a contact with this memory (contact_memory,) takes part in the step, else 0."""
         return contact.gap - contact.sinks <= 0
 
+    def is_closed(self, contact: Contact, memory: SX) -> SX:
+        """Return 1 if a contact with this memory is closed and not farther than `away`, else 0."""
+        closed = self.closed(contact, memory)
+        if contact.away is None:
+            return closed
+        return ca.logic_and(closed, contact.gap <= contact.away)
+
+    def closes_at(self, gap: SX) -> SX:
+        """Return 1 if a contact that was open in the last step closes at this gap, m, else 0."""
+        return self.closed(_contact_with(gap), self.new_memory)
+
+    def stays_closed(self, memory: SX) -> SX:
+        """Return 1 if a contact with this memory (contact_memory,) is closed whatever its gap."""
+        return self.closed(_contact_with(SX.inf()), memory)
+
+    @property
+    def new_memory(self) -> SX:
+        """Memory (contact_memory,) of a contact that was open in the last step."""
+        return self.memory_of(SX(self.initial_memory(1)), 0)
+
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
         """What a hard law adds to a contact's velocity after the step (3,), m/s, before it asks
         that the contact rest.
@@ -251,3 +271,8 @@ def on_ground(law: Law, contact: Contact, p: Any) -> Any:
 def symbols(values: dict[str, SX]) -> SimpleNamespace:
     """Parameters under their names, as `solve` and `force` take them."""
     return SimpleNamespace(**values)
+
+
+def _contact_with(gap: SX) -> Contact:
+    """Return a contact of which only the gap is known, m."""
+    return Contact(gap, SX.zeros(3), SX.zeros(3), SX.eye(3))

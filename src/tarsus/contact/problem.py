@@ -23,15 +23,15 @@ Softened = Callable[[list[SX]], Solved]
 class Roundness:
     """A body that is a ball where it touches: its radius, m, and rotation (3, 3) to the world.
 
-    arm (3,): where it is known, from the point of the body whose travel is told to the contact
-        point, m, in place of radius and normal: a body of any shape
-    told (3,): that point of the body, m, where it is not the contact's
+    arm (3,): from the tracked point of the body to the contact point, m, of a body that is no ball;
+        None: follows from radius and normal
+    tracked (3,): point of the body by whose travel sliding is measured, m; None: the contact point
     """
 
     radius: float | SX
     rotation: SX
     arm: SX | None = None
-    told: SX | None = None
+    tracked: SX | None = None
 
     def rolled(self, before: SX, normal: SX) -> SX:
         """How far (3,) the contact point rolled, m, world, since the rotation was `before` (3, 3).
@@ -81,9 +81,9 @@ class Contact:
     sinks: SX = field(default_factory=lambda: SX(0))
 
     @property
-    def told(self) -> SX:
-        """The place (3,), m, by whose travel, less what it rolled, a law knows how far it slid."""
-        return self.point if self.roundness.told is None else self.roundness.told
+    def tracked(self) -> SX:
+        """Point (3,), m, by whose travel, less what it rolled, a law measures sliding."""
+        return self.point if self.roundness.tracked is None else self.roundness.tracked
 
 
 @dataclass(frozen=True)
@@ -181,17 +181,17 @@ class ContactProblem:
     softened: Softened | None = None
     """(B, r) -> z with (G + B^-1) z = r for blocks B[i] (3, 3) and r[i] (3,) of each contact, at a
     cost that grows with the contacts, not with their square; None where it is not to be had."""
-    afresh: SX | None = None
-    """1 where a solver begins with all contacts pressing and none sliding, 0 or None as they did in
-    the last step: of several solutions it then finds one where contacts stick, if there is one."""
+    restart: SX | None = None
+    """1 where a solver begins with all contacts pressing, none sliding; 0 or None: as in the last
+    step. Of several solutions it then finds one where contacts stick, if there is one."""
     at_rest: SX | None = None
     """1 where a law that `asks_less` asks of a contact no more than that it rest: what it adds as a
     correction may be more than friction, limits and other contacts let it have; 0 or None: all."""
-    guess: SX | None = None
-    """A memory of the law with impulses to begin with; None: those of the last step."""
-    told_apart: bool = False
-    """Whether friction that holds joints gives way so little that it tells who bears what of
-    redundant contacts: a solver need not, and what it adds to do so would be more than that."""
+    warm_start: SX | None = None
+    """Memory of the law with impulses to begin from; None: those of the last step."""
+    loads_determined: bool = False
+    """Whether the give of joints held by dry friction determines how redundant contacts share a
+    load. A solver then must not regularize by more than that give."""
     loose: list[SX] | None = None
     """What a normal impulse does to its contact's normal velocity, 1/kg, were no joint held and no
     loop closed; None: what G says of it. Only of a law that `looks_loose`."""

@@ -233,8 +233,8 @@ def displaced(contact: Contact, by: SX, velocity: SX) -> Contact:
     """A contact moved by (3,), m, in its own frame, with another velocity (3,)."""
     moved = ca.mtimes(contact.frame.T, by)
     ball = contact.roundness
-    if ball.told is not None:
-        ball = replace(ball, told=ball.told + moved)
+    if ball.tracked is not None:
+        ball = replace(ball, tracked=ball.tracked + moved)
     return replace(
         contact,
         gap=contact.gap + by[0],

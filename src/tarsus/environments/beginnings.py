@@ -10,6 +10,8 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus.collision.broad_phase import least, secondary_gaps
+from tarsus.collision.ground import below_candidates
 from tarsus.control.pd import actuated
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import kinematics
@@ -20,9 +22,6 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.sensor_program import looked
 from tarsus.spatial.quaternion import product
-from tarsus.stepping.ground import below_candidates
-from tarsus.stepping.places import least
-from tarsus.stepping.touching import gaps
 from tarsus.tasks.base import known
 
 BEGINNING, LATER, OFFSETS = 1024, 2048, 3072  # the first streams of what is drawn
@@ -143,7 +142,7 @@ def _lowest(work: ControlPlan, q: SX, terrain: SimpleNamespace) -> SX:
     """How far above the ground below it the lowest candidate is, m."""
     scene = work.scene
     kin = kinematics(scene.mechanism, q)
-    points, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
+    points, distances, frames = below_candidates(scene.geometry, kin, scene.candidates, terrain)
     if scene.terrain.steepest(terrain) is None:  # the nearest ground may be beside it
         heights = scene.terrain.elevations(points, terrain)
         known = zip(scene.candidates, points, heights, strict=True)
@@ -160,12 +159,12 @@ def _lifted(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: Builder) -> S
     """Coordinates (nq,) as high that neither candidates nor what lies between them is in the
     ground; the same where nothing is.
     """
-    everything = range(len(work.scene.candidates))
-    scene = replace(work.scene, rare=tuple(everything), pairs=())
+    everything = tuple(range(len(work.scene.candidates)))
+    geometry = replace(work.scene.geometry, secondary=everything, pairs=())
 
     def higher(now: Values) -> tuple[Values, SX]:
-        kin = kinematics(scene.mechanism, ca.vertcat(q[:2], now["height"], q[3:]))
-        depth = b.keep("depth", -gaps(scene, kin, terrain, b).least)
+        kin = kinematics(geometry.mechanism, ca.vertcat(q[:2], now["height"], q[3:]))
+        depth = b.keep("depth", -secondary_gaps(geometry, kin, terrain, b).least)
         deep = depth > TOUCHING
         return {"height": now["height"] + ca.if_else(deep, depth + CLEAR, 0)}, deep
 

@@ -204,7 +204,7 @@ def _steps(
         return kept | {"tau": tau, "done": done, "unconverged": failed}, done < work.steps
 
     begin = {name: now[name] for name in ("q", "u", "memory", "bilateral")}
-    begin |= {"tau": SX.zeros(target.numel()), "impulse": SX.zeros(3 * scene.reported)}
+    begin |= {"tau": SX.zeros(target.numel()), "impulse": SX.zeros(3 * scene.geometry.reported)}
     for name, sensor in work.sensing.sensors:
         begin[f"sensing.{name}"] = now[f"sensing.{name}"]
         begin[f"sensed.{name}"] = SX.zeros(len(sensor.channels(whole(scene))))

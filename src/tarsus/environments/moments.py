@@ -18,7 +18,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.step_program import applied, within_limits
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.stepping.base import Scene, StepInputs, Stepper
+from tarsus.stepping.base import Scene, Stepper, StepStart
 from tarsus.tasks.base import Glimpse
 
 Around = tuple[SX, Values, object, list[LinearInertia]]
@@ -43,7 +43,7 @@ def servo_step(
     angles, rates = joint_state(scene.mechanism, at["q"], at["u"])
     wanted = pd_torque(target, SX.zeros(target.numel()), angles, rates, gains)
     tau = b.keep("torque", within_limits(scene.mechanism, wanted))
-    start = StepInputs(
+    start = StepStart(
         *(at["q"], at["u"], at["memory"], applied(scene.mechanism, tau), dt),
         *(symbols(law), terrain, inertias),
         bilateral=at["bilateral"],
@@ -65,7 +65,7 @@ def glimpse_of(
     command: by name; terrain: its symbols; sensed: readings by name
     """
     # feet by name
-    names = [scene.candidates[i].name for i in scene.usual]
+    names = [scene.candidates[i].name for i in scene.geometry.primary]
     pressing = {name: now["impulse"][3 * k] > 0 for k, name in enumerate(names)}
     angles, rates = joint_state(scene.mechanism, now["q"], now["u"])
     return Glimpse(

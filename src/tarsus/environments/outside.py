@@ -117,7 +117,7 @@ def _symbols(work: ControlPlan) -> tuple[dict[str, SX], Glimpse]:
     scene, k = work.scene, len(work.moved)
     sizes = {"q": scene.mechanism.nq, "u": scene.mechanism.nu, "before": k, "clock": 1}
     sizes |= {"action": k, "command": len(work.task.commands())}
-    sizes |= {"tau": work.motors, "impulse": 3 * scene.reported}
+    sizes |= {"tau": work.motors, "impulse": 3 * scene.geometry.reported}
     given = {name: SX.sym(name, size) for name, size in sizes.items()}
     for name, sensor in work.sensing.sensors:
         given[f"sensed.{name}"] = SX.sym(name, len(sensor.channels(whole(scene))))

@@ -106,7 +106,7 @@ class Rollouts:
 
     @property
     def _contacts(self) -> tuple[str, ...]:
-        return tuple(self.candidates.plan.scene.contact_names)
+        return tuple(self.candidates.plan.scene.geometry.contact_names)
 
     def follow(self, values: Array) -> Followed:
         """Worlds that follow the log towards each window under values (candidates, unknowns)."""

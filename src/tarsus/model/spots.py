@@ -13,7 +13,7 @@ AWAY = 1e-3  # of the size: where the ground is farther a spot that pressed has 
 
 def with_spots(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """The same, every ellipsoid SPOTS times: NAME, NAME+1, ... with as many starts of the search
-    for where it touches (`stepping.spots`).
+    for where it touches (`collision.closest_point.ellipsoid_ground`).
     """
     found: list[Candidate] = []
     for candidate in candidates:

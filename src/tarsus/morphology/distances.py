@@ -49,7 +49,10 @@ def middle(solid: Capsule | Cuboid, poses: Poses) -> Array:
 
 
 def distances(m1: Array, d1: Array, m2: Array, d2: Array) -> Array:
-    """Between segments from m - d to m + d, (n, 3) each, m: see `stepping/pairs.py`."""
+    """Return the distances of segments from m - d to m + d, (n, 3) each, m.
+
+    `collision/closest_point/segments.py` derives them.
+    """
     apart = m1 - m2
     a, e, b, c, f = (
         np.sum(x * y, axis=1) for x, y in ((d1, d1), (d2, d2), (d1, d2), (d1, apart), (d2, apart))

@@ -25,15 +25,15 @@ def by_candidate(scene: Scene, values: Array, memory: Array, arrays: Any = np) -
     arrays: the module of both, NumPy or CuPy
     """
     # numbers of candidates; empty slots have a place behind them
-    usual, all_of_them = len(scene.usual), len(scene.order)
+    usual, all_of_them = len(scene.geometry.primary), len(scene.geometry.order)
     numbers = _numbers(scene, memory).reshape(-1, scene.slots)
     numbers = arrays.where(numbers < 0, all_of_them, numbers).astype(int)
     # into their places
-    rows = values.reshape(len(numbers), scene.reported, -1)
+    rows = values.reshape(len(numbers), scene.geometry.reported, -1)
     found = arrays.zeros((len(rows), all_of_them + 1, rows.shape[-1]), values.dtype)
     found[:, :usual] = rows[:, :usual]
     found[arrays.arange(len(rows))[:, None], numbers] = rows[:, usual:]
-    order = arrays.asarray(np.argsort(scene.order))
+    order = arrays.asarray(np.argsort(scene.geometry.order))
     return found[:, order].reshape(*values.shape[:-2], all_of_them, -1)
 
 
@@ -61,30 +61,30 @@ def spread(
     # who touched
     held = [np.unique(_numbers(scene, part["memory"])) for part in (start, records)]
     numbers = {int(k) for k in np.concatenate(held) if k >= 0}
-    first, always = len(scene.candidates), len(scene.usual)
+    first, always = len(scene.candidates), len(scene.geometry.primary)
     always = first if first <= MANY else always
-    named = {i for i, name in enumerate(scene.contact_names) if name in beside}
-    seen = sorted({scene.order[k] for k in {*range(always), *numbers}} | named)
+    named = {i for i, name in enumerate(scene.geometry.contact_names) if name in beside}
+    seen = sorted({scene.geometry.order[k] for k in {*range(always), *numbers}} | named)
     pairs = first + len(scene.spans)
     some = replace(
         scene,
         candidates=tuple(scene.candidates[i] for i in seen if i < first),
         spans=tuple(scene.spans[i - first] for i in seen if first <= i < pairs),
         pairs=tuple(scene.pairs[i - pairs] for i in seen if i >= pairs),
-        rare=(),
+        secondary=(),
         slots=0,
     )
     # their impulses and the law's memory of them
     told = []
     for part in (start, records):
         memory = part["memory"]
-        own = memory[..., : law.memory_size(scene.reported)].reshape(
-            *memory.shape[:-1], scene.reported, law.contact_memory
+        own = memory[..., : law.memory_size(scene.geometry.reported)].reshape(
+            *memory.shape[:-1], scene.geometry.reported, law.contact_memory
         )
         own = by_candidate(scene, own, memory)[..., seen, :]
         new = {"memory": own.reshape(*memory.shape[:-1], -1)}
         if "impulse" in part:
-            impulse = part["impulse"].reshape(*memory.shape[:-1], scene.reported, 3)
+            impulse = part["impulse"].reshape(*memory.shape[:-1], scene.geometry.reported, 3)
             impulse = by_candidate(scene, impulse, memory)[..., seen, :]
             new["impulse"] = impulse.reshape(*memory.shape[:-1], -1)
         told.append({**part, **new})

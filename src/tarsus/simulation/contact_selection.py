@@ -9,6 +9,7 @@ import numpy as np
 from casadi import DM, SX
 from numpy.typing import NDArray
 
+from tarsus.collision.contact_point import may_be_blocked
 from tarsus.dynamics import felt_masses, jacobian, outlines, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
@@ -19,7 +20,6 @@ from tarsus.morphology.feet import MOST, feet
 from tarsus.registry import listed, name_of
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.blocked import SLIGHT
-from tarsus.stepping.blocked import may_be as may_be_blocked
 from tarsus.stepping.known import named_where
 
 ALL, FEET = "all", "feet"  # in place of names: every candidate, and those of the feet

@@ -14,6 +14,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.collision.broad_phase import secondary_gaps
+from tarsus.collision.ground import below_candidates
 from tarsus.dynamics import coordinates, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import WORLD, Mechanism
@@ -25,8 +27,6 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.quaternion import numeric_product
 from tarsus.stepping.base import Scene
-from tarsus.stepping.ground import below_candidates
-from tarsus.stepping.touching import gaps as gaps_of
 
 Array = NDArray[np.float64]
 TOUCHING = 1e-9  # m
@@ -145,13 +145,14 @@ def _look(scene: Scene) -> Program:
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
     terrain = scene.terrain.symbols(b)
-    points, distances, frames = below_candidates(scene, kin, scene.candidates, terrain)
+    points, distances, frames = below_candidates(scene.geometry, kin, scene.candidates, terrain)
     normals = [frame[0, :].T for frame in frames]
     gaps = [distance - c.radius for c, distance in zip(scene.candidates, distances, strict=True)]
     if scene.spans:
-        all_rare = replace(scene, rare=tuple(range(len(scene.candidates))), pairs=())
-        low = gaps_of(all_rare, kin, terrain, b)
-        gaps = low.candidates + ([] if low.spans is None else low.spans.gaps)
+        everything = tuple(range(len(scene.candidates)))
+        geometry = replace(scene.geometry, secondary=everything, pairs=())
+        secondary = secondary_gaps(geometry, kin, terrain, b)
+        gaps = secondary.candidates + ([] if secondary.spans is None else secondary.spans.gaps)
     ground = [c - distance * n for c, distance, n in zip(points, distances, normals, strict=True)]
     return b.program(
         gaps=ca.vertcat(*gaps), ground=ca.vertcat(*ground), normals=ca.vertcat(*normals)

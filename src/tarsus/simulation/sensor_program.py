@@ -206,12 +206,12 @@ def _loads(scene: Scene, looked: SX, moment: Moment) -> Callable[[str], list[Loa
     seen = kinematics(scene.mechanism, looked, moment.start[1])
     bodies = [
         (part.first.body, part.second.body) if isinstance(part, Pair) else (part.body,)
-        for part in scene.contacts
+        for part in scene.geometry.contacts
     ]
 
     def of(body: str) -> list[Load]:
         at = scene.mechanism.body_index(body)
-        own = {i: part for i, part in enumerate(scene.contacts) if at in bodies[i]}
+        own = {i: part for i, part in enumerate(scene.geometry.contacts) if at in bodies[i]}
         touching = contact_kinematics(scene, seen, moment.terrain, list(own.values()))
         contacts = [touch.contact for touch in touching]
         # a pair's is that on the first of both
@@ -226,7 +226,7 @@ def _loads(scene: Scene, looked: SX, moment: Moment) -> Callable[[str], list[Loa
 
 def _impulse(scene: Scene, moment: Moment, candidate: int) -> SX:
     """The impulse (3,) on a candidate: its own, and that of the slot that holds it."""
-    at, usual = scene.order.index(candidate), len(scene.usual)
+    at, usual = scene.geometry.order.index(candidate), len(scene.geometry.primary)
     found = moment.impulses[at] if at < usual else SX.zeros(3)
     for slot in range(scene.slots):
         number = moment.memory[moment.memory.numel() - scene.slots + slot]

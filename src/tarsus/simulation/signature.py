@@ -44,7 +44,7 @@ def signature(plan: Plan, dt: float, kept: Mapping[str, int]) -> dict[str, State
     joints = [(body.joint.name, body.joint.kind) for body in mechanism.bodies]
     first = mechanism.bodies[0].name
     # the parts without what can be set
-    touching = scene.contact_names, scene.rare, scene.slots
+    touching = scene.geometry.contact_names, scene.secondary, scene.slots
     law = {k: v for k, v in parameters(scene.law).items() if k not in scene.law.parameters()}
     law_told = class_of(scene.law), sorted(scene.law.parameters()), law
     stepper = parameters(plan.stepper)
@@ -53,7 +53,7 @@ def signature(plan: Plan, dt: float, kept: Mapping[str, int]) -> dict[str, State
     moved = "motor" if plan.actuation is None else "file"
     return {
         "robot": _made((mechanism.name, joints), mechanism.name),
-        "contacts": _made(touching, f"{len(scene.contact_names)} that may touch"),
+        "contacts": _made(touching, f"{len(scene.geometry.contact_names)} that may touch"),
         "law": _made(law_told, _with(scene.law, law)),
         "stepper": _made((class_of(plan.stepper), stepper), _with(plan.stepper, stepper)),
         "controller": _made(type(plan.controller).__qualname__, name_of(plan.controller)),

@@ -38,7 +38,7 @@ from tarsus.simulation.sensor_program import (
 )
 from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.stepping.base import Scene, StepInputs, Stepper
+from tarsus.stepping.base import Scene, Stepper, StepStart
 
 KEPT = 8  # plans whose programs are kept
 
@@ -124,8 +124,8 @@ def traced(plan: Plan) -> Program:
     # the step
     force = applied(mechanism, tau) + pushes(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
-    inputs = StepInputs(q, u, memory, force, dt, symbols(law), terrain, inertias)
-    told = b.declare("impulse", 3 * scene.reported, "report") if scene.slots else None
+    inputs = StepStart(q, u, memory, force, dt, symbols(law), terrain, inertias)
+    told = b.declare("impulse", 3 * scene.geometry.reported, "report") if scene.slots else None
     inputs = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), servos=servos)
     start = replace(inputs, bilateral=bilateral, impulse=told)
     end = plan.stepper.step(scene, start, b)

@@ -11,6 +11,11 @@ from casadi import SX
 
 from tarsus.algebra.blocks import list_triples
 from tarsus.algebra.ldl import factorize_tree, lower
+from tarsus.collision.broad_phase import secondary_gaps
+from tarsus.collision.closest_point.ellipsoid_ground import spots
+from tarsus.collision.contact_point import Attached, ContactPoint
+from tarsus.collision.contact_table import SecondaryGaps, SlotContact
+from tarsus.collision.narrow_phase import contact_points, slot_contact_point
 from tarsus.contact.base import ForceLaw, Law, forces_of
 from tarsus.contact.problem import Bilateral, Contact, ContactProblem, ContactSolution, Roundness
 from tarsus.dynamics import crba, rnea, springs
@@ -25,10 +30,8 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.registry import name_of
 from tarsus.stepping import blocked, instants, joint_states
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs
-from tarsus.stepping.closed import takes_part, with_override
+from tarsus.stepping.base import Attempt, Scene, StepOutputs, StepStart
 from tarsus.stepping.coupling import (
-    Attached,
     Coupling,
     couple,
     impulses_in_joints,
@@ -44,15 +47,11 @@ from tarsus.stepping.delassus import (
     velocity_form,
 )
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
-from tarsus.stepping.held import Chosen, Low
 from tarsus.stepping.known import named_where
 from tarsus.stepping.runge_kutta import Rate
 from tarsus.stepping.slots import with_slots
 from tarsus.stepping.softened import softened
-from tarsus.stepping.spots import spots
 from tarsus.stepping.subcycling import rest_of_step, subcycles, with_sinking
-from tarsus.stepping.touching import gaps, touching, touching_slot
-from tarsus.stepping.touching_point import TouchingPoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +64,22 @@ class ContactKinematics:
     @property
     def rows(self) -> list[list[SX]]:
         """Rows (3, nu) with gamma = rows u, also of a contact that shares a body with others."""
-        return self.attached.of_contact
+        return self.attached.contact_rows
 
     @staticmethod
-    def of(at: TouchingPoint) -> ContactKinematics:
+    def of(at: ContactPoint) -> ContactKinematics:
         """A point of the robot as a contact of the law."""
-        ball = Roundness(at.radius, at.rotation, at.arm, at.told)
-        contact = Contact(*at.place, *at.material, ball, at.velocity_product, at.away)
+        ball = Roundness(at.radius, at.rotation, at.arm, at.tracked)
+        contact = Contact(
+            at.gap,
+            at.velocity,
+            at.point,
+            at.frame,
+            *at.material,
+            ball,
+            at.velocity_product,
+            at.away,
+        )
         return ContactKinematics(contact, at.attached)
 
 
@@ -82,60 +90,85 @@ class StepView:
     free: mass matrix and force without contact
     moving: worlds where a joint turns fast
     touching: the contacts that are looked at in every step
-    low: gaps of the others; None without slots
+    gaps: of the others; None without slots
     """
 
     kin: Kinematics
     free: FreeMotion
     moving: FastMotion
     touching: list[ContactKinematics]
-    low: Low | None
+    gaps: SecondaryGaps | None
 
 
-def seen(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepView:
+def seen(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepView:
     """What a step sees at q (nq,); a timed program has the sections of Gehring 2014, Fig. 7."""
     moving = builder.stamp("M, h", fast_motion(scene, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     if scene.pairs or scene.spans:  # loops find those near; M, behind them, needs R again
         kin = replace(kin, R=builder.hold("R", kin.R))
-    usual = [scene.candidates[i] for i in scene.usual]
-    known = spots(scene, kin, start.terrain, scene.candidates, builder)
-    points = builder.stamp("rest", touching(scene, kin, start.terrain, usual, known))
+    primary = [scene.candidates[i] for i in scene.geometry.primary]
+    known = spots(scene.geometry, kin, start.terrain, scene.candidates, builder)
+    points = builder.stamp(
+        "rest", contact_points(scene.geometry, kin, start.terrain, primary, known)
+    )
     found = [not_ahead(ContactKinematics.of(point), moving, (scene, start)) for point in points]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
     ahead = rest_of_step(start) if subcycles(scene, start) else None
-    low = gaps(scene, kin, start.terrain, builder, known, ahead) if scene.slots else None
-    return StepView(kin, free, moving, found, low)
+    gaps = None
+    if scene.slots:
+        gaps = secondary_gaps(scene.geometry, kin, start.terrain, builder, known, ahead)
+    return StepView(kin, free, moving, found, gaps)
 
 
-def velocity_step(scene: Scene, at: StepView, start: StepInputs, builder: Builder) -> StepOutputs:
-    """u^E (nu,) from u^S and the law's impulses, all taken at the coordinates that are `seen`."""
-    robot = without_contact(scene, at.kin, at.free, start, at.moving, builder)
+def velocity_step(
+    scene: Scene, view: StepView, start: StepStart, attempt: Attempt, builder: Builder
+) -> StepOutputs:
+    """Return the end velocity u^E that follows from u^S and the law's impulses.
 
-    def solved(which: list[ContactKinematics], start: StepInputs) -> StepOutputs:
-        coupling = couple(robot, [touch.attached for touch in which], builder, start.bounded)
-        problem = contact_problem(scene.law, coupling, which, start, builder)
-        problem = replace(problem, loose=loose_mobilities(scene, start, at.free.M, coupling))
-        u, contact = velocity_after(coupling, solution(scene.law, problem, start, builder))
-        # what carries the coordinates, where forces acted at other times than the step's instant
-        apart = subcycles(scene, start)
-        carried = velocity_after(coupling, contact.as_carried())[0] if apart else None
-        answer = contact.bilateral
-        assert answer is not None
-        joints = impulses_in_joints(coupling, start, u, answer, contact.joints)
-        closing = answer.numel() - (0 if start.held is None else len(start.held.loops))
-        contact = replace(contact, bilateral=answer[:closing])
-        return StepOutputs(start.q, u, contact, joints=joints, carried=carried)
+    Everything is taken at the coordinates of the view. An attempt says which joints are locked and
+    from where the solver begins.
+    """
+    robot = without_contact(scene, view.kin, view.free, start, attempt.locked, view.moving, builder)
 
-    if at.low is None:
-        return builder.stamp("u_E", solved(at.touching, start))
+    def solved(
+        contacts: list[ContactKinematics], start: StepStart, attempt: Attempt
+    ) -> StepOutputs:
+        coupling = couple(robot, [touch.attached for touch in contacts], builder, attempt.bounded)
+        problem = contact_problem(scene.law, coupling, contacts, start, attempt, builder)
+        problem = replace(problem, loose=loose_mobilities(scene, attempt, view.free.M, coupling))
+        impulses = solution(scene.law, problem, start, builder)
+        return moved(scene, coupling, impulses, start, attempt)
 
-    def at_slot(slot: Chosen) -> ContactKinematics:
-        found = touching_slot(scene, at.kin, start.terrain, slot)
-        return not_ahead(ContactKinematics.of(found), at.moving, (scene, start))
+    if view.gaps is None:
+        return builder.stamp("u_E", solved(view.touching, start, attempt))
 
-    end = with_slots(scene, at.touching, at.low, at_slot, solved, start, builder)
-    return builder.stamp("u_E", end)
+    def at_slot(slot: SlotContact) -> ContactKinematics:
+        point = slot_contact_point(scene.geometry, view.kin, start.terrain, slot)
+        return not_ahead(ContactKinematics.of(point), view.moving, (scene, start))
+
+    slots = view.touching, view.gaps, at_slot, solved
+    return builder.stamp("u_E", with_slots(scene, *slots, start, attempt, builder))
+
+
+def moved(
+    scene: Scene,
+    coupling: Coupling,
+    impulses: ContactSolution,
+    start: StepStart,
+    attempt: Attempt,
+) -> StepOutputs:
+    """Return the end of a step under the law's impulses, at the start's coordinates."""
+    u, contact = velocity_after(coupling, impulses)
+    # what carries the coordinates, where forces acted at other times than the step's instant
+    carried = None
+    if subcycles(scene, start):
+        carried, _ = velocity_after(coupling, contact.as_carried())
+    answer = contact.bilateral
+    assert answer is not None
+    joints = impulses_in_joints(coupling, attempt, u, answer, contact.joints)
+    closing = answer.numel() - (0 if attempt.locked is None else len(attempt.locked.loops))
+    contact = replace(contact, bilateral=answer[:closing])
+    return StepOutputs(start.q, u, contact, joints=joints, carried=carried)
 
 
 def contact_kinematics(
@@ -145,23 +178,24 @@ def contact_kinematics(
     which: Sequence[Candidate | Span | Pair] | None = None,
 ) -> list[ContactKinematics]:
     """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it."""
-    found = touching(scene, kin, terrain, scene.contacts if which is None else which)
+    contacts = scene.geometry.contacts if which is None else which
+    found = contact_points(scene.geometry, kin, terrain, contacts)
     return [ContactKinematics.of(at) for at in found]
 
 
 def not_ahead(
-    touch: ContactKinematics, moving: FastMotion, at: tuple[Scene, StepInputs]
+    touch: ContactKinematics, moving: FastMotion, at: tuple[Scene, StepStart]
 ) -> ContactKinematics:
     """The contact without its velocity product where a joint turns fast: taken at the start of the
     step it would say as little of the step's end as c does. At an impact there is no way to go.
     """
     (scene, start), own = at, touch.contact.velocity_product
-    product = SX.zeros(3) if start.impact else ca.if_else(moving.fast, 0, own)
+    product = SX.zeros(3) if start.evaluation.impact else ca.if_else(moving.fast, 0, own)
     contact = replace(touch.contact, velocity_product=product)
     return replace(touch, contact=with_sinking(contact, scene, start))
 
 
-def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
+def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     """u' = M^-1 (tau - c - g - D u - K (q - rest) + W f) at an instant: explicit damping and
     springs, unlike `free_motion`.
     """
@@ -199,11 +233,11 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     # a law that solves for all contacts together
     loose = Coupling(builder.hold("L", factored), builder.keep("slope", change), [], [], None, [])
     coupling = couple(loose, [touch.attached for touch in touching], builder)
-    seen = contact_problem(scene.law, coupling, touching, at, builder)
+    seen = contact_problem(scene.law, coupling, touching, at, Attempt(), builder)
     begun = held = None
     if scene.law.impulsive:
         begun = builder.keep("begun", instants.begun(seen.contacts, seen.active))
-        held = begun if at.begun is None else at.begun
+        held = begun if at.evaluation.begun is None else at.evaluation.begun
     solved = solution(scene.law, instants.over_window(seen, held), at, builder)
     forces = [impulse / at.dt for impulse in solved.impulses]
     change, _ = velocity_after(coupling, replace(solved, impulses=forces))
@@ -211,7 +245,23 @@ def rate(scene: Scene, at: StepInputs, builder: Builder) -> Rate:
     return builder.hold("rate", found)
 
 
-def begun(scene: Scene, at: StepInputs) -> Values:
+def takes_part(law: Law, contact: Contact, at: StepStart, i: int) -> SX:
+    """Return 1 if the law calls contact i closed and the step does not hold it open, else 0."""
+    closed = law.is_closed(contact, law.memory_of(at.memory, i))
+    if at.evaluation.overrides is None:
+        return closed
+    return ca.logic_and(closed, at.evaluation.overrides[i] <= 0)
+
+
+def with_override(contact: Contact, at: StepStart, i: int) -> Contact:
+    """Return contact i, no higher than the ground if the step says that it stands there."""
+    if at.evaluation.overrides is None:
+        return contact
+    gap = ca.if_else(at.evaluation.overrides[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
+    return replace(contact, gap=gap)
+
+
+def begun(scene: Scene, at: StepStart) -> Values:
     """What a step that begins here holds under a law of impulses; nothing where none can act."""
     if not (scene.law.impulsive and scene.candidates):
         return {}
@@ -226,12 +276,14 @@ def contact_problem(
     law: Law,
     coupling: Coupling,
     touching: list[ContactKinematics],
-    start: StepInputs,
+    start: StepStart,
+    attempt: Attempt,
     builder: Builder,
 ) -> ContactProblem:
     """Gaps, velocities and Delassus matrix as a law wants them, the constraints solved for unless
     it asks for them.
     """
+    locked, bounded = attempt.locked, attempt.bounded
     # contacts with what event location says of them; those that take part
     contacts = [with_override(touch.contact, start, i) for i, touch in enumerate(touching)]
     active = [takes_part(law, contact, start, i) for i, contact in enumerate(contacts)]
@@ -243,7 +295,7 @@ def contact_problem(
         assert coupling.constraints is not None
         G = delassus(coupling, mobility(coupling, builder, held=False), builder)
         free = list_triples(coupling.free_velocities(held=False))
-        limited = 0 if start.held is None else len(start.held.loops)
+        limited = 0 if locked is None else len(locked.loops)
         return Bilateral(
             free,
             G,
@@ -266,18 +318,16 @@ def contact_problem(
         make_bilateral=bilateral if coupling.constraints else None,
         make_shared=(lambda: shared(coupling, between())) if all_shared else None,
         softened=partial(softened, coupling, builder),
-        afresh=start.afresh,
-        at_rest=start.at_rest,
-        guess=start.guess,
-        told_apart=start.held is not None and bool(start.held.rubbing),
-        joints=joint_rows(coupling, between(), start.bounded, builder) if start.bounded else None,
-        instant=start.instant if start.subcycles else None,
+        restart=attempt.restart,
+        at_rest=attempt.at_rest,
+        warm_start=attempt.warm_start,
+        loads_determined=locked is not None and bool(locked.rubbing),
+        joints=joint_rows(coupling, between(), bounded, builder) if bounded else None,
+        instant=start.evaluation.instant if start.evaluation.subcycles else None,
     )
 
 
-def solution(
-    law: Law, problem: ContactProblem, at: StepInputs, builder: Builder
-) -> ContactSolution:
+def solution(law: Law, problem: ContactProblem, at: StepStart, builder: Builder) -> ContactSolution:
     """The law's impulses; a law is asked only where there are contacts."""
     if not problem.n:
         return ContactSolution([], SX(0, 1), SX(0), SX(1))

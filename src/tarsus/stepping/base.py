@@ -19,10 +19,10 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.algebra.blocks import triples
+from tarsus.collision.geometry import EMPTY, Geometry
 from tarsus.contact.base import Law
 from tarsus.contact.problem import ContactSolution
 from tarsus.model.mechanism import Candidate, Mechanism
-from tarsus.model.outline import NO_OUTLINE
 from tarsus.model.solids import Pair
 from tarsus.model.spans import Span
 from tarsus.parameters import check
@@ -30,13 +30,12 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
+from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
 from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
 FAST = 0.1  # rad in one step: below it c(q, u^S) does (`fast_motion`)
-EMPTY = -1  # in place of a candidate's number: a slot holds none
 WAITING = -1  # in place of how many contacts found no slot: none was looked at yet
 
 
@@ -44,13 +43,8 @@ WAITING = -1  # in place of how many contacts found no slot: none was looked at 
 class Scene:
     """The simulated system: a mechanism whose candidates may touch a terrain under a contact law.
 
-    candidates: those of the mechanism that may touch
+    candidates, secondary, slots, spans, pairs: what may touch what (`Geometry`)
     stabilization: part of a loop joint's gap that its constraint takes back each step, 0 to 1 [1]
-    rare: indices of the candidates that touch only when the robot falls; while none of them does, a
-        step is solved without them
-    slots: how many contacts a step holds where a rare one touches; 0 where none is rare
-    spans: what lies between candidates and may touch uneven ground, rare contacts behind these
-    pairs: capsules of the mechanism that may touch each other, rare contacts behind all others
     limits: whether joints stop at the ends of their ranges
     bounce: restitution coefficient there [1]
     stiction: whether dry friction holds joints at rest; if not it is a damper
@@ -62,7 +56,7 @@ class Scene:
     terrain: Terrain
     candidates: tuple[Candidate, ...]
     stabilization: float = 0.0
-    rare: tuple[int, ...] = ()
+    secondary: tuple[int, ...] = ()
     slots: int = 0
     limits: bool = False
     bounce: float = 0.0
@@ -72,83 +66,85 @@ class Scene:
     spans: tuple[Span, ...] = ()
 
     @cached_property
-    def usual(self) -> tuple[int, ...]:
-        """Indices of the candidates that every step looks at: those that are not rare."""
-        rare = set(self.rare)
-        return tuple(i for i in range(len(self.candidates)) if i not in rare)
-
-    @cached_property
-    def outlines(self) -> list[NDArray[np.float64]]:
-        """Of each contact, in its order (`Outline.numbers`); empty if no candidate is a rim or an
-        ellipsoid.
-        """
-        if all(candidate.outline is None for candidate in self.candidates):
-            return []
-        own = [self.candidates[i].outline for i in self.order[: len(self.candidates)]]
-        own += [None] * (len(self.spans) + len(self.pairs))
-        return [(outline or NO_OUTLINE).numbers for outline in own]
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """Indices of the contacts, the usual ones first, then the rare ones, spans, pairs: a
-        slot's numbers count in it.
-        """
-        first = len(self.candidates)
-        return (*self.usual, *self.rare, *range(first, len(self.contacts)))
-
-    @property
-    def contacts(self) -> tuple[Candidate | Span | Pair, ...]:
-        """All that may touch: candidates, spans, pairs."""
-        return (*self.candidates, *self.spans, *self.pairs)
-
-    @property
-    def contact_names(self) -> list[str]:
-        """Of the candidates, of the spans, of the pairs."""
-        return [part.name for part in self.contacts]
-
-    @property
-    def reported(self) -> int:
-        """Contacts whose impulses a step reports: the usual ones, then the slots."""
-        return len(self.usual) + self.slots
+    def geometry(self) -> Geometry:
+        """What may touch what, as collision detection sees it."""
+        return Geometry(
+            self.mechanism,
+            self.terrain,
+            self.candidates,
+            self.secondary,
+            self.slots,
+            self.spans,
+            self.pairs,
+            closes=self.law.closes_at,
+        )
 
     def initial_memory(self) -> NDArray[np.float64]:
         """The law's memory of these before the first step, then the number of the candidate that
         each slot holds.
         """
         empty = np.full(self.slots, float(EMPTY))
-        return np.concatenate([self.law.initial_memory(self.reported), empty])
+        return np.concatenate([self.law.initial_memory(self.geometry.reported), empty])
 
 
 @dataclass(frozen=True, eq=False)
-class StepInputs:
-    """Symbols at the start of a step.
+class Evaluation:
+    """When and how a stepper evaluates the dynamics within a step.
 
-    q, u: coordinates (nq,) and velocities (nu,)
-    memory: the law's
-    tau: applied generalized force (nu,), N or N m
-    dt: s
-    law, terrain: parameters by name
-    inertias: of all bodies
-    tau_loops: force or moment of each loop joint, N or N m
-    bilateral: impulses (nb,) of the constraints in the last step
-    impulse: those (3 n,) that the last step reported, of which empty slots, whose are zero, keep
-        theirs; None: not known
-    contact_override: (n,) +1 = treat as open whatever its gap; -1 = treat as closed although
-        round-off shows a positive gap; 0 = by its gap; None: all by their gaps
-    instant: fraction of a step at which the dynamics are evaluated, as in the last one; None: not
-        known, and joints that turn fast are not treated apart (`fast_motion`)
-    impact: whether the coordinates stand still while velocities change
-    servos: actuators of a file, an `ActuatorForce`: their forces depend on the state within the
-        step; None: tau is all
-    give: what tau loses (nu,) per change of the velocities over the step; None: nothing
-    begun: what the step began with, where a stepper looks again (`instants.begun`); None: here
-    held: joints at a limit of their range or with dry friction; None: all are free
-    bounded: such joints where they are solved for together with the contacts, none being held
-    afresh: 1 where a solver forgets who pressed and slid (`ContactProblem.afresh`); None: nowhere
-    at_rest: 1 where contacts shall rest, and no more (`ContactProblem.at_rest`); None: nowhere
-    waits: whether contacts in slots wait for a step in which joints at their limits are held
-    guess: a memory to solve contacts in slots from (`ContactProblem.guess`); None: `memory`
-    subcycles: whether laws of forces may integrate them with shorter steps
+    Parameters
+    ----------
+    instant : float or None
+        Fraction of the step at which it evaluates them, as it did in the last step; None: not
+        known, and joints that turn fast are not treated separately (`fast_motion`).
+    impact : bool
+        Whether the coordinates stand still while velocities change.
+    subcycles : bool
+        Whether a force law may integrate its forces with shorter steps (`subcycling`).
+    overrides : SX or None
+        (n,): 1 treats a contact as open whatever its gap, -1 as closed although round-off shows a
+        positive gap, 0 decides by its gap; None: all by their gaps.
+    begun : SX or None
+        What the step began with, if a stepper evaluates more than once (`instants.begun`).
+    """
+
+    instant: float | None = None
+    impact: bool = False
+    subcycles: bool = False
+    overrides: SX | None = None
+    begun: SX | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StepStart:
+    """What a step begins with.
+
+    Parameters
+    ----------
+    q, u : SX
+        Coordinates (nq,) and velocities (nu,).
+    memory : SX
+        The law's memory, and the contact numbers of the slots.
+    tau : SX
+        Applied generalized force (nu,), N or N m.
+    dt : SX
+        Length of the step, s.
+    law, terrain : namespace
+        Parameters by name.
+    inertias : list of LinearInertia
+        Of all bodies.
+    tau_loops : SX
+        Force or moment of each loop joint, N or N m.
+    bilateral : SX
+        Impulses (nb,) of the constraints in the last step.
+    impulse : SX or None
+        Contact impulses (3 n,) that the last step reported; empty slots keep theirs, which are
+        zero. None: not known.
+    servos : ActuatorForce or None
+        Actuators of a file whose forces depend on the state within the step; None: tau is all.
+    give : SX or None
+        What tau loses (nu,) per change of the velocities over the step; None: nothing.
+    evaluation : Evaluation
+        When and how the stepper evaluates the dynamics.
     """
 
     q: SX
@@ -162,19 +158,37 @@ class StepInputs:
     tau_loops: SX = field(default_factory=lambda: SX(0, 1))
     bilateral: SX = field(default_factory=lambda: SX(0, 1))
     impulse: SX | None = None
-    contact_override: SX | None = None
-    instant: float | None = None
-    impact: bool = False
-    begun: SX | None = None
     servos: Any = None
     give: SX | None = None
-    held: HeldJoints | None = None
+    evaluation: Evaluation = field(default_factory=Evaluation)
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """How one attempt at solving a step differs from the first.
+
+    Parameters
+    ----------
+    locked : LockedJoints or None
+        Joints held at a limit or by dry friction; None: all are free.
+    bounded : BoundedJoints or None
+        Such joints as rows of the contact problem, none being locked.
+    restart : SX or None
+        1 where a solver ignores the last step's contact states (`ContactProblem.restart`).
+    at_rest : SX or None
+        1 where contacts must rest, and no more (`ContactProblem.at_rest`).
+    warm_start : SX or None
+        Memory to begin contacts in slots from (`ContactProblem.warm_start`); None: the start's.
+    defers_slots : bool
+        Whether contacts in slots wait for an attempt with joints locked at their limits.
+    """
+
+    locked: LockedJoints | None = None
     bounded: BoundedJoints | None = None
-    afresh: SX | None = None
+    restart: SX | None = None
     at_rest: SX | None = None
-    waits: bool = False
-    guess: SX | None = None
-    subcycles: bool = False
+    warm_start: SX | None = None
+    defers_slots: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,10 +305,10 @@ class Stepper(ABC):
         """
         return q
 
-    def no_strikes(self, scene: Scene, start: StepInputs) -> Strikes | None:
+    def no_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
         """The table of located impacts before the first; None if the stepper locates none."""
         return None
 
     @abstractmethod
-    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+    def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         """One step as symbolic expressions; loops go through the builder."""

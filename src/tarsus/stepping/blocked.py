@@ -13,27 +13,20 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.products import dot
-from tarsus.dynamics import constraint_solve, tree
-from tarsus.model.mechanism import WORLD, Mechanism
-from tarsus.stepping.coupling import Attached, Coupling
+from tarsus.collision.contact_point import Attached
+from tarsus.dynamics import constraint_solve
+from tarsus.stepping.coupling import Coupling
 from tarsus.stepping.delassus import own_mobility
 
 SLIGHT = 1e-4  # of its speed across the normal, or of that without constraints: no motion along it
 
 
-def may_be(mechanism: Mechanism, body: int) -> bool:
-    """Whether contacts of a body with the ground may be blocked: it hangs on no free joint, or a
-    constraint ties something to the world.
-    """
-    root = tree.path(mechanism, body)[-1]
-    tied = any(WORLD in (loop.parent, loop.child) for loop in mechanism.loops)
-    return tied or mechanism.bodies[root].joint.kind != "free"
-
-
 def without(active: list[SX], coupling: Coupling, contacts: list[Attached]) -> list[SX]:
-    """Who takes part (1 or 0 each), those that are watched and blocked left out."""
+    """Who takes part (1 or 0 each), without the blocked ones."""
     return [
-        ca.logic_and(flag, ca.logic_not(blocked(coupling, own.of_contact))) if own.watched else flag
+        ca.logic_and(flag, ca.logic_not(blocked(coupling, own.contact_rows)))
+        if own.may_be_blocked
+        else flag
         for flag, own in zip(active, contacts, strict=True)
     ]
 

@@ -11,6 +11,7 @@ from casadi import SX
 
 from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import Matrix, dot
+from tarsus.collision.contact_point import Attached
 from tarsus.dynamics import constraint_solve, loop_constraints
 from tarsus.dynamics.actuator_force import spread
 from tarsus.dynamics.constraint_solve import Constraints
@@ -19,39 +20,11 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.base import Attempt, Scene, StepStart
 from tarsus.stepping.fast_motion import FastMotion
-from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
+from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
 
 FREE = 1e20  # times its own mobility: what a joint that may be held gives while it is free
-
-
-@dataclass(frozen=True, eq=False)
-class Attached:
-    """How a contact moves: by three rows (nu,) of its own, or by a body's six and its arms (3, 6),
-    contact velocity = arms times the body's twist.
-
-    body: its number; -1: rows of its own
-    watched: whether it may be unable to move along its normal (`blocked.py`)
-    """
-
-    rows: list[list[SX]]
-    body: int = -1
-    arms: SX | None = None
-    watched: bool = False
-
-    @classmethod
-    def by(cls, rows: SX, watched: bool = False) -> Attached:
-        """By rows (3, nu) of its own."""
-        return cls([ca.horzsplit(rows[k, :]) for k in range(3)], watched=watched)
-
-    @property
-    def of_contact(self) -> list[list[SX]]:
-        """Rows (3, nu) with contact velocity = rows u, also where it shares a body with others."""
-        if self.arms is None:
-            return self.rows
-        rows = ca.mtimes(self.arms, ca.vertcat(*(ca.horzcat(*row) for row in self.rows)))
-        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,23 +129,25 @@ def without_contact(
     scene: Scene,
     kin: Kinematics,
     free: FreeMotion,
-    start: StepInputs,
+    start: StepStart,
+    locked: LockedJoints | None,
     moving: FastMotion,
     builder: Builder,
 ) -> Coupling:
-    """The robot and its constraints, kept for use before and after the law's iterations."""
+    """Return the robot and its constraints without contacts, some of its joints locked."""
     # the robot: mass matrix, its factor, free velocity
-    held, M, stiff = start.held and start.held.in_tree, free.M, SX(0, 1)
+    in_tree, M, stiff = locked and locked.in_tree, free.M, SX(0, 1)
     begun, push = moving.instead_of(kin.u), start.dt * free.h
-    if held is not None:
-        stiff = builder.keep("stiff", held.weight * ca.diag(M)[held.places] + held.drag)
+    if in_tree is not None:
+        stiff = in_tree.weight * ca.diag(M)[in_tree.places] + in_tree.drag
+        stiff = builder.keep("stiff", stiff)
         push = ca.if_else(moving.fast, 0, push)
-        begun, push = with_held(scene.mechanism, held, (M, stiff), (begun, push))
-        M += ca.diag(spread(scene.mechanism, held.places, stiff))
+        begun, push = with_locked(scene.mechanism, in_tree, (M, stiff), (begun, push))
+        M += ca.diag(spread(scene.mechanism, in_tree.places, stiff))
     solved = builder.stamp("M^-1", factorize_tree(lower(M), scene.mechanism.nu))
     factor = builder.hold("L", solved)
-    u_free = (kin.u if held is None else begun) + ca.vertcat(*solved.solve(entries(push)))
-    u_free = moving.instead_of(u_free) if held is None else u_free
+    u_free = (kin.u if in_tree is None else begun) + ca.vertcat(*solved.solve(entries(push)))
+    u_free = moving.instead_of(u_free) if in_tree is None else u_free
     u_free = builder.keep("u_free", u_free)
     builder.stamp("u_E")
     if not scene.mechanism.constrained:
@@ -184,13 +159,13 @@ def without_contact(
     if scene.stabilization:
         back = scene.stabilization / start.dt * loop_constraints.gaps(kin)
         wanted = [g - gap for g, gap in zip(wanted, entries(back), strict=True)]
-    if start.held is not None:
-        directions += start.held.loops
-        wanted += entries(start.held.velocity)[len(start.held.places) :]
+    if locked is not None:
+        directions += locked.loops
+        wanted += entries(locked.velocity)[len(locked.places) :]
     half_B = builder.hold("half_B", [factor.backward(row) for row in directions])
     G_B = constraint_solve.delassus(factor, half_B, half_B)
-    if start.held is not None:
-        G_B = _with_give(G_B, entries(start.held.weight)[len(start.held.places) :])
+    if locked is not None:
+        G_B = _with_give(G_B, entries(locked.weight)[len(locked.places) :])
     G_B = builder.hold("G_B", G_B)
     gamma = [dot(row, entries(u_free)) - g for row, g in zip(directions, wanted, strict=True)]
     gamma = entries(builder.keep("gamma_B", ca.vertcat(*gamma)))
@@ -211,45 +186,46 @@ def _with_give(G_B: list[list[SX]], weights: list[SX]) -> list[list[SX]]:
     return G_B
 
 
-def with_held(
-    mechanism: Mechanism, held: HeldJoints, inertia: tuple[SX, SX], start: tuple[SX, SX]
+def with_locked(
+    mechanism: Mechanism, locked: LockedJoints, inertia: tuple[SX, SX], start: tuple[SX, SX]
 ) -> tuple[SX, SX]:
-    """The velocity (nu,) to start from, and the impulse (nu,) on it, with some joints held.
+    """Return the velocity (nu,) to start from, and the impulse (nu,) on it, with joints locked.
 
-    Held joints start from the rate at which they shall end: what holds them is then no difference
-    of large numbers.
+    Locked joints start from the rate at which they end the step, so that what holds them is not a
+    difference of large numbers.
 
-    inertia: M (nu, nu) and what is added to the held joints'
+    inertia: M (nu, nu) and the inertia added to the locked joints
     """
     (M, stiff), (begun, push) = inertia, start
     wanted = begun[:, :]
-    for k, at in enumerate(held.places):
-        wanted[at] = ca.if_else(stiff[k] > 0, held.velocity[k], begun[at])
-    pull = held.friction + stiff * (held.velocity - ca.vec(wanted[held.places]))
-    return wanted, push + ca.mtimes(M, begun - wanted) + spread(mechanism, held.places, pull)
+    for k, at in enumerate(locked.places):
+        wanted[at] = ca.if_else(stiff[k] > 0, locked.velocity[k], begun[at])
+    pull = locked.friction + stiff * (locked.velocity - ca.vec(wanted[locked.places]))
+    return wanted, push + ca.mtimes(M, begun - wanted) + spread(mechanism, locked.places, pull)
 
 
 def impulses_in_joints(
-    coupling: Coupling, start: StepInputs, u: SX, answer: SX, joints: SX | None
+    coupling: Coupling, attempt: Attempt, u: SX, answer: SX, joints: SX | None
 ) -> SX | None:
-    """`StepOutputs.joints` of a step that ends with u (nu,), from the impulses of the constraints
-    and of the joints' rows, if they have any.
+    """Return `StepOutputs.joints` of a step that ends with u (nu,).
+
+    It follows from the impulses of the constraints, and of the joints' rows if they have any.
     """
-    held = start.held
-    if start.bounded is not None and joints is not None:
-        return start.bounded.told_apart(joints)
-    if held is None:
+    if attempt.bounded is not None and joints is not None:
+        return attempt.bounded.limits_and_friction(joints)
+    locked = attempt.locked
+    if locked is None:
         return None
-    limited, closing = entries(held.limited), entries(answer)[answer.numel() - len(held.loops) :]
-    pairs = zip(limited[len(held.places) :], closing, strict=True)
+    closing = entries(answer)[answer.numel() - len(locked.loops) :]
+    pairs = zip(entries(locked.limited)[len(locked.places) :], closing, strict=True)
     loops = [ca.if_else(at_limit, impulse, 0) for at_limit, impulse in pairs]
-    held = held.in_tree
-    if held is None:
+    in_tree = locked.in_tree
+    if in_tree is None:
         return ca.vertcat(*loops)
-    pull = held.friction + coupling.stiff * (held.velocity - ca.vec(u[held.places]))
-    rubbed = [ca.if_else(held.limited[k], 0, pull[k]) for k in held.rubbing]
+    pull = in_tree.friction + coupling.stiff * (in_tree.velocity - ca.vec(u[in_tree.places]))
+    rubbed = [ca.if_else(in_tree.limited[k], 0, pull[k]) for k in in_tree.rubbing]
     limits = entries(pull)
-    for k, own in zip(held.rubbing, rubbed, strict=True):
+    for k, own in zip(in_tree.rubbing, rubbed, strict=True):
         limits[k] -= own
     return ca.vertcat(*limits, *loops, *rubbed)
 

@@ -10,9 +10,9 @@ from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import JointRows, SharedBodies, VelocityForm
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.base import Attempt, Scene
 from tarsus.stepping.coupling import Arm, Coupling, velocity_change
-from tarsus.stepping.held_joints import BoundedJoints
+from tarsus.stepping.locked_joints import BoundedJoints
 
 
 def mobility(coupling: Coupling, builder: Builder, *, held: bool) -> Matrix:
@@ -79,11 +79,11 @@ def delassus(coupling: Coupling, between: Matrix, builder: Builder) -> Blocks:
     return {(i, j): lower[i, j] if j <= i else lower[j, i].T for i in range(n) for j in range(n)}
 
 
-def loose_mobilities(scene: Scene, start: StepInputs, M: SX, coupling: Coupling) -> list[SX] | None:
+def loose_mobilities(scene: Scene, attempt: Attempt, M: SX, coupling: Coupling) -> list[SX] | None:
     """n^T M^-1 n of each contact's normal, 1/kg, as `ContactProblem.loose` has it; M (nu, nu): the
     mass matrix with no joint held.
     """
-    same = start.held is None and not scene.mechanism.constrained
+    same = attempt.locked is None and not scene.mechanism.constrained
     if same or not scene.law.looks_loose:
         return None
     factor, rows = factorize_tree(lower(M), M.shape[0]), coupling.by_contact(coupling.rows)

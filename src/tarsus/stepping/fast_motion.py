@@ -24,7 +24,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.base import Scene, StepStart
 
 LONG = 20  # velocities: more of them make code so long that it is compiled where it is needed
 SMALL = 1e-30  # J
@@ -47,9 +47,9 @@ class FastMotion:
         return ca.if_else(self.fast, self.u_free, u_free)
 
 
-def fast_motion(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> FastMotion:
+def fast_motion(scene: Scene, q: SX, start: StepStart, builder: Builder) -> FastMotion:
     """Kahan's free velocity where a joint turns by more than `fast` in the step seen at q (nq,)."""
-    mechanism, dt, instant = scene.mechanism, start.dt, start.instant
+    mechanism, dt, instant = scene.mechanism, start.dt, start.evaluation.instant
     fast = SX(0) if instant is None else turns_fast(mechanism, start.u, dt, scene.fast)
     if instant is None or fast.is_zero():
         return FastMotion(SX(0), start.u)
@@ -82,7 +82,7 @@ def fast_motion(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> Fas
     return FastMotion(fast, found["u_fast"])
 
 
-def drive(start: StepInputs) -> Drive:
+def drive(start: StepStart) -> Drive:
     """What acts on the joints over the step."""
     return Drive(start.tau, start.tau_loops, start.give)
 

@@ -88,7 +88,7 @@ def loop_rows(scene: Scene) -> list[JointRow]:
 
 
 def without_dry_friction(scene: Scene) -> Mechanism:
-    """The mechanism whose tree's joints have none, where `with_held_joints` brakes them."""
+    """The mechanism whose tree's joints have none, where `step_with_joints` brakes them."""
     mechanism = scene.mechanism
     if not any(row.rubs for row in rows(scene)):
         return mechanism

@@ -16,7 +16,7 @@ from tarsus.algebra.products import dot
 from tarsus.dynamics import coordinates, loop_constraints
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.symbolic import entries, in_double
-from tarsus.stepping.base import Scene, StepInputs
+from tarsus.stepping.base import Scene, StepStart
 from tarsus.stepping.joint_rows import JointRow, loop_rows, rows
 
 DRAG_NEXT = 14  # passes after which friction drags what still changes
@@ -96,7 +96,7 @@ class JointState:
         return velocity
 
     def held(self, modes: SX) -> tuple[SX, SX, SX, SX]:
-        """Weight, drag, velocity, and impulse of friction in these modes: see `HeldJoints`."""
+        """Weight, drag, velocity, and impulse of friction in these modes: see `LockedJoints`."""
         side, velocity = modes[0], self._velocity(modes[0])
         weight, drag, friction = self.stop * (side * side), SX(0), SX(0)
         if self.friction is not None:
@@ -148,7 +148,7 @@ class JointState:
         return ca.if_else(late, way, new), ca.if_else(late, dragged, held)
 
 
-def joint_states(scene: Scene, q: SX, start: StepInputs) -> list[JointState]:
+def joint_states(scene: Scene, q: SX, start: StepStart) -> list[JointState]:
     """The rows seen at q (nq,)."""
     often, found, loops = 1 / start.dt, [], loop_rows(scene)
     double = in_double(start.dt)
@@ -169,7 +169,7 @@ def joint_states(scene: Scene, q: SX, start: StepInputs) -> list[JointState]:
                 rate = ca.if_else(coming > rate, ca.fmin(rate, -scene.bounce * coming), rate)
             rates[sign] = sign * rate
         # at an impact's instant no force of friction counts
-        rubs = row.rubs and not start.impact
+        rubs = row.rubs and not start.evaluation.impact
         friction = start.dt * row.friction if rubs else None
         found.append(JointState(u, rates.get(-1), rates.get(1), friction, row.u, creep, stop, way))
     return found

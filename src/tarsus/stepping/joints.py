@@ -26,8 +26,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping import assemble
-from tarsus.stepping.base import WAITING, Scene, StepInputs, StepOutputs
-from tarsus.stepping.held_joints import BoundedJoints, HeldJoints
+from tarsus.stepping.base import WAITING, Attempt, Scene, StepOutputs, StepStart
 from tarsus.stepping.joint_friction import Rubbed, change, next_ways
 from tarsus.stepping.joint_rows import (
     impulse_count,
@@ -37,15 +36,16 @@ from tarsus.stepping.joint_rows import (
     without_dry_friction,
 )
 from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
+from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
 from tarsus.stepping.subcycling import subcycles
 
 PASSES = 40  # solutions of a step until all inclusions hold
 FASTEST = 1e3  # m/s: an impulse that would throw the whole robot so fast is none of a contact
 
 
-def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
+def nothing_yet(scene: Scene, start: StepStart) -> StepOutputs:
     """What a loop over solutions of a step begins with."""
-    impulses = [SX.zeros(3)] * scene.reported
+    impulses = [SX.zeros(3)] * scene.geometry.reported
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
     left_out = SX(0) if scene.slots else None
     joints = SX.zeros(impulse_count(scene)) if rows(scene) else None
@@ -53,22 +53,22 @@ def nothing_yet(scene: Scene, start: StepInputs) -> StepOutputs:
     return StepOutputs(start.q, start.u, contact, None, left_out, joints, carried)
 
 
-def with_held_joints(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
+def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepOutputs:
     """The step of `assemble.velocity_step`, with joints held at limits and by dry friction."""
     joints = joint_states(scene, q, start)
     if rubbing_places(scene) or loop_rows(scene):
         joints = builder.hold("joints", joints)
     free = replace(scene, mechanism=without_dry_friction(scene))
-    seen = assemble.seen(free, q, start, builder)
+    view = assemble.seen(free, q, start, builder)
     if not joints:
-        return assemble.velocity_step(scene, seen, start, builder)
+        return assemble.velocity_step(scene, view, start, Attempt(), builder)
     places = [row.u for row in rows(scene) if row.loop < 0]
     rubbing, ways = rubbing_places(scene), [joint.way for joint in joints if joint.way is not None]
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
     if rubbing:
-        # what no pass changes, found once
-        once_found = builder.hold("seen", (seen.free, seen.touching, seen.low))
-        seen = replace(seen, **dict(zip(("free", "touching", "low"), once_found, strict=True)))
+        # computed once: no pass changes it
+        held = builder.hold("seen", (view.free, view.touching, view.gaps))
+        view = replace(view, **dict(zip(("free", "touching", "gaps"), held, strict=True)))
 
     def once(now: Values) -> tuple[Values, SX]:
         # the step with these joints held
@@ -79,16 +79,17 @@ def with_held_joints(scene: Scene, q: SX, start: StepInputs, builder: Builder) -
         acting = [joint.held(own) for joint, own in zip(joints, modes, strict=True)]
         weight, drag, rate, friction = (ca.vertcat(*p) for p in zip(*acting, strict=True))
         limited = ca.vertcat(*(own[0] != 0 for own in modes))
-        afresh, at_rest = now["pass"] >= AFRESH, None
+        restart, at_rest = now["pass"] >= AFRESH, None
         if scene.law.asks_less:
             at_rest = now["at_rest"]
-            afresh = ca.logic_or(afresh, at_rest)
-        held = HeldJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
-        at = replace(start, held=held, afresh=afresh, at_rest=at_rest)
+            restart = ca.logic_or(restart, at_rest)
+        locked = LockedJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
+        attempt = Attempt(locked, restart=restart, at_rest=at_rest)
         if scene.slots:
-            at = replace(at, guess=ca.if_else(now["pass"] > 0, now["memory"], start.memory))
-        end = assemble.velocity_step(free, seen, at, builder)
-        after, wrong = next_modes(joints, modes, end, (now, seen.free.M), builder)
+            warm_start = ca.if_else(now["pass"] > 0, now["memory"], start.memory)
+            attempt = replace(attempt, warm_start=warm_start)
+        end = assemble.velocity_step(free, view, start, attempt, builder)
+        after, wrong = next_modes(joints, modes, end, (now, view.free.M), builder)
         end = believed(scene, end)
         if scene.law.asks_less:
             after, wrong = or_at_rest(end, now, after, wrong)
@@ -102,21 +103,21 @@ def with_held_joints(scene: Scene, q: SX, start: StepInputs, builder: Builder) -
     if rubbing:
         begin = nothing_yet(scene, start).values() | {"pass": SX(0)}
         begin |= {"modes": guess(joints)}
-        begin |= {} if start.impact else {"point": start.u}
+        begin |= {} if start.evaluation.impact else {"point": start.u}
         begin |= {"at_rest": SX(0)} if scene.law.asks_less else {}
         end = StepOutputs.of(builder.loop(begin, once, PASSES))
-        return together((scene, free), (joints, seen), start, end, builder)
+        return together((scene, free), (joints, view), start, end, builder)
 
     # limits are far, as a rule: the step without them, and again where it passes one
-    begin, wrong = without_limits((scene, free), (joints, seen), start, builder)
+    begin, wrong = without_limits((scene, free), (joints, view), start, builder)
     end = StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
-    return together((scene, free), (joints, seen), start, end, builder)
+    return together((scene, free), (joints, view), start, end, builder)
 
 
 def without_limits(
     scenes: tuple[Scene, Scene],
     at: tuple[list[JointState], assemble.StepView],
-    start: StepInputs,
+    start: StepStart,
     builder: Builder,
 ) -> tuple[Values, SX]:
     """The step with no joint held, with the modes that it asks for, and 1 where that is another or
@@ -124,9 +125,9 @@ def without_limits(
 
     scenes, at: as of `together`
     """
-    (scene, free), (joints, seen), none = scenes, at, SX(0)
+    (scene, free), (joints, view), none = scenes, at, SX(0)
     # the step
-    first = assemble.velocity_step(free, seen, replace(start, waits=True), builder)
+    first = assemble.velocity_step(free, view, start, Attempt(defers_slots=True), builder)
     end = believed(scene, first)
     sides = [joint.next(none, joint.rate(end.u), (none, none), none, none)[0] for joint in joints]
     # what the next begins with
@@ -150,7 +151,7 @@ def guess(joints: list[JointState]) -> SX:
 def together(
     scenes: tuple[Scene, Scene],
     at: tuple[list[JointState], assemble.StepView],
-    start: StepInputs,
+    start: StepStart,
     end: StepOutputs,
     builder: Builder,
 ) -> StepOutputs:
@@ -165,15 +166,15 @@ def together(
     scenes: the scene, and the same without dry friction
     at: the joints, and what a step sees
     """
-    (scene, free), (joints, seen) = scenes, at
-    if not scene.law.solves_joints or not scene.reported:
+    (scene, free), (joints, view) = scenes, at
+    if not scene.law.solves_joints or not scene.geometry.reported:
         return end
 
     # with no joint held; first contacts ask for all that the law wants, then for rest
     def solved(now: Values) -> tuple[Values, SX]:
         rows = bounded(scene, joints)
-        resting = replace(start, bounded=rows, afresh=SX(1), at_rest=now["tried"])
-        new = believed(scene, assemble.velocity_step(free, seen, resting, builder))
+        attempt = Attempt(bounded=rows, restart=SX(1), at_rest=now["tried"])
+        new = believed(scene, assemble.velocity_step(free, view, start, attempt, builder))
         good, values = new.contact.converged, new.values() | {"tried": SX(1)}
         after = {name: ca.if_else(good, values[name], old) for name, old in now.items()}
         again = ca.logic_not(ca.logic_or(good, now["tried"]))

@@ -9,7 +9,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.dynamics.kinematics import with_unit_quaternions
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs
+from tarsus.stepping.base import Scene, StepOutputs, StepStart
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,17 +28,18 @@ class Rate:
     converged: SX = field(default_factory=lambda: SX(1))
 
 
-def stage(scene: Scene, start: StepInputs, first: Rate, slope: Rate, dt: SX) -> StepInputs:
+def stage(scene: Scene, start: StepStart, first: Rate, slope: Rate, dt: SX) -> StepStart:
     """The instant dt later along `slope`; the law remembers what the `first` instant left, and
     what the step began with.
     """
     q = with_unit_quaternions(scene.mechanism, start.q + dt * slope.q)
     u = start.u + dt * slope.u
-    return replace(start, q=q, u=u, memory=first.memory, begun=first.begun)
+    evaluation = replace(start.evaluation, begun=first.begun)
+    return replace(start, q=q, u=u, memory=first.memory, evaluation=evaluation)
 
 
 def weighted(
-    scene: Scene, start: StepInputs, weights: list[float], rates: list[Rate]
+    scene: Scene, start: StepStart, weights: list[float], rates: list[Rate]
 ) -> StepOutputs:
     """The end of an explicit step: impulses are dt times the weighted forces, the memory is the
     first instant's.

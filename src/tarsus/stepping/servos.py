@@ -26,7 +26,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping import joints
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs
+from tarsus.stepping.base import Scene, StepOutputs, StepStart
 from tarsus.stepping.joint_rows import rows
 
 PASSES = 6  # of Newton's method, and of a step
@@ -36,12 +36,12 @@ SLACK = 1e-6  # of a force: within its limits
 STILL = 1e-9  # rad/s, m/s: a change of rate too small for a secant
 
 
-def with_servos(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> StepOutputs:
-    """The step of `joints.with_held_joints`, a file's actuators acting in it; their forces (m,) are
+def with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepOutputs:
+    """The step of `joints.step_with_joints`, a file's actuators acting in it; their forces (m,) are
     reported as `tau`.
     """
     if start.servos is None:
-        return joints.with_held_joints(scene, q, start, builder)
+        return joints.step_with_joints(scene, q, start, builder)
     # the forces at the start, and what they lose as the joints give way
     m, at = scene.mechanism, start.servos.at(q, start.u, start.dt)
     force, tangent = at.limited(SX.zeros(at.u.numel()))
@@ -50,7 +50,7 @@ def with_servos(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> Ste
     def moved(force: SX, give: SX) -> StepOutputs:
         tau = start.tau + spread(m, forces.places, force)
         giving = replace(start, tau=tau, servos=None, give=spread(m, forces.places, give))
-        return joints.with_held_joints(scene, q, giving, builder)
+        return joints.step_with_joints(scene, q, giving, builder)
 
     def bent() -> SX:
         return bent_give(at, forces, q, start, builder)
@@ -71,7 +71,7 @@ def with_servos(scene: Scene, q: SX, start: StepInputs, builder: Builder) -> Ste
 def _within_limits(
     scene: Scene,
     servos: tuple[AtState, ServoForces],
-    start: StepInputs,
+    start: StepStart,
     ways: tuple[Callable[[SX, SX], StepOutputs], Callable[[], SX]],
     builder: Builder,
 ) -> tuple[StepOutputs, SX]:
@@ -164,7 +164,7 @@ class ServoForces:
         return self.force - self.give * ca.vec((u1 - u0)[self.places])
 
 
-def bent_give(at: AtState, forces: ServoForces, q: SX, start: StepInputs, builder: Builder) -> SX:
+def bent_give(at: AtState, forces: ServoForces, q: SX, start: StepStart, builder: Builder) -> SX:
     """`give` (m,) of a step seen at q (nq,), with forces that bend at their limits where it goes
     without contact.
     """

@@ -19,15 +19,15 @@ import numpy as np
 from casadi import SX
 
 from tarsus.algebra.blocks import triples
+from tarsus.collision.contact_table import SecondaryGaps, SlotContact, look_up
+from tarsus.collision.deepest import NOWHERE, next_key
+from tarsus.collision.geometry import EMPTY
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.base import EMPTY, WAITING, Scene, StepInputs, StepOutputs
-from tarsus.stepping.closed import closes, fresh, is_closed, pressed_before
-from tarsus.stepping.held import Chosen, Low, is_span, looked_up
-from tarsus.stepping.lowest import NOWHERE, behind
+from tarsus.stepping.base import WAITING, Attempt, Scene, StepOutputs, StepStart
 
 FEW = 12  # slots that are solved where no more contacts touch
 LATE = 1.0  # m: higher than any gap that is closed; what only pressed comes behind those
@@ -43,7 +43,7 @@ class Touching(Protocol):
 
 
 T = TypeVar("T", bound=Touching)
-Solve = Callable[[list[T], StepInputs], StepOutputs]
+Solve = Callable[[list[T], StepStart, Attempt], StepOutputs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +57,11 @@ class Remembered:
     @classmethod
     def of(cls, scene: Scene, memory: SX) -> Remembered:
         """From the register (scene.memory_size,)."""
-        own = [scene.law.memory_of(memory, i) for i in range(len(scene.usual) + scene.slots)]
+        own = [
+            scene.law.memory_of(memory, i) for i in range(len(scene.geometry.primary) + scene.slots)
+        ]
         numbers = entries(memory[memory.numel() - scene.slots :])
-        return cls(own[: len(scene.usual)], own[len(scene.usual) :], numbers)
+        return cls(own[: len(scene.geometry.primary)], own[len(scene.geometry.primary) :], numbers)
 
     def stacked(self) -> SX:
         """The register."""
@@ -69,26 +71,27 @@ class Remembered:
 def with_slots(
     scene: Scene,
     feet: list[T],
-    low: Low,
-    at_slot: Callable[[Chosen], T],
+    gaps: SecondaryGaps,
+    at_slot: Callable[[SlotContact], T],
     solved: Solve[T],
-    start: StepInputs,
+    start: StepStart,
+    attempt: Attempt,
     builder: Builder,
 ) -> StepOutputs:
     """The end of the step, with impulses of the usual contacts and of the slots.
 
-    low: gaps of all but the usual candidates
+    gaps: of all but the primary candidates
     at_slot: what a slot holds, at the ground
-    solved: the step with some contacts, from a start with their memory
+    solved: the step with some contacts, from a start and an attempt with their memory
     """
     law, memory = scene.law, Remembered.of(scene, start.memory)
     held = reduce(ca.fmax, memory.numbers) >= 0
-    fallen = builder.keep("fallen", ca.logic_or(held, closes(law, low.least)))
+    fallen = builder.keep("fallen", ca.logic_or(held, law.closes_at(gaps.least)))
 
     # as if it stood, everywhere: a loop for worlds that stand would slow them down; the slots of
     # one that stands are empty and stay so
-    begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual), guess=None)
-    end = solved(feet, begin)
+    begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual))
+    end = solved(feet, begin, replace(attempt, warm_start=None))
     kept = replace(memory, usual=[end.contact.memory]).stacked()
     none = [SX.zeros(3)] * scene.slots
     if start.impulse is not None:
@@ -98,12 +101,12 @@ def with_slots(
 
     # over it, in worlds that have fallen; limbs that lie at their stops would swing through them: a
     # solution without is of no use
-    if start.waits:
+    if attempt.defers_slots:
         left_out, converged = (
             ca.if_else(fallen, *x) for x in ((WAITING, 0), (1, stood["converged"]))
         )
         return StepOutputs.of(stood | {"left_out": left_out, "converged": converged})
-    lying = Lying(scene, feet, low, at_slot, solved, start, memory, builder)
+    lying = Lying(scene, feet, gaps, at_slot, solved, start, attempt, memory, builder)
     return StepOutputs.of(builder.rarely(stood, lying.step, 1, fallen))
 
 
@@ -113,10 +116,11 @@ class Lying(Generic[T]):
 
     scene: Scene
     feet: list[T]
-    low: Low
-    at_slot: Callable[[Chosen], T]
+    gaps: SecondaryGaps
+    at_slot: Callable[[SlotContact], T]
     solved: Solve[T]
-    start: StepInputs
+    start: StepStart
+    attempt: Attempt
     memory: Remembered
     builder: Builder
 
@@ -142,26 +146,26 @@ class Lying(Generic[T]):
         """Who comes into slots."""
         scene, memory = self.scene, self.memory
         pressed = [
-            ca.logic_and(number >= 0, pressed_before(scene.law, own))
+            ca.logic_and(number >= 0, scene.law.stays_closed(own))
             for number, own in zip(memory.numbers, memory.slots, strict=True)
         ]
         closed = [
-            is_closed(scene.law, touch.contact, own)
+            scene.law.is_closed(touch.contact, own)
             for touch, own in zip(self.feet, memory.usual, strict=True)
         ]
         there = [
-            ca.logic_and(flag, ca.logic_not(_gone(scene, number, self.low)))
+            ca.logic_and(flag, ca.logic_not(_gone(scene, number, self.gaps)))
             for flag, number in zip(pressed, memory.numbers, strict=True)
         ]
-        return chosen(scene, self.feet, closed, self.low, there, memory, self.builder)
+        return chosen(scene, self.feet, closed, self.gaps, there, memory, self.builder)
 
     def _in_slots(self, numbers: list[SX], left_out: SX) -> Values:
         """The step with what slots of these numbers hold."""
-        scene, memory, start = self.scene, self.memory, self.start
-        guess = None if start.guess is None else Remembered.of(scene, start.guess)
+        scene, memory, warm = self.scene, self.memory, self.attempt.warm_start
+        guess = None if warm is None else Remembered.of(scene, warm)
 
         def at(j: SX) -> tuple[T, SX, SX]:
-            slot = looked_up(scene, numbers, self.low, j, self.builder)
+            slot = look_up(scene.geometry, numbers, self.gaps, j, self.builder)
             own = remembered(scene.law, slot.number, memory)
             near = own if guess is None else remembered(scene.law, slot.number, guess)
             return self.at_slot(slot), own, near
@@ -169,24 +173,25 @@ class Lying(Generic[T]):
         slots = self.builder.each("slots", len(numbers), at)
         own = ca.vertcat(*(kept for _, kept, _ in slots))
         near = ca.vertcat(*(kept for _, _, kept in slots))
-        begin = replace(start, memory=own, guess=near)
-        end = self.solved([touch for touch, _, _ in slots], begin)
+        begin = replace(self.start, memory=own)
+        attempt = replace(self.attempt, warm_start=near)
+        end = self.solved([touch for touch, _, _ in slots], begin, attempt)
         contact = handed_back(scene, self.start, memory, self.feet, numbers, end.contact)
         return replace(end, contact=contact, left_out=left_out).values()
 
 
-def _gone(scene: Scene, number: SX, low: Low) -> SX:
+def _gone(scene: Scene, number: SX, gaps: SecondaryGaps) -> SX:
     """1 for the number of a span that is nowhere nearest to the ground any more, or of a spot that
     has moved away.
     """
-    gone, first = SX(0), len(scene.usual)
-    for k, (i, gap) in enumerate(zip(scene.rare, low.candidates, strict=True), first):
-        spot = low.spots.get(scene.candidates[i].name)
+    gone, first = SX(0), len(scene.geometry.primary)
+    for k, (i, gap) in enumerate(zip(scene.secondary, gaps.candidates, strict=True), first):
+        spot = gaps.spots.get(scene.candidates[i].name)
         if spot is not None:
             gone = ca.if_else(number == k, gap > spot.away, gone)
-    if low.spans is None:
+    if gaps.spans is None:
         return gone
-    nowhere = ca.logic_and(is_span(scene, number), low.spans.place(number) >= NOWHERE)
+    nowhere = ca.logic_and(scene.geometry.is_span(number), gaps.spans.place(number) >= NOWHERE)
     return nowhere if gone.is_zero() else ca.logic_or(gone, nowhere)
 
 
@@ -194,7 +199,7 @@ def chosen(
     scene: Scene,
     feet: list[T],
     closed: list[SX],
-    low: Low,
+    gaps: SecondaryGaps,
     pressed: list[SX],
     memory: Remembered,
     builder: Builder,
@@ -207,20 +212,20 @@ def chosen(
     """
     # the order in which they come, and how many there are
     law, count = scene.law, scene.slots
-    gaps = [*(touch.contact.gap for touch in feet), *low.candidates]
-    flags = [*closed, *(closes(law, gap) for gap in low.candidates)]
-    keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(flags, gaps, strict=True)]
+    of_each = [*(touch.contact.gap for touch in feet), *gaps.candidates]
+    flags = [*closed, *(law.closes_at(gap) for gap in gaps.candidates)]
+    keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(flags, of_each, strict=True)]
     touch = sum(flags, SX(0))
-    for found in low.others:
-        keys += [ca.if_else(closes(law, gap), gap, SX.inf()) for gap in found.gaps]
+    for found in gaps.others:
+        keys += [ca.if_else(law.closes_at(gap), gap, SX.inf()) for gap in found.gaps]
         touch += found.touching
     keys += [ca.if_else(flag, LATE + j, SX.inf()) for j, flag in enumerate(pressed)]
     keys = entries(builder.keep("keys", ca.vertcat(*keys)))
 
     # one after the other: the least key behind the last one; of equal ones the first
     def next_one(now: Values) -> tuple[Values, SX]:
-        best, at = behind(keys, now["key"], now["place"])
-        number = _number(scene, at, low, memory)
+        best, at = next_key(keys, now["key"], now["place"])
+        number = _number(scene, at, gaps, memory)
         numbers = entries(now["numbers"])
         there = reduce(ca.logic_or, (held == number for held in numbers))
         new = ca.logic_and(best < SX.inf(), ca.logic_not(there))
@@ -237,11 +242,11 @@ def chosen(
     return entries(last["numbers"]), ca.fmax(touch - count, 0)
 
 
-def _number(scene: Scene, at: SX, low: Low, memory: Remembered) -> SX:
+def _number(scene: Scene, at: SX, gaps: SecondaryGaps, memory: Remembered) -> SX:
     """That of the contact whose key stands there: of feet and rare candidates, of what was found
     beside them, of slots.
     """
-    number, found = at, [number for others in low.others for number in others.numbers]
+    number, found = at, [number for others in gaps.others for number in others.numbers]
     for k, own in enumerate([*found, *memory.numbers], len(scene.candidates)):
         number = ca.if_else(at == k, own, number)
     return number
@@ -249,7 +254,7 @@ def _number(scene: Scene, at: SX, low: Low, memory: Remembered) -> SX:
 
 def remembered(law: Law, number: SX, memory: Remembered) -> SX:
     """What the law kept (contact_memory,) of the candidate of that number."""
-    own = fresh(law)
+    own = law.new_memory
     for held, kept in zip(memory.numbers, memory.slots, strict=True):
         own = ca.if_else(ca.logic_and(number >= 0, held == number), kept, own)
     for i, kept in enumerate(memory.usual):
@@ -259,7 +264,7 @@ def remembered(law: Law, number: SX, memory: Remembered) -> SX:
 
 def handed_back(
     scene: Scene,
-    start: StepInputs,
+    start: StepStart,
     before: Remembered,
     feet: list[T],
     numbers: list[SX],
@@ -287,9 +292,9 @@ def handed_back(
     impulses += [
         ca.if_else(mine, moved, 0) for mine, (_, moved, _) in zip(rare, solved, strict=True)
     ]
-    kept = [ca.if_else(mine, own, fresh(law)) for mine, own in zip(rare, after, strict=True)]
+    kept = [ca.if_else(mine, own, law.new_memory) for mine, own in zip(rare, after, strict=True)]
     held = [ca.if_else(mine, number, EMPTY) for mine, number in zip(rare, numbers, strict=True)]
     empty = scene.slots - len(numbers)
     impulses += [SX.zeros(3)] * empty
-    kept, held = kept + [fresh(law)] * empty, held + [SX(EMPTY)] * empty
+    kept, held = kept + [law.new_memory] * empty, held + [SX(EMPTY)] * empty
     return replace(contact, impulses=impulses, memory=Remembered(usual, kept, held).stacked())

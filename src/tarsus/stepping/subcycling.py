@@ -13,7 +13,7 @@ from casadi import SX
 
 from tarsus.contact.problem import Contact
 from tarsus.parameters import choice
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs
+from tarsus.stepping.base import Scene, StepOutputs, StepStart
 
 RESOLVED = "resolved"
 Forces = Literal["resolved", "once"]
@@ -29,17 +29,18 @@ def forces_choice() -> Any:
     )
 
 
-def subcycles(scene: Scene, at: StepInputs) -> bool:
+def subcycles(scene: Scene, at: StepStart) -> bool:
     """Whether the law integrates its forces with shorter steps in this one."""
-    return scene.law.subcycles and at.subcycles and at.instant is not None and not at.impact
+    how = at.evaluation
+    return scene.law.subcycles and how.subcycles and how.instant is not None and not how.impact
 
 
-def rest_of_step(at: StepInputs) -> SX:
+def rest_of_step(at: StepStart) -> SX:
     """Time, s, from the instant at which contacts are seen to the step's end."""
-    return (1 - (at.instant or 0.0)) * at.dt
+    return (1 - (at.evaluation.instant or 0.0)) * at.dt
 
 
-def with_sinking(contact: Contact, scene: Scene, at: StepInputs) -> Contact:
+def with_sinking(contact: Contact, scene: Scene, at: StepStart) -> Contact:
     """A contact of such a law, with the distance by which it may still sink in this step."""
     if not subcycles(scene, at):
         return contact

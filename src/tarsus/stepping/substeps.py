@@ -14,7 +14,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 from tarsus.stepping import joint_rows
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 from tarsus.stepping.strikes import Strikes, slot_size
 
 
@@ -63,11 +63,11 @@ class Substeps(Stepper):
         """That of the first inner step."""
         return self.stepper.evaluation(mechanism, q, u, dt / self.n)
 
-    def no_strikes(self, scene: Scene, start: StepInputs) -> Strikes | None:
+    def no_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
         """As the inner stepper: as many slots for all inner steps together."""
         return self.stepper.no_strikes(scene, start)
 
-    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+    def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         strikes = self.no_strikes(scene, start)
         begin = self._begin(scene, start) | ({} if strikes is None else strikes.values())
 
@@ -90,7 +90,7 @@ class Substeps(Stepper):
         end = builder.loop(begin, inner, self.n)
         return replace(StepOutputs.of(end), strikes=None if strikes is None else Strikes.of(end))
 
-    def _begin(self, scene: Scene, start: StepInputs) -> Values:
+    def _begin(self, scene: Scene, start: StepStart) -> Values:
         """What the first inner step begins with."""
         none = SX.zeros(3 * len(scene.candidates))
         before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}

@@ -99,7 +99,7 @@ class Ours(Engine):
             raise NotModeled("the stepper looks at contacts several times a step: objects pass")
         robot = Robot.of(body)
         rare, slots = rare_contacts(robot, body.candidates, self._stepper, None, len(pairs))
-        return replace(scene, rare=rare, slots=slots)
+        return replace(scene, secondary=rare, slots=slots)
 
 
 def _recorded_pushed(

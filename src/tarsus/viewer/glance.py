@@ -48,7 +48,7 @@ class Glances:
             raise Diverged(fault.message + advice(simulation.plan, np.asarray(q), dt))
         # what they showed
         seen = seen_steps(simulation.plan, worlds, start, records, self._touched)
-        names = seen.plan.scene.contact_names
+        names = seen.plan.scene.geometry.contact_names
         self._touched = names if len(names) <= MANY else []
         shown = Track(
             simulation.robot,
@@ -92,7 +92,7 @@ class Glances:
     def _signals(self, seen: SeenSteps) -> Mapping[str, Signal]:
         """What can be plotted."""
         records, scene = seen.records, seen.plan.scene
-        contacts = scene.contact_names, seen.solved.impulse[:, 0, :, 0] / seen.dt
+        contacts = scene.geometry.contact_names, seen.solved.impulse[:, 0, :, 0] / seen.dt
         joints = coordinate_names(scene.mechanism), records["q"][:, 0]
         motors = [a.name for a in scene.mechanism.actuators], records["tau"][:, 0]
         return signals(self.simulation.robot, contacts, joints, motors, self._lines)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation, Reference
 from tarsus.stepping import assemble, runge_kutta
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 
 NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 
@@ -25,7 +25,7 @@ class ThrowAway(Stepper):
         """Two."""
         return 2
 
-    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+    def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         first = assemble.rate(scene, start, builder)
         later = runge_kutta.stage(scene, start, first, first, 2 / 3 * start.dt)
         second = assemble.rate(scene, later, builder)

@@ -50,13 +50,13 @@ class Compliant(ForceLaw):
         rotation = contact.roundness.rotation
         before = ca.if_else(touched, ca.reshape(memory[TURNED:], 3, 3), rotation)
         rolled = contact.roundness.rolled(before, contact.frame[0, :].T)
-        anchor = ca.if_else(touched, memory[:3] + rolled, contact.told)
+        anchor = ca.if_else(touched, memory[:3] + rolled, contact.tracked)
         sliding = contact.velocity[1:]
         speed = ca.sqrt(ca.fmax(ca.dot(sliding, sliding), TINY))
 
         normal = ca.fmax(-p.c_N * contact.gap - p.d_N * contact.velocity[0], 0)
         limit = p.mu * normal
-        stretch = ca.mtimes(contact.frame[1:, :], contact.told - anchor)
+        stretch = ca.mtimes(contact.frame[1:, :], contact.tracked - anchor)
         sticking = -p.c_T * stretch - p.d_T * sliding
         size = ca.sqrt(ca.fmax(ca.dot(sticking, sticking), TINY))
         slips = size > limit

@@ -188,7 +188,7 @@ class Moreau(HardLaw):
             builder,
         )
         # from the last step's impulses and sliding roots to those of this one
-        near = memory if problem.guess is None else problem.guess
+        near = memory if problem.warm_start is None else problem.warm_start
         last = [ca.if_else(active[i], self.memory_of(near, i), 0) for i in range(n)]
         outcome = self._solved(hard, [own[:3] for own in last], [own[3] for own in last])
         # what the law remembers

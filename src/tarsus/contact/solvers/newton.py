@@ -69,16 +69,16 @@ class Newton(Solver):
             ca.logic_and(active, ca.logic_or(last[0] > 0, c[0] < 0))
             for active, last, c in zip(hard.problem.active, start, hard.c, strict=True)
         ]
-        afresh = hard.problem.afresh
-        if afresh is not None:
+        restart = hard.problem.restart
+        if restart is not None:
             pressing = [
-                ca.logic_or(presses, ca.logic_and(active, afresh))
+                ca.logic_or(presses, ca.logic_and(active, restart))
                 for presses, active in zip(pressing, hard.problem.active, strict=True)
             ]
-            roots = [ca.if_else(afresh, 0, root) for root in roots]
+            roots = [ca.if_else(restart, 0, root) for root in roots]
         shared, crowded = hard.problem.shared, len(start) > DENSE
         if hard.builder.brief and not one_by_one(hard) and (crowded or shared is None):
-            lay = start if afresh is None else [ca.if_else(afresh, 0, L) for L in start]
+            lay = start if restart is None else [ca.if_else(restart, 0, L) for L in start]
             return self._lying(hard, lay, pressing, roots)
         if crowded or shared is None:
             return self._stepped(hard, pressing, roots, self.many if crowded else self.patience)
@@ -95,9 +95,9 @@ class Newton(Solver):
         # those that slide by steps on the edges, through the same bodies
         def sliding(values: Values) -> tuple[Values, SX]:
             begin = start
-            if afresh is not None:
+            if restart is not None:
                 stood = triples(values["impulse"])
-                begin = [ca.if_else(afresh, a, b) for a, b in zip(stood, start, strict=True)]
+                begin = [ca.if_else(restart, a, b) for a, b in zip(stood, start, strict=True)]
             begin = into_cones(hard, begin)
             near = on_edges(hard, ByBodies.of(hard, shared, own), begin, self.edges)
             near = added(trimmed(hard, near), values)
@@ -200,7 +200,7 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
     """
     n, G = len(hard.c), hard.problem.G
     trace = ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
-    if hard.problem.told_apart:
+    if hard.problem.loads_determined:
         trace = ca.if_else(in_double(hard.problem.dt), SLIGHT, trace)
     spread = 1 + trace
     K = lower_triangle(G, n)

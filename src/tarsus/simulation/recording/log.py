@@ -81,7 +81,9 @@ def dataset(
     }
     # the dataset with units and meanings
     time = t0 + dt * np.arange(1, steps + 1)
-    labels = variables.labels(mechanism, scene.contact_names, time) | {"world": np.arange(count)}
+    labels = variables.labels(mechanism, scene.geometry.contact_names, time) | {
+        "world": np.arange(count)
+    }
     log = variables.described(xr.Dataset(found, labels))
     log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
     log.attrs.update(energy_gained=energy_gained(log))

@@ -54,7 +54,7 @@ def observer(plan: Plan) -> Program:
         reports what acts in joints.
     """
     # parameters
-    n, b = len(plan.scene.contact_names), Builder(f"{plan.scene.mechanism.name}_observer")
+    n, b = len(plan.scene.geometry.contact_names), Builder(f"{plan.scene.mechanism.name}_observer")
     scene, inertias = as_varied(plan, rnea.body_inertias, b)
     mechanism = scene.mechanism
     q0, u0 = b.parameter("q0", mechanism.nq), b.parameter("u0", mechanism.nu)
@@ -160,7 +160,7 @@ def _of_loops(end: Kinematics) -> dict[str, SX]:
 
 def _stored(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
     """Energy (n,) in the ground's springs under each contact, J."""
-    law_of, n = plan.scene.law, len(plan.scene.contact_names)
+    law_of, n = plan.scene.law, len(plan.scene.geometry.contact_names)
     if not isinstance(law_of, ForceLaw):
         return SX.zeros(n)
     return ca.vertcat(

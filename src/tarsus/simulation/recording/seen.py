@@ -54,7 +54,7 @@ def seen_steps(
     """
     # what the registers held before each step, and what follows from them
     plan, start, records = spread(plan, start, records, beside)
-    steps, count, n = *records["q"].shape[:2], len(plan.scene.contact_names)
+    steps, count, n = *records["q"].shape[:2], len(plan.scene.geometry.contact_names)
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
     seen = _observe(plan, worlds, before, records)

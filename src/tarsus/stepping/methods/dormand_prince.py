@@ -19,7 +19,7 @@ from tarsus.references.books import HAIRER_1993
 from tarsus.references.papers import DORMAND_1980
 from tarsus.references.reference import Citation
 from tarsus.stepping import assemble, runge_kutta
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 
 # slope of every stage; the last is the step of order 5 itself: its rate starts the next sub-step
 A = np.array(
@@ -83,7 +83,7 @@ class DormandPrince(Stepper):
         """The sub-steps that share dt at worst."""
         return self.maximum // 2
 
-    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+    def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         n = 3 * len(scene.candidates)
         state = {
             "q": start.q,
@@ -106,7 +106,7 @@ class DormandPrince(Stepper):
         return StepOutputs.of(end | {"bilateral": SX(0, 1)})
 
     def _stage_step(
-        self, scene: Scene, start: StepInputs, now: Values, builder: Builder
+        self, scene: Scene, start: StepStart, now: Values, builder: Builder
     ) -> tuple[Values, SX]:
         """One evaluation at the due stage; after the last, the sub-step is accepted or not."""
         # the rate at the stage that is due
@@ -170,7 +170,7 @@ class DormandPrince(Stepper):
         }
 
 
-def stage_of(scene: Scene, start: StepInputs, now: Values, slopes: SX) -> StepInputs:
+def stage_of(scene: Scene, start: StepStart, now: Values, slopes: SX) -> StepStart:
     """The instant at which the stage due looks at the robot; slopes (nq + nu + 3n, STAGES)."""
     nq, nu = start.q.numel(), start.u.numel()
     weights = [

@@ -25,8 +25,7 @@ from tarsus.references.papers import DOWELL_1971, OGUNSOLA
 from tarsus.references.reference import Citation
 from tarsus.stepping import joint_rows, joints
 from tarsus.stepping.assemble import contact_kinematics
-from tarsus.stepping.base import METHODS, Scene, StepInputs, StepOutputs, Stepper
-from tarsus.stepping.closed import is_closed, pressed_before
+from tarsus.stepping.base import METHODS, Scene, StepOutputs, Stepper, StepStart
 from tarsus.stepping.event_location import TRIES, Bracket
 from tarsus.stepping.strikes import Strikes, slot_size
 
@@ -111,14 +110,14 @@ class EventDriven(Stepper):
         """A step is as many phases and impacts as it takes."""
         return False
 
-    def no_strikes(self, scene: Scene, start: StepInputs) -> Strikes | None:
+    def no_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
         """With the slots asked for, under a law whose impacts are its own."""
         if not scene.candidates or not scene.law.impulsive:
             return None
         n = len(scene.candidates)
         return Strikes.none(slot_size(start.q.numel(), start.u.numel(), n), n, self.strikes)
 
-    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+    def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         if not scene.candidates:
             return self.inside.step(scene, start, builder)
         begin = self._begin(scene, start)
@@ -135,7 +134,7 @@ class EventDriven(Stepper):
         found = None if self.no_strikes(scene, start) is None else Strikes.of(end)
         return replace(StepOutputs.of(end), strikes=found)
 
-    def _begin(self, scene: Scene, start: StepInputs) -> Values:
+    def _begin(self, scene: Scene, start: StepStart) -> Values:
         """What the first phase begins with."""
         n = len(scene.candidates)
         sums = {
@@ -151,7 +150,7 @@ class EventDriven(Stepper):
         none = self.no_strikes(scene, start)
         return begin if none is None else begin | none.values()
 
-    def _verdict(self, scene: Scene, start: StepInputs, now: Values, end: Values) -> SX:
+    def _verdict(self, scene: Scene, start: StepStart, now: Values, end: Values) -> SX:
         """Of a phase that was tried (4,): whether it is accepted, whether a contact has landed,
         whether one is too deep, and the height of the lowest open contact, m.
         """
@@ -171,7 +170,7 @@ class EventDriven(Stepper):
         return ca.vertcat(accepted, landed, deep, lowest)
 
     def _watch(
-        self, scene: Scene, start: StepInputs, at: Values, gains: SX, after_impact: SX
+        self, scene: Scene, start: StepStart, at: Values, gains: SX, after_impact: SX
     ) -> Values:
         """What a phase begins with: which contacts are open or closed, and nothing tried yet.
 
@@ -182,10 +181,10 @@ class EventDriven(Stepper):
         slowest = np.sqrt(2 * np.linalg.norm(scene.mechanism.gravity_acceleration) * self.tolerance)
         for i, contact in enumerate(seen(scene, start, at)):
             own = law.memory_of(at["memory"], i)
-            pressed = pressed_before(law, own)
+            pressed = law.stays_closed(own)
             leaves = ca.logic_and(contact.gap >= -2 * self.tolerance, contact.velocity[0] > slowest)
             thrown = ca.logic_and(leaves, ca.logic_or(after_impact, ca.logic_not(pressed)))
-            open = ca.logic_or(ca.logic_not(is_closed(law, contact, own)), thrown)
+            open = ca.logic_or(ca.logic_not(law.is_closed(contact, own)), thrown)
             side = ca.if_else(open, 1, -1 if scene.law.impulsive else 0)
             overrides.append(ca.if_else(gains < self.maximum, side, 0))
             lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, UNWATCHED))
@@ -194,7 +193,7 @@ class EventDriven(Stepper):
         }
 
     def _next(
-        self, scene: Scene, start: StepInputs, now: Values, end: Values, verdict: SX
+        self, scene: Scene, start: StepStart, now: Values, end: Values, verdict: SX
     ) -> tuple[Values, SX]:
         """The next phase if this one is accepted, else the same one with another length."""
         accepted, landed, deep, lowest = entries(verdict)
@@ -222,14 +221,14 @@ class EventDriven(Stepper):
         return new, ca.logic_not(ca.logic_and(accepted, time >= start.dt))
 
 
-def seen(scene: Scene, start: StepInputs, at: Values) -> list[Any]:
+def seen(scene: Scene, start: StepStart, at: Values) -> list[Any]:
     """The contacts at the coordinates and velocities `at`."""
     kin = kinematics(scene.mechanism, at["q"], at["u"])
     return [touch.contact for touch in contact_kinematics(scene, kin, start.terrain)]
 
 
 def attempt(
-    stepper: Stepper, scene: Scene, start: StepInputs, now: Values, builder: Builder
+    stepper: Stepper, scene: Scene, start: StepStart, now: Values, builder: Builder
 ) -> Values:
     """The end of a phase of length h."""
     h, guess = now["h"], start.bilateral * (now["h"] / start.dt)
@@ -239,8 +238,8 @@ def attempt(
         u=now["u"],
         memory=now["memory"],
         dt=h,
-        contact_override=now["contact_override"],
         bilateral=guess,
+        evaluation=replace(start.evaluation, overrides=now["contact_override"]),
     )
     return {
         key: builder.keep(key, value)
@@ -248,7 +247,7 @@ def attempt(
     }
 
 
-def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Builder) -> Values:
+def impact(scene: Scene, start: StepStart, end: Values, landed: SX, builder: Builder) -> Values:
     """`end` after the impact, if a contact has landed there.
 
     The law's impulses act on all closed contacts while the coordinates stay; what they did is kept.
@@ -262,11 +261,12 @@ def impact(scene: Scene, start: StepInputs, end: Values, landed: SX, builder: Bu
         at = balanced(loose, replace(start, q=end["q"], u=now["u"], memory=now["memory"]))
         contacts = enumerate(seen(scene, start, end | now))
         overrides = [
-            ca.if_else(is_closed(law, contact, law.memory_of(at.memory, i)), -1, 1)
+            ca.if_else(law.is_closed(contact, law.memory_of(at.memory, i)), -1, 1)
             for i, contact in contacts
         ]
-        at = replace(at, contact_override=ca.vertcat(*overrides))
-        new = joints.with_held_joints(loose, at.q, at, builder).values()
+        evaluation = replace(at.evaluation, overrides=ca.vertcat(*overrides))
+        at = replace(at, evaluation=evaluation)
+        new = joints.step_with_joints(loose, at.q, at, builder).values()
         u, sums = new["u"], {key: now[key] + new[key] for key in summed}
         good = ca.fmin(now["converged"], new["converged"])
         kept = Strikes.of(now).after(end["time"], at.q, now["u"], u, new["impulse"]).values()
@@ -291,8 +291,9 @@ def undamped(scene: Scene) -> Scene:
     )
 
 
-def balanced(scene: Scene, at: StepInputs) -> StepInputs:
+def balanced(scene: Scene, at: StepStart) -> StepStart:
     """Forces under which a robot without dampers would keep its velocity, were it free."""
     hold = rnea.bias(kinematics(scene.mechanism, at.q, at.u), at.inertias)
     nothing = SX.zeros(at.tau_loops.numel()), SX.zeros(at.bilateral.numel())
-    return replace(at, tau=hold, tau_loops=nothing[0], bilateral=nothing[1], impact=True)
+    standing = replace(at.evaluation, impact=True)
+    return replace(at, tau=hold, tau_loops=nothing[0], bilateral=nothing[1], evaluation=standing)

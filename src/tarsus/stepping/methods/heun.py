@@ -15,7 +15,7 @@ from tarsus.references.books import HAIRER_1993
 from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
 from tarsus.references.reference import Citation
 from tarsus.stepping import assemble, runge_kutta
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Heun(Stepper):
     def order(self) -> int:
         return 2
 
-    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+    def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         first = assemble.rate(scene, start, builder)
         later = runge_kutta.stage(scene, start, first, first, start.dt)
         second = assemble.rate(scene, later, builder)

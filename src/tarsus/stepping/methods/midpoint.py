@@ -17,7 +17,7 @@ from tarsus.references.books import KAHAN_1993
 from tarsus.references.papers import GEHRING_2014, MOREAU_1988
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 from tarsus.stepping.subcycling import RESOLVED, Forces, carrying, forces_choice
 
 
@@ -42,10 +42,11 @@ class Midpoint(Stepper):
     def instant(self) -> float:
         return 0.5
 
-    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+    def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
-        seen = replace(start, instant=self.instant, subcycles=self.subcycles)
+        evaluation = replace(start.evaluation, instant=self.instant, subcycles=self.subcycles)
+        seen = replace(start, evaluation=evaluation)
         end = servos.with_servos(scene, q_mid, seen, builder)
         q = displaced(scene.mechanism, q_mid, carrying(end), 0.5 * start.dt)
         return replace(end, q=q, carried=None)

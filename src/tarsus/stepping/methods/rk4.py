@@ -12,7 +12,7 @@ from tarsus.references.books import HAIRER_1993
 from tarsus.references.papers import KUTTA_1901
 from tarsus.references.reference import Citation
 from tarsus.stepping import assemble, runge_kutta
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RK4(Stepper):
     def order(self) -> int:
         return 4
 
-    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
+    def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         def rate(first: runge_kutta.Rate, slope: runge_kutta.Rate, after: SX) -> runge_kutta.Rate:
             return assemble.rate(
                 scene, runge_kutta.stage(scene, start, first, slope, after), builder

@@ -14,7 +14,7 @@ from tarsus.references.books import HAIRER_2006, KAHAN_1993
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
-from tarsus.stepping.base import Scene, StepInputs, StepOutputs, Stepper
+from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 from tarsus.stepping.subcycling import RESOLVED, Forces, carrying, forces_choice
 
 
@@ -37,8 +37,9 @@ class SymplecticEuler(Stepper):
         """Unless forces are asked for once."""
         return self.forces == RESOLVED
 
-    def step(self, scene: Scene, start: StepInputs, builder: Builder) -> StepOutputs:
-        seen = replace(start, instant=self.instant, subcycles=self.subcycles)
+    def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
+        evaluation = replace(start.evaluation, instant=self.instant, subcycles=self.subcycles)
+        seen = replace(start, evaluation=evaluation)
         end = servos.with_servos(scene, start.q, seen, builder)
         q = displaced(scene.mechanism, start.q, carrying(end), start.dt)
         return replace(end, q=q, carried=None)

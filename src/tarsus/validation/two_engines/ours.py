@@ -50,7 +50,7 @@ def in_tarsus(
     if "force_contact" in log:
         pressing = log.force_contact.values[..., 0].T
         forces = dict(zip(log.contact.values.tolist(), pressing, strict=True))
-    touched = _first_touches(forces, list(zip(scene.contact_names, owners, strict=True)))
+    touched = _first_touches(forces, list(zip(scene.geometry.contact_names, owners, strict=True)))
     return RobotRun(
         log.q.values[parts - 1 :: parts],
         log.u.values[parts - 1 :: parts],

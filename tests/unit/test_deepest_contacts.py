@@ -6,13 +6,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from tarsus.collision.deepest import NOWHERE, Deepest, deepest_touching
+from tarsus.collision.flags import BITS, Flags
 from tarsus.program.ir import reference
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
-from tarsus.stepping.flags import BITS, Flags
-from tarsus.stepping.lowest import NOWHERE, Lowest, touching_of
 
 
 @pytest.mark.parametrize("precision", [32, 64])
@@ -49,7 +49,7 @@ def test_flags_are_found_one_after_the_other(count, precision):
 def test_the_lowest_that_touch_come_first_and_all_are_counted(count):
     places, b = 5, Builder("lowest")
     gaps = entries(b.parameter("gaps", count))
-    found = touching_of(gaps, [gap <= 0 for gap in gaps], 100, places, b)
+    found = deepest_touching(gaps, [gap <= 0 for gap in gaps], 100, places, b)
     program = b.program(
         numbers=ca.vertcat(*found.numbers), gaps_found=ca.vertcat(*found.gaps), all=found.touching
     )
@@ -70,7 +70,7 @@ def test_one_span_after_the_other_takes_the_place_of_the_highest():
     gaps, where = rng.normal(size=(9, 12)), rng.uniform(-1, 1, size=(9, 12))
     b = Builder("spans")
     gap, at = b.parameter("gap", 12), b.parameter("at", 12)
-    found = Lowest.none(places, spans=True)
+    found = Deepest.none(places, spans=True)
     for k in range(12):
         found = found.with_one(ca.SX(7 + k), gap[k], at[k], gap[k] <= 0)
     program = b.program(

@@ -1,4 +1,4 @@
-"""Solids in the world: capsules as segments, boxes as blocks."""
+"""Solids placed in the world: capsules as segments, boxes as blocks."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable
 
 import casadi as ca
 
+from tarsus.collision.closest_point.capsule_box import Block
+from tarsus.collision.closest_point.segments import Segment
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.solids import Cuboid, Pair, Solid
 from tarsus.spatial.rotation import constant
-from tarsus.stepping.boxes import Block
-from tarsus.stepping.pairs import Segment
 
 Shape = Segment | Block
 
 
 def shape_of(kin: Kinematics, solid: Solid) -> Shape:
-    """A solid in the world."""
+    """Place a solid in the world."""
     if not isinstance(solid, Cuboid):
         return Segment.of(kin, solid)
     R, r = kin.world_rotation[solid.body], kin.world_position[solid.body]
@@ -25,6 +25,6 @@ def shape_of(kin: Kinematics, solid: Solid) -> Shape:
 
 
 def shapes_of(kin: Kinematics, pairs: Iterable[Pair]) -> dict[str, Shape]:
-    """The solids of pairs in the world, by name."""
+    """Place the solids of pairs in the world, by name."""
     solids = {solid.name: solid for pair in pairs for solid in (pair.first, pair.second)}
     return {name: shape_of(kin, solid) for name, solid in solids.items()}

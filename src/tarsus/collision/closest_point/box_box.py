@@ -1,10 +1,10 @@
-"""Where two boxes meet: a face of one and what of the other lies on it, or an edge of each.
+"""Contacts of two boxes, without branches.
 
-The axis along which the boxes are farthest apart, or overlap least, among the normals of both
-boxes' faces and the products of their edges (separating axes), is the normal. Of a
-face's normal the box that has it is the reference, and the other's face that looks at it is cut off
-by the reference's sides: each of its four edges gives a contact where it begins and, if it is
-cut, one where it ends; the reference's corners inside it give four more. All without branches.
+The separating axis with the largest gap, or the least overlap, is the normal; candidates are the
+face normals of both boxes and the cross products of their edges. If it is a face normal, that box
+is the reference, and the opposite face of the other is clipped by the reference's sides. Each of
+its four edges gives a contact where it begins and, if it is cut, one where it ends; the corners of
+the reference inside it give four more. Otherwise the two edges touch at one point.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from functools import cached_property
 import casadi as ca
 from casadi import SX
 
-from tarsus.stepping.boxes import ABSENT, SAME, Block, side_of
-from tarsus.stepping.pairs import Segment, between
+from tarsus.collision.closest_point.capsule_box import ABSENT_GAP, SAME_PLACE, Block, side_of
+from tarsus.collision.closest_point.segments import Segment, between
 
 LESS = 0.05  # of its depth: by so much less an axis must overlap to take the first's place
 PARALLEL = 1e-4  # edges whose product's square is less have no normal of their own
-# of a face's size: an edge that changes less along it is parallel to its side, and cut nowhere. No
-# more than round-off: with a part of SAME the edge of a box of the same size ended at 1 - SAME
+# of a face's size: an edge that changes less along it is parallel to its side, and cut nowhere. It
+# is round-off alone: a part of SAME_PLACE would end the edge of an equal box too early
 STRAIGHT = 1e-12
 BAND = 1e-3  # of a face's least half edge: edges this near to each other do not cut each other
 CLOSE = 0.1  # of a face's least half edge: nearer corners share the stiffness of one
@@ -69,7 +69,7 @@ class Facing:
         height = place[0] - self.half[0]
         between_both = ca.vertcat(place[0] - 0.5 * height, place[1], place[2])
         point = self.origin + ca.mtimes(self.axes, between_both)
-        gap = ca.if_else(ca.logic_and(there, ca.logic_not(self.edge)), height, ABSENT)
+        gap = ca.if_else(ca.logic_and(there, ca.logic_not(self.edge)), height, ABSENT_GAP)
         first = ca.logic_and(self.edge, SX(row) == 0)
         return ca.if_else(first, self.gap, gap), ca.if_else(first, self.point, point)
 
@@ -111,7 +111,7 @@ class Facing:
             step = ca.if_else(ca.fabs(way[k]) < straight, straight, way[k])
             ways = (-size - start[k]) / step, (size - start[k]) / step
             first, last = ca.fmax(first, ca.fmin(*ways)), ca.fmin(last, ca.fmax(*ways))
-        there = ca.logic_and(first <= last, ca.logic_or(ending < 1, last < 1 - SAME))
+        there = ca.logic_and(first <= last, ca.logic_or(ending < 1, last < 1 - SAME_PLACE))
         t = ca.fmin(ca.fmax(ca.if_else(ending < 1, first, last), 0), 1)
         place = start + t * way
         beside = [ca.fmin(ca.fmax(place[k], -self.half[k]), self.half[k]) for k in (1, 2)]
@@ -148,7 +148,7 @@ class _Seen:
 def facing_of(first: Block, second: Block) -> Facing:
     """How two boxes face each other."""
     a, b = _both(first, second)
-    size = SAME * ca.fmin(*(ca.mmin(half) for half in (first.half, second.half)))
+    size = SAME_PLACE * ca.fmin(*(ca.mmin(half) for half in (first.half, second.half)))
     # the axes of faces, the first's before the second's
     of_a, of_b = _faces(a), _faces(b)
     (gap, k), (gap_b, k_b) = of_a, of_b

@@ -1,4 +1,4 @@
-"""Many flags of which few are set, gone through one after the other."""
+"""Bit sets: visit the few flags that are set among many, one after the other."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from casadi import SX
 
 from tarsus.program.ir.symbolic import entries
 
-BITS = 24  # of a whole number that single precision holds
+BITS = 24  # bits of a whole number that float32 holds
 HALVES = (16, 8, 4, 2, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Flags:
-    """Bits of whole numbers, the first flag in the highest bit of the first, so that to find the
-    next one costs as little as there are numbers, not flags.
+    """Flags packed into whole numbers, so that finding the next one costs a few operations.
 
-    words (ceil(count / BITS),): these numbers
+    words: (ceil(count / BITS),), the first flag in the highest bit of the first word
     """
 
     words: SX
 
     @staticmethod
     def of(flags: Sequence[SX]) -> Flags:
-        """Of expressions that are 1 or 0."""
+        """Pack expressions that are 1 or 0."""
         parts = [flags[k : k + BITS] for k in range(0, len(flags), BITS)]
         weights = [2.0 ** (BITS - 1 - k) for k in range(BITS)]
         words = [
@@ -40,7 +39,7 @@ class Flags:
         return ca.sum1(self.words) > 0
 
     def first(self) -> tuple[SX, Flags]:
-        """The number of the first that is set, and the flags without it; one must be set."""
+        """Return the number of the first flag that is set, and the others; one must be set."""
         # the first word that is not zero
         words = entries(self.words)
         word, base = words[-1], SX(BITS * (len(words) - 1))

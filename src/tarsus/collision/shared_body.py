@@ -1,7 +1,7 @@
-"""A body on which several contacts lie: all of them move by its twist alone.
+"""Bodies with several contacts: all of these move by the twist of their body.
 
-Six rows take the place of three a contact in everything that grows with the robot: Jacobians, the
-mass matrix's inverse, what impulses do to velocities.
+Six rows per body replace three rows per contact in everything that grows with the robot: Jacobians,
+solves with the mass matrix, velocity changes.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ from tarsus.model.mechanism import Candidate
 from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import constant, skew
 
-FEWEST = 3  # contacts that share a body: fewer have no more rows than its twist
+MIN_CONTACTS = 3  # per body: fewer have no more rows than its twist
 
 
 @dataclass(frozen=True, eq=False)
 class SharedBody:
-    """The body `number` at an instant, world axes; its twist is the velocity of its origin, then
-    the angular velocity.
+    """A body at an instant; its twist is the velocity of its origin, then its angular velocity.
+
+    Both in world axes. `number` is that of the body.
     """
 
     kin: Kinematics
     number: int
     motion: tuple[SX, SX, SX]
-    """Its own of `rnea.world_motions`."""
+    """Its entry of `rnea.world_motions`."""
 
     def position(self, point: SX) -> SX:
-        """World position (3,), m, of a point (3,) in its frame."""
+        """Return the world position (3,), m, of a point (3,) in its frame."""
         return self.kin.world_position[self.number] + self._from_origin(point)
 
     @cached_property
     def rows(self) -> list[list[SX]]:
-        """Six rows (nu,): twist = rows u."""
+        """Rows (6, nu) with twist = rows u."""
         kin, columns = self.kin, [SX(6, 1)] * self.kin.mechanism.nu
         for i in tree.path(kin.mechanism, self.number):
             joint, first = kin.mechanism.bodies[i].joint, kin.mechanism.u_slices[i].start
@@ -67,13 +68,14 @@ class SharedBody:
         return ca.vertcat(*(dot(row, entries(self.kin.u)) for row in self.rows))
 
     def arms(self, center: SX, arm: SX, frame: SX) -> SX:
-        """A (3, 6): the velocity in a frame (3, 3) of its point at `center` (3,), in its own frame,
-        and `arm` (3,) further, in world axes, is A times the twist.
+        """Return A (3, 6) such that a point moves with A times the twist, in a frame (3, 3).
+
+        The point is at `center` (3,) in the body's frame and `arm` (3,) further in world axes.
         """
         return ca.horzcat(frame, -ca.mtimes(frame, skew(self._from_origin(center) + arm)))
 
     def velocity_product(self, center: SX, arm: SX) -> SX:
-        """dJ/dt u (3,), m/s^2, of that point: as `rnea.velocity_products`."""
+        """Return dJ/dt u (3,), m/s^2, of that point, as `rnea.velocity_products` does."""
         return rnea.velocity_product(self.motion, self._from_origin(center), arm)
 
     def _from_origin(self, point: SX) -> SX:
@@ -81,13 +83,15 @@ class SharedBody:
 
 
 def shared_bodies(kin: Kinematics, candidates: Sequence[Candidate]) -> dict[int, SharedBody]:
-    """Bodies with so many of the candidates that it pays, by number; none on a robot with closed
-    loops or cut joints, whose constraints are solved contact by contact.
+    """Return the bodies with at least MIN_CONTACTS of the candidates, by number.
+
+    There are none on a robot with closed loops or cut joints, whose constraints are solved contact
+    by contact.
     """
     if kin.mechanism.loops:
         return {}
-    often = Counter(candidate.body for candidate in candidates)
-    numbers = sorted(number for number, count in often.items() if count >= FEWEST)
+    counts = Counter(candidate.body for candidate in candidates)
+    numbers = sorted(number for number, count in counts.items() if count >= MIN_CONTACTS)
     if not numbers:
         return {}
     motions = rnea.world_motions(kin)

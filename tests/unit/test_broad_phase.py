@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from tarsus import Simulation, load
+from tarsus.collision import broad_phase
+from tarsus.collision.contact_point import OPEN_GAP
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
-from tarsus.stepping import far_bodies
 from tarsus.stepping.base import Scene
-from tarsus.stepping.touching import gaps
-from tarsus.stepping.touching_point import OPEN_GAP
 
 LIMBS = """<mujoco><worldbody><body name="trunk" pos="0 0 .5"><freejoint/>
 <geom type="box" size=".2 .1 .05"/><geom type="cylinder" size=".06 .05" pos="0 0 .1"/>
@@ -35,7 +34,7 @@ def lowest(scene: Scene, q: np.ndarray) -> dict[str, np.ndarray]:
     builder = Builder("gaps")
     symbols = builder.declare("q", q.shape[1])
     kin = kinematics(scene.mechanism, symbols)
-    low = gaps(scene, kin, scene.terrain.symbols(builder), builder)
+    low = broad_phase.secondary_gaps(scene.geometry, kin, scene.terrain.symbols(builder), builder)
     told = {"candidates": ca.vertcat(*low.candidates), "least": low.least}
     if low.spans is not None:
         told |= {"spans": ca.vertcat(*low.spans.gaps), "touching": low.spans.touching}
@@ -54,14 +53,14 @@ def test_what_is_near_is_found_as_without(
 ) -> None:
     robot = load(which) if which == "starleth" else Robot.of(read_mjcf(LIMBS))
     scene = Simulation(robot, terrain=terrain, contacts="all").plan.scene
-    assert far_bodies.groups(scene, ()), "some body has more than a few"
+    assert broad_phase.groups(scene.geometry, ()), "some body has more than a few"
     rng = np.random.default_rng(5)
     q = rng.uniform(-1.5, 1.5, (WORLDS, robot.nq))
     q[:, 2] = rng.uniform(-0.2, 0.8, WORLDS)
     q[:, 3:7] = rng.normal(size=(WORLDS, 4))
     q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1)[:, None]
     found = lowest(scene, q)
-    monkeypatch.setattr(far_bodies, "GROUPED", 10**6)
+    monkeypatch.setattr(broad_phase, "MIN_GROUP", 10**6)
     exact = lowest(scene, q)
     # what is said to be far is clear of the ground; all else is the same
     far = found["candidates"] == OPEN_GAP
@@ -82,8 +81,8 @@ def test_what_is_joined_to_a_foot_is_looked_at_alone() -> None:
     """Its edges may touch where the ball around it does not."""
     robot = Robot.of(read_mjcf(LIMBS))
     scene: Any = Simulation(robot, terrain="sine", contacts="all").plan.scene
-    usual = {scene.candidates[i].name for i in scene.usual}
-    grouped = {c.name for own in far_bodies.groups(scene, ()) for c in own.candidates}
+    usual = {scene.candidates[i].name for i in scene.geometry.primary}
+    grouped = {c.name for own in broad_phase.groups(scene.geometry, ()) for c in own.candidates}
     for span in scene.spans:
         names = {*span.ends, *filter(None, span.beside)}
         assert names <= grouped or not names & grouped

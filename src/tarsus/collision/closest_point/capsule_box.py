@@ -1,5 +1,6 @@
-"""Where a capsule meets a box: the nearest point of its segment, and the ends of what is above the
-box's face. All without branches.
+"""Contacts of a capsule with a box, without branches.
+
+They are the closest point of its segment, and the ends of its part above the box's face.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from functools import reduce
 import casadi as ca
 from casadi import SX
 
-ABSENT = 1.0  # m: the gap of a contact that is not there
-SAME = 1e-5  # of a box's size, or of an edge: places that differ less are one
-SHARP = 1e-9  # m: nearer to a box than this a point is taken to be in it
-STEEP = 1e-12  # m: a segment that changes less along an axis of the box is parallel to its face
+ABSENT_GAP = 1.0  # m: gap of a contact that does not exist
+SAME_PLACE = 1e-5  # relative to a box or an edge: places that differ less are one
+INSIDE_DISTANCE = 1e-9  # m: a point nearer to a box than this counts as inside
+MIN_COMPONENT = 1e-12  # m: a segment that changes less along an axis is parallel to that face
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,17 +26,15 @@ class Block:
     half: SX
 
     def inside(self, point: SX) -> SX:
-        """A world point (3,) in the box's frame."""
+        """Return a world point (3,) in the box's frame."""
         return ca.mtimes(self.rotation.T, point - self.middle)
 
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """A contact of two solids.
+    """A contact of a capsule with a box.
 
-    gap: m
-    normal (3,): away from the second, world
-    along: place on the capsule's segment, -1 to 1
+    gap: m; normal (3,): away from the box, world; along: place on the segment, -1 to 1
     """
 
     gap: SX
@@ -44,16 +43,29 @@ class Meeting:
 
 
 def capsule_on_box(middle: SX, half: SX | None, radius: SX | float, box: Block) -> list[Meeting]:
-    """The contacts of a capsule, a segment (3,), m, world, and its radius, m, with a box: where it
-    is nearest; where its part above the box's face begins and ends, if that is elsewhere. Of a
-    ball, whose half is None, the first alone.
+    """Return the contacts of a capsule with a box.
+
+    They are where it is nearest, and where its part above the box's face begins and ends, if that
+    is elsewhere. A ball has the first alone.
+
+    Parameters
+    ----------
+    middle, half : SX
+        (3,): middle of the capsule's segment, and from there to its end, world, m; half is None
+        for a ball.
+    radius : SX or float
+        Of the capsule, m.
+    box : Block
+        The box.
     """
     p = box.inside(middle)
     if half is None:
         return [_at(p, SX(0), radius, box)]
     d = ca.mtimes(box.rotation.T, half)
-    ball = ca.dot(d, d) < STEEP**2
-    d = ca.vertcat(*(ca.if_else(ca.fabs(x) < STEEP, STEEP, x) for x in ca.vertsplit(d)))
+    ball = ca.dot(d, d) < MIN_COMPONENT**2
+    d = ca.vertcat(
+        *(ca.if_else(ca.fabs(x) < MIN_COMPONENT, MIN_COMPONENT, x) for x in ca.vertsplit(d))
+    )
     t = ca.if_else(ball, 0, _nearest(p, d, box.half))
     nearest = p + t * d
     # what of it is above the face that is nearest there
@@ -65,26 +77,26 @@ def capsule_on_box(middle: SX, half: SX | None, radius: SX | float, box: Block) 
         ways = (-box.half[k] - p[k]) / d[k], (box.half[k] - p[k]) / d[k]
         first = ca.if_else(own, first, ca.fmax(first, ca.fmin(*ways)))
         last = ca.if_else(own, last, ca.fmin(last, ca.fmax(*ways)))
-    above = ca.logic_and(last - first > SAME, ca.logic_not(ball))
-    within = ca.logic_and(t > first - SAME, t < last + SAME)
-    found = [
+    above = ca.logic_and(last - first > SAME_PLACE, ca.logic_not(ball))
+    within = ca.logic_and(t > first - SAME_PLACE, t < last + SAME_PLACE)
+    places = [
         (t, ca.logic_not(ca.logic_and(above, within))),
         (ca.fmin(ca.fmax(first, -1), 1), above),
         (ca.fmin(ca.fmax(last, -1), 1), above),
     ]
     contacts = []
-    for place, there in found:
+    for place, exists in places:
         at = _at(p + place * d, place, radius, box)
-        contacts.append(Meeting(ca.if_else(there, at.gap, ABSENT), at.normal, at.along))
+        contacts.append(Meeting(ca.if_else(exists, at.gap, ABSENT_GAP), at.normal, at.along))
     return contacts
 
 
 def _nearest(p: SX, d: SX, half: SX) -> SX:
-    """Where p + t d (3,) is nearest to a box around zero, -1 <= t <= 1.
+    """Return the t in [-1, 1] for which p + t d (3,) is nearest to a box around the origin.
 
-    Half the derivative of the squared distance rises with t and is linear between the places where
-    the line passes a face: between the last where it is not positive and the first where it is, it
-    is zero on a line.
+    Half the derivative of the squared distance increases with t and is piecewise linear, with
+    breaks where the line passes a face. It is zero between the last break at which it is not
+    positive and the first at which it is.
     """
 
     def slope(t: SX) -> SX:
@@ -110,19 +122,19 @@ def _nearest(p: SX, d: SX, half: SX) -> SX:
 
 
 def _at(x: SX, along: SX, radius: SX | float, box: Block) -> Meeting:
-    """Of a point (3,) in the box's frame, rounded by a radius."""
+    """Return the contact of a ball around a point (3,) in the box's frame."""
     beyond = x - ca.fmin(ca.fmax(x, -box.half), box.half)
-    away = ca.sqrt(ca.dot(beyond, beyond) + SHARP**4)
+    away = ca.sqrt(ca.dot(beyond, beyond) + INSIDE_DISTANCE**4)
     # inside: out through the nearest face
     depth = ca.fabs(x) - box.half
     most = reduce(ca.fmax, ca.vertsplit(depth))
     out = ca.vertcat(*(side_of(x[k]) * (depth[k] >= most) for k in range(3)))
-    within = away < SHARP
+    within = away < INSIDE_DISTANCE
     normal = ca.if_else(within, out / ca.sqrt(ca.dot(out, out)), beyond / away)
     gap = ca.if_else(within, most, away) - radius
     return Meeting(gap, ca.mtimes(box.rotation, normal), along)
 
 
 def side_of(x: SX) -> SX:
-    """-1 or 1, 1 at zero."""
+    """Return the sign of x, 1 at zero."""
     return ca.if_else(x < 0, -1, 1)

@@ -13,7 +13,7 @@ from tarsus.program.ir.symbolic import entries
 
 
 @dataclass(frozen=True, eq=False)
-class HeldJoints:
+class LockedJoints:
     """What acts in joints beside motors within a step (`stepping/joints.py`): m of them, those of
     the tree first.
 
@@ -37,7 +37,7 @@ class HeldJoints:
     loops: list[list[SX]] = field(default_factory=list)
 
     @property
-    def in_tree(self) -> HeldJoints | None:
+    def in_tree(self) -> LockedJoints | None:
         """Those in the tree alone; None if there are none."""
         n = len(self.places)
         if not n:
@@ -64,7 +64,7 @@ class BoundedJoints:
     friction: list[SX]
     rubbing: list[int]
 
-    def told_apart(self, impulses: SX) -> SX:
+    def limits_and_friction(self, impulses: SX) -> SX:
         """`StepOutputs.joints`: impulses of the limits (m,), then of dry friction in those that
         have it, from those of both (m,).
         """

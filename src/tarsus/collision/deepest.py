@@ -1,4 +1,4 @@
-"""The few lowest of many rare contacts: so many are carried from where they are found, not all."""
+"""The deepest few of many secondary contacts: only these are carried through a step."""
 
 from __future__ import annotations
 
@@ -9,23 +9,32 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from tarsus.collision.geometry import EMPTY
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.base import EMPTY
 
-NOWHERE = 2.0  # the place of a span where the ground is nearest at none
+NOWHERE = 2.0  # place on a span whose inside is nowhere nearest to the ground
 
 
 @dataclass(frozen=True, eq=False)
-class Lowest:
-    """The lowest of the spans that are near, or of the pairs that touch.
+class Deepest:
+    """The deepest of the spans that are near, or of the pairs that touch.
 
-    numbers: in the scene's order, EMPTY for none; gaps, m, infinite for none
-    touching: how many touch, those for which there was no place among them
-    places: where on each span the ground is nearest (`stepping.between`), NOWHERE for none; empty
-        for pairs
-    asides: where across a face that is (`stepping.faces`), 0 of other spans; empty if none is one
+    Parameters
+    ----------
+    numbers : list of SX
+        Contact numbers; EMPTY for none.
+    gaps : list of SX
+        Gaps, m; infinite for none.
+    touching : SX
+        How many touch in all, also those that are not among the deepest.
+    places : list of SX
+        Where along each span the ground is nearest (`curve_ground`), NOWHERE for none; empty for
+        pairs.
+    asides : list of SX
+        Where across a face the ground is nearest (`face_ground`), 0 for other spans; empty if the
+        geometry has no faces.
     """
 
     numbers: list[SX]
@@ -35,22 +44,22 @@ class Lowest:
     asides: list[SX] = field(default_factory=list)
 
     @staticmethod
-    def none(count: int, *, spans: bool, faces: bool = False) -> Lowest:
-        """So many places, all free."""
+    def none(count: int, *, spans: bool, faces: bool = False) -> Deepest:
+        """Return room for `count` contacts, all of it free."""
         numbers, gaps, places, asides = (
             entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, NOWHERE, 0)
         )
-        return Lowest(numbers, gaps, SX(0), places if spans else [], asides if faces else [])
+        return Deepest(numbers, gaps, SX(0), places if spans else [], asides if faces else [])
 
     @staticmethod
-    def of(values: Values) -> Lowest:
-        """Of `values`."""
+    def of(values: Values) -> Deepest:
+        """Restore from the registers that `values` returns."""
         own = (entries(values.get(name, SX(0, 1))) for name in ("places", "asides"))
         numbers, gaps = entries(values["numbers"]), entries(values["gaps"])
-        return Lowest(numbers, gaps, values["touching"], *own)
+        return Deepest(numbers, gaps, values["touching"], *own)
 
     def values(self) -> Values:
-        """As a loop carries them."""
+        """Return the registers that carry this through a loop."""
         values = {"numbers": ca.vertcat(*self.numbers), "gaps": ca.vertcat(*self.gaps)}
         more = {"places": self.places, "asides": self.asides}
         rest = {name: ca.vertcat(*own) for name, own in more.items() if own}
@@ -58,13 +67,13 @@ class Lowest:
 
     @property
     def least(self) -> SX:
-        """The least gap, m."""
+        """Least gap, m."""
         return reduce(ca.fmin, self.gaps)
 
     def with_one(
         self, number: SX, gap: SX, place: SX, touches: SX, aside: SX | float = 0.0
-    ) -> Lowest:
-        """With one span more, in place of the highest."""
+    ) -> Deepest:
+        """Insert a span in place of the one with the largest gap, if its own is smaller."""
         most = reduce(ca.fmax, self.gaps)
         free, here = gap < most, list[SX]()
         for own in self.gaps:
@@ -75,17 +84,17 @@ class Lowest:
             pairs = zip(here, before, strict=True)
             return [ca.if_else(flag, new, old) for flag, old in pairs]
 
-        return Lowest(
+        return Deepest(
             *(put(number, self.numbers), put(gap, self.gaps), self.touching + touches),
             *(put(place, self.places), put(aside, self.asides) if self.asides else []),
         )
 
     def place(self, number: SX) -> SX:
-        """Where the ground is nearest on the span of that number; NOWHERE if it was not found."""
+        """Return where along the span of that number the ground is nearest, or NOWHERE."""
         return self._of(number, self.places, NOWHERE)
 
     def aside(self, number: SX) -> SX:
-        """Where across it that is; 0 if it is no face."""
+        """Return where across the span of that number that is; 0 if it is not a face."""
         return self._of(number, self.asides, 0.0)
 
     def _of(self, number: SX, values: list[SX], usual: float) -> SX:
@@ -95,19 +104,28 @@ class Lowest:
         return found
 
 
-def touching_of(
+def deepest_touching(
     gaps: list[SX], touch: list[SX], first: int, count: int, builder: Builder
-) -> Lowest:
-    """Of contacts with these gaps, m, those that touch (1, else 0), so many at most.
+) -> Deepest:
+    """Return the deepest of the contacts that touch, at most `count`.
 
-    first: the number of the first of them
+    Parameters
+    ----------
+    gaps, touch : list of SX
+        Gap of each contact, m, and 1 if it touches, else 0.
+    first : int
+        Contact number of the first of them.
+    count : int
+        How many to return.
+    builder : Builder
+        Takes the loop.
     """
     keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(touch, gaps, strict=True)]
     keys = entries(builder.keep("touching", ca.vertcat(*keys)))
 
     # one after the other
     def one_more(now: Values) -> tuple[Values, SX]:
-        key, place = behind(keys, now["key"], now["place"])
+        key, place = next_key(keys, now["key"], now["place"])
         new = key < SX.inf()
         here = [ca.logic_and(new, now["found"] == k) for k in range(count)]
 
@@ -120,14 +138,15 @@ def touching_of(
         after |= {"key": key, "place": place, "found": found}
         return now | after, ca.logic_and(new, found < count)
 
-    begin = Lowest.none(count, spans=False).values() | {"touching": sum(touch, SX(0))}
+    begin = Deepest.none(count, spans=False).values() | {"touching": sum(touch, SX(0))}
     begin |= {"key": -SX.inf(), "place": SX(-1), "found": SX(0)}
-    return Lowest.of(builder.loop(begin, one_more, count + 1, begin["touching"] > 0))
+    return Deepest.of(builder.loop(begin, one_more, count + 1, begin["touching"] > 0))
 
 
-def behind(keys: list[SX], key: SX, place: SX) -> tuple[SX, SX]:
-    """The least of the keys behind the one at that place, and where it is; of equal ones the first.
-    Infinite if there is none.
+def next_key(keys: list[SX], key: SX, place: SX) -> tuple[SX, SX]:
+    """Return the least key that follows the given one in sorted order, and where it is.
+
+    Of equal keys the first comes first. The key is infinite if none follows.
     """
     best, at = SX.inf(), SX(-1)
     for k, own in enumerate(keys):

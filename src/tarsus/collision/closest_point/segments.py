@@ -1,4 +1,4 @@
-"""Segments, that rounded are capsules, and where two of them are nearest."""
+"""Closest points of two segments, which rounded are capsules."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.solids import Capsule
 from tarsus.spatial.rotation import constant
 
-EVEN = 1e-6  # part of their lengths that draws the nearest points of segments to their middles
-ROUND = 1e-12  # m^2: keeps a ball's segment from dividing by zero
-TINY = 1e-12  # m: capsules whose segments cross are parted upwards
-AXES = constant(np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]) / 7)  # no joint's, no edge's
+CENTERING = 1e-6  # draws the closest points of parallel segments to their middles
+MIN_SQUARE = 1e-12  # m^2: keeps a ball's segment from dividing by zero
+MIN_LENGTH = 1e-12  # m: capsules whose segments cross are separated upwards
+AXES = constant(np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]) / 7)  # parallel to no joint or edge
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """From middle - half to middle + half (3,), world, m; a point where half is None.
+    """A segment from middle - half to middle + half (3,), world, m; a point if half is None.
 
     square: |half|^2, m^2
     """
@@ -31,7 +31,7 @@ class Segment:
 
     @staticmethod
     def of(kin: Kinematics, capsule: Capsule) -> Segment:
-        """That of a capsule."""
+        """Return the segment of a capsule."""
         R, r = kin.world_rotation[capsule.body], kin.world_position[capsule.body]
         middle = r + ca.mtimes(R, constant(capsule.middle))
         if capsule.ball:
@@ -41,24 +41,24 @@ class Segment:
 
 
 def between(one: Segment, other: Segment) -> tuple[SX, SX]:
-    """From the nearest point of the other to the nearest of one (3,), m; the latter's place along
-    one, -1 to 1.
+    """Return the vector (3,) from the closest point of `other` to that of `one`, m, and where the
+    latter is along `one`, -1 to 1.
 
-    The least of |m1 + s d1 - m2 - t d2|^2 over a square of s and t: at the least over s, cut off
-    at the ends, t is best alone, and then s. Of parallel segments, that have many nearest points,
-    those nearest to the middles: where the points else jump, they move fast, but continuously.
+    Minimizes |m1 + s d1 - m2 - t d2|^2 over a square of s and t: s is clamped, then t is the best
+    one alone, then s. Parallel segments have many closest points; those nearest to their middles
+    are returned, so that the points move continuously.
     """
     apart, d1, d2 = one.middle - other.middle, one.half, other.half
     if d1 is None:
         if d2 is None:
             return apart, SX(0)
-        t = _inside(ca.dot(d2, apart) * (1 / (other.square + ROUND)))
+        t = _inside(ca.dot(d2, apart) * (1 / (other.square + MIN_SQUARE)))
         return apart - t * d2, SX(0)
     if d2 is None:
-        s = _inside(ca.dot(d1, apart) * (-1 / (one.square + ROUND)))
+        s = _inside(ca.dot(d1, apart) * (-1 / (one.square + MIN_SQUARE)))
         return apart + s * d1, s
     b, c, f = ca.dot(d1, d2), ca.dot(d1, apart), ca.dot(d2, apart)
-    even = EVEN * (one.square + other.square) + ROUND
+    even = CENTERING * (one.square + other.square) + MIN_SQUARE
     a, e = one.square + even, other.square + even
     s = _inside((b * f - c * e) / (a * e - b * b))
     t = _inside((b * s + f) * (1 / e))
@@ -67,20 +67,20 @@ def between(one: Segment, other: Segment) -> tuple[SX, SX]:
 
 
 def length(apart: SX) -> SX:
-    """|apart|, m, never zero."""
-    return ca.sqrt(ca.dot(apart, apart) + TINY**2)
+    """Return |apart|, m, never zero."""
+    return ca.sqrt(ca.dot(apart, apart) + MIN_LENGTH**2)
 
 
 def facing(apart: SX) -> SX:
-    """The frame (3, 3) of a contact whose normal is along `apart` (3,): rows normal and tangents.
+    """Return the frame (3, 3) of a contact whose normal is along `apart`: rows normal and tangents.
 
-    AXES turned the shortest way, so that the first becomes the normal: the tangents turn with it
-    but where it is against that axis, for no field of tangents is continuous everywhere.
+    AXES are turned the shortest way so that the first becomes the normal. The tangents are
+    continuous except where the normal is opposite to that axis.
     """
-    away = apart + ca.vertcat(0, 0, TINY)
+    away = apart + ca.vertcat(0, 0, MIN_LENGTH)
     normal = away / ca.sqrt(ca.dot(away, away))
     z, x, y = ca.vertsplit(ca.mtimes(AXES, normal))
-    share = 1 / ca.fmax(1 + z, TINY)
+    share = 1 / ca.fmax(1 + z, MIN_LENGTH)
     forward = ca.vertcat(-x, 1 - x * x * share, -x * y * share)
     left = ca.vertcat(-y, -x * y * share, 1 - y * y * share)
     return ca.horzcat(normal, ca.mtimes(AXES.T, forward), ca.mtimes(AXES.T, left)).T

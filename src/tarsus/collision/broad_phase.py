@@ -1,0 +1,238 @@
+"""Broad phase: how far the secondary contacts are from touching, without looking at each of them.
+
+Bodies far from uneven ground are bounded by a ball and skipped. Edges, faces and pairs of solids
+are examined only where a lower bound on their distance (`distance_bounds`) allows contact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.collision.closest_point.curve_ground import deepest_spans
+from tarsus.collision.closest_point.ellipsoid_ground import Spots, spots
+from tarsus.collision.closest_point.shapes import shapes_of
+from tarsus.collision.closest_point.solids import pair_gaps
+from tarsus.collision.contact_point import OPEN_GAP
+from tarsus.collision.contact_table import SecondaryGaps
+from tarsus.collision.deepest import Deepest, deepest_touching
+from tarsus.collision.distance_bounds import EdgeBounds, pair_distance_bounds
+from tarsus.collision.geometry import Geometry
+from tarsus.collision.ground import Turned, below_lowest
+from tarsus.dynamics import outlines
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.mechanism import Candidate
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
+from tarsus.spatial.rotation import constant
+
+MIN_GROUP = 4  # candidates of a body that justify a look at the ball around them
+FAR_HEIGHT = 1e3  # m: height above ground that is reported of candidates in a skipped group
+
+
+def secondary_gaps(
+    geometry: Geometry,
+    kin: Kinematics,
+    terrain: object,
+    builder: Builder,
+    known_spots: Spots | None = None,
+    ahead: SX | None = None,
+) -> SecondaryGaps:
+    """Return the gaps of all contacts that are not primary.
+
+    Parameters
+    ----------
+    geometry : Geometry
+        What may touch.
+    kin : Kinematics
+        Pose and velocity of the robot.
+    terrain : object
+        The terrain's parameters, as symbols.
+    builder : Builder
+        Takes the loops.
+    known_spots : dict or None
+        Closest points of ellipsoids, if they were found before.
+    ahead : SX or None
+        Time in s by which to extrapolate the gaps of approaching candidates; None: now.
+    """
+    # bodies that are far from uneven ground are skipped
+    secondary = [geometry.candidates[i] for i in geometry.secondary]
+    if known_spots is None:
+        known_spots = spots(geometry, kin, terrain, secondary, builder)
+    grouped = [] if geometry.terrain.flat else groups(geometry, known_spots)
+    skipped = gaps_of_groups(geometry, kin, terrain, grouped, builder) if grouped else {}
+    # the ground below all other centers at once, and below primary ends of spans
+    ends = {name for span in geometry.spans for name in span.ends}
+    primary_ends = [
+        geometry.candidates[i] for i in geometry.primary if geometry.candidates[i].name in ends
+    ]
+    others = [c for c in secondary if c.name not in skipped]
+    centers = [
+        kin.world_position[c.body] + ca.mtimes(kin.world_rotation[c.body], constant(c.position))
+        for c in (*others, *primary_ends)
+    ]
+    at_centers = geometry.terrain.surfaces(centers, terrain)
+    count = len(others)
+    turned = [Turned.of(kin, c, known_spots) for c in others]
+    grounds = below_lowest(geometry, terrain, centers[:count], turned, at_centers[:count])
+    gap_of = {}
+    for c, (_, distance, frame) in zip(others, grounds, strict=True):
+        gap_of[c.name] = distance - c.radius
+        if ahead is not None:
+            gap_of[c.name] += ahead * ca.fmin(_approach(kin, c, frame[0, :].T), 0)
+    gap_of |= {name: gap for name, (gap, _) in skipped.items()}
+    gaps = [gap_of[c.name] for c in secondary]
+    # between them
+    spans = None
+    if geometry.spans:
+        gaps = builder.hold("rare", gaps)
+        bounds = EdgeBounds.of(geometry, terrain)
+        heights = {name: height for name, (_, height) in skipped.items()}
+        for c, center, ground in zip((*others, *primary_ends), centers, at_centers, strict=True):
+            heights[c.name] = bounds.seen(center, *ground)
+        spans = deepest_spans(geometry, kin, terrain, heights, builder)
+    pairs = deepest_pairs(geometry, kin, builder) if geometry.pairs else None
+    all_gaps = [*gaps, *(deepest.least for deepest in (spans, pairs) if deepest is not None)]
+    return SecondaryGaps(gaps, least(all_gaps), pairs, spans, known_spots)
+
+
+def _approach(kin: Kinematics, candidate: Candidate, normal: SX) -> SX:
+    """Return the velocity of a candidate's center along the ground's normal (3,), m/s."""
+    body = candidate.body
+    spin = ca.cross(kin.omega[body], constant(candidate.position))
+    return ca.dot(normal, ca.mtimes(kin.world_rotation[body], kin.velocity[body] + spin))
+
+
+def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deepest:
+    """Return the deepest contacts of pairs, examined only if a bound allows any."""
+    firsts = {(pair.first.name, pair.second.name): pair for pair in geometry.pairs}
+    bound = least(pair_distance_bounds(kin, list(firsts.values())))
+    near = builder.keep("near", geometry.closes(bound))
+    count = min(geometry.slots, len(geometry.pairs))
+
+    def exact(_: Values) -> tuple[Values, SX]:
+        shapes = shapes_of(kin, geometry.pairs)
+        gaps_of = {
+            names: pair_gaps(pair, *(shapes[name] for name in names))
+            for names, pair in firsts.items()
+        }
+        gaps = [gaps_of[pair.first.name, pair.second.name][pair.row] for pair in geometry.pairs]
+        touch = [geometry.closes(gap) for gap in gaps]
+        first = len(geometry.candidates) + len(geometry.spans)
+        return deepest_touching(gaps, touch, first, count, builder).values(), SX(0)
+
+    return Deepest.of(builder.rarely(Deepest.none(count, spans=False).values(), exact, 1, near))
+
+
+def least(values: list[SX]) -> SX:
+    """Return the least value, reduced pair by pair, so that none waits for all the others."""
+    while len(values) > 1:
+        halves = [ca.fmin(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = halves + ([values[-1]] if len(values) % 2 else [])
+    return values[0]
+
+
+@dataclass(frozen=True, eq=False)
+class BodyPoints:
+    """Candidates of one body, and the ball around them.
+
+    center: (3,), body frame, m; radius: m
+    """
+
+    candidates: list[Candidate]
+    center: NDArray[np.float64]
+    radius: float
+
+    @staticmethod
+    def of(candidates: list[Candidate]) -> BodyPoints:
+        """Bound candidates by the ball around the middle of their bounding box."""
+        points = np.array([candidate.position for candidate in candidates])
+        center = (points.min(0) + points.max(0)) / 2
+        sizes = [c.radius + (0 if c.outline is None else c.outline.size) for c in candidates]
+        return BodyPoints(
+            candidates, center, float(np.max(np.linalg.norm(points - center, axis=1) + sizes))
+        )
+
+
+def groups(geometry: Geometry, spotted: Collection[str]) -> list[BodyPoints]:
+    """Group the secondary candidates by body, where a body has at least MIN_GROUP of them.
+
+    Candidates with closest points of their own (`spotted`), and those that an edge or face joins to
+    a candidate that is always examined, stay alone: what lies between the candidates of a group
+    must lie in its ball.
+    """
+    # a candidate joined to one that stays alone stays alone too
+    secondary = [geometry.candidates[i] for i in geometry.secondary]
+    alone = {geometry.candidates[i].name for i in geometry.primary} | set(spotted)
+    joined = [{*span.ends, *filter(None, span.beside)} for span in geometry.spans]
+    while more := {n for names in joined if names & alone for n in names} - alone:
+        alone |= more
+    # the others, body by body
+    by_body: dict[int, list[Candidate]] = {}
+    for candidate in secondary:
+        if candidate.name not in alone:
+            by_body.setdefault(candidate.body, []).append(candidate)
+    return [BodyPoints.of(own) for own in by_body.values() if len(own) >= MIN_GROUP]
+
+
+def gaps_of_groups(
+    geometry: Geometry,
+    kin: Kinematics,
+    terrain: object,
+    grouped: Sequence[BodyPoints],
+    builder: Builder,
+) -> dict[str, tuple[SX, tuple[SX, SX]]]:
+    """Return the gap, m, and `EdgeBounds.seen` of every candidate of groups, by name.
+
+    They are OPEN_GAP and FAR_HEIGHT in worlds where the ball around the group does not touch.
+    """
+    # the ground below the middle of each ball
+    bounds = EdgeBounds.of(geometry, terrain)
+    bodies = [group.candidates[0].body for group in grouped]
+    poses = builder.hold("poses", [(kin.world_rotation[b], kin.world_position[b]) for b in bodies])
+    balls = [
+        at + ca.mtimes(R, constant(group.center))
+        for group, (R, at) in zip(grouped, poses, strict=True)
+    ]
+    grounds = geometry.terrain.surfaces(balls, terrain)
+    # in worlds where one is near, below all that is in it
+    seen = {}
+    for group, pose, ball, ground in zip(grouped, poses, balls, grounds, strict=True):
+        count = len(group.candidates)
+        near = bounds.closes(bounds.seen(ball, *ground)[0], group.radius)
+
+        def examined(
+            _: Values, group: BodyPoints = group, pose: tuple[SX, SX] = pose
+        ) -> tuple[Values, SX]:
+            return _examined(geometry, terrain, bounds, group, pose), SX(0)
+
+        far = {"gap": SX(np.full(count, OPEN_GAP)), "height": SX(np.full(count, FAR_HEIGHT))}
+        now = builder.loop(far, examined, 1, near)
+        for k, candidate in enumerate(group.candidates):
+            z = pose[1][2] + ca.dot(pose[0][2, :].T, constant(candidate.position))
+            seen[candidate.name] = now["gap"][k], (now["height"][k], z)
+    return seen
+
+
+def _examined(
+    geometry: Geometry,
+    terrain: object,
+    bounds: EdgeBounds,
+    group: BodyPoints,
+    pose: tuple[SX, SX],
+) -> Values:
+    """Return the gaps of a group, m, and how high its centers are above the ground, m."""
+    R, at = pose
+    own = group.candidates
+    centers = [at + ca.mtimes(R, constant(c.position)) for c in own]
+    turned = [None if c.outline is None else Turned(outlines.numbers(c.outline), R) for c in own]
+    at_centers = geometry.terrain.surfaces(centers, terrain)
+    lowest = below_lowest(geometry, terrain, centers, turned, at_centers)
+    gaps = [distance - c.radius for c, (_, distance, _) in zip(own, lowest, strict=True)]
+    heights = [bounds.seen(c, *ground)[0] for c, ground in zip(centers, at_centers, strict=True)]
+    return {"gap": ca.vertcat(*gaps), "height": ca.vertcat(*heights)}

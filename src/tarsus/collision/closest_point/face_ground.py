@@ -1,0 +1,184 @@
+"""Closest point of a flat face with uneven ground: a peak below it that none of its edges meets.
+
+From the nearest of a grid of places the search descends along the gradient of the distance, with
+the step lengths of Barzilai and Borwein (1988), shortened where the distance has grown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.collision.closest_point.ellipsoid_ground import repeated
+from tarsus.collision.deepest import NOWHERE, Deepest
+from tarsus.collision.geometry import Geometry
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trace import Builder
+
+KNOTS = np.linspace(-0.8, 0.8, 5)  # along either side: grid of the first looks
+ROUNDS = 16  # looks after them
+FIRST_STEP = 0.5  # of the face's half width, for a slope of 1
+MAX_STEP = 0.5  # of the half width
+SHRINK = 0.5  # factor on a step after which the distance had grown
+SLOPE_TOLERANCE, MAX_SLOPE = 1e-8, 1e-3  # end the search; accept its result
+WITHIN = 0.98  # of the distance to a side: contacts beyond are the edge's
+MIN_FACING = 0.5  # cosine between the ground's normal and the face's, at least
+MIN_CURVATURE = 0.02  # times the half width: flatter ground, and a ridge, are left to the edges
+PROBE = 0.1  # of the half width: distance at which the curvature is sampled
+MIN_LENGTH = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Face:
+    """A face in the world.
+
+    Parameters
+    ----------
+    middle, half, across : SX
+        (3,): middle, and from there to two of its sides, world, m; half x across points out of the
+        body.
+    round : SX
+        1 for a disc, 0 for a rectangle.
+    """
+
+    middle: SX
+    half: SX
+    across: SX
+    round: SX
+
+    @property
+    def sizes(self) -> SX:
+        """Half length and half width (2,), m."""
+        return ca.vertcat(
+            *(ca.sqrt(ca.sumsqr(own) + MIN_LENGTH**2) for own in (self.half, self.across))
+        )
+
+    @property
+    def ways(self) -> SX:
+        """Unit vectors (2, 3) along length and width."""
+        return ca.vertcat(self.half.T, self.across.T) / ca.repmat(self.sizes, 1, 3)
+
+    def at(self, place: SX) -> SX:
+        """Return the point (3,) at a place (2,), m along length and width from the middle."""
+        return self.middle + ca.mtimes(self.ways.T, place)
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """The ground as seen from a place of a face.
+
+    Parameters
+    ----------
+    place : SX
+        (2,): m along length and width from the middle.
+    falls : SX
+        (2,): descent of the distance along both, zero where it would lead outside the face.
+    distance : SX
+        To the ground, m.
+    step : SX
+        Length of the next step for a slope of 1, m.
+    """
+
+    place: SX
+    falls: SX
+    distance: SX
+    step: SX
+
+    def closer(self, other: Sight) -> Sight:
+        """Return `other` if the ground is nearer there, else this place with a shorter step."""
+        way, change = other.place - self.place, self.falls - other.falls
+        squared, turned = ca.sumsqr(way), ca.dot(way, change)
+        known = ca.logic_and(turned > 0, squared > MIN_LENGTH**2)
+        longer = ca.if_else(known, squared / ca.fmax(turned, MIN_LENGTH), 2 * self.step)
+        gone = ca.sqrt(squared / (ca.sumsqr(self.falls) + MIN_LENGTH**2))
+        onward = replace(other, step=longer), replace(self, step=SHRINK * gone)
+        both = zip(*(vars(own).values() for own in onward), strict=True)
+        return Sight(*(ca.if_else(other.distance > self.distance, b, a) for a, b in both))
+
+
+def nearest_inside(
+    geometry: Geometry, terrain: object, face: Face, builder: Builder | None = None
+) -> tuple[SX, SX]:
+    """Return the place (2,) inside a face where the ground is nearest, and the distance there, m.
+
+    The place is relative to half length and half width, -1 to 1; it is (NOWHERE, 0) if the ground
+    is nearest at a side or along a line. Without a builder the rounds are unrolled, for programs
+    without loops.
+    """
+    # the nearest of the knots
+    sizes = face.sizes
+    places = [ca.vertcat(a, b) * sizes for a in KNOTS for b in KNOTS]
+    found = geometry.terrain.surfaces([face.at(place) for place in places], terrain)
+    place, least = places[0], found[0][0]
+    for own, (distance, _) in zip(places[1:], found[1:], strict=True):
+        place = ca.if_else(distance < least, own, place)
+        least = ca.fmin(least, distance)
+    # from there down
+    begin = _seen(geometry, terrain, face, place, FIRST_STEP * sizes[1])
+
+    def down(now: Values) -> tuple[Values, SX]:
+        last = Sight(**now)
+        far = ca.sqrt(ca.sumsqr(last.falls) + MIN_LENGTH**2)
+        way = ca.fmin(last.step, MAX_STEP * sizes[1] / far) * last.falls
+        inside = ca.fmax(-sizes, ca.fmin(last.place + way, sizes))
+        new = last.closer(_seen(geometry, terrain, face, inside, last.step))
+        return vars(new), ca.sumsqr(new.falls) > SLOPE_TOLERANCE**2
+
+    end = Sight(**repeated(vars(begin), down, ROUNDS, SX(1), builder))
+    there = _is_peak(geometry, terrain, face, end)
+    nowhere = ca.vertcat(NOWHERE, 0)
+    return ca.if_else(there, end.place / sizes, nowhere), end.distance
+
+
+def with_face(
+    geometry: Geometry, terrain: object, number: SX, face: Face, builder: Builder
+) -> Callable[[Values], tuple[Values, SX]]:
+    """Return a loop body that inserts the face of that number among the deepest spans."""
+
+    def inserted(before: Values) -> tuple[Values, SX]:
+        place, distance = nearest_inside(geometry, terrain, face, builder)
+        gap = ca.if_else(place[0] < NOWHERE, distance, SX.inf())
+        touches = geometry.closes(gap)
+        new = Deepest.of(before).with_one(number, gap, place[0], touches, place[1])
+        return new.values(), SX(0)
+
+    return inserted
+
+
+def _seen(geometry: Geometry, terrain: object, face: Face, place: SX, step: SX) -> Sight:
+    [(distance, frame)] = geometry.terrain.surfaces([face.at(place)], terrain)
+    falls = -ca.mtimes(face.ways, frame[0, :].T)
+    # not out of the face
+    inner = [
+        ca.if_else(ca.logic_and(ca.fabs(x) >= size, x * fall > 0), 0, fall)
+        for x, size, fall in zip(*map(entries, (place, face.sizes, falls)), strict=True)
+    ]
+    return Sight(place, ca.vertcat(*inner), distance, step)
+
+
+def _is_peak(geometry: Geometry, terrain: object, face: Face, end: Sight) -> SX:
+    """Return 1 if the ground there is convex both ways, faces the face and is inside it."""
+    sizes = face.sizes
+    aside = PROBE * sizes[1]
+    beside = [end.place, end.place + ca.vertcat(aside, 0), end.place + ca.vertcat(0, aside)]
+    normals = [
+        frame[0, :].T
+        for _, frame in geometry.terrain.surfaces([face.at(place) for place in beside], terrain)
+    ]
+    first, *others = (ca.mtimes(face.ways, normal) for normal in normals)
+    (a, b), (c, d) = (entries((other - first) / aside) for other in others)
+    # the smaller of the two ways' roundness
+    mean, cross = (a + d) / 2, (b + c) / 2
+    least = mean - ca.sqrt(((a - d) / 2) ** 2 + cross**2 + MIN_LENGTH**2)
+    out = ca.cross(face.half, face.across)
+    facing = -ca.dot(normals[0], out) > MIN_FACING * ca.sqrt(ca.sumsqr(out) + MIN_LENGTH**2)
+    flat = ca.sumsqr(end.falls) < MAX_SLOPE**2
+    way = ca.fabs(end.place) / sizes
+    within = ca.if_else(face.round, ca.sumsqr(way) < WITHIN**2, ca.fmax(way[0], way[1]) < WITHIN)
+    curved = least * sizes[1] > MIN_CURVATURE
+    return ca.logic_and(ca.logic_and(facing, flat), ca.logic_and(within, curved))

@@ -1,0 +1,107 @@
+"""The point where a robot may touch: gap, frame, material and Jacobian rows of one contact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.dynamics import tree
+from tarsus.model.mechanism import WORLD, Mechanism
+
+OPEN_GAP = 1.0  # m: gap of an empty slot
+
+
+@dataclass(frozen=True, eq=False)
+class Attached:
+    """How a contact moves with the robot: velocity in the contact frame = rows times u.
+
+    Contacts of one body may share the six rows of its twist: then their velocity is `arms` times
+    the twist, and only the body's rows enter the mass matrix solve.
+
+    Parameters
+    ----------
+    rows : list of list of SX
+        Rows (3, nu) of the contact, or (6, nu) of the body's twist.
+    body : int
+        Number of the body whose twist it shares; -1 if the rows are its own.
+    arms : SX or None
+        (3, 6): contact velocity = arms times the body's twist.
+    may_be_blocked : bool
+        Whether it may be unable to move along its normal (`stepping/blocked.py`).
+    """
+
+    rows: list[list[SX]]
+    body: int = -1
+    arms: SX | None = None
+    may_be_blocked: bool = False
+
+    @classmethod
+    def by(cls, rows: SX, may_be_blocked: bool = False) -> Attached:
+        """Attach by rows (3, nu) of its own."""
+        return cls([ca.horzsplit(rows[k, :]) for k in range(3)], may_be_blocked=may_be_blocked)
+
+    @property
+    def contact_rows(self) -> list[list[SX]]:
+        """Rows (3, nu) with contact velocity = rows u, also where it shares a body's twist."""
+        if self.arms is None:
+            return self.rows
+        rows = ca.mtimes(self.arms, ca.vertcat(*(ca.horzcat(*row) for row in self.rows)))
+        return [[rows[k, j] for j in range(rows.shape[1])] for k in range(3)]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPoint:
+    """A point of a robot at the ground, or at another of its bodies.
+
+    Vectors in the contact frame are ordered normal, tangent 1, tangent 2.
+
+    Parameters
+    ----------
+    gap : SX
+        Distance to the ground, m; negative inside it.
+    velocity, velocity_product : SX
+        (3,), contact frame: velocity in m/s, and its rate at u' = 0 in m/s^2.
+    point : SX
+        (3,), world, m; of a pair in the frame of its second body.
+    frame : SX
+        (3, 3): rows normal, tangent 1, tangent 2.
+    material : tuple of SX
+        Factors on the law's friction coefficient and on its stiffness.
+    radius : float or SX
+        Of the ball that touches, m.
+    rotation : SX
+        (3, 3): of its body.
+    attached : Attached
+        How the velocity follows from u.
+    arm : SX or None
+        (3,): from `tracked` to the contact point, m, of a body that is no ball.
+    tracked : SX or None
+        (3,): point of the body by whose travel a law measures sliding, m; None: `point`.
+    away : float, SX or None
+        Gap in m above which the contact is open although it pressed in the last step.
+    """
+
+    gap: SX
+    velocity: SX
+    point: SX
+    frame: SX
+    material: tuple[SX, SX]
+    radius: float | SX
+    rotation: SX
+    velocity_product: SX
+    attached: Attached
+    arm: SX | None = None
+    tracked: SX | None = None
+    away: float | SX | None = None
+
+
+def may_be_blocked(mechanism: Mechanism, body: int) -> bool:
+    """Return whether contacts of a body with the ground may be unable to move along their normal.
+
+    They may if the body hangs on no free joint, or if a constraint ties something to the world.
+    """
+    root = tree.path(mechanism, body)[-1]
+    tied = any(WORLD in (loop.parent, loop.child) for loop in mechanism.loops)
+    return tied or mechanism.bodies[root].joint.kind != "free"

@@ -1,0 +1,243 @@
+"""The contact table: what a slot holds, looked up by the number of a contact.
+
+A compiled step addresses contacts by number. Each contact has a row of constants in the table; a
+row has the columns that any contact of the geometry needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from tarsus.collision.closest_point.ellipsoid_ground import Spot, Spots
+from tarsus.collision.deepest import Deepest
+from tarsus.collision.geometry import EMPTY, Geometry
+from tarsus.model.solids import Cuboid, Pair
+from tarsus.model.spans import arcs, faces
+from tarsus.program.ir.trace import Builder
+
+
+@dataclass(frozen=True, eq=False)
+class SecondSolid:
+    """The second solid of a pair: body number, middle and half (3,) in its frame, radius, m."""
+
+    body: SX
+    center: SX
+    half: SX
+    radius: SX
+
+
+@dataclass(frozen=True, eq=False)
+class BoxPair:
+    """A pair that may have boxes: how many, which of its contacts, and how its solids are turned.
+
+    first, second: rotations (3, 3) of both solids in their bodies
+    """
+
+    count: SX
+    row: SX
+    first: SX
+    second: SX
+
+
+@dataclass(frozen=True, eq=False)
+class SlotContact:
+    """What a slot holds; an empty slot has the values of any contact.
+
+    Parameters
+    ----------
+    number : SX
+        Contact number; EMPTY for none.
+    body : SX
+        Number of its body.
+    center, radius : SX
+        Center (3,) in the body's frame, and radius, m.
+    outline : SX or None
+        (22,) `Outline.numbers`, if the geometry has outlines.
+    half, second : SX, SecondSolid or None
+        If the geometry has pairs: half (3,) of a capsule's segment or half edges of a box, m; and
+        the second solid, whose body number is negative if the slot holds no pair.
+    boxes : BoxPair or None
+        If the geometry has pairs with boxes.
+    along, place : SX or None
+        If the geometry has spans: half (3,) of one, m, and where along it the ground is nearest.
+    out : SX or None
+        If the geometry has arcs: `Span.out`.
+    across, aside : SX or None
+        If the geometry has faces: `Span.across`, and where across it the ground is nearest.
+    spot : Spot or None
+        If the geometry has ellipsoids with several closest points.
+    """
+
+    number: SX
+    body: SX
+    center: SX
+    radius: SX
+    outline: SX | None = None
+    half: SX | None = None
+    second: SecondSolid | None = None
+    boxes: BoxPair | None = None
+    along: SX | None = None
+    place: SX | None = None
+    out: SX | None = None
+    across: SX | None = None
+    aside: SX | None = None
+    spot: Spot | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SecondaryGaps:
+    """How far the secondary contacts are from touching.
+
+    Parameters
+    ----------
+    candidates : list of SX
+        Gaps of the secondary candidates, m.
+    least : SX
+        Least gap of all secondary contacts, m.
+    pairs, spans : Deepest or None
+        The deepest pairs and spans, if the geometry has any.
+    spots : dict
+        Closest points of ellipsoids, by name of their candidate.
+    """
+
+    candidates: list[SX]
+    least: SX
+    pairs: Deepest | None = None
+    spans: Deepest | None = None
+    spots: Spots = field(default_factory=dict)
+
+    @property
+    def others(self) -> list[Deepest]:
+        """The deepest of what is no candidate."""
+        return [deepest for deepest in (self.pairs, self.spans) if deepest is not None]
+
+
+def columns(geometry: Geometry) -> dict[str, int]:
+    """Return the width of each column, by name and in order.
+
+    Columns that no contact of the geometry needs are left out. `SlotContact`, `SecondSolid` and
+    `BoxPair` describe the others.
+    """
+    widths = {"body": 1, "center": 3, "radius": 1}
+    if geometry.pairs:
+        widths |= {"half": 3, "other": 1, "other_center": 3, "other_half": 3, "other_radius": 1}
+    if any(pair.boxes for pair in geometry.pairs):
+        widths |= {"boxes": 1, "row": 1, "turn": 9, "other_turn": 9}
+    if geometry.spans:
+        widths |= {"along": 3}
+    if arcs(geometry.spans):
+        widths |= {"out": 3}
+    if faces(geometry.spans):
+        widths |= {"across": 3}
+    if geometry.outlines:
+        widths |= {"outline": len(geometry.outlines[0])}
+    return widths
+
+
+def rows(geometry: Geometry) -> list[tuple[float, ...]]:
+    """Return the table, one row for each contact number.
+
+    What a contact lacks is zero; the second body of a contact with the ground is EMPTY.
+    """
+    # what each has
+    candidates = [geometry.candidates[i] for i in geometry.order[: len(geometry.candidates)]]
+    contacts: list[dict[str, Any]] = [
+        {"body": c.body, "center": c.position, "radius": c.radius} for c in candidates
+    ]
+    for s in geometry.spans:
+        own = {"body": s.body, "center": s.middle, "radius": s.radius}
+        contacts.append(own | {"along": s.half, "out": s.out, "across": s.across})
+    contacts += [_of_pair(pair) for pair in geometry.pairs]
+    if geometry.outlines:
+        for row, outline in zip(contacts, geometry.outlines, strict=True):
+            row["outline"] = outline
+    # side by side
+    widths = columns(geometry)
+    none = {name: np.zeros(size) for name, size in widths.items()} | {"other": EMPTY}
+    return [
+        tuple(float(x) for name in widths for x in np.ravel(row.get(name, none[name])))
+        for row in contacts
+    ]
+
+
+def _of_pair(pair: Pair) -> dict[str, Any]:
+    first, second = pair.first, pair.second
+    turn, other_turn = (
+        solid.rotation if isinstance(solid, Cuboid) else np.eye(3) for solid in (first, second)
+    )
+    return {
+        "body": first.body,
+        "center": first.middle,
+        "radius": first.radius,
+        "half": first.half,
+        "other": second.body,
+        "other_center": second.middle,
+        "other_half": second.half,
+        "other_radius": second.radius,
+        "boxes": pair.boxes,
+        "row": pair.row,
+        "turn": turn,
+        "other_turn": other_turn,
+    }
+
+
+def cut(row: SX, widths: Mapping[str, int]) -> dict[str, SX]:
+    """Cut a row (n,) into its columns."""
+    ends = np.cumsum([0, *widths.values()]).tolist()
+    return {name: row[a:b] for name, a, b in zip(widths, ends, ends[1:], strict=False)}
+
+
+def look_up(
+    geometry: Geometry, numbers: list[SX], gaps: SecondaryGaps, j: SX, builder: Builder
+) -> SlotContact:
+    """Return what slot j holds; an empty slot gets the row at its own place."""
+    # its row of the table
+    table = np.array(rows(geometry))
+    number, width = numbers[0], table.shape[1]
+    for k, held in enumerate(numbers[1:], 1):
+        number = ca.if_else(j == k, held, number)
+    place = builder.keep("place", ca.if_else(number >= 0, number, j))
+    index = ca.vertcat(*(width * place + k for k in range(width)))
+    row = cut(builder.lookup("candidates", table, index), columns(geometry))
+    # what it is
+    slot = SlotContact(
+        number,
+        row["body"],
+        row["center"],
+        row["radius"],
+        outline=row.get("outline"),
+        half=row.get("half"),
+        along=row.get("along"),
+        out=row.get("out"),
+        across=row.get("across"),
+    )
+    if gaps.spots:
+        slot = replace(slot, spot=_spot(geometry, number, gaps.spots))
+    if gaps.spans is not None:
+        along = ca.if_else(geometry.is_span(number), gaps.spans.place(number), 0)
+        aside = gaps.spans.aside(number) if faces(geometry.spans) else None
+        slot = replace(slot, place=along, aside=aside)
+    if geometry.pairs:
+        second = (row[f"other{what}"] for what in ("", "_center", "_half", "_radius"))
+        slot = replace(slot, second=SecondSolid(*second))
+    if "boxes" in row:
+        turned = (ca.reshape(row[name], 3, 3).T for name in ("turn", "other_turn"))
+        slot = replace(slot, boxes=BoxPair(row["boxes"], row["row"], *turned))
+    return slot
+
+
+def _spot(geometry: Geometry, number: SX, spots: Spots) -> Spot:
+    """Return the closest point of the contact with that number, if it is one of an ellipsoid."""
+    arm, there, away = SX.zeros(3), SX(EMPTY), SX.inf()
+    for k, i in enumerate(geometry.order[: len(geometry.candidates)]):
+        own, here = spots.get(geometry.candidates[i].name), number == k
+        if own is not None:
+            arm, there = ca.if_else(here, own.arm, arm), ca.if_else(here, own.there, there)
+            away = ca.if_else(here, own.away, away)
+    return Spot(arm, there, away)

@@ -1,0 +1,379 @@
+"""Contact points of candidates, spans and pairs, and of whatever contact a slot holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.collision.closest_point.capsule_box import Block, capsule_on_box
+from tarsus.collision.closest_point.curve_ground import Curve, place_of
+from tarsus.collision.closest_point.ellipsoid_ground import Spots, spots
+from tarsus.collision.closest_point.segments import Segment
+from tarsus.collision.closest_point.solids import Place, either, of_pair
+from tarsus.collision.closest_point.travel import travels
+from tarsus.collision.contact_point import OPEN_GAP, Attached, ContactPoint, may_be_blocked
+from tarsus.collision.contact_table import SlotContact
+from tarsus.collision.deepest import NOWHERE
+from tarsus.collision.geometry import Geometry
+from tarsus.collision.ground import Turned, below
+from tarsus.collision.shared_body import shared_bodies
+from tarsus.dynamics import jacobian, rnea
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.dynamics.selection import Selected, Selection
+from tarsus.model.mechanism import Candidate
+from tarsus.model.solids import Pair
+from tarsus.model.spans import Span
+from tarsus.spatial.rotation import constant
+
+
+def contact_points(
+    geometry: Geometry,
+    kin: Kinematics,
+    terrain: object,
+    contacts: Sequence[Candidate | Span | Pair],
+    known_spots: Spots | None = None,
+) -> list[ContactPoint]:
+    """Return the contact points of candidates, then spans, then pairs.
+
+    Parameters
+    ----------
+    geometry : Geometry
+        Where the contacts are from.
+    kin : Kinematics
+        Pose and velocity of the robot.
+    terrain : object
+        The terrain's parameters, as symbols.
+    contacts : sequence
+        Which of the geometry's contacts.
+    known_spots : dict or None
+        Closest points of ellipsoids, if they were found before.
+    """
+    candidates = [contact for contact in contacts if isinstance(contact, Candidate)]
+    spans = [contact for contact in contacts if isinstance(contact, Span)]
+    pairs = [contact for contact in contacts if isinstance(contact, Pair)]
+    if known_spots is None:
+        known_spots = spots(geometry, kin, terrain, candidates)
+    points = _candidate_points(geometry, kin, terrain, candidates, known_spots)
+    points += _span_points(geometry, kin, terrain, spans)
+    return points + _pair_points(kin, pairs)
+
+
+def _candidate_points(
+    geometry: Geometry,
+    kin: Kinematics,
+    terrain: object,
+    candidates: Sequence[Candidate],
+    known_spots: Spots,
+) -> list[ContactPoint]:
+    # the ground below all of them at once
+    points, bodies = [], shared_bodies(kin, candidates)
+    centers = [
+        bodies[c.body].position(constant(c.position))
+        if c.body in bodies
+        else jacobian.position(kin, c.body, constant(c.position))
+        for c in candidates
+    ]
+    outlines = [Turned.of(kin, candidate, known_spots) for candidate in candidates]
+    grounds = below(geometry, terrain, centers, outlines)
+    velocity_product = rnea.velocity_products(kin)
+    for candidate, center, outline, ground in zip(
+        candidates, centers, outlines, grounds, strict=True
+    ):
+        # the candidate's lowest point and how it moves
+        reach, distance, frame = ground
+        blocked = may_be_blocked(geometry.mechanism, candidate.body)
+        middle, down = constant(candidate.position), -candidate.radius * frame[0, :].T + reach
+        if candidate.body in bodies:
+            body = bodies[candidate.body]
+            arms = body.arms(middle, down, frame)
+            attached = Attached(body.rows, body.number, arms, blocked)
+            velocity = ca.mtimes(arms, body.twist)
+            product = body.velocity_product(middle, down)
+        else:
+            arm = -candidate.radius * jacobian.direction_in_body(kin, candidate.body, frame[0, :].T)
+            if outline is not None:
+                arm = jacobian.direction_in_body(kin, candidate.body, down)
+            columns = jacobian.point_jacobian(kin, candidate.body, middle + arm)
+            rows = ca.mtimes(frame, jacobian.dense(columns, geometry.mechanism.nu))
+            attached = Attached.by(rows, blocked)
+            velocity = ca.mtimes(rows, kin.u)
+            product = velocity_product(candidate.body, middle, arm)
+        if outline is not None:
+            spin = ca.mtimes(kin.world_rotation[candidate.body], kin.omega[candidate.body])
+            product += outline.gained(frame[0, :].T, spin)
+        # in the contact frame
+        point = ContactPoint(
+            distance - candidate.radius,
+            velocity,
+            center + down,
+            frame,
+            _material(geometry, center + down, terrain, candidate.friction),
+            candidate.radius,
+            kin.world_rotation[candidate.body],
+            ca.mtimes(frame, product),
+            attached,
+            *((down, center) if outline is not None else ()),
+        )
+        if outline is not None and outline.spot is not None:
+            point = replace(point, away=outline.spot.away)
+        points.append(point)
+    return points
+
+
+def _span_points(
+    geometry: Geometry, kin: Kinematics, terrain: object, spans: Sequence[Span]
+) -> list[ContactPoint]:
+    first, points = len(geometry.candidates), []
+    for span in spans:
+        number = first + geometry.spans.index(span)
+        place, aside = place_of(geometry, kin, terrain, span)
+        outline = constant(geometry.outlines[number]) if geometry.outlines else None
+        fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
+        along, out = constant(span.half), constant(span.out) if span.bent else None
+        slot = SlotContact(SX(number), *fixed, along=along, place=place, out=out)
+        if aside is not None:
+            slot = replace(slot, across=constant(span.across), aside=aside)
+        points.append(slot_contact_point(geometry, kin, terrain, slot))
+    return points
+
+
+def _pair_points(kin: Kinematics, pairs: Sequence[Pair]) -> list[ContactPoint]:
+    points, product, nu = [], rnea.velocity_products(kin), kin.mechanism.nu
+    for pair in pairs:
+        # how both bodies move where they touch
+        place, rows, product_there = of_pair(kin, pair), SX.zeros(3, nu), SX.zeros(3)
+        for solid, center, sign in zip(
+            (pair.first, pair.second), place.centers, (1, -1), strict=True
+        ):
+            body = solid.body
+            R, origin = kin.world_rotation[body], kin.world_position[body]
+            own, arm = (ca.mtimes(R.T, x) for x in (center - origin, place.point - center))
+            columns = jacobian.point_jacobian(kin, body, own + arm)
+            rows += sign * ca.mtimes(place.frame, jacobian.dense(columns, nu))
+            product_there += sign * ca.mtimes(place.frame, product(body, own, arm))
+        points.append(
+            ContactPoint(
+                place.gap,
+                ca.mtimes(rows, kin.u),
+                place.point,
+                place.frame,
+                (SX(pair.friction), place.share),
+                0.0,
+                kin.world_rotation[pair.first.body],
+                product_there,
+                Attached.by(rows, may_be_blocked=True),
+            )
+        )
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class OnSpan:
+    """Where on a span a slot's contact lies, and along which lines it travels there.
+
+    Parameters
+    ----------
+    curve : Curve
+        The span in the world.
+    place : SX
+        Where along the curve, -1 to 1; 0 if the slot holds no span, NOWHERE if the inside of the
+        span does not touch.
+    at : SX
+        The same, with 0 in place of NOWHERE.
+    away : SX
+        (3,): from the span's middle to the contact, world, m.
+    across : list of SX
+        The other direction (3,) in which a face extends, m; empty if the geometry has no faces.
+    """
+
+    curve: Curve
+    place: SX
+    at: SX
+    away: SX
+    across: list[SX]
+
+    @classmethod
+    def of(cls, slot: SlotContact, body: Selected, arm: SX) -> OnSpan:
+        """Locate a slot's contact; `arm` (3,) leads from the body's origin to the span's middle."""
+        assert slot.along is not None and slot.place is not None
+        out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
+        away, across = SX.zeros(3), list[SX]()
+        if slot.across is not None and slot.aside is not None:
+            across = [ca.mtimes(body.rotation, slot.across)]
+            away = slot.aside * across[0]
+        curve = Curve(body.origin + arm + away, ca.mtimes(body.rotation, slot.along), out)
+        at = ca.if_else(slot.place < NOWHERE, slot.place, 0)
+        return cls(curve, slot.place, at, away + curve.arm(at), across)
+
+    @property
+    def touches(self) -> SX:
+        """1 if the slot holds no span, or one whose inside touches."""
+        return self.place < NOWHERE
+
+    def lines(self, normal: SX) -> list[tuple[SX, SX | float]]:
+        """Return the lines along which the contact travels, as `travels` takes them."""
+        along = self.curve.way(self.at), self.curve.rising(self.at, normal)
+        return [along, *((own, 0.0) for own in self.across)]
+
+
+def slot_contact_point(
+    geometry: Geometry, kin: Kinematics, terrain: object, slot: SlotContact
+) -> ContactPoint:
+    """Return the contact point of whatever a slot holds, with dense rows.
+
+    An empty slot is far away. A pair is seen from its second body, so that a law's memory of
+    positions moves with that body.
+    """
+    paired = [c.body for pair in geometry.pairs for c in (pair.first, pair.second)]
+    grounded = [c.body for c in (*geometry.candidates, *geometry.spans)]
+    selection = Selection(kin, grounded + paired)
+    # the ground below it
+    body = selection.body(slot.body)
+    arm, span = ca.mtimes(body.rotation, slot.center), None
+    if slot.along is not None:
+        span = OnSpan.of(slot, body, arm)
+        arm += span.away
+    center = body.origin + arm
+    outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
+    [(reach, distance, frame)] = below(geometry, terrain, [center], [outline])
+    spot = slot.spot
+    if spot is not None:
+        reach = ca.if_else(spot.there >= 0, spot.arm, reach)
+        [(distance, frame)] = geometry.terrain.surfaces([center + reach], terrain)
+        distance = ca.if_else(spot.there == 0, OPEN_GAP, distance)
+    normal = frame[0, :].T
+    down = -slot.radius * normal + reach
+    product = body.velocity_product(arm, down)
+    if outline is not None:
+        product += outline.gained(normal, body.spin)
+    # as a contact
+    rows = ca.mtimes(frame, selection.columns(body, center + down))
+    velocity = ca.mtimes(rows, kin.u)
+    tracked = (down, center + down - reach) if outline is not None else ()
+    if span is not None:
+        moving = normal, body.spin, ca.mtimes(frame.T, velocity) - ca.cross(body.spin, down)
+        travel = travels(geometry, terrain, center, span.lines(normal), moving)
+        product += ca.cross(body.spin, travel)
+        tracked = down + span.away, center + down - reach - span.away
+    here = slot.number >= 0 if span is None else ca.logic_and(slot.number >= 0, span.touches)
+    blocked = any(may_be_blocked(geometry.mechanism, body) for body in grounded)
+    ground = ContactPoint(
+        ca.if_else(here, distance - slot.radius, OPEN_GAP),
+        velocity,
+        center + down,
+        frame,
+        _material(geometry, center + down, terrain, _friction_of(geometry, slot.number)),
+        slot.radius,
+        body.rotation,
+        ca.mtimes(frame, product),
+        Attached.by(rows, blocked),
+        *tracked,
+    )
+    ground = ground if spot is None else replace(ground, away=spot.away)
+    if slot.second is None:
+        return ground
+    return _ground_or_pair(ground, slot, (selection, body), geometry.pairs)
+
+
+def _ground_or_pair(
+    ground: ContactPoint,
+    slot: SlotContact,
+    selected: tuple[Selection, Selected],
+    pairs: Sequence[Pair],
+) -> ContactPoint:
+    """Return the contact point of a slot that may hold a pair; `ground` if it holds none."""
+    assert slot.second is not None
+    selection, body = selected
+    # where both touch
+    other = selection.body(slot.second.body)
+    place, middle = _place(slot, body, other, {pair.boxes for pair in pairs})
+    # how both bodies move there, or the one
+    is_pair = slot.second.body >= 0
+
+    def either_one(pair: SX, single: SX) -> SX:
+        return ca.if_else(is_pair, pair, single)
+
+    point, frame = either_one(place.point, ground.point), either_one(place.frame, ground.frame)
+    moved = selection.columns(body, point) - either_one(selection.columns(other, point), SX(0))
+    rows = ca.mtimes(frame, moved)
+    products = [
+        at.velocity_product(center - at.origin, place.point - center)
+        for at, center in zip((body, other), place.centers, strict=True)
+    ]
+    product = ca.mtimes(place.frame, products[0] - products[1])
+    # in the frame of the second body
+    back = other.rotation.T
+    tracked, frame_there = (
+        ca.mtimes(back, middle - other.origin),
+        ca.mtimes(place.frame, other.rotation),
+    )
+    down = -slot.radius * ground.frame[0, :].T if ground.arm is None else ground.arm
+    return ContactPoint(
+        ca.if_else(slot.number >= 0, either_one(place.gap, ground.gap), OPEN_GAP),
+        ca.mtimes(rows, selection.kin.u),
+        either_one(tracked, ground.point),
+        either_one(frame_there, ground.frame),
+        (ground.material[0], either_one(place.share, ground.material[1])),
+        ground.radius,
+        either_one(ca.mtimes(back, body.rotation), ground.rotation),
+        either_one(product, ground.velocity_product),
+        Attached.by(rows, may_be_blocked=True),
+        either_one(ca.mtimes(back, place.point - middle), down),
+        None if ground.tracked is None else either_one(tracked, ground.tracked),
+    )
+
+
+def _place(slot: SlotContact, body: Selected, other: Selected, kinds: set[int]) -> tuple[Place, SX]:
+    """Return where the pair of a slot touches, and its first solid's middle (3,), m, world.
+
+    kinds: how many of a pair's solids are boxes, of all pairs
+    """
+    # its solids, in the world
+    second, half = slot.second, slot.half
+    assert second is not None and half is not None
+    middle = body.origin + ca.mtimes(body.rotation, slot.center)
+    other_middle = other.origin + ca.mtimes(other.rotation, second.center)
+    one = Segment(middle, ca.mtimes(body.rotation, half), ca.dot(half, half))
+    places: dict[int, Place] = {}
+    if 0 in kinds:
+        along = ca.mtimes(other.rotation, second.half)
+        two = Segment(other_middle, along, ca.dot(second.half, second.half))
+        places[0] = Place.of(one, two, slot.radius, second.radius)
+    boxes = slot.boxes
+    if boxes is None:
+        return places[0], middle
+    box = Block(other_middle, ca.mtimes(other.rotation, boxes.second), second.half)
+    # each kind's contact of that row
+    if 1 in kinds:
+        assert one.half is not None
+        at, *more = capsule_on_box(one.middle, one.half, slot.radius, box)
+        for row, meeting in enumerate(more, 1):
+            chosen = boxes.row == row
+            parts = zip(vars(meeting).values(), vars(at).values(), strict=True)
+            at = type(at)(*(ca.if_else(chosen, new, old) for new, old in parts))
+        places[1] = Place.on_box(one, at, slot.radius)
+    if 2 in kinds:
+        first = Block(middle, ca.mtimes(body.rotation, boxes.first), half)
+        places[2] = Place.of_boxes(first, box, boxes.row)
+    return either(places, boxes.count), middle
+
+
+def _material(geometry: Geometry, point: SX, terrain: object, own: float | SX) -> tuple[SX, SX]:
+    """Return the factors on friction and stiffness of the ground and of what touches at a point."""
+    friction, stiffness = geometry.terrain.material(point, terrain)
+    return friction if SX(own).is_one() else own * friction, stiffness
+
+
+def _friction_of(geometry: Geometry, number: SX) -> SX:
+    """Return the friction factor of the contact with that number."""
+    candidates = geometry.order[: len(geometry.candidates)]
+    factors = [geometry.candidates[i].friction for i in candidates]
+    factors += [other.friction for other in (*geometry.spans, *geometry.pairs)]
+    factor = SX(factors[0])
+    for k in range(1, len(factors)):
+        if factors[k] != factors[k - 1]:
+            factor = ca.if_else(number >= k, factors[k], factor)
+    return factor
