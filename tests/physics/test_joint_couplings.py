@@ -362,7 +362,7 @@ def test_what_is_not_taken_is_named() -> None:
         "</worldbody>",
         '</worldbody><tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>',
     )
-    with warned("equalities-left-out", "equality 0"):
+    with warned("equalities-left-out", "tendon of t"):
         mechanism = read_mjcf(tendon)
     assert not mechanism.constrained
     off = read_mjcf(WELDED.format(e='<weld body1="b" body2="c" active="true"/>'))
