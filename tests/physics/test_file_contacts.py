@@ -85,7 +85,7 @@ def test_an_explicit_pair_has_a_friction_of_its_own_on_the_ground() -> None:
     assert slid(Robot.of(slippery)) == pytest.approx((coulomb(0.2), coulomb(0.0)), abs=0.02)
     wall = '<geom name="wall" size="1 1 1" type="box"/>'
     neither = text.format(more='<pair name="q" geom1="floor" geom2="wall"/>')
-    with warned("fixed-shapes-left-out", "world"):
+    with warned("fixed-shapes-left-out", "worldbody"):
         fixed = read_mjcf(neither.replace("<worldbody>", f"<worldbody>{wall}"))
     assert any("where neither geom moves: q." in told for told in fixed.left_out)
     robot = Robot.of(read_mjcf(text.format(more="")))

@@ -54,14 +54,14 @@ PLUGGED = ("body", "geom", "actuator", "sensor")  # what a plugin can act on
 
 
 @dataclass(frozen=True)
-class Dropped:
+class UnreadElements:
     """Names of elements that are left out, and how a warning lists them."""
 
     names: list[str]
     listed: str
 
 
-def elements_dropped(model: Any, bodies: list[str]) -> dict[str, Dropped]:
+def elements_dropped(model: Any, bodies: list[str]) -> dict[str, UnreadElements]:
     """Return the elements left out besides equality constraints, by the codes of `LEFT_OUT`.
 
     bodies: a name for every body
@@ -88,7 +88,7 @@ def elements_dropped(model: Any, bodies: list[str]) -> dict[str, Dropped]:
             model.key(k).name or f"key_{k}" for k in np.flatnonzero(moving)
         ],
     }
-    every = {code: Dropped(names, ", ".join(names)) for code, names in found.items()}
+    every = {code: UnreadElements(names, ", ".join(names)) for code, names in found.items()}
     every |= _of_geoms(model)
     return {code: every[code] for code in LEFT_OUT if every[code].names}
 
@@ -130,7 +130,7 @@ def _of_joints(model: Any) -> dict[str, list[str]]:
     }
 
 
-def _of_geoms(model: Any) -> dict[str, Dropped]:
+def _of_geoms(model: Any) -> dict[str, UnreadElements]:
     """Of geoms that can touch, those fixed to the world among them, and of explicit pairs."""
     running = _field(model, "geom_surfacevel", model.ngeom)
     sticky = _field(model, "geom_adhesion", model.ngeom)
@@ -146,7 +146,7 @@ def _of_geoms(model: Any) -> dict[str, Dropped]:
     }
 
 
-def _turning(model: Any) -> Dropped:
+def _turning(model: Any) -> UnreadElements:
     """Geoms with friction against turning about the normal (condim 4) and rolling (condim 6), and
     the largest coefficients; those fixed to the world only where no geom that moves goes before.
     """
@@ -162,7 +162,9 @@ def _turning(model: Any) -> Dropped:
     rolls = max((own[g, 2] for g in turning if condim[g] == ROLLING), default=0.0)
     most = f"up to {max(own[g, 1] for g in turning):g} m and {rolls:g} m"
     names = [model.geom(g).name or f"geom {g}" for g in turning]
-    return Dropped(names, f"condim 4 or 6 of {several(names, SOME)}, {most} (docs/from_mujoco.md)")
+    return UnreadElements(
+        names, f"condim 4 or 6 of {several(names, SOME)}, {most} (docs/from_mujoco.md)"
+    )
 
 
 def _plugin(model: Any, number: int, bodies: list[str]) -> str:
@@ -217,5 +219,5 @@ def _joints(model: Any, numbers: Iterable[int]) -> list[str]:
     return [names[j] for j in sorted(numbers)]
 
 
-def _some(names: list[str]) -> Dropped:
-    return Dropped(names, several(names, SOME))
+def _some(names: list[str]) -> UnreadElements:
+    return UnreadElements(names, several(names, SOME))
