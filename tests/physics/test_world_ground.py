@@ -233,7 +233,7 @@ def test_a_robot_that_stands_on_its_own_file_s_ground_is_told_of_none(
         warnings.simplefilter("error", GroundLeftOut)
         tarsus.Simulation(path, terrain=path)
         tarsus.Simulation(path, terrain=World(path))
-        with pytest.raises(GroundLeftOut, match="step"):
+        with pytest.raises(GroundLeftOut, match="worldbody"):
             tarsus.Simulation(path, terrain="plane")
     flags = ["run", path, "--gait", "free", "--duration", "0.1", "--out", str(tmp_path)]
     told = []

@@ -185,9 +185,8 @@ def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report
     solid = [part.name for part in static if part.shapes]
     if solid:
         report.warn(
-            "the collision shapes of links that are fixed to the world are left out"
-            f" ({', '.join(solid)}): choose a terrain for the ground, such as an MJCF file by its"
-            " path.",
+            f"collision shapes that are fixed to the world are left out ({', '.join(solid)}):"
+            " choose a terrain for the ground, such as an MJCF file by its path.",
             "fixed-shapes-left-out",
             solid[0],
             GroundLeftOut,
