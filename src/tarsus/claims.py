@@ -50,10 +50,11 @@ def _locked(path: Path, lock: Path) -> int:
     while True:
         descriptor = os.open(lock, FLAGS, 0o666)
         try:
-            if not _lock(descriptor):
+            if not _lock(descriptor, path):
                 raise FileInUse(
                     f"another process is writing {path}: wait until it ends, or write to another"
-                    " folder."
+                    " folder.",
+                    path,
                 )
             if _is(lock, descriptor):
                 return descriptor
@@ -70,8 +71,8 @@ def _is(path: Path, descriptor: int) -> bool:
     return False
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock an open file if it is free; warn where the file system has no locks."""
+def _lock(descriptor: int, path: Path) -> bool:
+    """Lock an open file if it is free; warn where the file system of `path` has no locks."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -85,9 +86,12 @@ def _lock(descriptor: int) -> bool:
         if error.errno in TAKEN:
             return False
         warnings.warn(
-            f"this file system has no locks ({error.strerror or error}): do not let two runs write"
-            " the same file.",
-            TarsusWarning,
+            TarsusWarning(
+                f"the file system of {path} has no locks ({error.strerror or error}): do not let"
+                " two runs write the same file.",
+                "no-file-locks",
+                str(path),
+            ),
             stacklevel=2,
         )
     return True

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import TarsusError, near_names
+from tarsus.errors import InvalidFile, TarsusError, near_names
 
 DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # no file's name on Windows
 MOST_PACKED = 100  # times its size: what an archive may hold
@@ -46,18 +46,18 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def missing(path: Path, wanted: str) -> TarsusError:
-    """An error for a file that is not there, with near names of its kind in that folder.
+def missing(path: Path, wanted: str) -> InvalidFile:
+    """Return an error for a missing file, with near names of its kind in that folder.
 
     wanted: what is asked for, such as "a log (.nc)"
     """
     if os.path.isdir(path):
-        return TarsusError(f"{path} is a folder: give {wanted} in it.")
+        return InvalidFile(f"{path} is a folder: give {wanted} in it.", path)
     beside = os.listdir(path.parent) if path.suffix and os.path.isdir(path.parent) else []
     stems = {Path(name).stem: name for name in sorted(beside) if name.endswith(path.suffix)}
     near = [stems[stem] for stem in near_names(path.stem, stems)]
     told = f"did you mean {' or '.join(near)}?" if near else f"give {wanted}."
-    return TarsusError(f"there is no file {path}: {told}")
+    return InvalidFile(f"there is no file {path}: {told}", path)
 
 
 def check_writable(folder: Path) -> None:
@@ -173,8 +173,8 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def npz_arrays(path: Path) -> dict[str, Any]:
-    """The arrays of an .npz file; TarsusError if it cannot be read, or holds more than its size
-    explains.
+    """Return the arrays of an .npz file; InvalidFile if it cannot be read, or declares more than
+    its size explains.
 
     What an archive declares is looked at before memory is taken for it: a small one may declare any
     size.
@@ -188,9 +188,10 @@ def npz_arrays(path: Path) -> dict[str, Any]:
             members = archive.infolist()
             declared = sum(member.file_size for member in members)
             if declared > FREE_BYTES + MOST_PACKED * path.stat().st_size:
-                raise TarsusError(
-                    f"{path} declares {declared / 1e6:.0f} MB, {MOST_PACKED} times its size:"
-                    " it is damaged, or meant to fill the memory."
+                raise InvalidFile(
+                    f"{path} declares {declared / 1e6:.0f} MB, more than {MOST_PACKED} times its"
+                    " size: it is damaged or malicious.",
+                    path,
                 )
             for member in members:
                 with archive.open(member) as file:
@@ -204,19 +205,19 @@ def npz_arrays(path: Path) -> dict[str, Any]:
     except TarsusError:
         raise
     except Exception:  # readers let whatever a damaged file provokes through
-        raise TarsusError(f"{path} cannot be read as a NumPy archive (.npz).") from None
+        raise InvalidFile(f"{path} cannot be read as a NumPy archive (.npz).", path) from None
 
 
 def toml_tables(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; TarsusError if it cannot be read."""
+    """Return the tables of a TOML file; InvalidFile if it cannot be read."""
     if path.exists() and not is_file(path):
-        raise TarsusError(f"{path} is not a file.")
+        raise InvalidFile(f"{path} is not a file.", path)
     try:
         with path.open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        raise TarsusError(f"{path} cannot be read: {error.strerror}.") from None
+        raise InvalidFile(f"{path} cannot be read: {error.strerror}.", path) from None
     except RecursionError:
-        raise TarsusError(f"{path} is nested too deep.") from None
+        raise InvalidFile(f"{path} is nested too deeply.", path) from None
     except (ValueError, UnicodeDecodeError) as error:
-        raise TarsusError(f"{path} is not TOML: {error}.") from None
+        raise InvalidFile(f"{path} is not valid TOML: {error}.", path) from None

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
-from tarsus.errors import TarsusError
+from tarsus.errors import MissingPackage
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 
-def missing_package(package: str, purpose: str, extra: str = "") -> TarsusError:
+def missing_package(package: str, purpose: str, extra: str = "") -> MissingPackage:
     """Return the error for a package that is not installed, with the command that adds it."""
-    return TarsusError(f"{purpose} needs the package {package}: run {install_extra(extra)}.")
+    return MissingPackage(
+        f"{purpose} needs the package {package}: run {install_extra(extra)}.", package
+    )
 
 
 def install_extra(extra: str = "") -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from tarsus.errors import TarsusError, UntrustedFile, shortened, unknown
+from tarsus.errors import InvalidFile, UntrustedFile, shortened, unknown
 
 T = TypeVar("T")
 OWN = ".py"  # ending of a file with a user's own law, terrain, gait, ...
@@ -108,8 +108,8 @@ def made(package: str, kind: str, name: str, family: type[T]) -> T:
     except TypeError as error:
         if not name.endswith(OWN):
             raise
-        raise TarsusError(
-            f"{name}: every parameter of a {kind} needs a default: {error}."
+        raise InvalidFile(
+            f"{name}: every parameter of a {kind} needs a default value: {error}.", name
         ) from None
 
 
@@ -124,12 +124,12 @@ def trust(*files: str | Path) -> None:
 
     Raises
     ------
-    TarsusError
+    InvalidFile
         If a file does not exist.
     """
     for file in files:
         if not os.path.isfile(file):
-            raise TarsusError(f"there is no file {file} to trust.")
+            raise InvalidFile(f"there is no file {file} to trust.", file)
         _trusted[os.path.realpath(file)] = None
 
 
@@ -161,12 +161,14 @@ def trusted(kind: str, path: str, sha256: str | None) -> str:
     other = next((file for file in _trusted if os.path.basename(file) == name), None)
     if sha256 and other is not None:
         raise UntrustedFile(
-            f"{other} has changed since the run, which used a {kind} from it (SHA-256"
-            f" {sha256[:DIGITS]}...): name the file as it was."
+            f"{other} has changed since the run that used the {kind} in it (SHA-256"
+            f" {sha256[:DIGITS]}...): give the original file.",
+            name,
         )
     raise UntrustedFile(
         f"the {kind} is Python code in the file {shortened(path)}, which runs only if you name it:"
-        f" add --trust {shortened(name)}, or call tarsus.trust({shortened(name)})."
+        f" add --trust {shortened(name)}, or call tarsus.trust({shortened(name)}).",
+        name,
     )
 
 
@@ -183,12 +185,12 @@ class _OwnModule(ModuleType):
 
 
 def from_file(path: str, kind: str) -> ModuleType:
-    """Run a user's own file and return its module; TarsusError, with the line, if it fails.
+    """Run a user's own file and return its module; InvalidFile, with the line, if it fails.
 
     A file that has not changed is run once.
     """
     if not os.path.isfile(path):
-        raise TarsusError(f"there is no file {path} to read the {kind} from.")
+        raise InvalidFile(f"there is no file {path} to read the {kind} from.", path)
     place, source = os.path.realpath(path), Path(path).read_bytes()
     digest = hashlib.sha256(source).hexdigest()
     _trusted[place] = None  # the user named it
@@ -202,8 +204,8 @@ def from_file(path: str, kind: str) -> ModuleType:
         and os.path.realpath(known) != place
         and not isinstance(sys.modules[name], _OwnModule)
     ):
-        raise TarsusError(
-            f"{path}: a Python module is called {name!r} already: give the file another name."
+        raise InvalidFile(
+            f"{path}: a Python module named {name!r} already exists: rename the file.", path
         )
     found = _OwnModule(name)
     found.__file__ = place
@@ -212,9 +214,10 @@ def from_file(path: str, kind: str) -> ModuleType:
         exec(compile(source, place, "exec"), vars(found))
     except Exception as error:
         sys.modules.pop(name)
-        raise TarsusError(
+        raise InvalidFile(
             f"{path}, line {_line(error, place)}: the {kind} cannot be read:"
-            f" {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            f" {type(error).__name__}: {str(error).partition(chr(10))[0]}",
+            path,
         ) from error
     _run[place] = digest, found
     return found
@@ -239,8 +242,9 @@ def only_member(source: ModuleType, family: type[T]) -> Callable[..., T]:
         and not inspect.isabstract(value)
     ]
     if len(found) != 1:
-        raise TarsusError(
-            f"{source.__file__ or source.__name__} must define exactly one {family.__name__}; it"
-            f" defines {len(found)}."
+        raise InvalidFile(
+            f"{source.__file__ or source.__name__} must define exactly one {family.__name__}, not"
+            f" {len(found)}.",
+            source.__file__ or source.__name__,
         )
     return found[0]

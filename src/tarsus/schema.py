@@ -1,7 +1,7 @@
 """What data from a file may hold: types and ranges, checked once, as the file is opened.
 
-A rule checks one value and raises a TarsusError that names it. Readers behind the door take the
-values as they are.
+A rule checks one value and raises an InvalidFile with its name as the subject. Readers behind the
+door take the values as they are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import TarsusError, shortened
+from tarsus.errors import InvalidFile, TarsusError, shortened
 
 LONGEST_TEXT = 1_000_000  # letters
 LONGEST_JSON = 100_000_000  # letters
@@ -31,7 +31,7 @@ class Rule(ABC):
 
     @abstractmethod
     def check(self, name: str, value: Any) -> None:
-        """TarsusError, naming the value, unless it obeys."""
+        """Raise InvalidFile, naming the value, unless it obeys."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TextRule(Rule):
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, str) or len(value) > self.longest or "\0" in value:
-            raise refused(name, "a text", value)
+            raise refused(name, "text", value)
         if self.choices and value not in self.choices:
             raise refused(name, f"one of {', '.join(map(repr, self.choices))}", value)
 
@@ -109,14 +109,14 @@ class TableRule(Rule):
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, Mapping):
-            raise refused(name, "a table of values by name", value)
+            raise refused(name, "a table of named values", value)
         inside = f"{name}." if name else ""
         for key in self.needed:
             if key not in value:
-                raise TarsusError(f"{inside}{key} is missing.")
+                raise InvalidFile(f"{inside}{key} is missing.", f"{inside}{key}")
         for key, own in value.items():
             if not isinstance(key, str):
-                raise refused(name, "a table of values by name", value)
+                raise refused(name, "a table of named values", value)
             if (rule := self._rule(key)) is not None:
                 rule.check(f"{inside}{key}", own)
 
@@ -164,7 +164,7 @@ class PlainRule(Rule):
 
     def _check(self, name: str, value: Any, depth: int) -> None:
         if depth > DEEPEST:
-            raise TarsusError(f"{name} must not be nested deeper than {DEEPEST} levels.")
+            raise InvalidFile(f"{name} must not be nested deeper than {DEEPEST} levels.", name)
         if isinstance(value, Mapping):
             for key, part in value.items():
                 self._check(f"{name}.{key}" if depth < 2 else name, part, depth + 1)
@@ -192,22 +192,22 @@ class JsonRule(Rule):
 
 
 def from_json(name: str, text: Any) -> Any:
-    """The value of a JSON text; TarsusError, naming it, if it is none."""
+    """Return the value of a JSON text; InvalidFile, naming it, if it is not JSON."""
     if not isinstance(text, str | bytes) or len(text) > LONGEST_JSON:
-        raise refused(name, "a text in JSON", text)
+        raise refused(name, "JSON text", text)
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise refused(name, "a text in JSON", text) from None
+        raise refused(name, "JSON text", text) from None
 
 
 def json_file(path: Path) -> dict[str, Any]:
-    """The table in a JSON file; TarsusError, naming the file, if it holds none."""
+    """Return the table in a JSON file; InvalidFile, naming the file, if it has none."""
     if not path.is_file():
-        raise TarsusError(f"there is no file {path}.")
+        raise InvalidFile(f"there is no file {path}.", path)
     found = from_json(str(path), path.read_bytes())
     if not isinstance(found, dict):
-        raise refused(str(path), "a table in JSON", found)
+        raise refused(str(path), "a JSON object", found)
     PlainRule().check(str(path), found)
     return found
 
@@ -216,18 +216,18 @@ def _no_constant(word: str) -> None:
     raise ValueError(word)
 
 
-def refused(name: str, wanted: str, value: Any) -> TarsusError:
-    """An error for a value that is not what is wanted."""
+def refused(name: str, wanted: str, value: Any) -> InvalidFile:
+    """Return an error for a value that is not what is wanted."""
     kind = type(value).__name__
     text = value if isinstance(value, str) else re.sub(r"\s+", " ", f"{value!r:.200}")
     shown = shortened(text) if isinstance(value, str) else f"{text[:80]} ({kind})"
-    return TarsusError(f"{name} must be {wanted}, not {shown}.")
+    return InvalidFile(f"{name} must be {wanted}, not {shown}.", name)
 
 
 @contextmanager
 def opening(what: object) -> Iterator[None]:
-    """A TarsusError inside the `with` block first says what was opened: "run.nc: dt must ..."."""
+    """Put what was opened in front of an error inside the `with` block: "run.nc: dt must ..."."""
     try:
         yield
     except TarsusError as error:
-        raise TarsusError(f"{what}: {error}") from None
+        raise error.within(str(what)) from None

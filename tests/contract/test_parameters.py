@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue, UnknownName, Unsupported
 from tarsus.parameters import Parameter, declared, markdown, name_of, table
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
@@ -96,15 +96,15 @@ def test_what_is_out_of_range_is_refused_by_name(owner: type) -> None:
     whole = sound(owner)
     for name, p in declared(owner).items():
         if p.choices:
-            with pytest.raises(TarsusError, match=rf"\b{name}\b"):
+            with refused(UnknownName, "nothing of the kind"):
                 replace(whole, **{name: "nothing of the kind"})
         elif p.numeric:
             several = len(p.default) if isinstance(p.default, tuple) else 0
             for wrong in outside(p):
                 value = (wrong,) * several if several else wrong
-                with pytest.raises(TarsusError, match=rf"{name_of(sound(owner))}: {name} must"):
+                with refused(InvalidValue, name):
                     replace(whole, **{name: value})
-            with pytest.raises(TarsusError, match=rf"{name_of(whole)}: {name} must be {p.kind}"):
+            with refused(InvalidValue, name):
                 replace(whole, **{name: "much"})
 
 
@@ -113,7 +113,7 @@ def test_one_world_out_of_range_is_enough(owner: type) -> None:
     for name, p in declared(owner).items():
         if p.numeric:
             for wrong in outside(p):
-                with pytest.raises(TarsusError, match=rf"{name_of(sound(owner))}: {name} must"):
+                with refused(InvalidValue, name):
                     replace(owner(), **{name: np.array([p.default, wrong])})
 
 
@@ -135,8 +135,9 @@ def test_a_gait_says_why_it_does_not_suit_a_robot(name: str) -> None:
             gait.initial_memory(mechanism)
         else:
             assert reason.endswith(".")
-            with pytest.raises(TarsusError, match=re.escape(reason)):
+            with refused(Unsupported, name) as caught:
                 gait.initial_memory(mechanism)
+            assert str(caught.value) == reason
 
 
 @pytest.mark.parametrize("owner", MEMBERS)
@@ -144,5 +145,6 @@ def test_several_numbers_where_one_belongs_are_refused(owner: type) -> None:
     """A field annotated as one number takes one; the message counts what was given."""
     for name, p in declared(owner).items():
         if p.numeric and p.one:
-            with pytest.raises(TarsusError, match=rf"{name} must be {p.kind}, not 13 of them"):
+            with refused(InvalidValue, name) as caught:
                 replace(sound(owner), **{name: (p.default or 1,) * 13})
+            assert "13" in str(caught.value)

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import tarsus
 from tarsus import Simulation, TarsusError
 from tarsus.control.file_actuators import FileActuators
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import InvalidValue
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.urdf import read_urdf
 
@@ -120,8 +122,8 @@ MOTORS = """<mujoco><worldbody><body><joint name="j" axis="0 0 1"/>
     [
         ({"by_world": "geer"}, {}, "did you mean gear"),
         ({"force_lower": 3.0}, {"force_upper": 2.0}, "force_upper"),
-        ({"force_lower": 3.0, "force_upper": 2.0}, {}, "'hip' has a force_lower above"),
-        ({"by_world": ALL}, {"control_lower": 5.0}, "'hip' has a control_lower above"),
+        ({"force_lower": 3.0, "force_upper": 2.0}, {}, "'hip'.* force_lower"),
+        ({"by_world": ALL}, {"control_lower": 5.0}, "'hip'.* control_lower"),
         ({"by_world": ALL}, {"gear": {"ankle": 2.0}}, "ankle"),
         ({"by_world": ALL}, {"speed": 3.0}, r"FileActuators\(speed="),
         ({"speed": -1.0}, {}, "speed must"),
@@ -132,7 +134,7 @@ def test_mistakes_are_told(own: dict, changes: dict, said: str) -> None:
     with pytest.raises(TarsusError, match=said):
         Simulation(robot, actuators=FileActuators(**own)).set(**changes)
     endless = Robot.of(read_mjcf(MOTORS))
-    with pytest.raises(TarsusError, match="the speed of the actuator 'm' takes"):
+    with refused(InvalidValue, "speed"):
         Simulation(endless, actuators=FileActuators(speed=3.0))
 
 
@@ -141,7 +143,7 @@ def test_ranges_are_looked_at_in_the_worlds_that_change() -> None:
     first = np.array([True, False])
     made.set(where=first, force_lower=-20.0, force_upper=-10.0)
     made.set(where=~first, force_lower=5.0, force_upper=20.0)
-    with pytest.raises(TarsusError, match="force_lower above"):
+    with refused(InvalidValue, "force_lower"):
         made.set(force_upper=0.0)
     made.set(where=first, force_upper=0.0)
 
@@ -155,8 +157,9 @@ def test_as_many_numbers_as_actuators_and_worlds_are_ambiguous() -> None:
         lambda: two.set(strength=[0.5, 0.8]),
         lambda: Simulation(robot, actuators=FileActuators(strength=[0.5, 0.8]), worlds=2),
     ):
-        with pytest.raises(TarsusError, match=r"shape \(1, 2\), .* actuator, or \(2, 1\)"):
+        with refused(InvalidValue, "strength") as caught:
             ambiguous()
+        assert "(1, 2)" in str(caught.value) and "(2, 1)" in str(caught.value)
     assert (two.backend.get("actuators.strength") == before).all()
     two.set(strength=[[0.5, 0.8]])
     assert (two.backend.get("actuators.strength") == [[0.5, 0.8], [0.5, 0.8]]).all()

@@ -11,7 +11,7 @@ from helpers.refused import refused
 from scipy.optimize import brentq
 
 import tarsus
-from tarsus import Ball, Box, Cylinder, Simulation, TarsusError
+from tarsus import Ball, Box, Cylinder, Simulation
 from tarsus.contact.base import Law
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
@@ -51,19 +51,19 @@ def test_a_world_says_what_it_is_made_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("thing", "sentence"),
+    ("thing", "subject"),
     [
-        (Box(mass=-1.0), "box: the mass must be a positive number, not -1.0"),
-        (Box(edges=0.1), "box: the edges must be three positive numbers, not 0.1"),
-        (Box(edges=(0.1, 0.1)), "box: the edges must be three positive numbers"),
-        (Ball(radius=np.nan), "ball: the radius must be a positive number, not nan"),
-        (Cylinder(length=-1), "cylinder: the length must be a positive number, not -1"),
-        (Ball(friction="ice"), "ball: the friction must be a number that is not negative"),
-        (Box(name=3), "the name of a Box must be text, not 3"),
+        (Box(mass=-1.0), "mass"),
+        (Box(edges=0.1), "edges"),
+        (Box(edges=(0.1, 0.1)), "edges"),
+        (Ball(radius=np.nan), "radius"),
+        (Cylinder(length=-1), "length"),
+        (Ball(friction="ice"), "friction"),
+        (Box(name=3), "name"),
     ],
 )
-def test_a_thing_of_no_size_is_refused_by_its_number(thing: Any, sentence: str) -> None:
-    with pytest.raises(TarsusError, match=sentence):
+def test_a_thing_of_no_size_is_refused_by_its_number(thing: Any, subject: str) -> None:
+    with refused(InvalidValue, subject):
         tarsus.world("mini_cheetah", thing, at=[(2, 0)])
 
 

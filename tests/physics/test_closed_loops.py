@@ -4,6 +4,7 @@ starts that are open.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from scipy.special import ellipk
 from tarsus import Simulation, load, strikes, summary
 from tarsus.contact.laws.lcp_impulse import LcpImpulse
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidModel, TarsusError, TarsusWarning
+from tarsus.errors import InvalidModel, TarsusWarning, UnmetCondition, Unsupported
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, LoopJoint, Mechanism
 from tarsus.model.mjcf import read_mjcf
@@ -401,10 +402,11 @@ def test_an_open_start_is_closed_and_said() -> None:
 def test_loops_that_cannot_close_are_refused_with_the_gap() -> None:
     mechanism = parallelogram()
     far = replace(mechanism.loops[0], position=np.array([5.0, 0, 0]))
-    with pytest.raises(TarsusError, match=r"'pin' stays [34]\.\d+ m or rad apart"):
+    with refused(UnmetCondition, "pin") as caught:
         Simulation(replace(mechanism, loops=(far,)))
+    assert 3 <= float(re.findall(r"\d+\.\d+", str(caught.value))[0]) < 5
     backwards = replace(mechanism.loops[0], rotation=np.diag([1.0, -1.0, -1.0]))
-    with pytest.raises(TarsusError, match="'pin' closes only the wrong way round"):
+    with refused(UnmetCondition, "pin"):
         Simulation(replace(mechanism, loops=(backwards,)))
 
 
@@ -447,14 +449,14 @@ def test_loops_go_to_mujoco_and_back(kind: str) -> None:
 
 
 def test_loops_that_mjcf_cannot_hold_are_refused() -> None:
-    with pytest.raises(TarsusError, match="slide"):
+    with refused(Unsupported, "pin"):
         to_mjcf(parallelogram("slide"))
     pin = parallelogram().loops[0]
-    with pytest.raises(TarsusError, match="'pin' has a motor, armature, damping or friction"):
+    with refused(Unsupported, "pin"):
         to_mjcf(
             replace(parallelogram(), loops=(replace(pin, joint=replace(pin.joint, damping=1.0)),))
         )
-    with pytest.raises(TarsusError, match="whole mechanism"):
+    with pytest.raises(Unsupported, match="original mechanism"):
         to_mjcf(in_coordinates(load("mini_cheetah"), "extended"))
 
 
@@ -493,7 +495,7 @@ def test_rotors_of_loop_joints_have_their_energy_and_the_ledger_closes() -> None
 
 
 def test_a_ball_with_damping_cannot_close_a_loop() -> None:
-    with pytest.raises(TarsusError, match="'b': a ball with armature, damping"):
+    with refused(Unsupported, "b"):
         LoopJoint(Joint("b", "ball", damping=0.1), 0, 1, np.zeros(3))
 
 

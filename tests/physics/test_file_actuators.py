@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from casadi import SX, Function
 from helpers.refused import refused
+from helpers.warned import warned
 
-from tarsus import Simulation, TarsusError, TarsusWarning
+from tarsus import Simulation, TarsusError
 from tarsus.control.file_actuators import FileActuators
 from tarsus.dynamics.actuator_force import ActuatorForce
 from tarsus.dynamics.robot import Robot
@@ -263,7 +264,7 @@ def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
     muscle = pendulum('<muscle name="m" joint="j" lengthrange="0 1"/>')
     with refused(Unsupported, "m"):
         Simulation(muscle, actuators="file")
-    with pytest.warns(TarsusWarning, match="left out: pull"):
+    with warned("unsupported-actuators-left-out", "pull"):
         pulled = pendulum(
             '<motor name="pull" tendon="t"/>',
             '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>',

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 from numpy.typing import NDArray
 
 import tarsus
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.poses import rotation_from_quaternion
 from tarsus.sensing.ray import RaySensor
 from tarsus.terrain.base import Terrain
@@ -87,5 +88,5 @@ def test_rays_are_compiled_into_the_step_with_their_delay_and_bias() -> None:
 
 @pytest.mark.parametrize("ways", [np.zeros((1, 3)), np.ones((1, 2)), np.zeros((0, 3))])
 def test_directions_are_rows_of_three(ways: Array) -> None:
-    with pytest.raises(TarsusError, match="direction"):
+    with refused(InvalidValue, "directions"):
         told(Slope(), ways)

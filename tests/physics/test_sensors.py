@@ -143,7 +143,7 @@ def test_an_imu_tells_its_attitude_with_or_without_the_heading(tmp_path: Path) -
     simulation.set(q=[0, 0, 2, np.cos(0.4), 0, 0, np.sin(0.4)])
     assert simulation.sense()["whole"][6:] == pytest.approx(expected, abs=1e-15)
     assert list(simulation.sensor_channels["whole"])[6:] == [f"quaternion_{k}" for k in "wxyz"]
-    with pytest.raises(tarsus.TarsusError, match="attitude"):
+    with refused(UnknownName, "euler"):
         Imu(attitude="euler")  # pyright: ignore[reportArgumentType]
 
 
@@ -410,8 +410,8 @@ def test_a_log_with_sensors_is_written_and_says_what_they_are(tmp_path: Path, ba
     [
         ([TouchSensor(frame="FR_fot")], "did you mean FR_foot"),
         ([Encoders(("FR_kne",))], "did you mean FR_knee_joint"),
-        ([Encoders(("FR_knee_joint", "FR_knee_joint"))], "named twice"),
-        ([HeightScan(spacing=0.001)], "larger spacing"),
+        ([Encoders(("FR_knee_joint", "FR_knee_joint"))], "twice"),
+        ([HeightScan(spacing=0.001)], "spacing"),
     ],
 )
 def test_mistakes_are_answered_by_a_sentence(sensors: Any, word: str) -> None:
@@ -462,12 +462,12 @@ def test_one_joint_is_named_by_its_name() -> None:
 
 def test_a_delay_has_an_end() -> None:
     """Every step of it is a register and an instruction for every channel: a million never ends."""
-    with pytest.raises(tarsus.TarsusError, match="between 0 and 1000, not 1e"):
+    with refused(InvalidValue, "delay"):
         Imu(delay=1_000_000)
     with refused(InvalidValue, "delay"):
         tarsus.Simulation("mini_cheetah", sensors=[HeightScan(delay=400)])
 
 
 def test_a_period_is_at_least_one_step() -> None:
-    with pytest.raises(tarsus.TarsusError, match="at least 1"):
+    with refused(InvalidValue, "period"):
         LoadCell(period=0)

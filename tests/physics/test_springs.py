@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 from scipy.integrate import solve_ivp
 
-from tarsus import Simulation, TarsusError
+from tarsus import Simulation
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import InvalidModel, Unsupported
 from tarsus.model.check import LARGEST, check
 from tarsus.model.mechanism import Joint, LoopJoint
 from tarsus.model.mjcf import read_mjcf
@@ -200,11 +202,11 @@ def test_damped_springs_come_to_rest_where_gravity_and_spring_balance() -> None:
 
 
 def test_what_cannot_have_a_spring_is_refused() -> None:
-    with pytest.raises(TarsusError, match="a free has no spring, only a hinge, a slide or a ball"):
+    with refused(InvalidModel, "j"):
         Joint("j", "free", stiffness=1.0)
-    with pytest.raises(TarsusError, match="cannot close a loop or be cut"):
-        LoopJoint(Joint("j", "hinge", stiffness=1.0), -1, 0, np.zeros(3))
-    with pytest.raises(TarsusError, match="stiffness must be >= 0"):
+    with refused(Unsupported, "k"):
+        LoopJoint(Joint("k", "hinge", stiffness=1.0), -1, 0, np.zeros(3))
+    with refused(InvalidModel, "j"):
         check(sprung("slide", -1.0))
 
 

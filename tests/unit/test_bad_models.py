@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,8 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.refused import refused
+from helpers.warned import warned
 
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import (
+    InvalidFile,
+    InvalidModel,
+    InvalidValue,
+    TarsusWarning,
+    UnknownName,
+    Unsupported,
+)
 from tarsus.model.check import check
 from tarsus.model.conventions import to_mujoco
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
@@ -43,85 +53,85 @@ def mesh(uri: str) -> str:
 TWO = link("a") + link("b")
 LOOP = urdf(TWO, link("c"), joint("ab", "a", "b"), joint("ac", "a", "c"), joint("bc", "b", "c"))
 BAD_URDF = {
-    "no links": (urdf(), "there is no link"),
-    "two parents": (LOOP, r"the link 'c' has two parents, joints 'ac' and 'bc': closed loops"),
+    "no links": (urdf(), InvalidModel, "link"),
+    "two parents": (LOOP, InvalidModel, "c"),
     "all in a circle": (
         urdf(TWO, joint("ab", "a", "b"), joint("ba", "b", "a")),
-        "'a', 'b' hang in a circle",
+        InvalidModel,
+        "a",
     ),
     "circle beside a root": (
         urdf(link("root"), TWO, joint("ab", "a", "b"), joint("ba", "b", "a")),
-        "'a', 'b' hang in a circle",
+        InvalidModel,
+        "a",
     ),
-    "two roots": (urdf(TWO), "'a', 'b' have no parent"),
-    "same link twice": (urdf(link("a"), link("a")), "two links are named 'a'"),
+    "two roots": (urdf(TWO), InvalidModel, "b"),
+    "same link twice": (urdf(link("a"), link("a")), InvalidModel, "a"),
     "same joint twice": (
         urdf(TWO, link("c"), joint("j", "a", "b"), joint("j", "b", "c")),
-        "two joints are named 'j'",
+        InvalidModel,
+        "j",
     ),
-    "unknown link": (
-        urdf(link("thigh"), joint("j", "thigh", "thing")),
-        "joint 'j'.*'thing'.*thigh",
-    ),
-    "planar joint": (
-        urdf(TWO, joint("j", "a", "b", "planar")),
-        "joint 'j' is 'planar', which is not supported",
-    ),
-    "floating inside": (
-        urdf(TWO, joint("j", "a", "b", "floating")),
-        "'j' is floating, but its parent 'a' moves",
-    ),
+    "unknown link": (urdf(link("thigh"), joint("j", "thigh", "thing")), UnknownName, "thing"),
+    "planar joint": (urdf(TWO, joint("j", "a", "b", "planar")), Unsupported, "j"),
+    "floating inside": (urdf(TWO, joint("j", "a", "b", "floating")), Unsupported, "j"),
     "negative mass": (
         urdf(link("a", MASS.replace('value="1"', 'value="-1"'))),
-        "the mass of 'a' is negative: -1.0 kg",
+        InvalidModel,
+        "a",
     ),
     "not a number": (
         urdf(TWO, joint("j", "a", "b", inside='<origin xyz="0 one 0"/>')),
-        "joint 'j': xyz of <origin> must be 3 numbers, not '0 one 0'",
+        InvalidFile,
+        "xyz",
     ),
     "no child": (
         urdf(TWO, '<joint name="j" type="fixed"><parent link="a"/></joint>'),
-        "joint 'j'.*<child>",
+        InvalidFile,
+        "child",
     ),
     "zero axis": (
         urdf(TWO, joint("j", "a", "b", inside='<axis xyz="0 0 0"/>')),
-        "'j': the axis must not be zero",
+        InvalidModel,
+        "j",
     ),
     "half an inertia": (
         urdf(link("a", '<inertial><mass value="1"/></inertial>')),
-        "link 'a'.*no <inertia>",
+        InvalidFile,
+        "inertia",
     ),
     "negative effort": (
         urdf(TWO, joint("j", "a", "b", inside='<limit effort="-5" velocity="1"/>')),
-        "joint 'j': effort of <limit> .* must be >= 0, not -5",
+        InvalidFile,
+        "effort",
     ),
     "negative velocity": (
         urdf(TWO, joint("j", "a", "b", inside='<limit effort="5" velocity="-1"/>')),
-        "joint 'j': velocity of <limit> .* must be >= 0, not -1",
+        InvalidFile,
+        "velocity",
     ),
     "reversed range": (
         urdf(TWO, joint("j", "a", "b", inside=LIMIT.replace("-1", "2"))),
-        "joint 'j': <limit> goes from lower 2 to upper 1, which is below: swap them",
+        InvalidModel,
+        "j",
     ),
     "lost collision mesh": (
         urdf(link("a", MASS + mesh("package://lost/a.stl") + mesh("b.stl"))),
-        "collision meshes are not found: package://lost/a.stl, b.stl; .*--asset-folder FOLDER",
+        InvalidFile,
+        "package://lost/a.stl",
     ),
-    "lost mesh beside it": (
-        urdf(link("a", MASS + mesh("b.stl"))),
-        "not found: b.stl; such paths count from the file's folder, or from the one above.",
-    ),
-    "xacro": ('<robot name="r"><link name="${name}"/></robot>', "this is xacro"),
-    "broken": ("<robot><link></robot>", "the XML is broken: mismatched tag: line 1"),
+    "lost mesh beside it": (urdf(link("a", MASS + mesh("b.stl"))), InvalidFile, "b.stl"),
+    "xacro": ('<robot name="r"><link name="${name}"/></robot>', InvalidFile, "FILE"),
+    "broken": ("<robot><link></robot>", InvalidFile, "FILE"),
 }
 
 
 @pytest.mark.parametrize("name", BAD_URDF)
 def test_bad_urdf(name: str, tmp_path: Path) -> None:
-    text, sentence = BAD_URDF[name]
+    text, kind, subject = BAD_URDF[name]
     file = tmp_path / "robot.urdf"
     file.write_text(text)
-    with pytest.raises(TarsusError, match=sentence) as caught:
+    with refused(kind, file if subject == "FILE" else subject) as caught:
         read(file)
     assert str(caught.value).startswith(("robot.urdf: ", str(file)))
     assert "\n" not in str(caught.value)
@@ -129,78 +139,79 @@ def test_bad_urdf(name: str, tmp_path: Path) -> None:
 
 def test_missing_file_suggests_its_neighbors(tmp_path: Path) -> None:
     (tmp_path / "quadruped.urdf").write_text(urdf(link("a")))
-    with pytest.raises(TarsusError, match=r"did you mean quadruped\.urdf\?"):
+    with pytest.raises(InvalidFile, match=r"did you mean quadruped\.urdf\?"):
         read(tmp_path / "quadruped.xml")
-    with pytest.raises(TarsusError, match=r"the folder .* does not exist"):
+    with refused(InvalidFile, tmp_path / "nowhere" / "robot.urdf"):
         read(tmp_path / "nowhere" / "robot.urdf")
-    with pytest.raises(TarsusError, match="is a folder"):
+    with refused(InvalidFile, tmp_path):
         read(tmp_path)
 
 
 def test_other_files(tmp_path: Path) -> None:
-    for text, sentence in {
-        "<usd><model/></usd>": r"its root tag is <usd>: only <mujoco>",
-        "<sdf><model/></sdf>": r"has no version",
-        "": "the XML is broken: no element found",
-        "solid mesh": "it is no XML",
-        "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>": (
-            "MuJoCo cannot compile it: .*mass"
-        ),
-        "<mujoco><world/></mujoco>": "MuJoCo cannot compile it: .*world",
-        "<mujoco/>": "no body that can move",
-    }.items():
-        file = tmp_path / "robot.xml"
+    file = tmp_path / "robot.xml"
+    for text, kind, subject in (
+        ("<usd><model/></usd>", InvalidFile, "usd"),
+        ("<sdf><model/></sdf>", InvalidFile, "version"),
+        ("", InvalidFile, file),
+        ("solid mesh", InvalidFile, file),
+        ("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>", InvalidFile, file),
+        ("<mujoco><world/></mujoco>", InvalidFile, file),
+        ("<mujoco/>", InvalidModel, "robot"),
+    ):
         file.write_text(text)
-        with pytest.raises(TarsusError, match=sentence) as caught:
+        with refused(kind, subject) as caught:
             read(file)
         assert "robot.xml" in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("of_joint", "of_motor", "told"),
+    ("of_joint", "of_motor", "subject", "numbers"),
     [
-        ('range="60 -60"', "", "joint 'j': range goes from 60 to -60"),
-        ('actuatorfrcrange="2 -2"', "", "joint 'j': actuatorfrcrange goes from 2 to -2"),
-        ("", 'ctrlrange="1 -1"', "actuator 'm': ctrlrange goes from 1 to -1"),
-        ("", 'forcerange="1 -1"', "actuator 'm': forcerange goes from 1 to -1"),
+        ('range="60 -60"', "", "j", {"60", "-60"}),
+        ('actuatorfrcrange="2 -2"', "", "j", {"2", "-2"}),
+        ("", 'ctrlrange="1 -1"', "m", {"1", "-1"}),
+        ("", 'forcerange="1 -1"', "m", {"1", "-1"}),
     ],
 )
 def test_a_reversed_range_of_an_mjcf_file_is_no_silent_freedom(
-    of_joint: str, of_motor: str, told: str
+    of_joint: str, of_motor: str, subject: str, numbers: set[str]
 ) -> None:
     text = (
         f'<mujoco><worldbody><body><joint name="j" {of_joint}/><geom size="1"/></body></worldbody>'
         f'<actuator><motor name="m" joint="j" {of_motor}/></actuator></mujoco>'
     )
-    with pytest.raises(TarsusError, match=f"^MJCF text: {told}, which is below: swap them"):
+    with refused(InvalidModel, subject) as caught:
         read_mjcf(text)
+    assert set(re.findall(r"-?\d+", str(caught.value))) == numbers
 
 
 @pytest.mark.parametrize(
-    ("element", "told"),
+    ("element", "name", "near"),
     [
-        ('<equality><connect body1="trnk" anchor="0 0 0"/></equality>', "body1.*body.*mean trunk"),
-        ('<equality><weld body1="trunk" body2="thihg"/></equality>', "body2 of <weld>.*mean thigh"),
-        ('<equality><joint joint1="hipp"/></equality>', "joint1 of <joint>.*joint.*mean hip"),
-        ('<contact><exclude body1="trunk" body2="thih"/></contact>', "<exclude>.*mean thigh"),
-        ('<contact><pair geom1="bx" geom2="rod"/></contact>', "geom1 of <pair>.*mean box"),
-        ('<actuator><motor joint="hipp"/></actuator>', "<motor>.*mean hip"),
-        ('<sensor><framepos objtype="site" objname="tipp"/></sensor>', "no site.*mean tip"),
-        ('<sensor><actuatorpos actuator="servp"/></sensor>', "no actuator.*mean servo"),
-        ('<worldbody><geom type="mesh" mesh="rock"/></worldbody>', "no mesh.*there is none at all"),
-        ('<worldbody><geom class="c" size="1"/></worldbody>', "no default class named 'c'.*main"),
+        ('<equality><connect body1="trnk" anchor="0 0 0"/></equality>', "trnk", "mean trunk"),
+        ('<equality><weld body1="trunk" body2="thihg"/></equality>', "thihg", "mean thigh"),
+        ('<equality><joint joint1="hipp"/></equality>', "hipp", "mean hip"),
+        ('<contact><exclude body1="trunk" body2="thih"/></contact>', "thih", "mean thigh"),
+        ('<contact><pair geom1="bx" geom2="rod"/></contact>', "bx", "mean box"),
+        ('<actuator><motor joint="hipp"/></actuator>', "hipp", "mean hip"),
+        ('<sensor><framepos objtype="site" objname="tipp"/></sensor>', "tipp", "mean tip"),
+        ('<sensor><actuatorpos actuator="servp"/></sensor>', "servp", "mean servo"),
+        ('<worldbody><geom type="mesh" mesh="rock"/></worldbody>', "rock", ""),
+        ('<worldbody><geom class="c" size="1"/></worldbody>', "c", "main"),
     ],
 )
-def test_an_unknown_name_of_an_mjcf_file_is_told_with_near_ones(element: str, told: str) -> None:
+def test_an_unknown_name_of_an_mjcf_file_is_told_with_near_ones(
+    element: str, name: str, near: str
+) -> None:
     text = (
         '<mujoco><default class="main"/><worldbody><body name="trunk"><freejoint/><geom name="box"'
         ' size="1"/><body name="thigh"><joint name="hip"/><geom name="rod" size="1"/><site'
         f' name="tip"/></body></body></worldbody>{element}'
         '<actuator><motor name="servo" joint="hip"/></actuator></mujoco>'
     )
-    with pytest.raises(TarsusError, match=told) as caught:
+    with refused(UnknownName, name) as caught:
         read_mjcf(text)
-    assert "MuJoCo" not in str(caught.value)
+    assert near in str(caught.value) and "MuJoCo" not in str(caught.value)
 
 
 def test_what_a_urdf_loses_is_said() -> None:
@@ -213,14 +224,13 @@ def test_what_a_urdf_loses_is_said() -> None:
         mechanism = check(
             read_urdf(urdf(*elements, joint("j", "a", "b", inside=""), mimic, locked))
         )
-    said = "\n".join(str(warning.message) for warning in caught)
-    for words in (
-        "1 visual meshes are not found and left out: lost.dae",
-        "joints that move only massless links are locked at zero: k",
-        "taken as unlimited: j",
-        "<cone> of b",
-    ):
-        assert words in said
+    issued = [w.message for w in caught if isinstance(w.message, TarsusWarning)]
+    assert {(warning.code, warning.subject) for warning in issued} == {
+        ("visual-meshes-missing", "lost.dae"),
+        ("massless-joints-locked", "k"),
+        ("joints-without-range", "j"),
+        ("unknown-shapes-ignored", "b"),
+    }
     assert mechanism.joint_names == ("root", "j", "m")
     assert any("m (follows j)" in note for note in mechanism.notes)
     assert [frame.name for frame in mechanism.frames] == ["feather"]
@@ -239,15 +249,12 @@ def test_what_the_shapes_that_touch_lose_is_said_by_their_name(
     reader: Callable[..., Mechanism], text: str, touching: str
 ) -> None:
     text = text.replace("visual", touching)
-    with pytest.warns(TarsusWarning) as caught:
+    with warned("unknown-shapes-ignored", "a"):
         left_out = reader(text, shapes=touching).left_out[:2]
-    assert left_out == (
-        f"{touching} shapes are left out: an empty <{touching}> of a.",
-        "Not read: <odd> (1).",
-    )
-    assert left_out[0] in str(caught[0].message)
+    assert left_out[0].startswith(touching) and f"<{touching}> of a" in left_out[0]
+    assert "<odd> (1)" in left_out[1]
     mesh = "<geometry><mesh filename='lost.stl'><uri>lost.stl</uri></mesh></geometry>"
-    with pytest.raises(TarsusError, match=f"{touching} meshes are not found: lost.stl"):
+    with refused(InvalidFile, "lost.stl"):
         reader(text.replace("<odd/>", mesh), shapes=touching)
 
 
@@ -265,12 +272,12 @@ def test_a_root_called_world_stands_still() -> None:
 def test_a_root_without_mass_that_carries_one_joint_stands_still() -> None:
     """It could turn about that joint without any force; with a mass fixed to it, it floats."""
     arm = (link("a", ""), link("b"), joint("j", "a", "b"))
-    with pytest.warns(TarsusWarning, match="root link 'a' has no mass: it stands still"):
+    with warned("massless-root-fixed", "a"):
         assert not check(read_urdf(urdf(*arm))).floating
     # an inertia without mass is none: pybullet's cart on a bar
     bar = link("a").replace('<mass value="1"/>', '<mass value="0"/>')
     sliding = (bar, link("b"), joint("j", "a", "b", "prismatic"))
-    with pytest.warns(TarsusWarning, match="it stands still in the world, its inertia left out"):
+    with warned("massless-root-fixed", "a"):
         assert not check(read_urdf(urdf(*sliding))).floating
     held = (*arm, link("c"), joint("weld", "a", "c", "fixed", ""))
     assert check(read_urdf(urdf(*held))).floating
@@ -289,7 +296,7 @@ def test_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     mechanism = read(file, packages={"dog": tmp_path / "elsewhere"})
     assert [point.name for point in mechanism.candidates] == ["a_0", "a_1", "a_2", "a_3"]
     assert np.max([point.position for point in mechanism.candidates], axis=0).tolist() == [1, 2, 3]
-    with pytest.raises(TarsusError, match="not found"):
+    with refused(InvalidFile, "package://dog/a.obj"):
         read(file)
     (tmp_path / "path" / "dog").mkdir(parents=True)
     (tmp_path / "path" / "dog" / "a.obj").write_text(tetrahedron)
@@ -327,57 +334,44 @@ def leg(**changes: object) -> Mechanism:
 
 
 UNSOUND = {
-    "no body": (replace(SOUND, bodies=()), "no body that can move"),
-    "negative mass": (leg(inertia=Inertia(-1.0)), "body 'leg': the mass must be >= 0, not -1.0 kg"),
-    "parent after child": (leg(parent=1), "body 'leg' stands before its parent"),
-    "same body twice": (leg(name="base"), "two bodies are named 'base'"),
-    "same joint twice": (
-        replace(SOUND, bodies=(BASE, replace(LEG, joint=BASE.joint))),
-        "two joints.*'root'",
-    ),
-    "free inside": (leg(kind="free"), "'leg' hangs on a free joint"),
-    "mirror": (leg(rotation=-np.eye(3)), "'leg': the rotation must be a rotation matrix"),
-    "skew inertia": (leg(inertia=Inertia(1.0, np.zeros(3), np.eye(3, k=1))), "'leg'.*symmetric"),
-    "empty range": (leg(lower=1.0, upper=0.0), "joint 'hip': the range from 1.0 to 0.0 is empty"),
-    "negative damping": (leg(damping=-1.0), "joint 'hip': the damping must be >= 0"),
-    "massless leg": (
-        leg(inertia=Inertia(0.0)),
-        "joint 'hip' moves 'leg', which has no inertia against it",
-    ),
-    "point mass on the axis": (
-        leg(inertia=Inertia(1.0, np.array([0, 0, 1.0]))),
-        "joint 'hip' moves 'leg'",
-    ),
-    "lost frame": (replace(SOUND, frames=(Frame("f", 2),)), "frame 'f' sits on body number 2"),
-    "lost motor": (
-        replace(SOUND, actuators=(Actuator("m", "hop"),)),
-        "no joint named 'hop'; did you mean hip",
-    ),
-    "motor on the base": (
-        replace(SOUND, actuators=(Actuator("m", "root"),)),
-        "'m' drives a free joint",
-    ),
-    "short keyframe": (
-        replace(SOUND, keyframes={"home": np.zeros(7)}),
-        r"'home' must have shape \(8,\)",
-    ),
+    "no body": (replace(SOUND, bodies=()), "r"),
+    "negative mass": (leg(inertia=Inertia(-1.0)), "leg"),
+    "parent after child": (leg(parent=1), "leg"),
+    "same body twice": (leg(name="base"), "base"),
+    "same joint twice": (replace(SOUND, bodies=(BASE, replace(LEG, joint=BASE.joint))), "root"),
+    "free inside": (leg(kind="free"), "leg"),
+    "mirror": (leg(rotation=-np.eye(3)), "leg"),
+    "skew inertia": (leg(inertia=Inertia(1.0, np.zeros(3), np.eye(3, k=1))), "leg"),
+    "empty range": (leg(lower=1.0, upper=0.0), "hip"),
+    "negative damping": (leg(damping=-1.0), "hip"),
+    "massless leg": (leg(inertia=Inertia(0.0)), "hip"),
+    "point mass on the axis": (leg(inertia=Inertia(1.0, np.array([0, 0, 1.0]))), "hip"),
+    "lost frame": (replace(SOUND, frames=(Frame("f", 2),)), "f"),
+    "motor on the base": (replace(SOUND, actuators=(Actuator("m", "root"),)), "m"),
+    "short keyframe": (replace(SOUND, keyframes={"home": np.zeros(7)}), "home"),
     "twin candidates": (
         replace(SOUND, candidates=(Candidate("foot", 1, np.zeros(3)),) * 2),
-        "two candidates are named 'foot'",
+        "foot",
     ),
-    "lost pair": (
-        replace(SOUND, excluded=(("base", "log"),)),
-        "no body named 'log'; did you mean leg",
-    ),
+}
+LOST = {
+    "hop": replace(SOUND, actuators=(Actuator("m", "hop"),)),
+    "log": replace(SOUND, excluded=(("base", "log"),)),
 }
 
 
 @pytest.mark.parametrize("name", UNSOUND)
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")
 def test_unsound_mechanism(name: str) -> None:
-    mechanism, sentence = UNSOUND[name]
-    with pytest.raises(TarsusError, match=sentence):
+    mechanism, subject = UNSOUND[name]
+    with refused(InvalidModel, subject):
         check(mechanism)
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_name_that_a_mechanism_has_not(name: str) -> None:
+    with refused(UnknownName, name):
+        check(LOST[name])
 
 
 def test_sound_mechanisms_pass_without_a_word() -> None:
@@ -392,13 +386,13 @@ def test_sound_mechanisms_pass_without_a_word() -> None:
 
 
 def test_suspicious_inertias() -> None:
-    for diagonal, words in (
-        ([1, 1, 3], "triangle"),
-        ([1, 1, -0.1], "positive definite"),
-        ([1, 1, 0], "positive"),
+    for diagonal, code in (
+        ([1, 1, 3], "inertia-triangle-inequality"),
+        ([1, 1, -0.1], "inertia-not-positive-definite"),
+        ([1, 1, 0], "inertia-not-positive-definite"),
     ):
         inertia = Inertia(1.0, np.array([1.0, 0, 0]), np.diag(np.array(diagonal, dtype=float)))
-        with pytest.warns(TarsusWarning, match=f"leg .*{words}"):
+        with warned(code, "leg"):
             check(leg(inertia=inertia))
 
 
@@ -407,24 +401,26 @@ def test_converters_name_what_does_not_match() -> None:
     model = mujoco.MjModel.from_xml_string(
         '<mujoco><worldbody><body><joint name="knee"/><geom size="1"/></body></worldbody></mujoco>'
     )
-    with pytest.raises(TarsusError, match=r"only here \['root', 'hip'\], only there \['knee'\]"):
+    with refused(InvalidModel, "root") as caught:
         to_mujoco(SOUND, model, SOUND.neutral(), np.zeros(7))
-    with pytest.raises(TarsusError, match=r"shape \(\.\.\., 8\)"):
+    assert all(name in str(caught.value) for name in ("root", "hip", "knee"))
+    with refused(InvalidValue, "q"):
         to_mujoco(SOUND, model, np.zeros(3), np.zeros(7))
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"CDF\x02\x00\x00\x00\x00", r"a log is no robot: give the robot that it is of"),
-        (b"\x89HDF\r\n\x1a\n", r"a log is no robot"),
-        (b"[fixed]\nrobot = 'go2'\n", r"it is no XML; a robot's file is MJCF, URDF or SDF"),
-        (b"  \n", r"the XML is broken"),
-        (b"<robot", r"the XML is broken"),
+        (b"CDF\x02\x00\x00\x00\x00", "log"),
+        (b"\x89HDF\r\n\x1a\n", "log"),
+        (b"[fixed]\nrobot = 'go2'\n", "not XML"),
+        (b"  \n", "malformed"),
+        (b"<robot", "malformed"),
     ],
 )
 def test_what_is_no_robot_s_file(content: bytes, why: str, tmp_path: Path) -> None:
     file = tmp_path / "given.nc"
     file.write_bytes(content)
-    with pytest.raises(TarsusError, match=f"given.nc: {why}"):
+    with refused(InvalidFile, file) as caught:
         read(file)
+    assert why in str(caught.value)

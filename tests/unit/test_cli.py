@@ -317,7 +317,7 @@ def test_list_tells_the_parameters_in_a_line_each(capsys: pytest.CaptureFixture)
     ("setting", "message"),
     [
         ("freq=2", "did you mean frequency (gait squat or gait trot or gait virtual_model)"),
-        ("kp=60,60", "the gait's kp must be one number, or 12, one for each motor, not 2."),
+        ("kp=60,60", "kp of the gait must be one number or 12 numbers"),
         ("kp=1e308", "trot: kp must lie between 0 and 1e7"),
         ("frequency=nan", "trot: frequency must be finite, not NaN."),
         ("frequency=2,2", "trot: frequency must be a number, not 2 of them."),

@@ -124,7 +124,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_an_attribute_that_is_none_is_named(name: str, tmp_path: Path) -> None:
     log = run().assign_attrs(CHANGES[name](run().attrs))
-    with pytest.raises(TarsusError, match=name.replace(".", r"\.")):
+    with refused(InvalidFile, name):
         checked(log)
     save(log, tmp_path / "run.nc")
     with pytest.raises(TarsusError, match=name.replace(".", r"\.")):

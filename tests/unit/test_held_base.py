@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 import tarsus
 from tarsus import Simulation, cli, robots
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidValue, Notice, TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidValue, Notice, TarsusError, Unsupported
 from tarsus.identification.spec import spec_of
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.mjcf import read_mjcf
@@ -94,18 +94,18 @@ def test_a_height_is_that_of_the_base_s_origin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "kind"),
     [
-        ({"height": 1.0}, "give floating=False too"),
-        ({"floating": False, "height": float("nan")}, "must be a finite number of meters"),
-        ({"floating": False, "height": "high"}, "must be a finite number of meters, not 'high'"),
+        ({"height": 1.0}, IncompatibleOptions),
+        ({"floating": False, "height": float("nan")}, InvalidValue),
+        ({"floating": False, "height": "high"}, InvalidValue),
     ],
 )
-def test_a_wrong_height_is_one_sentence(options: dict[str, object], told: str) -> None:
+def test_a_wrong_height_is_refused(options: dict[str, object], kind: type[TarsusError]) -> None:
     for read in (lambda: rig(FREE, **options), lambda: read_urdf(ARM, **options)):
-        with pytest.raises(TarsusError, match=told):
+        with refused(kind, "height"):
             read()
-    with pytest.raises(TarsusError, match=told):
+    with refused(kind, "height"):
         robots.load("hyq", **options)
 
 
@@ -113,9 +113,9 @@ def test_a_wrong_height_is_one_sentence(options: dict[str, object], told: str) -
 def test_what_cannot_be_held_is_told() -> None:
     body = '<body name="b"><freejoint/><geom size="1"/></body>'
     alone = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
-    with pytest.raises(TarsusError, match="nothing of 'mechanism' can move if its base 'b' is"):
+    with refused(Unsupported, "floating"):
         read_mjcf(alone, floating=False)
-    with pytest.raises(TarsusError, match="has a base that stands in the world"):
+    with refused(IncompatibleOptions, "height"):
         rig("", floating=False, height=1.0)
 
 
@@ -199,20 +199,22 @@ def test_an_identification_holds_the_base(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entries", "told"),
+    ("entries", "kind", "subject"),
     [
-        ({"base_height": 1.0}, "give fixed_base = true too"),
-        ({"fixed_base": False, "base_height": 1.0}, "give fixed_base = true too"),
-        ({"fixed_base": "yes"}, "fixed_base must be true or false, not 'yes'"),
-        ({"fixed_base": True, "base_height": "high"}, "finite number of meters, not 'high'"),
-        ({"fixed_base": True, "base_height": float("inf")}, "number of meters, not inf"),
+        ({"base_height": 1.0}, IncompatibleOptions, "base_height"),
+        ({"fixed_base": False, "base_height": 1.0}, IncompatibleOptions, "base_height"),
+        ({"fixed_base": "yes"}, InvalidValue, "fixed_base"),
+        ({"fixed_base": True, "base_height": "high"}, InvalidValue, "base_height"),
+        ({"fixed_base": True, "base_height": float("inf")}, InvalidValue, "base_height"),
     ],
 )
-def test_a_file_s_wrong_base_is_one_sentence(entries: dict[str, object], told: str) -> None:
+def test_a_file_s_wrong_base_is_refused(
+    entries: dict[str, object], kind: type[TarsusError], subject: str
+) -> None:
     free = {"damping.j": {"low": 0.0, "high": 2.0}}
-    with pytest.raises(TarsusError, match=told):
+    with refused(kind, subject):
         spec_of({"model": {"robot": "hyq", **entries}, "free": free})
-    with pytest.raises(TarsusError, match=told):
+    with refused(kind, subject):
         groups(spec.of({"fixed": {"robot": "hyq", **entries}}))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tarsus.errors import TarsusError
+from tarsus.errors import MissingPackage
 from tarsus.installation import install_extra, install_packages, missing_package, requirements
 
 METADATA = """Metadata-Version: 2.4
@@ -94,5 +94,5 @@ def test_the_command_is_for_this_python(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_error_names_the_package_and_the_command() -> None:
     error = missing_package("viser", "watching", "view")
-    assert isinstance(error, TarsusError)
-    assert "viser" in str(error) and install_extra("view") in str(error)
+    assert type(error) is MissingPackage and error.subject == "viser"
+    assert install_extra("view") in str(error)

@@ -594,7 +594,7 @@ def test_a_reversed_range_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     out = tmp_path / "out"
     assert cli.main(["learn", "velocity", "--out", str(out), "--set", "speed=2,0.5"]) == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "velocity: speed is a range, the lower number first, not 2,0.5." in told
+    assert "velocity: speed" in told and "2,0.5." in told
     assert not out.exists()
 
 

@@ -47,7 +47,8 @@ def loaded(text: str, folder: Path) -> tuple[Mechanism, list[str]]:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", TarsusWarning)
         mechanism = read(path)
-    return mechanism, [str(w.message) for w in seen if "line up" in str(w.message)]
+    told = [w.message for w in seen if isinstance(w.message, TarsusWarning)]
+    return mechanism, [str(w) for w in told if w.code == "aligned-massless-hinges"]
 
 
 def smallest(mechanism: Mechanism, angle: float) -> float:

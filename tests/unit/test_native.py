@@ -19,11 +19,12 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from helpers.bench import Bench
+from helpers.refused import refused
 
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import InvalidValue, TarsusWarning, UnknownName
 from tarsus.program.codegen.ir_lines import MAX_BLOCK
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.program import Program
@@ -113,7 +114,7 @@ def test_what_is_compiled_quick_has_the_same_bits() -> None:
 
 def test_optimization_is_on_or_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(tiers.OPTIMIZE, "fast")
-    with pytest.raises(TarsusError, match="TARSUS_OPTIMIZE must be 0 or 1, not 'fast'"):
+    with refused(InvalidValue, "TARSUS_OPTIMIZE"):
         tiers.optimizes()
 
 
@@ -203,9 +204,9 @@ def test_reading_and_writing_registers() -> None:
     q = worlds.get("q")
     worlds.set("q", np.zeros(19), mask)
     np.testing.assert_array_equal(worlds.get("q"), np.where(mask[:, None], 0, q))
-    with pytest.raises(TarsusError, match=r"q must have shape \(19,\) or \(5, 19\), not \(3,\)"):
+    with refused(InvalidValue, "q"):
         worlds.set("q", np.zeros(3))
-    with pytest.raises(TarsusError, match="no register named 'impulses'; did you mean impulse"):
+    with refused(UnknownName, "impulses"):
         worlds.get("impulses")
     assert "q" in worlds and "impulses" not in worlds
     single = trot().worlds(DT)

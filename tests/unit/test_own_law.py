@@ -94,7 +94,7 @@ def test_it_stands_beside_the_others(own: Path, tmp_path: Path) -> None:
         ("p.k * contact", "p.kk * contact", "did you mean k"),
         ('k: Value = stiffness(20000.0, "N/m", "of the floor")', "k: float", "default"),
         ('k: Value = stiffness(20000.0, "N/m", "of the floor")', "k: float = 2e4", "declare .* k "),
-        ("class SpringyFloor(ForceLaw)", "class SpringyFloor", "exactly one Law"),
+        ("class SpringyFloor(ForceLaw)", "class SpringyFloor", "exactly one Law, not 0"),
         ("import casadi as ca", "import cassadi as ca", "No module named 'cassadi'"),
         ("friction(0.8)", "friction(-0.8)", "mu must not be negative"),
     ],

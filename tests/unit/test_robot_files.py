@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.refused import refused
+from helpers.warned import warned
 
 import tarsus
 from tarsus import cli
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import InvalidFile, Unsupported
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.mjcf_source import AttachedToItself, Source
 from tarsus.model.read import read
@@ -96,7 +98,7 @@ def test_a_pipe_is_refused_wherever_an_mjcf_file_names_a_file(
     suffix = {"include": "xml", "model": "xml", "texture": "png", "cube": "png", "skin": "skn"}
     name = f"{pipe}.{suffix.get(kind, 'obj')}"
     text = f"<mujoco>{NAMES[kind].format(name)}</mujoco>"
-    with pytest.raises(NotARegularFile, match=name):
+    with refused(NotARegularFile, name):
         read(written(tmp_path / "r", "robot.xml", text))
 
 
@@ -111,13 +113,13 @@ def test_a_pipe_a_socket_or_a_folder_is_no_mesh(kind: str, tmp_path: Path, pipe:
     finally:
         os.chdir(monkey)
     for name in (f"{pipe}.obj", "socket.obj", "folder.obj", "/dev/zero"):
-        with pytest.raises(NotARegularFile, match=name):
+        with refused(NotARegularFile, name):
             read(written(folder, f"robot.{kind}", FORMATS[kind](name)))
 
 
 def test_a_pipe_is_no_robot(tmp_path: Path, pipe: str, capsys: pytest.CaptureFixture) -> None:
     file = tmp_path / "r" / f"{pipe}.xml"
-    with pytest.raises(NotARegularFile):
+    with refused(NotARegularFile, file):
         tarsus.load(file)
     assert cli.main(["inspect", str(file)]) == 2
     assert "Traceback" not in capsys.readouterr().err
@@ -128,11 +130,11 @@ def test_what_a_mesh_names_is_checked_too(tmp_path: Path, pipe: str) -> None:
     folder = tmp_path / "r"
     buffer = '{"asset":{"version":"2.0"},"buffers":[{"uri":"pipe.obj","byteLength":36}]}'
     written(folder, "buffer.gltf", buffer)
-    with pytest.raises(TarsusError, match=r"buffer\.gltf.*pipe\.obj"):
+    with refused(NotARegularFile, "pipe.obj"):
         read(written(folder, "robot.urdf", urdf("buffer.gltf")))
     written(folder, "drawn.obj", f"mtllib pipe.obj\nusemtl x\n{TETRAHEDRON}")
     robot = tarsus.load(written(folder, "robot.urdf", urdf("drawn.obj", "visual")))
-    with pytest.raises(TarsusError, match=r"drawn\.obj.*pipe\.obj"):
+    with refused(NotARegularFile, "pipe.obj"):
         drawn_shapes(robot)
     # of a picture that is not there nothing is said
     written(folder, "drawn.obj", f"mtllib gone.mtl\nusemtl x\n{TETRAHEDRON}")
@@ -148,7 +150,7 @@ def test_mujoco_sees_no_element_that_we_did_not(tmp_path: Path, pipe: str) -> No
     file = written(tmp_path / "r", "robot.xml", f"<mujoco>{trick}{WORLD}</mujoco>")
     assert read(file).body_names == ("b",)
     file.write_text(f"<mujoco><INCLUDE file='pipe.xml'/>{WORLD}</mujoco>")
-    with pytest.raises(NotARegularFile):
+    with refused(NotARegularFile, "pipe.xml"):
         read(file)
 
 
@@ -164,8 +166,9 @@ def test_a_mesh_outside_the_robot_s_tree_needs_a_word(kind: str, tmp_path: Path)
     names += [f"file://{mesh}"] if kind != "xml" else []
     for name in names:
         file = written(folder, f"robot.{kind}", FORMATS[kind](name))
-        with pytest.raises(OutsideTheTree, match="--asset-folder"):
+        with refused(OutsideTheTree, name) as caught:
             read(file)
+        assert f"--asset-folder {mesh.parent}" in str(caught.value)
         assert len(read(file, asset_folders=[mesh.parent]).candidates) == 4
         robot = tarsus.load(file, asset_folders=str(mesh.parent))
         assert len(drawn_shapes(robot)) == 1
@@ -189,7 +192,7 @@ def test_packages_stay_inside_themselves(tmp_path: Path, monkeypatch: pytest.Mon
     outside = written(tmp_path / "etc", "secret.obj", TETRAHEDRON)
     for name in ("package://etc/secret.obj", "package://dog/../../etc/secret.obj"):
         file = written(tmp_path / "ws" / "src" / "dog" / "urdf", "dog.urdf", urdf(name))
-        with pytest.raises(TarsusError, match=r"secret\.obj"):
+        with refused(InvalidFile, name):
             read(file)
     # a folder that says that it is a package is one, wherever it lies above the robot
     written(tmp_path / "etc", "package.xml", "<package/>")
@@ -205,7 +208,7 @@ def test_packages_stay_inside_themselves(tmp_path: Path, monkeypatch: pytest.Mon
     file.write_text(urdf("package://cat/in.obj"))
     assert len(read(file).candidates) == 4
     file.write_text(urdf("package://cat/../../etc/secret.obj"))
-    with pytest.raises(TarsusError, match=r"secret\.obj"):
+    with refused(OutsideTheTree, "package://cat/../../etc/secret.obj"):
         read(file, packages={"cat": pack})
 
 
@@ -251,7 +254,7 @@ def test_where_meshes_of_real_robots_lie(place: str, name: str, mark: str, tmp_p
     assert len(read(file).candidates) == 4
     if mark:
         (tmp_path / "dog" / mark).unlink()
-        with pytest.raises(TarsusError):
+        with pytest.raises(InvalidFile):
             read(file)
 
 
@@ -277,32 +280,36 @@ def test_near_names_of_meshes(name: str, before: str, tmp_path: Path) -> None:
         file = written(tmp_path / "dog", f"robot.{kind}", FORMATS[kind](before + name))
         if name != "mesh/n.obj" and os.name == "nt":
             continue
-        with pytest.raises(TarsusError, match=f"did you mean {before}meshes/m.obj"):
+        with refused(InvalidFile, before + name) as caught:
             read(file)
+        assert f"{before}meshes/m.obj?" in str(caught.value)
 
 
 def test_a_near_name_of_an_mjcf_mesh(tmp_path: Path) -> None:
     written(tmp_path, "meshes/foot.obj", TETRAHEDRON)
     text = mjcf("fooot.obj").replace("<asset>", '<compiler meshdir="meshes"/><asset>')
-    with pytest.raises(TarsusError, match=r"fooot\.obj .*foot\.obj"):
+    with refused(InvalidFile, "fooot.obj") as caught:
         read(written(tmp_path, "robot.xml", text))
-    with pytest.raises(TarsusError, match=r"robot\.xml"):
+    assert " foot.obj?" in str(caught.value)
+    with refused(InvalidFile, "robott.xml") as caught:
         read(written(tmp_path, "scene.xml", '<mujoco><include file="robott.xml"/></mujoco>'))
+    assert " robot.xml?" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_pointer_of_git_lfs_is_named_with_the_command(kind: str, tmp_path: Path) -> None:
     written(tmp_path, "base.stl", POINTER)
-    with pytest.raises(TarsusError, match=r"base\.stl.*git lfs pull"):
+    with pytest.raises(InvalidFile) as caught:
         read(written(tmp_path, f"robot.{kind}", FORMATS[kind]("base.stl")))
+    assert caught.value.subject == "base.stl" and "git lfs pull" in str(caught.value)
 
 
 def test_a_pointer_of_git_lfs_elsewhere(tmp_path: Path) -> None:
-    with pytest.raises(LfsPointer):
+    with refused(LfsPointer, "robot.urdf"):
         tarsus.load(written(tmp_path, "robot.urdf", POINTER))
     written(tmp_path, "skin.png", POINTER)
     texture = '<asset><texture name="t" type="2d" file="skin.png"/></asset>'
-    with pytest.warns(TarsusWarning, match=r"skin\.png .*git lfs pull"):
+    with warned("visual-meshes-missing", "skin.png"):
         read(written(tmp_path, "robot.xml", f"<mujoco>{texture}{WORLD}</mujoco>"))
 
 
@@ -348,7 +355,7 @@ def test_deep_and_wide_attachments_are_bounded(tmp_path: Path) -> None:
     for k in range(40):
         written(tmp_path, f"{k}.xml", attaching(f"{k + 1}.xml"))
     written(tmp_path, "40.xml", f"<mujoco>{WORLD}</mujoco>")
-    with pytest.raises(TarsusError, match="more than 20 deep"):
+    with refused(Unsupported, "21.xml"):
         read(tmp_path / "0.xml")
     # each has the next one nine times
     for k in range(12):
@@ -356,7 +363,7 @@ def test_deep_and_wide_attachments_are_bounded(tmp_path: Path) -> None:
         text = attaching(f"w{k + 1}.xml").replace("</frame>", f"{inner}</frame>")
         written(tmp_path, f"w{k}.xml", text.replace("<freejoint/>", ""))
     written(tmp_path, "w12.xml", f"<mujoco>{WORLD}</mujoco>")
-    with pytest.raises(TarsusError, match="more than 2000 bodies"):
+    with refused(Unsupported, "body"):
         read(tmp_path / "w0.xml")
 
 
@@ -393,7 +400,7 @@ def test_what_is_attached_and_included_is_read(tmp_path: Path) -> None:
 
 def test_a_line_of_mujoco_s_errors_is_the_file_s(tmp_path: Path) -> None:
     text = f'<?xml version="1.0"?>\n<!-- a\nb -->\n<mujoco>\n  <option\n   timestep="x"/>{WORLD}'
-    with pytest.raises(TarsusError, match="line 5"):
+    with pytest.raises(InvalidFile, match="line 5"):
         read(written(tmp_path, "robot.xml", f"{text}</mujoco>"))
 
 
@@ -409,7 +416,7 @@ def test_a_line_of_mujoco_s_errors_is_the_file_s(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("space", [' xmlns:xacro="http://www.ros.org/wiki/xacro"', ""])
 def test_xacro_must_be_expanded(text: str, space: str, tmp_path: Path) -> None:
-    with pytest.raises(TarsusError, match="xacro"):
+    with pytest.raises(InvalidFile, match="xacro"):
         read(written(tmp_path, "robot.urdf", f'<robot name="r"{space}>{text}</robot>'))
 
 
@@ -429,7 +436,7 @@ def test_actuators_with_several_inputs_do_not_shift_others() -> None:
         {MATTER}<body><joint name="h" axis="0 1 0"/>{MATTER}</body></body></body></worldbody>
         <actuator><orientation name="o" joint="s" kp="10"/>
         <motor name="m" joint="h" gear="7" ctrlrange="-2 3"/></actuator></mujoco>"""
-    with pytest.warns(TarsusWarning, match=r": o\."):
+    with warned("unsupported-actuators-left-out", "o"):
         found = read_mjcf(text)
     assert [(a.name, a.lower, a.upper) for a in found.actuators] == [("m", -14.0, 21.0)]
     assert [(a.name, a.gear, a.control) for a in found.file_actuators] == [("m", 7.0, (-2.0, 3.0))]
@@ -438,12 +445,12 @@ def test_actuators_with_several_inputs_do_not_shift_others() -> None:
 def test_a_robot_s_files_are_bounded(tmp_path: Path) -> None:
     with (tmp_path / "big.xml").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    with pytest.raises(TarsusError, match="larger than"):
+    with refused(Unsupported, "big.xml"):
         read(written(tmp_path, "robot.xml", f'<mujoco><include file="big.xml"/>{WORLD}</mujoco>'))
     head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (90_000).to_bytes(4, "big") * 2
     (tmp_path / "huge.png").write_bytes(head)
     field = '<asset><hfield name="h" size="1 1 1 1" file="huge.png"/></asset>'
-    with pytest.raises(TarsusError, match="pixels"):
+    with refused(Unsupported, "huge.png"):
         read(written(tmp_path, "robot.xml", f"<mujoco>{field}{WORLD}</mujoco>"))
 
 

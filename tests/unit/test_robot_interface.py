@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, InvalidModel, InvalidValue, TarsusError, UnknownName
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import load, mini_cheetah
@@ -31,69 +32,72 @@ def with_entry(values: np.ndarray, at: Any, value: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "kind", "subject"),
     [
-        (lambda: ROBOT.mass_matrix(Q[:18]), "q must have shape (19,) or (N, 19), not (18,)."),
+        (lambda: ROBOT.mass_matrix(Q[:18]), InvalidValue, "q"),
         (
             lambda: ROBOT.gravity(np.zeros((2, 3, 19))),
-            "q must have shape (19,) or (N, 19), not (2, 3, 19).",
+            InvalidValue,
+            "q",
         ),
-        (lambda: ROBOT.gravity(1.0), "q must have shape (19,) or (N, 19), not ()."),
-        (lambda: ROBOT.bias(Q, np.zeros(19)), "u must have shape (18,) or (N, 18), not (19,)."),
+        (lambda: ROBOT.gravity(1.0), InvalidValue, "q"),
+        (lambda: ROBOT.bias(Q, np.zeros(19)), InvalidValue, "u"),
         (
             lambda: ROBOT.external_force(Q, "base", np.zeros(3)),
-            "wrench must have shape (6,) or (N, 6), not (3,).",
+            InvalidValue,
+            "wrench",
         ),
         (
             lambda: ROBOT.bias(np.tile(Q, (2, 1)), np.zeros((3, 18))),
-            "all batches must have the same number of states, not 2 of q, 3 of u.",
+            InvalidValue,
+            "q",
         ),
-        (lambda: ROBOT.bias(Q, with_entry(U, 4, np.nan)), "u must be finite, but u[4] is nan."),
+        (lambda: ROBOT.bias(Q, with_entry(U, 4, np.nan)), InvalidValue, "u"),
         (
             lambda: ROBOT.gravity(with_entry(np.tile(Q, (3, 1)), (1, 7), -np.inf)),
-            "q must be finite, but q[1, 7] is -inf.",
+            InvalidValue,
+            "q",
         ),
         (
             lambda: ROBOT.gravity(np.zeros(19)),
-            (
-                "q must hold unit quaternions (w, x, y, z), but that of joint 'floating_base', "
-                "entries 3 to 6, has length 0."
-            ),
+            (InvalidValue, "q"),
         ),
-        (lambda: ROBOT.gravity("up"), "q must be numbers of shape (19,) or (N, 19), not 'up'."),
+        (lambda: ROBOT.gravity("up"), InvalidValue, "q"),
         (
             lambda: ROBOT.jacobian(Q, "FR_fot"),
-            "there is no frame named 'FR_fot'; did you mean FR_foot",
+            UnknownName,
+            "FR_fot",
         ),
         (
             lambda: ROBOT.integrate(Q, U, np.nan),
-            "dt must be one finite number of seconds, or one a state, not nan.",
+            InvalidValue,
+            "dt",
         ),
-        (lambda: ROBOT.integrate(Q, U, [0.1, 0.2]), "dt must be one finite number of seconds"),
+        (lambda: ROBOT.integrate(Q, U, [0.1, 0.2]), InvalidValue, "dt"),
         (
             lambda: ROBOT.with_contacts("FR_fot"),
-            "there is no contact candidate named 'FR_fot'; did you mean FR_foot",
+            UnknownName,
+            "FR_fot",
         ),
         (
             lambda: ROBOT.with_contacts(["FR_foot", "hand*"]),
-            "there is no contact candidate named 'hand*'",
+            UnknownName,
+            "hand*",
         ),
-        (lambda: ROBOT.with_contacts(3), "there is no contact candidate named 3; known are: "),
-        (lambda: ROBOT.with_contacts([None]), "there is no contact candidate named None;"),
-        (lambda: Simulation(ROBOT, keyframe=0), "there is no keyframe named 0; known are: "),
+        (lambda: ROBOT.with_contacts(3), UnknownName, "3"),
+        (lambda: ROBOT.with_contacts([None]), UnknownName, "None"),
+        (lambda: Simulation(ROBOT, keyframe=0), UnknownName, "0"),
         (
             lambda: load("mini_chetah"),
-            "there is no robot named 'mini_chetah'; did you mean mini_cheetah?",
+            UnknownName,
+            "mini_chetah",
         ),
-        (lambda: load("nothing_like_it.urdf"), "nothing_like_it.urdf"),
+        (lambda: load("nothing_like_it.urdf"), InvalidFile, "nothing_like_it.urdf"),
     ],
 )
-def test_what_is_wrong_is_said(question: Any, said: str) -> None:
-    with pytest.raises(TarsusError) as caught:
+def test_what_is_wrong_is_named(question: Any, kind: type[TarsusError], subject: str) -> None:
+    with refused(kind, subject):
         question()
-    assert str(caught.value).startswith(said) or (
-        said.endswith("urdf") and said in str(caught.value)
-    )
 
 
 def test_one_or_many() -> None:
@@ -195,7 +199,7 @@ def test_a_free_body_stands_where_q_says() -> None:
     moved = replace(
         ROBOT, bodies=(replace(base, position=np.array([0.0, 0.0, 1.0])), *ROBOT.bodies[1:])
     )
-    with pytest.raises(TarsusError, match="'base' hangs on a free joint"):
+    with refused(InvalidModel, "base"):
         moved.mass_matrix(Q)
 
 
@@ -206,5 +210,5 @@ def test_a_robot_that_nothing_lets_touch_is_told() -> None:
     assert (told.code, told.subject) == ("no-contacts", "mini_cheetah")
     falling.advance(0.25)
     assert falling.u[2] == pytest.approx(-9.81 * 0.25, rel=1e-3)
-    with pytest.raises(TarsusError, match=r"no contact candidate named 'L\*'; known are: FL_foot"):
+    with refused(UnknownName, "L*"):
         Simulation("mini_cheetah", contacts=["L*"])

@@ -10,10 +10,11 @@ import pinocchio as pin
 import pytest
 import xarray as xr
 from helpers.refused import refused
+from helpers.warned import warned
 
 import tarsus
 from tarsus.dynamics.poses import poses
-from tarsus.errors import TarsusError, TarsusWarning, UnmetCondition, as_notice
+from tarsus.errors import InvalidFile, TarsusWarning, UnmetCondition, as_notice
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint
 from tarsus.model.poses import Pose, rotation_about
 from tarsus.model.robot_data import LEGGED, robots_folder
@@ -179,7 +180,7 @@ def test_meshes_that_are_missing_are_told(tmp_path: Path) -> None:
         f'<robot name="r"><link name="l">{MATTER}<visual><geometry><mesh filename="gone.stl"/>'
         "</geometry></visual></link></robot>"
     )
-    with pytest.warns(TarsusWarning, match=r"gone\.stl"):
+    with warned("visual-meshes-missing", "gone.stl"):
         robot = tarsus.load(path)
     with pytest.warns(TarsusWarning) as told:
         assert drawn_shapes(robot)[0].body == 0  # as a box of its inertia
@@ -227,17 +228,17 @@ def test_a_terrain_that_no_log_can_hold_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "said"),
+    ("shape", "attribute"),
     [
-        ('<origin xyz="0 0 up"/><geometry><sphere radius=".1"/></geometry>', "xyz of <origin>"),
-        ('<geometry><box size="1 2"/></geometry>', "size of <box>"),
-        ("<geometry><cylinder radius='.1'/></geometry>", "<cylinder> has no length"),
+        ('<origin xyz="0 0 up"/><geometry><sphere radius=".1"/></geometry>', "xyz"),
+        ('<geometry><box size="1 2"/></geometry>', "size"),
+        ("<geometry><cylinder radius='.1'/></geometry>", "length"),
     ],
 )
-def test_a_visual_shape_that_is_none_is_told(tmp_path: Path, shape: str, said: str) -> None:
+def test_an_invalid_visual_shape_is_refused(tmp_path: Path, shape: str, attribute: str) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(
         f'<robot name="r"><link name="l">{MATTER}<visual>{shape}</visual></link></robot>'
     )
-    with pytest.raises(TarsusError, match=said):
+    with refused(InvalidFile, attribute):
         drawn_shapes(tarsus.load(path))

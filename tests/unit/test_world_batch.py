@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 from tarsus import Simulation, TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.mujoco_runs.batch import WorldBatch
 
 MJCF = """<mujoco><option timestep="0.002"/>
@@ -75,10 +77,10 @@ def test_its_bits_are_the_simulation_s(file: Path) -> None:
 
 
 def test_mistakes_are_told_in_a_sentence(file: Path) -> None:
-    with pytest.raises(TarsusError, match="path to its file"):
+    with refused(InvalidValue, "model"):
         WorldBatch(3, nsim=2)  # type: ignore[arg-type]
     batch = WorldBatch(str(file), nsim=2, nthread=1)
     with pytest.raises(TarsusError, match="qpos"):
         batch.bind("qposs")
-    with pytest.raises(TarsusError, match="below 2"):
+    with refused(InvalidValue, "ids"):
         batch.step(ids=[2])

@@ -12,7 +12,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import ControlInputs, Controller
-from tarsus.errors import TarsusError, branches, unknown
+from tarsus.errors import InvalidValue, TarsusError, branches, unknown
 from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
@@ -27,9 +27,10 @@ def torque(controller: Controller, now: ControlInputs, gains: SX | None = None) 
     name = type(controller).__name__
     answer = _answer(lambda: controller.torque(now), controller, now)
     if not isinstance(answer, tuple) or len(answer) != 2:
-        raise TarsusError(
-            f"{name}.torque must give back two things, the torques (n_actuators,) and the next"
-            " memory (now.memory if it keeps none)."
+        raise InvalidValue(
+            f"{name}.torque must return two values: the torques (n_actuators,) and the next memory"
+            " (now.memory if it has none).",
+            f"{name}.torque",
         )
     sizes = {"torques": len(now.mechanism.actuators), "a next memory": now.memory.numel()}
     wanted, kept = (
@@ -42,23 +43,24 @@ def torque(controller: Controller, now: ControlInputs, gains: SX | None = None) 
 
 
 def memory(controller: Controller, mechanism: Mechanism) -> Array:
-    """The memory (m,) that it starts with; TarsusError unless these are finite numbers."""
+    """Return the memory (m,) that it starts with; InvalidValue unless these are finite numbers."""
     return _numbers(controller, "initial_memory", controller.initial_memory(mechanism), None)
 
 
 def coordinates(controller: Controller, mechanism: Mechanism) -> Array:
-    """The coordinates (nq,) that it starts from; TarsusError unless these are finite numbers."""
+    """Return the coordinates (nq,) that it starts from; InvalidValue unless all are finite."""
     q = controller.initial_coordinates(mechanism)
     return _numbers(controller, "initial_coordinates", q, mechanism.nq)
 
 
 def commands(controller: Controller) -> Array:
-    """The defaults (n_commands,) of its commands; TarsusError unless each is a finite number."""
+    """Return the defaults (n_commands,) of its commands; InvalidValue unless all are finite."""
     given: object = controller.commands
     if not isinstance(given, Mapping):
-        raise TarsusError(
+        raise InvalidValue(
             f"{type(controller).__name__}.commands must be a dictionary {{name: default}}, not"
-            f" {given!r}."
+            f" {given!r}.",
+            f"{type(controller).__name__}.commands",
         )
     return _numbers(controller, "commands", list(given.values()), len(given))
 
@@ -78,7 +80,7 @@ def _answer(ask: Callable[[], object], controller: Controller, now: ControlInput
         if error.obj is controller:
             own = (f.name for f in fields(cast(Any, controller)))
             raise unknown(f"parameter of {name}", str(error.name), own) from None
-        reason = _reason(error)
+        reason = _reason(name, error)
     # CasADi's: a branch on a symbol, an index
     except RuntimeError as error:
         if "truth value" in str(error):
@@ -87,22 +89,23 @@ def _answer(ask: Callable[[], object], controller: Controller, now: ControlInput
             sizes = ", ".join(
                 f"{what} {getattr(now, what).numel()}" for what in ("q", "u", "command", "memory")
             )
-            raise TarsusError(
-                f"{name}.torque takes an entry that is not there; for this robot the sizes are:"
-                f" {sizes}."
+            raise InvalidValue(
+                f"{name}.torque uses an index out of bounds: for this robot the sizes are {sizes}.",
+                f"{name}.torque",
             ) from error
-        reason = _reason(error)
+        reason = _reason(name, error)
     # all else
     except Exception as error:
-        reason = _reason(error)
+        reason = _reason(name, error)
     raise reason
 
 
-def _reason(error: Exception) -> TarsusError:
+def _reason(name: str, error: Exception) -> InvalidValue:
     """An error in the controller's own code, with that error as its cause."""
     lines = str(error).strip().splitlines()
-    found = TarsusError(
-        f"the controller's torque(now) failed: {type(error).__name__}: {lines[-1] if lines else ''}"
+    found = InvalidValue(
+        f"{name}.torque failed: {type(error).__name__}: {lines[-1] if lines else ''}",
+        f"{name}.torque",
     )
     found.__cause__ = error
     return found
@@ -113,38 +116,42 @@ def _vector(who: str, what: str, value: Any, size: int) -> SX:
     try:
         vector = SX(value)
     except (NotImplementedError, TypeError, RuntimeError, ValueError):
-        raise TarsusError(
-            f"{who} gave {what} of the kind {type(value).__name__}; it must be a casadi.SX."
+        raise InvalidValue(
+            f"{who} returned {what} of type {type(value).__name__}; it must be a casadi.SX.", who
         ) from None
     if vector.numel() != size or min(vector.shape) > 1:
         shape = vector.shape[:1] if vector.shape[1] == 1 else vector.shape
-        of = ", that of initial_memory" if what == "a next memory" else ", one an actuator"
-        raise TarsusError(f"{who} gave {what} of shape {shape}; it must be ({size},){of}.")
+        of = "that of initial_memory" if what == "a next memory" else "one per actuator"
+        raise InvalidValue(
+            f"{who} returned {what} of shape {shape}; it must be ({size},), {of}.", who
+        )
     return ca.vec(vector)
 
 
 def _only_inputs(name: str, answer: SX, now: ControlInputs, gains: SX | None) -> None:
-    """TarsusError if a symbol stands in the answer that is none of the inputs."""
+    """Raise InvalidValue if the answer contains a symbol that is not one of the inputs."""
     own = SX(0, 1) if gains is None else gains
     given = ca.vertcat(now.t, now.q, now.u, now.command, now.memory, now.dt, own)
     known = {symbol.element_hash() for symbol in ca.symvar(given)}
     for symbol in ca.symvar(answer):
         if symbol.element_hash() not in known:
-            raise TarsusError(
-                f"{name}.torque uses a symbol {symbol.name()!r} of its own: it may use those of"
-                f" now alone ({', '.join(INPUTS[1:])}), and what varies by world is a command."
+            raise InvalidValue(
+                f"{name}.torque uses a symbol {symbol.name()!r} of its own: use only those of now"
+                f" ({', '.join(INPUTS[1:])}), and a command for what differs by world.",
+                f"{name}.torque",
             )
 
 
 def _without_nan(name: str, answer: SX) -> None:
-    """TarsusError if NaN stands in the expression as a constant."""
+    """Raise InvalidValue if the expression contains NaN as a constant."""
     function = ca.Function("answer", ca.symvar(answer), [answer])
     for k in range(function.n_instructions()):
         constant = function.instruction_id(k) == ca.OP_CONST
         if constant and np.isnan(function.instruction_constant(k)):
-            raise TarsusError(
-                f"{name}.torque computes with NaN: float() and Python's math make NaN of a symbol,"
-                " use CasADi's functions."
+            raise InvalidValue(
+                f"{name}.torque computes with NaN: use CasADi's functions, because float() and"
+                " Python's math turn a symbol into NaN.",
+                f"{name}.torque",
             )
 
 
@@ -154,10 +161,10 @@ def _numbers(controller: Controller, what: str, value: Any, size: int | None) ->
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        raise TarsusError(f"{who} must be finite numbers, not {value!r}.") from None
+        raise InvalidValue(f"{who} must be finite numbers, not {value!r}.", who) from None
     if array.ndim != 1 or (size is not None and len(array) != size):
         needed = "(m,)" if size is None else f"({size},)"
-        raise TarsusError(f"{who} must have shape {needed}, not {array.shape}.")
+        raise InvalidValue(f"{who} must have shape {needed}, not {array.shape}.", who)
     if not np.isfinite(array).all():
-        raise TarsusError(f"{who} must be finite; it holds NaN or infinity.")
+        raise InvalidValue(f"{who} must be finite, but it contains NaN or infinity.", who)
     return array

@@ -11,9 +11,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import check
+from tarsus.parameters import check, name_of
 from tarsus.references.reference import Citation
 
 
@@ -91,7 +91,7 @@ class Controller(ABC):
         """Torques (n_actuators,) N m, or N, for this step and the memory (m,) after it."""
 
 
-def require(reason: str | None) -> None:
-    """TarsusError with the reason if there is one."""
-    if reason:
-        raise TarsusError(reason)
+def require(controller: Controller, mechanism: Mechanism) -> None:
+    """Raise Unsupported unless the controller suits the robot."""
+    if reason := controller.suits(mechanism):
+        raise Unsupported(reason, name_of(controller))

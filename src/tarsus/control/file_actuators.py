@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import array, check, part
@@ -57,8 +57,11 @@ class FileActuators:
     def __post_init__(self) -> None:
         check(self)
         if (self.stall_torque is None) != (self.no_load_speed is None):
-            raise TarsusError(
-                "a torque-speed curve takes both stall_torque and no_load_speed, or neither."
+            missing = "stall_torque" if self.stall_torque is None else "no_load_speed"
+            raise IncompatibleOptions(
+                "a torque-speed curve needs both stall_torque and no_load_speed: give"
+                f" {missing} too.",
+                missing,
             )
         named = (self.by_world,) if isinstance(self.by_world, str) else tuple(self.by_world)
         for name in named:
@@ -94,24 +97,28 @@ class FileActuators:
 
 def spread(mechanism: Mechanism, name: str, given: Any, held: Array, worlds: int) -> Array:
     """A number for every actuator, (n,) or (worlds, n); kp and kv go to servos, the others keep
-    what they held. TarsusError for another shape, or if no actuator has one.
+    what they held. InvalidValue for any other shape, or if no actuator has one.
     """
     # who has such a number
     mine = having(mechanism, name)
     if not mine.any():
-        raise TarsusError(f"no actuator of {mechanism.name!r} is a servo with a gain {name}.")
+        raise InvalidValue(
+            f"no actuator of {mechanism.name!r} is a servo with a gain {name}: leave {name} out.",
+            name,
+        )
     # one for all, or for each
     n, value = len(mine), np.asarray(given, dtype=float)
     if value.shape == (n,) == (worlds,) and n > 1:
-        raise TarsusError(
-            f"{name} of shape ({n},) may mean one for each actuator or one for each world, of which"
-            f" there are {n} too: give shape (1, {n}), one for each actuator, or ({n}, 1), one for"
-            " each world."
+        raise InvalidValue(
+            f"{name} of shape ({n},) is ambiguous with {n} actuators and {n} worlds: give shape"
+            f" (1, {n}) for one number per actuator, or ({n}, 1) for one per world.",
+            name,
         )
     if value.shape not in ((), (n,), (1, n), (worlds, 1), (worlds, n)):
-        raise TarsusError(
-            f"{name} must be one number, {n}, one for each actuator, or of shape ({worlds}, {n}),"
-            f" one for each world too, not of shape {value.shape}."
+        raise InvalidValue(
+            f"{name} must be one number, {n} numbers (one per actuator), or an array of shape"
+            f" ({worlds}, {n}) (worlds by actuators), not of shape {value.shape}.",
+            name,
         )
     return np.where(mine, value, held)
 
@@ -124,7 +131,7 @@ def having(mechanism: Mechanism, name: str) -> NDArray[np.bool_]:
 
 
 def in_order(mechanism: Mechanism, values: Mapping[str, Array]) -> None:
-    """TarsusError if a range ends below its beginning, or a speed has no limit of force; values: of
+    """Raise InvalidValue if a range is reversed or a speed limit has no force limit; values: of
     ranges and speed, (n,) or (worlds, n), the file's for names that are not in it.
     """
     actuators = mechanism.file_actuators
@@ -133,16 +140,23 @@ def in_order(mechanism: Mechanism, values: Mapping[str, Array]) -> None:
     # whose range is none, whose speed has no force to fall
     unlimited = (own["force_lower"] <= -ENDLESS) | (own["force_upper"] >= ENDLESS)
     wrong = {
-        "{} has a control_lower above its control_upper": own["control_lower"]
-        > own["control_upper"],
-        "{} has a force_lower above its force_upper": own["force_lower"] > own["force_upper"],
-        "the speed of {} takes a force_lower and a force_upper, too": unlimited
-        & (own["speed"] < ENDLESS),
+        "control_lower": (
+            "{}: control_lower is above control_upper",
+            own["control_lower"] > own["control_upper"],
+        ),
+        "force_lower": (
+            "{}: force_lower is above force_upper",
+            own["force_lower"] > own["force_upper"],
+        ),
+        "speed": (
+            "{}: a speed limit needs force_lower and force_upper too",
+            unlimited & (own["speed"] < ENDLESS),
+        ),
     }
-    for text, where in wrong.items():
+    for name, (text, where) in wrong.items():
         if where.any():
             which = int(np.flatnonzero(np.atleast_2d(where).any(0))[0])
-            raise TarsusError(f"{text.format(f'the actuator {actuators[which].name!r}')}.")
+            raise InvalidValue(f"{text.format(f'actuator {actuators[which].name!r}')}.", name)
 
 
 def of_file(actuator: FileActuator, name: str) -> float:

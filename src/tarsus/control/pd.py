@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import array
 
@@ -38,7 +38,7 @@ def pd_torque(
 ) -> ca.SX:
     """tau = kp (q_d - q) + kd (dq_d - u), N m; gains: kp N m/rad, kd N m s/rad; all vectors (n,).
 
-    A gain is one number for all joints or n of them; TarsusError for another number of them.
+    A gain is one number for all joints or n of them; InvalidValue for any other number of them.
 
     Teixeira de Paula 2024, Eqn. (44), which prints tau = kp (q - q_d) + kd dq: with that sign the
     error grows, so it is turned here; the desired rate is the feed-forward the paper's text speaks
@@ -49,13 +49,14 @@ def pd_torque(
 
 
 def each(name: str, gain: Gain | ca.SX, motors: int) -> float | ca.SX:
-    """A gait's numbers, one or one for each motor (n,); TarsusError for another number of them."""
+    """Return a gait's numbers, one or one per motor (n,); InvalidValue for any other number."""
     if isinstance(gain, float | int | ca.SX):
         return gain
     if np.shape(gain) != (motors,):
-        raise TarsusError(
-            f"the gait's {name} must be one number, or {motors}, one for each motor, not"
-            f" {np.size(gain)}."
+        raise InvalidValue(
+            f"{name} of the gait must be one number or {motors} numbers (one per motor), not"
+            f" {np.size(gain)}.",
+            name,
         )
     return ca.SX(ca.DM(gain))
 

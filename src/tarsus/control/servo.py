@@ -28,7 +28,7 @@ from tarsus.dynamics import crba, felt_masses, rnea, tree
 from tarsus.dynamics.jacobian import axis, place
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.dynamics.outlines import lowest
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Candidate, Mechanism
 
 Array = NDArray[np.float64]
@@ -67,12 +67,12 @@ def gains(
     held: Sequence[int] = (),
 ) -> Gains:
     """Gains that hold a robot at coordinates q (nq,) on its feet, torques held for dt, s;
-    TarsusError if dt <= 0.
+    InvalidValue if dt <= 0.
 
     held: motors by number that shall keep what hangs on them from swinging, whatever its weight
     """
     if not dt > 0:
-        raise TarsusError(f"dt must be a positive number of seconds, not {dt}.")
+        raise InvalidValue(f"dt must be a positive number of seconds, not {dt}.", "dt")
     # what each joint holds and turns, at q
     kin, at = kinematics(mechanism, SX(q)), actuated(mechanism)[1]
     M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))

@@ -33,7 +33,7 @@ class OnFlatFeet(Controller):
 
     def initial_coordinates(self, mechanism: Mechanism) -> Array:
         """The posture "stand", lower by `crouch`."""
-        require(self.suits(mechanism))
+        require(self, mechanism)
         return crouched(mechanism, self.crouch)
 
 

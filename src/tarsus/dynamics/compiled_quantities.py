@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.quantities import QUANTITIES, input_size
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
@@ -68,7 +68,9 @@ class Calls:
         counts = {name: len(value) for name, value in arguments.items() if value.ndim == 2}
         if len(set(counts.values())) > 1:
             said = ", ".join(f"{count} of {name}" for name, count in counts.items())
-            raise TarsusError(f"all batches must have the same number of states, not {said}.")
+            raise InvalidValue(
+                f"all batches must have the same number of states, not {said}.", next(iter(counts))
+            )
         return next(iter(counts.values()), None)
 
     def _compiled(self, quantity: str, frame: str, count: int | None) -> Worlds:
@@ -90,9 +92,10 @@ class Calls:
             lengths = np.sqrt((p * p).sum(-1))
             if (abs(lengths - 1) > UNIT).any():
                 worst = lengths.flat[abs(lengths - 1).argmax()]
-                raise TarsusError(
-                    f"q must hold unit quaternions (w, x, y, z), but that of joint {name!r}, "
-                    f"entries {where.start} to {where.stop - 1}, has length {worst:.6g}."
+                raise InvalidValue(
+                    f"q must contain unit quaternions (w, x, y, z), but that of joint {name!r},"
+                    f" entries {where.start} to {where.stop - 1}, has length {worst:.6g}.",
+                    "q",
                 )
 
 
@@ -100,13 +103,17 @@ def _array(name: str, value: ArrayLike, size: int) -> Array:
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        raise TarsusError(
-            f"{name} must be numbers of shape ({size},) or (N, {size}), not {value!r:.60}."
+        raise InvalidValue(
+            f"{name} must be numbers of shape ({size},) or (N, {size}), not {value!r:.60}.", name
         ) from None
     if array.ndim not in (1, 2) or array.shape[-1] != size:
-        raise TarsusError(f"{name} must have shape ({size},) or (N, {size}), not {array.shape}.")
+        raise InvalidValue(
+            f"{name} must have shape ({size},) or (N, {size}), not {array.shape}.", name
+        )
     if not np.isfinite(array).all():
         at = np.argwhere(~np.isfinite(array))[0].tolist()
         where = ", ".join(map(str, at))
-        raise TarsusError(f"{name} must be finite, but {name}[{where}] is {array[tuple(at)]}.")
+        raise InvalidValue(
+            f"{name} must be finite, but {name}[{where}] is {array[tuple(at)]}.", name
+        )
     return array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.spatial.quaternion import numeric_product
 
@@ -17,8 +17,8 @@ def integrated(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array
     seconds = np.asarray(dt, dtype=float)
     states = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
     if seconds.shape not in ((), states) or not np.isfinite(seconds).all():
-        raise TarsusError(
-            f"dt must be one finite number of seconds, or one a state, not {dt!r:.60}."
+        raise InvalidValue(
+            f"dt must be one finite number of seconds, or one per state, not {dt!r:.60}.", "dt"
         )
     move = np.broadcast_to(u * seconds[..., None], (*states, mechanism.nu))
     after = np.broadcast_to(q, (*states, mechanism.nq)).copy()

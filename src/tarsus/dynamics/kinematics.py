@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.dynamics import tree
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel
 from tarsus.model.mechanism import WORLD, Body, Mechanism
 from tarsus.spatial import rotation
 
@@ -91,9 +91,10 @@ def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
     R, r = [], []
     for i, body in enumerate(mechanism.bodies):
         if body.joint.kind == "free" and (body.parent != WORLD or _displaced(body)):
-            raise TarsusError(
-                f"body {body.name!r} hangs on a free joint: its parent must be the world and its"
-                " position and rotation zero and identity, for its place is in q."
+            raise InvalidModel(
+                f"body {body.name!r} has a free joint, so its pose is in q: its parent must be the"
+                " world, its position zero and its rotation the identity.",
+                body.name,
             )
         turn, shift = _joint_pose(mechanism, i, q[mechanism.q_slices[i]])
         home = rotation.constant(body.rotation)

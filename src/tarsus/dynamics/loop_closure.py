@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.integrate import integrated
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.errors import TarsusError
+from tarsus.errors import UnmetCondition
 from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
@@ -83,9 +83,10 @@ def _closed(mechanism: Mechanism, q: Array) -> Array:
             (found, (left, name)), (tried, _left(mechanism, tried)), key=lambda each: each[1]
         )
     if left > CLOSED:
-        raise TarsusError(
-            f"{mechanism.name!r}: the loops cannot be closed near the coordinates given: "
-            f"joint {name!r} stays {left:.3g} m or rad apart."
+        raise UnmetCondition(
+            f"{mechanism.name!r}: the loops cannot be closed near the given coordinates: joint"
+            f" {name!r} stays open by {left:.3g} m or rad.",
+            name,
         )
     return _the_right_way_round(mechanism, found)
 
@@ -142,9 +143,10 @@ def _the_right_way_round(mechanism: Mechanism, q: Array) -> Array:
     alike = np.array(_seen(mechanism)(q)[2])[:, 0]
     for loop, cosine in zip(mechanism.loops, alike, strict=True):
         if cosine < 0:
-            raise TarsusError(
-                f"{mechanism.name!r}: loop joint {loop.joint.name!r} closes only the wrong way"
-                " round: check its rotation and axis, or start nearer."
+            raise UnmetCondition(
+                f"{mechanism.name!r}: loop joint {loop.joint.name!r} closes only with its two axes"
+                " in opposite directions: check its rotation and axis, or start closer.",
+                loop.joint.name,
             )
     return q
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.quantities import QUANTITIES, Quantity, input_size
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.exchange import c_templates as templates
 from tarsus.exchange.c_templates import Vectors
 from tarsus.files import write_text
@@ -80,7 +80,10 @@ def export_c(simulation: Simulation, folder: Path) -> list[Path]:
     The step is one world's in float64. TarsusError for a program that C cannot hold.
     """
     if simulation.worlds != 1 or simulation.target.bits != 64:
-        raise TarsusError("C code is one world's, in float64: worlds=1, precision='float64'.")
+        raise Unsupported(
+            "C code simulates one world in float64: use worlds=1 and precision='float64'.",
+            "worlds" if simulation.worlds != 1 else "precision",
+        )
     robot, program = simulation.robot, simulation.program
     name = identifier(robot.name).lower()
     # the functions, then what they give

@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.files import replacing
 from tarsus.model.files import needed_library
 from tarsus.model.poses import quaternion_from_rotation, rotation_about
@@ -37,7 +37,9 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
     """
     foxglove = needed_library("foxglove", "MCAP", "exchange")
     if "world" in log.dims:
-        raise TarsusError("an MCAP file holds one world: choose one, log.isel(world=0).")
+        raise Unsupported(
+            "an MCAP file holds one world: select one, such as log.isel(world=0).", "world"
+        )
     log = checked(log, NEEDED)
     robot = fitting(log, robot)
     q, u = (log[f"{x}_uncut" if f"{x}_uncut" in log else x].values for x in "qu")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, several
+from tarsus.errors import InvalidFile, TarsusError, several
 from tarsus.files import is_file
 from tarsus.model.files import needed_library
 
@@ -42,7 +42,9 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
     began = joints[0][0] if joints else 0
     time = 1e-9 * np.array([stamp - began for stamp, _ in joints], float)
     if len(time) < 2:
-        raise TarsusError(f"{path.name} holds fewer than two JointStates: it is no run.")
+        raise InvalidFile(
+            f"{path.name} has {len(time)} JointState messages; a run needs at least two.", path
+        )
     dt = float(np.median(np.diff(time)))
     q, u = np.tile(robot.neutral(), (len(time), 1)), np.zeros((len(time), robot.nu))
     force, known = np.zeros((len(time), robot.nu)), set[str]()
@@ -50,7 +52,9 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
     places = {b.joint.name: (at.start, to.start) for b, at, to in singles if b.joint.nq == 1}
     for k, (_, message) in enumerate(joints):
         if len(message.velocity) != len(message.name):
-            raise TarsusError("the JointStates hold no velocities: they cannot be judged.")
+            raise InvalidFile(
+                f"{path.name}: the JointState messages need a velocity for every joint.", "velocity"
+            )
         for i, name in enumerate(message.name):
             if name not in places:
                 continue
@@ -60,7 +64,11 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
                 force[k, to] = message.effort[i]
             known.add(name)
     if missing := sorted(set(places) - known):
-        raise TarsusError(f"the bag's JointStates lack {several(missing, 3)} of {robot.name}.")
+        raise InvalidFile(
+            f"{path.name}: the JointState messages lack these joints of {robot.name}:"
+            f" {several(missing, 3)}.",
+            missing[0],
+        )
     # the base, then the forces
     if robot.floating:
         base = _at((time, dt, began), _only(messages, BASE, path), BASE)
@@ -92,7 +100,7 @@ def _messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
     except TarsusError:
         raise
     except Exception as error:  # readers let whatever a damaged file provokes through
-        raise TarsusError(f"{path} cannot be read as a ROS 2 bag: {error}.") from None
+        raise InvalidFile(f"{path} cannot be read as a ROS 2 bag: {error}.", path) from None
     return found
 
 
@@ -100,7 +108,7 @@ def _only(messages: Any, kind: str, path: Path) -> list[tuple[int, Any]]:
     """The messages of the first topic of a type."""
     topics = sorted(topic for topic, of in messages if of == kind)
     if not topics:
-        raise TarsusError(f"{path.name} holds no topic of type {kind}.")
+        raise InvalidFile(f"{path.name} has no topic of type {kind}.", kind)
     return messages[topics[0], kind]
 
 
@@ -116,7 +124,9 @@ def _at(
     late = np.abs(stamps[nearest] - time)
     if late.max() > APART * dt:
         worst = float(time[late.argmax()])
-        raise TarsusError(f"at t = {worst:.4g} s the bag has no {what} with the joints' stamp.")
+        raise InvalidFile(
+            f"the bag has no {what} with the time stamp of the joints at t = {worst:.4g} s.", what
+        )
     return [messages[k][1] for k in nearest]
 
 
@@ -160,8 +170,9 @@ def _forces(messages: Any, robot: Robot, clock: tuple[Array, float, int], q: Arr
             turned = frame not in FIXED_FRAMES
             found[k, names.index(name)] = robot.rotation(q[k], frame) @ force if turned else force
     if not told:
-        raise TarsusError(
-            f"the bag holds no contact force: {FORCE} on topics that end with the name of a"
-            f" contact candidate, such as {names[0] if names else 'FL_foot'}."
+        raise InvalidFile(
+            f"the bag has no contact forces: publish {FORCE} on topics that end with the name of a"
+            f" contact candidate, such as {names[0] if names else 'FL_foot'}.",
+            FORCE,
         )
     return found

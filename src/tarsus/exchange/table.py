@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, TarsusError
 from tarsus.files import (
     FREE_BYTES,
     MOST_PACKED,
@@ -85,7 +85,11 @@ def dataset(frame: pd.DataFrame, beside: Mapping[str, Any]) -> xr.Dataset:
     worlds = len(set(frame["world"])) if "world" in frame else 1
     steps = len(frame) // worlds if worlds else 0
     if steps * worlds != len(frame) or not steps:
-        raise TarsusError(f"this table has {len(frame)} rows, which are no steps of each world.")
+        raise InvalidFile(
+            f"this table has {len(frame)} rows, not the same number of steps for each of"
+            f" {worlds} worlds.",
+            "world",
+        )
     # every variable from its columns, or from beside
     variables, found = beside["variables"], dict[str, Any]()
     beside_rows = {name: v["values"] for name, v in variables.items() if "values" in v}
@@ -95,29 +99,38 @@ def dataset(frame: pd.DataFrame, beside: Mapping[str, Any]) -> xr.Dataset:
         dims, kind = own["dims"], _kind(name, own["type"])
         shape = [sizes.get(dim, -1) for dim in dims]
         if -1 in shape and "values" not in own:
-            raise TarsusError(f"this table lacks the labels of {dims[shape.index(-1)]}.")
+            lost = dims[shape.index(-1)]
+            raise InvalidFile(f"this table lacks the labels of {lost}.", lost)
         values = (
             _beside(name, own["values"], kind)
             if "values" in own
             else _from_columns(frame, name, kind, (steps, worlds, dims, shape))
         )
         if values.ndim != len(dims):
-            raise TarsusError(f"{name} must have the dimensions {', '.join(dims) or 'none'}.")
+            raise InvalidFile(
+                f"{name} must have {len(dims)} dimensions ({', '.join(dims) or 'none'}), not"
+                f" {values.ndim}.",
+                name,
+            )
         found[name] = (dims, values, own["attrs"])
     try:
         return xr.Dataset(found, attrs=beside["attrs"])
     except ValueError as error:  # dimensions of one name and several sizes
-        raise TarsusError(f"the variables of this table do not fit together: {error}.") from None
+        raise InvalidFile(
+            f"the variables of this table have inconsistent sizes: {error}.", "variables"
+        ) from None
 
 
 def _kind(name: str, text: str) -> np.dtype[Any]:
-    """The type of a variable; TarsusError unless it is one of numbers or text."""
+    """Return the type of a variable; InvalidFile unless it is one of numbers or text."""
     try:
         kind = np.dtype(text)
     except TypeError:
         kind = np.dtype("V")
     if kind.kind not in "fiubOUS":
-        raise TarsusError(f"variables.{name}.type must be a type of numbers or text.")
+        raise InvalidFile(
+            f"variables.{name}.type must be a type of numbers or text.", f"variables.{name}.type"
+        )
     return np.dtype(str) if kind.kind in "OUS" else kind
 
 
@@ -126,7 +139,10 @@ def _beside(name: str, values: Any, kind: np.dtype[Any]) -> Any:
     try:
         return np.asarray(_numbers(values) if kind.kind == "f" else values, kind)
     except (TypeError, ValueError, OverflowError):
-        raise TarsusError(f"variables.{name}.values must hold {kind} in even rows.") from None
+        raise InvalidFile(
+            f"variables.{name}.values must be {kind} values in rows of equal length.",
+            f"variables.{name}.values",
+        ) from None
 
 
 def _from_columns(
@@ -140,11 +156,14 @@ def _from_columns(
     columns = [c for c in frame.columns if c == name or c.startswith(f"{name}[")]
     inner = [size for dim, size in zip(dims, shape, strict=True) if dim not in LEADING]
     if len(columns) != math.prod(inner):
-        raise TarsusError(f"this table has {len(columns)} columns of {name}, not {inner}.")
+        raise InvalidFile(
+            f"this table has {len(columns)} columns of {name}, but it needs {math.prod(inner)}.",
+            name,
+        )
     try:
         values = frame[columns].to_numpy(kind).reshape(steps, worlds, *inner)
     except (TypeError, ValueError, OverflowError):
-        raise TarsusError(f"the columns of {name} must hold {kind}.") from None
+        raise InvalidFile(f"the columns of {name} must hold {kind} values.", name) from None
     if name == "world":
         return values[0]
     return values if "world" in dims else values[:, 0]
@@ -195,7 +214,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
         raise
     except Exception as error:  # readers let whatever a damaged file provokes through
         reason = str(error).partition("\n")[0]
-        raise TarsusError(f"{path} cannot be read as a table: {reason}.") from None
+        raise InvalidFile(f"{path} cannot be read as a table: {reason}.", path) from None
     if told is None:
         return frame
     return dataset(frame, from_json("what stands beside this table", told))
@@ -207,8 +226,10 @@ def _parquet(path: Path) -> tuple[pd.DataFrame, Any]:
     declared = parquet.read_metadata(path)
     cells = declared.num_rows * declared.num_columns
     if cells * 8 > FREE_BYTES + MOST_PACKED * path.stat().st_size:
-        raise TarsusError(
-            f"{path} declares {cells:.3g} numbers: it is damaged, or meant to fill the memory."
+        raise InvalidFile(
+            f"{path} declares {cells:.3g} numbers, too many for its size: it is damaged or"
+            " malicious.",
+            path,
         )
     found = parquet.read_table(path)
     return found.to_pandas(), (found.schema.metadata or {}).get(KEY)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import InvalidModel, TarsusWarning
 from tarsus.model.joint_coupling import check_couplings
 from tarsus.model.lined_up import lined_up
 from tarsus.model.mass_matrix import mass_matrix
@@ -21,7 +21,7 @@ INEQUALITY_SLACK = 1e-3  # files round their inertias to a few digits
 def check(mechanism: Mechanism) -> Mechanism:
     """The same mechanism; TarsusError if it cannot be simulated, TarsusWarning for odd inertias."""
     if not mechanism.bodies:
-        raise TarsusError(f"{mechanism.name!r} has no body that can move.")
+        raise InvalidModel(f"{mechanism.name!r} has no body that can move.", mechanism.name)
     _check_names(mechanism)
     for number, body in enumerate(mechanism.bodies):
         _check_body(body, number)
@@ -49,41 +49,50 @@ def _check_names(mechanism: Mechanism) -> None:
         seen: set[str] = set()
         for name in names:
             if name in seen:
-                raise TarsusError(f"two {what} are named {name!r}.")
+                raise InvalidModel(f"two {what} are named {name!r}: rename one of them.", name)
             seen.add(name)
 
 
 def _check_body(body: Body, number: int) -> None:
     if not WORLD <= body.parent < number:
-        raise TarsusError(
-            f"body {body.name!r} stands before its parent: bodies must be listed depth-first."
+        raise InvalidModel(
+            f"body {body.name!r} is listed before its parent: list bodies depth-first.", body.name
         )
     if not np.isfinite(body.inertia.mass) or body.inertia.mass < 0:
-        raise TarsusError(f"body {body.name!r}: the mass must be >= 0, not {body.inertia.mass} kg.")
+        raise InvalidModel(
+            f"body {body.name!r}: the mass must be >= 0, not {body.inertia.mass} kg.", body.name
+        )
     about = body.inertia.about_com
     if np.abs(about - about.T).max() > ROUND_OFF * (1 + np.abs(about).max()):
-        raise TarsusError(f"body {body.name!r}: the inertia must be a symmetric matrix.")
+        raise InvalidModel(
+            f"body {body.name!r}: the inertia must be a symmetric matrix.", body.name
+        )
     turn = body.rotation
     if np.abs(turn @ turn.T - np.eye(3)).max() > 1e-6 or np.linalg.det(turn) < 0:
-        raise TarsusError(f"body {body.name!r}: the rotation must be a rotation matrix.")
+        raise InvalidModel(
+            f"body {body.name!r}: the rotation must be orthogonal with determinant 1.", body.name
+        )
     if body.joint.kind == "free" and body.parent != WORLD:
-        raise TarsusError(
-            f"body {body.name!r} hangs on a free joint, so its parent must be the world."
+        raise InvalidModel(
+            f"body {body.name!r} has a free joint, so its parent must be the world.", body.name
         )
 
 
 def _check_joint(joint: Joint) -> None:
     if joint.kind == "fixed":
-        raise TarsusError(
-            f"joint {joint.name!r} is fixed: weld its body to the one that carries it."
+        raise InvalidModel(
+            f"joint {joint.name!r} is fixed: weld its body to the parent instead.", joint.name
         )
     if abs(np.linalg.norm(joint.axis) - 1) > 1e-9:
-        raise TarsusError(
-            f"joint {joint.name!r}: the axis must have length 1, not {np.linalg.norm(joint.axis)}."
+        raise InvalidModel(
+            f"joint {joint.name!r}: the axis must have length 1, not {np.linalg.norm(joint.axis)}.",
+            joint.name,
         )
     if not joint.lower <= joint.upper:
-        raise TarsusError(
-            f"joint {joint.name!r}: the range from {joint.lower} to {joint.upper} is empty."
+        raise InvalidModel(
+            f"joint {joint.name!r}: the lower limit {joint.lower} is above the upper limit"
+            f" {joint.upper}.",
+            joint.name,
         )
     for what, value in (
         ("armature", joint.armature),
@@ -93,7 +102,9 @@ def _check_joint(joint: Joint) -> None:
         ("stiffness", joint.stiffness),
     ):
         if not value >= 0:
-            raise TarsusError(f"joint {joint.name!r}: the {what} must be >= 0, not {value}.")
+            raise InvalidModel(
+                f"joint {joint.name!r}: the {what} must be >= 0, not {value}.", joint.name
+            )
 
 
 def _check_motion(mechanism: Mechanism) -> None:
@@ -112,11 +123,12 @@ def _check_motion(mechanism: Mechanism) -> None:
         carried = mass[number] if body.joint.kind in ("free", "slide") else matter[number]
         least = _joint_inertia(body) if leaf[number] else carried
         if body.joint.armature <= 0 and least <= 0:
-            which = "a negative" if least < 0 else "no"
-            raise TarsusError(
-                f"joint {body.joint.name!r} moves {body.name!r}, which has {which} inertia against"
-                " it: give the body mass and inertia (look off its diagonal, too) or the joint an"
-                " armature, or weld it."
+            which = "negative" if least < 0 else "no"
+            raise InvalidModel(
+                f"joint {body.joint.name!r} moves body {body.name!r}, which has {which} inertia"
+                " about it: give the body mass and inertia (check the products of inertia too),"
+                " give the joint an armature, or weld the body.",
+                body.joint.name,
             )
 
 
@@ -152,8 +164,10 @@ def _check_parts(mechanism: Mechanism) -> None:
     ):
         for part in parts:
             if not 0 <= part.body < count:
-                raise TarsusError(
-                    f"{what} {part.name!r} sits on body number {part.body}, which is not there."
+                raise InvalidModel(
+                    f"{what} {part.name!r} belongs to body number {part.body}, but there are only"
+                    f" {count} bodies.",
+                    part.name,
                 )
     # bodies that loop joints join
     for loop in mechanism.loops:
@@ -161,8 +175,10 @@ def _check_parts(mechanism: Mechanism) -> None:
             not (0 <= loop.child < count and WORLD <= loop.parent < count)
             or loop.child == loop.parent
         ):
-            raise TarsusError(
-                f"loop joint {loop.joint.name!r} must join two different bodies that are there."
+            raise InvalidModel(
+                f"loop joint {loop.joint.name!r} must connect two different bodies of the"
+                " mechanism.",
+                loop.joint.name,
             )
     check_couplings(mechanism.couplings, {b.joint.name: b.joint.kind for b in mechanism.bodies})
     # joints that motors drive
@@ -171,20 +187,22 @@ def _check_parts(mechanism: Mechanism) -> None:
         known = loops.get(actuator.joint)
         kind = known or mechanism.bodies[mechanism.joint_index(actuator.joint)].joint.kind
         if kind not in ("hinge", "slide"):
-            raise TarsusError(
-                f"actuator {actuator.name!r} drives a {kind} joint: only hinge and slide have"
-                " motors."
+            raise InvalidModel(
+                f"actuator {actuator.name!r} drives a {kind} joint: only hinge and slide joints can"
+                " have motors.",
+                actuator.name,
             )
         if not actuator.lower <= actuator.upper:
-            raise TarsusError(
-                f"actuator {actuator.name!r}: the limits {actuator.lower}, {actuator.upper} are"
-                " empty."
+            raise InvalidModel(
+                f"actuator {actuator.name!r}: the lower limit {actuator.lower} is above the upper"
+                f" limit {actuator.upper}.",
+                actuator.name,
             )
     # sizes of keyframes
     for name, q in mechanism.keyframes.items():
         if np.shape(q) != (mechanism.nq,):
-            raise TarsusError(
-                f"keyframe {name!r} must have shape ({mechanism.nq},), not {np.shape(q)}."
+            raise InvalidModel(
+                f"keyframe {name!r} must have shape ({mechanism.nq},), not {np.shape(q)}.", name
             )
     # names of excluded pairs
     for pair in mechanism.excluded:
@@ -195,27 +213,37 @@ def _check_parts(mechanism: Mechanism) -> None:
 def _check_sizes(mechanism: Mechanism) -> None:
     """No quantity may be larger than any robot's: its square would overflow, or round all else."""
     # what has a size
-    found: list[tuple[str, object]] = [("gravity", mechanism.gravity_acceleration)]
-    found += [(f"keyframe {name!r}", q) for name, q in mechanism.keyframes.items()]
-    found += [(f"frame {f.name!r}: position", f.position) for f in mechanism.frames]
+    found: list[tuple[str, str, object]] = []
+    found.append(("gravity", "gravity", mechanism.gravity_acceleration))
+    found += [(name, f"keyframe {name!r}", q) for name, q in mechanism.keyframes.items()]
+    found += [(f.name, f"frame {f.name!r}: position", f.position) for f in mechanism.frames]
     for c in mechanism.candidates:
-        found.append((f"candidate {c.name!r}: position or radius", (*c.position, c.radius)))
+        what = f"candidate {c.name!r}: position or radius"
+        found.append((c.name, what, (*c.position, c.radius)))
     for body in mechanism.bodies:
-        what, inertia, joint = f"body {body.name!r}", body.inertia, body.joint
-        found += [(f"{what}: position", body.position), (f"{what}: mass", inertia.mass)]
-        found += [(f"{what}: center of mass", inertia.com), (f"{what}: inertia", inertia.about_com)]
-        resisting = (joint.armature, joint.damping, joint.dry_friction)
-        found.append((f"joint {joint.name!r}: armature, damping or friction", resisting))
-        found.append((f"joint {joint.name!r}: spring", (joint.stiffness, joint.rest)))
+        inertia, joint = body.inertia, body.joint
+        of_body = {
+            "position": body.position,
+            "mass": inertia.mass,
+            "center of mass": inertia.com,
+            "inertia": inertia.about_com,
+        }
+        of_joint = {
+            "armature, damping or friction": (joint.armature, joint.damping, joint.dry_friction),
+            "spring": (joint.stiffness, joint.rest),
+        }
+        found += [(body.name, f"body {body.name!r}: {key}", v) for key, v in of_body.items()]
+        found += [(joint.name, f"joint {joint.name!r}: {key}", v) for key, v in of_joint.items()]
     for actuator in mechanism.actuators:
         limits = np.array([actuator.lower, actuator.upper])
-        found.append((f"actuator {actuator.name!r}: limits", limits[np.isfinite(limits)]))
-    # none may be too large, or no number
-    for what, value in found:
+        what = f"actuator {actuator.name!r}: limits"
+        found.append((actuator.name, what, limits[np.isfinite(limits)]))
+    # none may be NaN or too large
+    for name, what, value in found:
         largest = np.abs(np.asarray(value, dtype=float)).max(initial=0.0)
         if not largest <= LARGEST:
-            raise TarsusError(
-                f"{what} must be finite and at most {LARGEST:g} in SI units, not {largest:g}."
+            raise InvalidModel(
+                f"{what} must be finite and at most {LARGEST:g} in SI units, not {largest:g}.", name
             )
 
 
@@ -236,10 +264,12 @@ def _check_mass_matrix(mechanism: Mechanism, postures: int) -> None:
                 continue
             share = -np.abs(vectors[:, 0])
         joints = [body.joint.name for body in mechanism.bodies for _ in range(body.joint.nu)]
-        raise TarsusError(
-            "the mass matrix is not positive definite: moving joint"
-            f" {joints[int(np.argmin(share))]!r} takes no energy, or gives some. Look for a missing"
-            " or negative inertia, also off its diagonal, in what this joint moves."
+        worst = joints[int(np.argmin(share))]
+        raise InvalidModel(
+            f"the mass matrix is not positive definite in the direction of joint {worst!r}: check"
+            " the bodies that it moves for missing or negative inertias, products of inertia"
+            " included.",
+            worst,
         )
 
 
@@ -261,21 +291,32 @@ def _warn_about_inertias(mechanism: Mechanism, broken: list[str]) -> None:
         if body.name not in broken and least + middle < (1 - INEQUALITY_SLACK) * most:
             flat.append(body.name)
     if broken:
-        _warn(f"{mechanism.name}: the inertia of {', '.join(broken)} is not positive definite.")
+        _warn(
+            f"{mechanism.name}: the inertia of {', '.join(broken)} is not positive definite.",
+            "inertia-not-positive-definite",
+            broken[0],
+        )
     if flat:
-        _warn(f"{mechanism.name}: the inertia of {', '.join(flat)} breaks the triangle inequality.")
+        _warn(
+            f"{mechanism.name}: the inertia of {', '.join(flat)} violates the triangle inequality.",
+            "inertia-triangle-inequality",
+            flat[0],
+        )
 
 
 def _warn_about_axes(mechanism: Mechanism) -> None:
     found = lined_up(mechanism)
     if found:
-        more = f", and {len(found) - 1} more such" if len(found) > 1 else ""
+        more = f" (and those of {len(found) - 1} other groups)" if len(found) > 1 else ""
         _warn(
-            f"{mechanism.name}: between the hinges {found[0]}{more} there is no mass, and there"
-            " their axes line up: nothing resists, and a run may diverge. Give the first or the"
-            " last of them an armature (after URDF: varied={'armature': [...]}, set(armature=...))."
+            f"{mechanism.name}: the axes of the hinges {found[0]} lie in one plane, with no mass"
+            f" between them{more}, so nothing resists them and a run may diverge. Give the first or"
+            " the last hinge an armature, for a URDF file by varied={'armature': [...]} and"
+            " set(armature=...).",
+            "aligned-massless-hinges",
+            mechanism.name,
         )
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, TarsusWarning, stacklevel=4)
+def _warn(text: str, code: str, subject: str) -> None:
+    warnings.warn(TarsusWarning(text, code, subject), stacklevel=4)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel, InvalidValue, several
 from tarsus.model.joint import WIDTHS
 from tarsus.model.mechanism import Mechanism
 
@@ -149,9 +149,10 @@ def _slots(
     missing = [name for name in mechanism.joint_names if name not in matches]
     extra = [name for number, name in enumerate(names) if number not in matches.values()]
     if missing or extra:
-        raise TarsusError(
-            f"the joints of {mechanism.name!r} and of the {library} model differ: "
-            f"only here {missing or 'none'}, only there {extra or 'none'}."
+        raise InvalidModel(
+            f"the joints of {mechanism.name!r} and of the {library} model differ: only in Tarsus"
+            f" {several(missing, len(missing))}; only in {library} {several(extra, len(extra))}.",
+            [*missing, *extra][0],
         )
     # widths must agree, but a hinge may be there a cosine and a sine
     slots: list[Slot] = []
@@ -160,9 +161,10 @@ def _slots(
         (nq, nu), (first_q, first_u) = widths[number], starts[number]
         turning = body.joint.kind == "hinge" and (nq, nu) == (2, 1)
         if (nq, nu) != WIDTHS[body.joint.kind] and not turning:
-            raise TarsusError(
-                f"joint {body.joint.name!r} is a {body.joint.kind} here and another kind in"
-                f" {library}."
+            raise InvalidModel(
+                f"joint {body.joint.name!r} is a {body.joint.kind} in Tarsus but of a different"
+                f" kind in {library}.",
+                body.joint.name,
             )
         theirs = slice(first_q, first_q + nq), slice(first_u, first_u + nu)
         slots.append(Slot(body.joint.kind, q, u, *theirs, number))
@@ -212,8 +214,9 @@ def _arrays(q: ArrayLike, u: ArrayLike, nq: int, nu: int) -> tuple[Array, Array]
         or u.shape[-1] != nu
         or q.shape[:-1] != u.shape[:-1]
     ):
-        raise TarsusError(
+        raise InvalidValue(
             f"coordinates must have shape (..., {nq}) and velocities (..., {nu}) with the same"
-            f" leading axes, not {q.shape} and {u.shape}."
+            f" leading axes, not {q.shape} and {u.shape}.",
+            "q" if q.ndim < 1 or q.shape[-1] != nq else "u",
         )
     return q, u

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, Unsupported, unknown
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, LoopJoint, Mechanism
 
 COORDINATES = ("minimal", "extended", "maximal")
@@ -47,23 +47,30 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
     # what can be cut
     names = list(joints)
     if mechanism.uncut is not None:
-        raise TarsusError(
-            f"{mechanism.name!r} was cut before: cut the whole mechanism once, at all joints."
+        raise Unsupported(
+            f"{mechanism.name!r} already has cut joints: cut the original mechanism once, at all"
+            " joints.",
+            mechanism.name,
         )
     chosen = {mechanism.joint_index(name) for name in names}
     if len(chosen) != len(names):
-        raise TarsusError("a joint to cut is named twice.")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidValue(f"joint {twice!r} is listed twice among the joints to cut.", twice)
     if not chosen:
         return mechanism
     for i in chosen:
         if mechanism.bodies[i].joint.kind == "free":
-            raise TarsusError(
-                f"joint {mechanism.bodies[i].joint.name!r} is free: there is nothing to cut."
+            free = mechanism.bodies[i].joint.name
+            raise Unsupported(
+                f"joint {free!r} is free and cannot be cut: choose hinge, slide or ball joints.",
+                free,
             )
     for coupling in mechanism.couplings:
         for name in {coupling.joint, coupling.leader} & set(names):
-            raise TarsusError(
-                f"joint {name!r} leads or follows another ({coupling.name!r}): it cannot be cut."
+            raise Unsupported(
+                f"joint {name!r} is coupled to another joint by {coupling.name!r}, so it cannot be"
+                " cut.",
+                name,
             )
     # a body that carries no other gets its frame's origin at its center of mass
     held = {body.parent for i, body in enumerate(mechanism.bodies) if i not in chosen}

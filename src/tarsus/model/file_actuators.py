@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel
 
 Range = tuple[float, float]
 Affine = tuple[float, float, float]
@@ -58,10 +58,12 @@ class FileActuator:
 
     def __post_init__(self) -> None:
         if not self.speed > 0:
-            raise TarsusError(f"actuator {self.name!r}: the speed must be > 0, not {self.speed}.")
+            raise InvalidModel(
+                f"actuator {self.name!r}: the speed limit must be > 0, not {self.speed}.", self.name
+            )
         if np.isfinite(self.speed) and not np.isfinite(self.force).all():
-            raise TarsusError(
-                f"actuator {self.name!r}: a limit of speed takes one of the force, too."
+            raise InvalidModel(
+                f"actuator {self.name!r}: a speed limit needs a force limit too.", self.name
             )
 
     @property

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import TarsusError, shortened
+from tarsus.errors import InvalidFile, TarsusError, shortened
 from tarsus.installation import missing_package
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.robot_files import file_bytes, require_file
@@ -22,12 +22,16 @@ XACRO = ("http://www.ros.org/wiki/xacro", "http://wiki.ros.org/xacro", "undeclar
 
 
 @contextmanager
-def naming(file: str) -> Iterator[None]:
-    """Every TarsusError raised inside begins with the file's name."""
+def naming(file: str, path: Path | None = None) -> Iterator[None]:
+    """Put the file's name in front of every error raised inside, and make its path, or else its
+    name, the subject of an error that has none.
+    """
     try:
         yield
     except TarsusError as error:
-        raise type(error)(f"{file}: {error}") from None
+        named = error.within(file)
+        named.subject = named.subject or str(path or file)
+        raise named from None
 
 
 def existing_file(path: str | Path) -> Path:
@@ -38,17 +42,19 @@ def existing_file(path: str | Path) -> Path:
         path = Path(path).expanduser()
         there, folder = path.exists(), path.is_dir()
     except (OSError, ValueError, RuntimeError):  # too long, a null in it, a home that nobody has
-        raise TarsusError(f"{shortened(str(path))} cannot be a file's name.") from None
+        raise InvalidFile(f"{shortened(str(path))} is not a valid file name.", path) from None
     if folder:
-        raise TarsusError(f"{path} is a folder: give the .urdf, .xml or .sdf file in it.")
+        raise InvalidFile(f"{path} is a folder: give the .urdf, .xml or .sdf file in it.", path)
     if there:
         return require_file(path)
     if not os.path.isdir(path.parent):
-        raise TarsusError(f"there is no file {path}: the folder {path.parent} does not exist.")
+        raise InvalidFile(
+            f"there is no file {path}: the folder {path.parent} does not exist.", path
+        )
     names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.4)
     hint = f" did you mean {' or '.join(near)}?" if near else ""
-    raise TarsusError(f"there is no file {path};{hint}" if hint else f"there is no file {path}.")
+    raise InvalidFile(f"there is no file {path}{f';{hint}' if hint else '.'}", path)
 
 
 def from_text_or_file(
@@ -63,7 +69,7 @@ def from_text_or_file(
         with naming(text):
             return read(source, text, None)
     path = existing_file(source)
-    with naming(path.name):
+    with naming(path.name, path):
         return read(file_bytes(path), path.name, path)
 
 
@@ -88,7 +94,7 @@ def xml_root(text: bytes | str) -> ET.Element:
     except ET.ParseError as error:
         if error.code == UNBOUND_PREFIX:
             return xml_root(_with_prefixes(text))
-        raise TarsusError(f"the XML is broken: {error}.") from None
+        raise InvalidFile(f"the XML is malformed: {error}.") from None
     namespace, mark, _ = root.tag.rpartition("}")
     for element in root.iter() if mark else ():
         if isinstance(element.tag, str):
@@ -103,8 +109,8 @@ def check_expanded(root: ET.Element) -> None:
             tuple(f"{{{name}}}" for name in XACRO)
         )
         if own or any("${" in value or "$(" in value for value in element.attrib.values()):
-            raise TarsusError(
-                "this is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf)."
+            raise InvalidFile(
+                "this file is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf)."
             )
 
 
@@ -117,14 +123,14 @@ def root_tag(path: Path) -> str:
     except (LookupError, ValueError) as error:
         raise _unknown_encoding(error) from None
     except OSError as error:
-        raise TarsusError(f"it cannot be read: {error.strerror}.") from None
+        raise InvalidFile(f"the file cannot be read: {error.strerror}.") from None
     except ET.ParseError as error:
-        raise TarsusError(f"the XML is broken: {error}.") from None
-    raise TarsusError("the XML is empty.")
+        raise InvalidFile(f"the XML is malformed: {error}.") from None
+    raise InvalidFile("the XML is empty.")
 
 
-def _unknown_encoding(error: Exception) -> TarsusError:
-    return TarsusError(f"its encoding cannot be read ({error}): save it as UTF-8.")
+def _unknown_encoding(error: Exception) -> InvalidFile:
+    return InvalidFile(f"the encoding cannot be read ({error}): save the file as UTF-8.")
 
 
 def _with_prefixes(text: bytes | str) -> str:
@@ -135,5 +141,5 @@ def _with_prefixes(text: bytes | str) -> str:
     missing = sorted(used - set(re.findall(r"xmlns:([\w.-]+)", decoded)) - {"xml", "xmlns"})
     declared = "".join(f' xmlns:{prefix}="undeclared:{prefix}"' for prefix in missing)
     if not declared:
-        raise TarsusError("the XML is broken: a prefix is not declared.")
+        raise InvalidFile("the XML is malformed: a namespace prefix is not declared.")
     return re.sub(r"<([A-Za-z_][\w.-]*)(?=[\s>/])", rf"<\1{declared}", decoded, count=1)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tarsus.errors import TarsusError, several
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, several
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, LoopJoint, Mechanism
 from tarsus.model.poses import Pose, rotation_from_quaternion
 from tarsus.model.solids import Solid
@@ -32,13 +32,19 @@ def held(mechanism: Mechanism, height: float | None = None) -> Mechanism:
     """
     if not mechanism.floating:
         if height is not None:
-            raise TarsusError(
-                f"{mechanism.name!r} has a base that stands in the world: its file says how high."
+            raise IncompatibleOptions(
+                f"{mechanism.name!r} already has a fixed base whose height its file gives: leave"
+                " out height.",
+                "height",
             )
         return mechanism
     name = mechanism.bodies[BASE].name
     if len(mechanism.bodies) == 1:
-        raise TarsusError(f"nothing of {mechanism.name!r} can move if its base {name!r} is held.")
+        raise Unsupported(
+            f"{mechanism.name!r} has only its base {name!r}, so nothing can move if it is fixed:"
+            " leave out floating=False.",
+            "floating",
+        )
     # where it is held, and what hangs on it
     base = _stood(mechanism, height)
     on_base = [c.name for c in mechanism.candidates if c.body == BASE]
@@ -64,9 +70,11 @@ def check_height(floating: bool, height: float | None) -> None:
     if height is None:
         return
     if floating:
-        raise TarsusError("height is of a base that is held: give floating=False too.")
+        raise IncompatibleOptions(
+            "height sets the height of a fixed base: give floating=False too.", "height"
+        )
     if isinstance(height, bool) or not isinstance(height, int | float) or not np.isfinite(height):
-        raise TarsusError(f"height must be a finite number of meters, not {height!r}.")
+        raise InvalidValue(f"height must be a finite number of meters, not {height!r}.", "height")
 
 
 def base_options(entries: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,13 +83,18 @@ def base_options(entries: Mapping[str, Any]) -> dict[str, Any]:
     """
     holds, height = (entries.get(name) for name in ENTRIES)
     if not isinstance(holds, bool | None):
-        raise TarsusError(f"fixed_base must be true or false, not {holds!r}.")
+        raise InvalidValue(f"fixed_base must be true or false, not {holds!r}.", "fixed_base")
     if height is None:
         return {"floating": False} if holds else {}
     if not holds:
-        raise TarsusError("base_height is of a base that is held: give fixed_base = true too.")
+        raise IncompatibleOptions(
+            "base_height sets the height of a fixed base: give fixed_base = true too.",
+            "base_height",
+        )
     if isinstance(height, bool) or not isinstance(height, int | float) or not np.isfinite(height):
-        raise TarsusError(f"base_height must be a finite number of meters, not {height!r}.")
+        raise InvalidValue(
+            f"base_height must be a finite number of meters, not {height!r}.", "base_height"
+        )
     return {"floating": False, "height": float(height)}
 
 

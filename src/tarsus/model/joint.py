@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel
 
 JointKind = Literal["free", "ball", "hinge", "slide", "fixed"]
 WIDTHS: dict[str, tuple[int, int]] = {
@@ -22,13 +22,19 @@ WIDTHS: dict[str, tuple[int, int]] = {
 Vector = NDArray[np.float64]  # any array-like is taken and frozen
 
 
-def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
-    """A read-only float copy of `value`; TarsusError if it is not finite and of this shape."""
+def frozen_array(
+    value: ArrayLike, shape: tuple[int, ...], what: str, owner: str
+) -> NDArray[np.float64]:
+    """Return a read-only float copy of `value`.
+
+    Raises InvalidModel, with the element `owner` as its subject, unless the copy is finite and of
+    this shape.
+    """
     array = np.array(value, dtype=float)
     if array.shape != shape:
-        raise TarsusError(f"{what} must have shape {shape}, not {array.shape}.")
+        raise InvalidModel(f"{what} must have shape {shape}, not {array.shape}.", owner)
     if not np.isfinite(array).all():
-        raise TarsusError(f"{what} must be finite, not {array.tolist()}.")
+        raise InvalidModel(f"{what} must be finite, not {array.tolist()}.", owner)
     array.setflags(write=False)
     return array
 
@@ -64,16 +70,19 @@ class Joint:
         axis = np.array(self.axis, dtype=float)
         length = np.linalg.norm(axis)
         if axis.shape != (3,) or not length > 0:
-            raise TarsusError(
-                f"joint {self.name!r}: the axis must be a non-zero 3-vector, not {self.axis}."
+            raise InvalidModel(
+                f"joint {self.name!r}: the axis must be a non-zero 3-vector, not {self.axis}.",
+                self.name,
             )
         exact = axis if abs(length - 1) < 1e-12 else axis / length
         if self.stiffness and self.kind not in ("hinge", "slide", "ball"):
-            raise TarsusError(
-                f"joint {self.name!r}: a {self.kind} has no spring, only a hinge, a slide or a ball"
-                " has."
+            raise InvalidModel(
+                f"joint {self.name!r}: only hinge, slide and ball joints can have a spring, not a"
+                f" {self.kind} joint.",
+                self.name,
             )
-        object.__setattr__(self, "axis", frozen_array(exact, (3,), f"joint {self.name!r}: axis"))
+        axis = frozen_array(exact, (3,), f"joint {self.name!r}: axis", self.name)
+        object.__setattr__(self, "axis", axis)
 
     @property
     def rubs(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,15 @@ class JointCoupling:
     def __post_init__(self) -> None:
         numbers = tuple(float(c) for c in self.coefficients)
         if not numbers or not np.isfinite(numbers).all():
-            raise TarsusError(
-                f"coupling {self.name!r}: the coefficients must be finite numbers, at least one,"
-                f" not {self.coefficients}."
+            raise InvalidModel(
+                f"coupling {self.name!r}: the coefficients must be one or more finite numbers, not"
+                f" {self.coefficients}.",
+                self.name,
             )
         if self.joint == self.leader:
-            raise TarsusError(f"coupling {self.name!r}: joint {self.joint!r} follows itself.")
+            raise InvalidModel(
+                f"coupling {self.name!r}: joint {self.joint!r} follows itself.", self.joint
+            )
         while len(numbers) > 1 and not numbers[-1]:
             numbers = numbers[:-1]
         object.__setattr__(self, "coefficients", numbers if self.leader else numbers[:1])
@@ -54,11 +57,15 @@ def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, st
     followers = [coupling.joint for coupling in couplings]
     for coupling in couplings:
         if followers.count(coupling.joint) > 1:
-            raise TarsusError(f"joint {coupling.joint!r} follows in two couplings.")
+            raise InvalidModel(
+                f"joint {coupling.joint!r} follows in two couplings: keep one of them.",
+                coupling.joint,
+            )
         for name in filter(None, (coupling.joint, coupling.leader)):
             if kinds.get(name) not in ("hinge", "slide"):
-                is_one = f"is a {kinds[name]}" if name in kinds else "is not there"
-                raise TarsusError(
-                    f"coupling {coupling.name!r}: joint {name!r} {is_one}; only hinges and slides"
-                    " can lead or follow."
+                is_one = f"is a {kinds[name]} joint" if name in kinds else "is not in the tree"
+                raise InvalidModel(
+                    f"coupling {coupling.name!r}: joint {name!r} {is_one}; only hinge and slide"
+                    " joints of the tree can be coupled.",
+                    name,
                 )

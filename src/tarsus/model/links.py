@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, several
+from tarsus.errors import InvalidFile, InvalidModel, several
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.mechanism import Inertia
 from tarsus.model.meshes import mesh_vertices
@@ -91,7 +91,8 @@ def check_names(links: Sequence[str], joints: Sequence[str]) -> None:
     for what, given in (("links", links), ("joints", joints)):
         twice = sorted({name for name in given if given.count(name) > 1})
         if twice:
-            raise TarsusError(f"two {what} are named {' and two '.join(map(repr, twice))}.")
+            names = " and two ".join(map(repr, twice))
+            raise InvalidModel(f"two {what} are named {names}: rename one of them.", twice[0])
 
 
 def report_shapes(
@@ -114,14 +115,23 @@ def report_shapes(
         where = WHERE if any(_in_a_package(uri) for uri in names) else BESIDE
         likely = [near for uri in names[:MANY] if (near := files.suggestion(uri))]
         where = f"did you mean {', '.join(likely)}?" if likely else f"{where}."
-        raise TarsusError(f"{touching} meshes are not found: {several(names, MANY)}; {where}")
+        raise InvalidFile(
+            f"{touching} meshes are not found: {several(names, MANY)}; {where}", names[0]
+        )
     # what is left out
     ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
     if ignored:
-        report.warn(f"{touching} shapes are left out: {', '.join(ignored)}.")
+        report.warn(
+            f"{touching} shapes of an unknown kind are ignored: {', '.join(ignored)}.",
+            "unknown-shapes-ignored",
+            next(link.name for link in links if link.unknown_shapes),
+        )
     if visuals:
         report.warn(
-            f"{len(visuals)} visual meshes are not found and left out: {several(visuals, MANY)}."
+            f"{len(visuals)} visual meshes are not found and are left out:"
+            f" {several(visuals, MANY)}.",
+            "visual-meshes-missing",
+            visuals[0],
         )
 
 

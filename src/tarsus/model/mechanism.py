@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidModel, Unsupported, unknown
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.joint import Joint as Joint
@@ -29,10 +29,10 @@ from tarsus.model.solids import Solid
 WORLD = -1
 
 
-def _freeze(owner: object, what: str, **shapes: tuple[int, ...]) -> None:
+def _freeze(owner: object, kind: str, called: str, **shapes: tuple[int, ...]) -> None:
     """Make arrays of these shapes of the named fields of a frozen dataclass."""
     for name, shape in shapes.items():
-        array = frozen_array(getattr(owner, name), shape, f"{what}: {name}")
+        array = frozen_array(getattr(owner, name), shape, f"{kind} {called!r}: {name}", called)
         object.__setattr__(owner, name, array)
 
 
@@ -45,8 +45,10 @@ class Inertia:
     about_com: Vector = field(default_factory=lambda: np.zeros((3, 3)))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "com", frozen_array(self.com, (3,), "center of mass"))
-        object.__setattr__(self, "about_com", frozen_array(self.about_com, (3, 3), "inertia"))
+        com = frozen_array(self.com, (3,), "the center of mass", "com")
+        about_com = frozen_array(self.about_com, (3, 3), "the inertia", "about_com")
+        object.__setattr__(self, "com", com)
+        object.__setattr__(self, "about_com", about_com)
 
     @classmethod
     def of_moments(cls, mass: float, com: ArrayLike, moments: Sequence[float]) -> Inertia:
@@ -72,7 +74,7 @@ class Body:
     rotation: Vector = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
-        _freeze(self, f"body {self.name!r}", position=(3,), rotation=(3, 3))
+        _freeze(self, "body", self.name, position=(3,), rotation=(3, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,18 +96,23 @@ class LoopJoint:
 
     def __post_init__(self) -> None:
         joint, what = self.joint, f"loop joint {self.joint.name!r}"
-        _freeze(self, what, position=(3,), rotation=(3, 3), in_child=(3,))
+        _freeze(self, "loop joint", joint.name, position=(3,), rotation=(3, 3), in_child=(3,))
         if joint.kind == "free":
-            raise TarsusError(f"{what}: a free joint constrains nothing.")
+            raise InvalidModel(f"{what}: a free joint constrains nothing.", joint.name)
         if joint.kind == "slide" and joint.armature:
-            raise TarsusError(f"{what}: a slide with armature cannot close a loop or be cut.")
+            raise Unsupported(
+                f"{what}: a slide joint with armature cannot close a loop or be cut.", joint.name
+            )
         if joint.stiffness:
-            raise TarsusError(f"{what}: a joint with a spring cannot close a loop or be cut.")
+            raise Unsupported(
+                f"{what}: a joint with a spring cannot close a loop or be cut.", joint.name
+            )
         resisting = joint.armature or joint.damping or joint.dry_friction
         if joint.kind in ("ball", "fixed") and resisting:
-            raise TarsusError(
-                f"{what}: a {joint.kind} with armature, damping or dry friction cannot close"
-                " a loop or be cut."
+            raise Unsupported(
+                f"{what}: a {joint.kind} joint with armature, damping or dry friction cannot close"
+                " a loop or be cut.",
+                joint.name,
             )
 
 
@@ -119,7 +126,7 @@ class Frame:
     rotation: Vector = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
-        _freeze(self, f"frame {self.name!r}", position=(3,), rotation=(3, 3))
+        _freeze(self, "frame", self.name, position=(3,), rotation=(3, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +153,13 @@ class Candidate:
     start: int | None = None
 
     def __post_init__(self) -> None:
-        _freeze(self, f"candidate {self.name!r}", position=(3,))
+        _freeze(self, "candidate", self.name, position=(3,))
         for name in ("radius", "friction"):
             if not getattr(self, name) >= 0:
                 value = getattr(self, name)
-                raise TarsusError(f"candidate {self.name!r}: the {name} must be >= 0, not {value}.")
+                raise InvalidModel(
+                    f"candidate {self.name!r}: the {name} must be >= 0, not {value}.", self.name
+                )
 
 
 @dataclass(frozen=True)

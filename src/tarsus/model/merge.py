@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.mechanism import WORLD, Body, LoopJoint, Mechanism
 from tarsus.model.poses import Pose, quaternion_from_rotation, rotation_from_quaternion
@@ -132,7 +132,11 @@ def _names(m: Mechanism) -> set[str]:
 def _renamed(m: Mechanism, ending: str) -> Mechanism:
     """The mechanism with other names."""
     if m.uncut is not None:
-        raise TarsusError(f"{m.name!r} has cut joints: cut those of the whole world.")
+        raise Unsupported(
+            f"{m.name!r} has cut joints: merge the mechanisms first, then cut the joints of the"
+            " result.",
+            m.name,
+        )
 
     def new(body: Body) -> Body:
         return replace(

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, TarsusError, Unsupported
 from tarsus.model.check import LARGEST
 from tarsus.model.files import needed_library
 from tarsus.model.robot_files import MAX_ASSET_BYTES, RobotFiles, file_bytes
@@ -41,8 +41,10 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
     trimesh = needed_library("trimesh", purpose, "meshes")
     kind, refused = path.suffix.lower(), list[TarsusError]()
     if kind not in FORMATS:
-        raise TarsusError(
-            f"the mesh {path.name} is none of the formats that can be read: {', '.join(FORMATS)}."
+        raise Unsupported(
+            f"the mesh {path.name} has an unsupported format: convert it to one of"
+            f" {', '.join(FORMATS)}.",
+            path.name,
         )
 
     # how trimesh gets what it names
@@ -81,11 +83,11 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
                 io.BytesIO(data), file_type=kind[1:], resolver=Checked(path.parent), **options
             )
     except Exception as error:  # trimesh lets every decoder's own exceptions through
-        refused.append(TarsusError(f"it cannot be read: {error}."))
+        refused.append(InvalidFile(f"the file cannot be read: {error}.", path.name))
     else:
         if not refused:
             return scene
-    raise type(refused[0])(f"the mesh {path.name}: {refused[0]}") from None
+    raise refused[0].within(f"the mesh {path.name}") from None
 
 
 def meters(units: object) -> float:
@@ -102,10 +104,13 @@ def _hull_vertices(path: Path, stamp: int, files: RobotFiles) -> Array:
     scene = load_scene(path, files, "reading a mesh", skip_materials=True)
     mesh = scene.to_mesh()
     if len(mesh.vertices) == 0:
-        raise TarsusError(f"the mesh {path.name} has no vertices.")
+        raise InvalidFile(f"the mesh {path.name} has no vertices.", path.name)
     given = np.array(mesh.vertices, dtype=float) * meters(mesh.metadata.get("units"))
     if not (np.abs(given) <= LARGEST).all():
-        raise TarsusError(f"the mesh {path.name} has vertices farther than {LARGEST:g} m, or none.")
+        raise InvalidFile(
+            f"the mesh {path.name} has vertices that are not finite or lie beyond {LARGEST:g} m.",
+            path.name,
+        )
     vertices = hull(given)
     vertices.setflags(write=False)
     return vertices

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import GroundLeftOut, TarsusError
+from tarsus.errors import GroundLeftOut, InvalidModel
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
@@ -58,7 +58,7 @@ def read_mjcf(
     inline = isinstance(source, str) and source.lstrip().startswith("<")
     text, path = (str(source), None) if inline else ("", existing_file(source))
     file, fallback = (path.name, path.stem) if path else ("MJCF text", "mechanism")
-    with naming(file):
+    with naming(file, path):
         given = Source.of(text, path, asset_folders)
         model = compiled(given)
         found = from_mujoco_model(model, file, fallback, given)
@@ -253,7 +253,7 @@ def _report_terrain(model: Any, report: Report) -> None:
         report.leave(f"The ground plane is left out ({', '.join(ground)}): {ITSELF}.")
     if other:
         told = f"planes and heightfields are left out ({', '.join(other)}): {ITSELF}."
-        report.warn(told, GroundLeftOut)
+        report.warn(told, "ground-left-out", other[0], GroundLeftOut)
 
 
 def _keyframes(model: Any) -> dict[str, Array]:
@@ -272,9 +272,10 @@ def _unit_quaternions(model: Any, keyframe: str, q: Array) -> Array:
             first = start + (3 if KINDS[int(kind)] == "free" else 0)
             length = np.linalg.norm(q[first : first + 4])
             if not 0 < length < np.inf:
-                raise TarsusError(
+                raise InvalidModel(
                     f"keyframe {keyframe!r}: the quaternion in entries {first} to {first + 3} must"
-                    " be finite and not zero."
+                    " be finite and not zero.",
+                    keyframe,
                 )
             q[first : first + 4] /= length
     return q

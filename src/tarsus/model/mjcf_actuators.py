@@ -39,7 +39,9 @@ def file_actuators(model: Any, report: Report) -> tuple[FileActuator, ...]:
     late = [a.name for n, a in zip(_named(model), found, strict=True) if _delay(model, n)]
     if late:
         report.warn(
-            f"delays of actuators are left out, a delay is given in steps: {', '.join(late)}."
+            f"delays of actuators are left out ({', '.join(late)}): set a delay in steps instead.",
+            "actuator-delays-left-out",
+            late[0],
         )
     return found
 
@@ -85,7 +87,9 @@ def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
     every = range(len(model.actuator_trntype))
     dropped = [model.actuator(n).name or f"actuator {n}" for n in every if n not in known]
     if dropped:
-        report.warn(f"{NOT_DRIVING}: {', '.join(dropped)}.")
+        report.warn(
+            f"{NOT_DRIVING}: {', '.join(dropped)}.", "unsupported-actuators-left-out", dropped[0]
+        )
     return tuple(_clipped(model, joint, actuator) for joint, actuator in found.items())
 
 

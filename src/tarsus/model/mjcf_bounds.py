@@ -10,7 +10,7 @@ import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-from tarsus.errors import TarsusError, shortened
+from tarsus.errors import InvalidFile, Unsupported, shortened
 from tarsus.model.check import LARGEST
 from tarsus.model.mjcf_text import Document
 
@@ -29,7 +29,7 @@ NOT_NUMBERS = ("name", "model", "file", "class", "childclass")
 
 
 def check_bounds(document: Document) -> None:
-    """Raise TarsusError if a model, what it includes and attaches is beyond bounds."""
+    """Raise Unsupported if a model, with what it includes and attaches, is too large."""
     _weigh(document, {})
 
 
@@ -44,19 +44,26 @@ def _weigh(document: Document, known: dict[ET.Element, tuple[float, float]]) -> 
     bodies = elements = 0.0
     for element, times, depth in _all(document):
         if depth > DEPTH:
-            raise TarsusError(f"its elements stand more than {DEPTH} deep in each other.")
+            raise Unsupported(
+                f"the elements are nested more than {DEPTH} levels deep.", element.tag
+            )
         made = _size(element)
         if made > POINTS:
-            raise TarsusError(f"its <{element.tag}> is too large: {made:g} points or bytes.")
+            raise Unsupported(
+                f"<{element.tag}> is too large: {made:g} points or bytes, at most {POINTS:g} are"
+                " read.",
+                element.tag,
+            )
         elements += times * (made if element.tag in MADE_OF_ELEMENTS else 1)
         bodies += times * (element.tag == "body")
         if element.tag == "attach" and (inner := document.models.get(element.get("model", ""))):
             more = _weigh(inner, known)
             bodies, elements = bodies + times * more[0], elements + times * more[1]
         if elements > ELEMENTS or bodies > BODIES:
-            raise TarsusError(
-                f"it is too large for one robot: more than {BODIES} bodies or {ELEMENTS} elements,"
-                " repetitions included."
+            raise Unsupported(
+                f"the model is too large for one robot: it has more than {BODIES} bodies or"
+                f" {ELEMENTS} elements, repetitions included.",
+                "body" if bodies > BODIES else element.tag,
             )
         _check_numbers(element)
     # models that nothing attaches
@@ -104,9 +111,10 @@ def _check_numbers(element: ET.Element) -> None:
         if (
             key == "anchor" and not text.strip()
         ):  # MuJoCo 4.0.0 gives up, and hangs on the next file
-            raise TarsusError(f"<{element.tag}>: anchor must be three numbers, and is empty.")
+            raise InvalidFile(f"<{element.tag}>: anchor must be three numbers; it is empty.", key)
         if not all(abs(number) <= LARGEST for number in _numbers(text)):
-            raise TarsusError(
+            raise InvalidFile(
                 f"<{element.tag}>: {key} must be finite and at most {LARGEST:g} in SI units, not"
-                f" {shortened(text)}."
+                f" {shortened(text)}.",
+                key,
             )

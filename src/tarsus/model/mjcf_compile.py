@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import TarsusError, several
+from tarsus.errors import InvalidFile, several
 from tarsus.model.files import needed_library
 from tarsus.model.mjcf_bounds import check_bounds
 from tarsus.model.mjcf_names import unknown_name
@@ -38,10 +38,11 @@ def compiled(source: Source) -> Any:
             not np.array_equal(a, b)
             for a, b in zip(_of_physics(model), _of_physics(other), strict=True)
         ):
-            raise TarsusError(
+            raise InvalidFile(
                 "meshes that collisions or masses need are not found:"
-                f" {'; '.join(source.missing.values())}; put them there, counted from the file's"
-                " folder, or name theirs in <compiler meshdir>."
+                f" {'; '.join(source.missing.values())}; paths are relative to the file's folder or"
+                " to <compiler meshdir>.",
+                next(iter(source.missing.values())).partition(" (")[0],
             )
     return model
 
@@ -60,8 +61,10 @@ def report_missing(source: Source | None, report: Report) -> None:
     """A warning for what pictures lack."""
     if source and source.missing:
         report.warn(
-            "files of visual meshes or textures that are not found, left out"
-            f" ({len(source.missing)}): {several(list(source.missing.values()), SOME)}."
+            f"{len(source.missing)} files of visual meshes or textures are not found and are left"
+            f" out: {several(list(source.missing.values()), SOME)}.",
+            "visual-meshes-missing",
+            next(iter(source.missing.values())).partition(" (")[0],
         )
 
 
@@ -80,8 +83,8 @@ def _with_stand_ins(
         return _on_floor(mujoco, source.text, assets, floor)
     except Exception as error:  # beside ValueError, MuJoCo's own and those of allocation
         said = source.told(" ".join(str(error).split()))
-        raise unknown_name(said, source.document) or TarsusError(
-            f"MuJoCo cannot compile it: {said}"
+        raise unknown_name(said, source.document) or InvalidFile(
+            f"MuJoCo cannot compile this model: {said}"
         ) from None
 
 

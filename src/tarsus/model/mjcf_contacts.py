@@ -128,8 +128,10 @@ def report_contacts(model: Any, report: Report) -> None:
     if spared:
         names = [model.geom(geom).name or f"geom {geom}" for geom in spared]
         report.warn(
-            "geoms touch the ground here that an <exclude> with the world, or contype and"
-            f" conaffinity, keep off all that the file fixes: {several(names, SOME)}."
+            "these geoms touch the ground, although the file excludes them from contact with its"
+            f" world by <exclude>, contype or conaffinity: {several(names, SOME)}.",
+            "ground-exclusion-ignored",
+            names[0],
         )
 
 

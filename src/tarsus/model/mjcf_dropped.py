@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,33 +30,67 @@ FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 SLIDING, ROLLING = 3, 6  # condim
 ON_JOINT = (0, 1)  # mjtTrn: at the joint, in its parent's frame
 SOME = 5  # names that a warning shows
+LEFT_OUT = {  # by its code, what a warning says is left out
+    "mocap-bodies-left-out": "mocap bodies are",
+    "tendons-left-out": "tendons are",
+    "gravity-compensation-left-out": "gravity compensation is",
+    "flexible-bodies-left-out": "flexible bodies are",
+    "plugins-left-out": "plugins are",
+    "medium-forces-left-out": "forces of the medium are",
+    "disable-flags-left-out": "flags that switch something off are",
+    "enable-flags-left-out": "flags that switch something on are",
+    "keyframe-velocities-left-out": "velocities of keyframes are",
+    "free-joint-springs-left-out": "springs of free joints are",
+    "yielding-springs-left-out": "the plastic yielding of springs (springyield) is",
+    "nonlinear-springs-left-out": "the higher powers of springs are",
+    "nonlinear-damping-left-out": "the higher powers of joint damping are",
+    "ball-joint-limits-left-out": "limits of ball joints are",
+    "limit-margins-left-out": "margins of joint limits are",
+    "surface-velocity-left-out": "the velocity of moving surfaces (surfacevel) is",
+    "adhesion-left-out": "the adhesion of contacts is",
+    "torsional-friction-left-out": "torsional and rolling friction are",
+}
 PLUGGED = ("body", "geom", "actuator", "sensor")  # what a plugin can act on
 
 
-def elements_dropped(model: Any, bodies: list[str]) -> dict[str, list[str]]:
-    """Elements left out besides equality constraints: what they are called, and their names.
+@dataclass(frozen=True)
+class UnreadElements:
+    """Names of elements that are left out, and how a warning lists them."""
+
+    names: list[str]
+    listed: str
+
+
+def elements_dropped(model: Any, bodies: list[str]) -> dict[str, UnreadElements]:
+    """Return the elements left out besides equality constraints, by the codes of `LEFT_OUT`.
 
     bodies: a name for every body
     """
     medium = model.opt.density or model.opt.viscosity
     moving = np.any(np.array(model.key_qvel), axis=1)
-    return {
-        "mocap bodies are": [bodies[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0],
-        "tendons are": [model.tendon(t).name or f"tendon {t}" for t in range(model.ntendon)],
+    found = {
+        "mocap-bodies-left-out": [
+            bodies[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0
+        ],
+        "tendons-left-out": [model.tendon(t).name or f"tendon {t}" for t in range(model.ntendon)],
         **_of_joints(model),
-        "gravity compensation is": [
+        "gravity-compensation-left-out": [
             bodies[b] for b in range(model.nbody) if model.body_gravcomp[b]
         ],
-        **_of_geoms(model),
-        "flexible bodies are": [_name(model, "flex", f) or f"flex {f}" for f in range(model.nflex)],
-        "plugins are": [_plugin(model, p, bodies) for p in range(model.nplugin)],
-        "forces of the medium are": ["option density or viscosity"] if medium else [],
-        "flags that switch something off are": _switched_off(model),
-        "flags that switch something on are": _flags(model.opt.enableflags, "ENBL", SWITCHED_ON),
-        "velocities of keyframes are": [
+        "flexible-bodies-left-out": [
+            _name(model, "flex", f) or f"flex {f}" for f in range(model.nflex)
+        ],
+        "plugins-left-out": [_plugin(model, p, bodies) for p in range(model.nplugin)],
+        "medium-forces-left-out": ["option density or viscosity"] if medium else [],
+        "disable-flags-left-out": _switched_off(model),
+        "enable-flags-left-out": _flags(model.opt.enableflags, "ENBL", SWITCHED_ON),
+        "keyframe-velocities-left-out": [
             model.key(k).name or f"key_{k}" for k in np.flatnonzero(moving)
         ],
     }
+    every = {code: UnreadElements(names, ", ".join(names)) for code, names in found.items()}
+    every |= _of_geoms(model)
+    return {code: every[code] for code in LEFT_OUT if every[code].names}
 
 
 def soft_stops(model: Any) -> list[str]:
@@ -86,18 +121,16 @@ def _of_joints(model: Any) -> dict[str, list[str]]:
     }
     early = (np.array(model.jnt_margin) != 0) & limited
     return {
-        "springs of free joints are": _joints(model, np.flatnonzero(springs)),
-        "the yielding of springs, which stay bent (springyield), is": _joints(
-            model, np.flatnonzero(yielding)
-        ),
-        "the higher powers of springs are": _joints(model, np.flatnonzero(bent)),
-        "the higher powers of joint damping are": _joints(model, growing),
-        "limits of ball joints are": _joints(model, np.flatnonzero((kinds == BALL) & limited)),
-        "margins of joint limits are": _joints(model, np.flatnonzero(early)),
+        "free-joint-springs-left-out": _joints(model, np.flatnonzero(springs)),
+        "yielding-springs-left-out": _joints(model, np.flatnonzero(yielding)),
+        "nonlinear-springs-left-out": _joints(model, np.flatnonzero(bent)),
+        "nonlinear-damping-left-out": _joints(model, growing),
+        "ball-joint-limits-left-out": _joints(model, np.flatnonzero((kinds == BALL) & limited)),
+        "limit-margins-left-out": _joints(model, np.flatnonzero(early)),
     }
 
 
-def _of_geoms(model: Any) -> dict[str, list[str]]:
+def _of_geoms(model: Any) -> dict[str, UnreadElements]:
     """Of geoms that can touch, those fixed to the world among them, and of explicit pairs."""
     running = _field(model, "geom_surfacevel", model.ngeom)
     sticky = _field(model, "geom_adhesion", model.ngeom)
@@ -107,15 +140,13 @@ def _of_geoms(model: Any) -> dict[str, list[str]]:
     running_ones = [name for g, name in geoms.items() if running[g]]
     sticky_ones = [name for g, name in geoms.items() if sticky[g]] + of_pairs
     return {
-        "the speed of surfaces that run like a belt (surfacevel) is": _some(running_ones),
-        "the pull of contacts that stick (adhesion) is": _some(sticky_ones),
-        "torsional and rolling friction, by which MuJoCo's feet turn and roll less, are": _turning(
-            model
-        ),
+        "surface-velocity-left-out": _some(running_ones),
+        "adhesion-left-out": _some(sticky_ones),
+        "torsional-friction-left-out": _turning(model),
     }
 
 
-def _turning(model: Any) -> list[str]:
+def _turning(model: Any) -> UnreadElements:
     """Geoms with friction against turning about the normal (condim 4) and rolling (condim 6), and
     the largest coefficients; those fixed to the world only where no geom that moves goes before.
     """
@@ -127,11 +158,13 @@ def _turning(model: Any) -> list[str]:
         g for g in touching if condim[g] > SLIDING and (not fixed[g] or priority[g] >= first)
     ]
     if not turning:
-        return []
+        return _some([])
     rolls = max((own[g, 2] for g in turning if condim[g] == ROLLING), default=0.0)
     most = f"up to {max(own[g, 1] for g in turning):g} m and {rolls:g} m"
-    named = several([model.geom(g).name or f"geom {g}" for g in turning], SOME)
-    return [f"condim 4 or 6 of {named}, {most} (docs/from_mujoco.md)"]
+    names = [model.geom(g).name or f"geom {g}" for g in turning]
+    return UnreadElements(
+        names, f"condim 4 or 6 of {several(names, SOME)}, {most} (docs/from_mujoco.md)"
+    )
 
 
 def _plugin(model: Any, number: int, bodies: list[str]) -> str:
@@ -186,5 +219,5 @@ def _joints(model: Any, numbers: Iterable[int]) -> list[str]:
     return [names[j] for j in sorted(numbers)]
 
 
-def _some(names: list[str]) -> list[str]:
-    return [several(names, SOME)] if names else []
+def _some(names: list[str]) -> UnreadElements:
+    return UnreadElements(names, several(names, SOME))

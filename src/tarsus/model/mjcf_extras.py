@@ -10,7 +10,7 @@ from tarsus.errors import several
 from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.mechanism import LoopJoint
 from tarsus.model.mjcf_couplings import couples
-from tarsus.model.mjcf_dropped import elements_dropped, soft_stops
+from tarsus.model.mjcf_dropped import LEFT_OUT, elements_dropped, soft_stops
 from tarsus.model.mjcf_loops import closes_loop
 from tarsus.model.parts import Report
 
@@ -50,11 +50,12 @@ def report_dropped(model: Any, report: Report) -> None:
     if dropped:
         report.warn(
             "equality constraints other than active connect, weld and joint ones are left out:"
-            f" {', '.join(dropped)}."
+            f" {', '.join(dropped)}.",
+            "equalities-left-out",
+            dropped[0],
         )
-    for what, names in elements_dropped(model, body_names(model)).items():
-        if names:
-            report.warn(f"{what} left out: {', '.join(names)}.")
+    for code, found in elements_dropped(model, body_names(model)).items():
+        report.warn(f"{LEFT_OUT[code]} left out: {found.listed}.", code, found.names[0])
     if np.any(np.array(model.geom_plugin) >= 0):
         report.note("A geom with a plugin touches by its mesh.")
     if soft := soft_stops(model):

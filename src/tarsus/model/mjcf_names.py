@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import UnknownName, unknown
 from tarsus.model.mjcf_text import Document
 
 QUOTED = re.compile(r"'([^']+)'")
@@ -21,9 +21,9 @@ MEANT = {"objname": "objtype", "refname": "reftype"}  # their kind stands in ano
 CLASS, WORLD = "class", "world"
 
 
-def unknown_name(said: str, document: Document) -> TarsusError | None:
-    """The sentence with near names for a name that MuJoCo's error `said` quotes, if an element of
-    the file refers to it and nothing is called so; None if there is no such element.
+def unknown_name(said: str, document: Document) -> UnknownName | None:
+    """Return an error with near names for a name that MuJoCo's error `said` quotes, if an element
+    of the file refers to it and nothing is called so; None if there is no such element.
     """
     quoted, known, wanted = set(QUOTED.findall(said)), dict[str, set[str]](), []
     for element in document.elements():
@@ -41,5 +41,5 @@ def unknown_name(said: str, document: Document) -> TarsusError | None:
     for tag, key, kind, value in wanted:
         if kind in (*KINDS, CLASS) and value not in known.get(kind, ()):
             what = "default class" if kind == CLASS else kind
-            return TarsusError(f"{key} of <{tag}>: {unknown(what, value, known.get(kind, ()))}")
+            return unknown(what, value, known.get(kind, ())).within(f"{key} of <{tag}>")
     return None

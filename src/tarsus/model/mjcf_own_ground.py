@@ -49,9 +49,11 @@ def _report_friction(model: Any, report: Report, mine: tuple[int, float], fixed:
             ground.setdefault(mixed, []).append(_name(model, geom))
     for mixed, names in ground.items():
         report.warn(
-            f"the friction of the file's own ground is not taken: on {several(names, SOME)} MuJoCo"
-            f" would have {mixed:g} where the robot's {here:g} acts here; --friction {mixed:g}"
-            " gives it."
+            f"the friction of the file's own ground is ignored: MuJoCo would use {mixed:g} on"
+            f" {several(names, SOME)}, Tarsus uses the robot's {here:g}; pass --friction {mixed:g}"
+            " to match it.",
+            "ground-friction-ignored",
+            names[0],
         )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, Unsupported
 from tarsus.model.files import naming
 from tarsus.model.mjcf_text import Document, parsed, written
 from tarsus.model.robot_files import (
@@ -33,8 +33,8 @@ SIDES = ("fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 UNNAMED = "MuJoCo Model"
 
 
-class AttachedToItself(TarsusError):
-    """A file includes or attaches itself, or others that come back to it."""
+class AttachedToItself(InvalidFile):
+    """A file includes or attaches itself, directly or through others."""
 
 
 @dataclass
@@ -89,9 +89,12 @@ class _Place:
         if os.path.realpath(path) in real:
             circle = [*trail[real.index(os.path.realpath(path)) :], path]
             names = " -> ".join(file.name for file in circle)
-            raise AttachedToItself(f"{path.name} {verb} itself: {names}.")
+            raise AttachedToItself(f"{path.name} {verb} itself: {names}.", path.name)
         if len(trail) > MAX_NESTED:
-            raise TarsusError(f"files {verb} each other more than {MAX_NESTED} deep: {path.name}.")
+            raise Unsupported(
+                f"{path.name} is nested more than {MAX_NESTED} files deep: merge some files.",
+                path.name,
+            )
         return _Place(path, trail)
 
 
@@ -161,7 +164,7 @@ class _Reader:
             path = self._required(name, [top, here.folder], "included file")
             place = here.below(path, "includes")
             if any(place.path == other.path for other in places.values()):
-                raise TarsusError(f"{name} is included twice.")
+                raise InvalidFile(f"{name} is included twice: remove one <include>.", name)
             with naming(name):
                 root, lines = parsed(self._text(path))
             document.lines |= lines
@@ -239,7 +242,11 @@ class _Reader:
             with naming(name):
                 root, lines = parsed(self._text(path))
             if root.tag.lower() not in ("mujoco", "robot"):
-                raise TarsusError(f"{name}, which is attached, is no MJCF file: <{root.tag}>.")
+                raise InvalidFile(
+                    f"the attached file {name} must be MJCF or URDF, but its root tag is"
+                    f" <{root.tag}>.",
+                    name,
+                )
             child = Document(root, lines)
             text, kind = self._document(child, inner), "xml" if root.tag != "robot" else "urdf"
             self.attached[str(path)] = self._add(text.encode(), name, f".{kind}", inner), child
@@ -254,7 +261,10 @@ class _Reader:
         data = file_bytes(path)
         self.text_bytes += len(data)
         if self.text_bytes > MAX_BYTES:
-            raise TarsusError(f"its files have more than {MAX_BYTES >> 20} MiB of text.")
+            raise Unsupported(
+                f"the files of this model have more than {MAX_BYTES >> 20} MiB of XML in total.",
+                path.name,
+            )
         return data
 
     def _required(self, name: str, folders: Iterable[Path], what: str) -> Path:
@@ -266,9 +276,9 @@ class _Reader:
             raise self._not_found(name, folders, what)
         return Path(os.path.abspath(found))
 
-    def _not_found(self, name: str, folders: Iterable[Path], what: str) -> TarsusError:
-        return TarsusError(
-            f"the {what} is not found: {name}{self._suggestion(name, folders) or '.'}"
+    def _not_found(self, name: str, folders: Iterable[Path], what: str) -> InvalidFile:
+        return InvalidFile(
+            f"the {what} is not found: {name}{self._suggestion(name, folders) or '.'}", name
         )
 
     def _suggestion(self, name: str, folders: Iterable[Path]) -> str:
@@ -283,9 +293,12 @@ class _Reader:
         """Hand an asset to MuJoCo; returns its name there."""
         self.asset_bytes += len(data)
         if self.asset_bytes > MAX_TOTAL_BYTES:
-            raise TarsusError(f"its files have more than {MAX_TOTAL_BYTES >> 30} GiB.")
+            raise Unsupported(
+                f"the meshes and textures have more than {MAX_TOTAL_BYTES >> 30} GiB in total.",
+                name,
+            )
         if data.startswith(PNG) and _pixels(data) > MAX_PIXELS:
-            raise TarsusError(f"the picture {name} has more than {MAX_PIXELS:g} pixels.")
+            raise Unsupported(f"the picture {name} has more than {MAX_PIXELS:g} pixels.", name)
         key = self._name(data, suffix, place)
         self.made.assets[key], self.made.names[key] = data, name
         return key

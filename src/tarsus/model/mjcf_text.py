@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile
 
 COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)  # MuJoCo allows -- in it, XML does not
 
@@ -57,16 +57,18 @@ def parsed(data: bytes) -> tuple[ET.Element, Lines]:
     try:
         data.decode()
     except UnicodeDecodeError:
-        raise TarsusError("its text is not UTF-8, which MJCF must be.") from None
+        raise InvalidFile("the text is not UTF-8: save the file as UTF-8.") from None
     try:
         try:
             return _tree(data)
         except expat.ExpatError:
             return _tree(COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), data))
     except (LookupError, ValueError) as error:
-        raise TarsusError(f"its encoding cannot be read ({error}): save it as UTF-8.") from None
+        raise InvalidFile(
+            f"the encoding cannot be read ({error}): save the file as UTF-8."
+        ) from None
     except expat.ExpatError as error:
-        raise TarsusError(f"the XML is broken: {error}.") from None
+        raise InvalidFile(f"the XML is malformed: {error}.") from None
 
 
 def _tree(data: bytes) -> tuple[ET.Element, Lines]:

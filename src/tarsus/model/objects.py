@@ -8,7 +8,7 @@ from math import pi
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.joint import Joint
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
@@ -54,8 +54,8 @@ class Thing(ABC):
     def _checked(self) -> str:
         """Its name; TarsusError for a number that is none, or not positive."""
         if not isinstance(self.name, str):
-            raise TarsusError(
-                f"the name of a {type(self).__name__} must be text, not {self.name!r}."
+            raise InvalidValue(
+                f"the name of a {type(self).__name__} must be text, not {self.name!r}.", "name"
             )
         name = self.name or type(self).__name__.lower()
         for what in (field.name for field in fields(self) if field.name != "name"):
@@ -70,7 +70,7 @@ class Thing(ABC):
             if value.shape != size or not (low & np.isfinite(value)).all():
                 wanted = "three positive numbers" if size else "a positive number"
                 wanted = "a number that is not negative" if what == "friction" else wanted
-                raise TarsusError(f"{name}: the {what} must be {wanted}, not {given!r}.")
+                raise InvalidValue(f"{name}: the {what} must be {wanted}, not {given!r}.", what)
         return name
 
 

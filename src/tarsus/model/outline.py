@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel
 from tarsus.model.joint import Vector, frozen_array
 
 ENDS = 1e-3  # rad: a disc tilted by less stands on points of its rim that are fixed to it
@@ -38,10 +38,10 @@ class Outline:
 
     def __post_init__(self) -> None:
         for name, shape in {"spread": (3, 3), "turned": (3, 3), "rest": (3,)}.items():
-            value = frozen_array(getattr(self, name), shape, f"outline: {name}")
+            value = frozen_array(getattr(self, name), shape, f"outline: {name}", name)
             object.__setattr__(self, name, value)
         if not self.size > 0:
-            raise TarsusError(f"outline: the size must be > 0, not {self.size}.")
+            raise InvalidModel(f"outline: the size must be > 0, not {self.size}.", "size")
 
     @property
     def first(self) -> bool:

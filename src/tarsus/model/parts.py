@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import GroundLeftOut, TarsusError, TarsusWarning, several
+from tarsus.errors import GroundLeftOut, InvalidModel, TarsusWarning, several
 from tarsus.model.candidates import Shape, candidates, edges
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
@@ -77,10 +77,12 @@ class Report:
         self.notes.append(text)
         self.left_out.append(text)
 
-    def warn(self, text: str, kind: type[TarsusWarning] = TarsusWarning) -> None:
-        """Keep a sentence on what is left out, or doubtful, and issue it as a warning."""
+    def warn(
+        self, text: str, code: str, subject: str, kind: type[TarsusWarning] = TarsusWarning
+    ) -> None:
+        """Keep a sentence on what is left out or doubtful, and issue it as a warning."""
         self.leave(text)
-        warnings.warn(f"{self.file}: {text}", kind, stacklevel=2)
+        warnings.warn(kind(f"{self.file}: {text}", code, subject), stacklevel=2)
 
 
 def weld(parts: Sequence[Part], report: Report) -> Welded:
@@ -92,7 +94,9 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     shapes: list[tuple[str, int, Shape]] = []
     for part in parts:
         if part.inertia.mass < 0:
-            raise TarsusError(f"the mass of {part.name!r} is negative: {part.inertia.mass} kg.")
+            raise InvalidModel(
+                f"the mass of {part.name!r} must be >= 0, not {part.inertia.mass} kg.", part.name
+            )
         # where the parent stands
         host, outer = (WORLD, Pose()) if part.parent == WORLD else places[part.parent]
         here = outer @ part.pose
@@ -133,8 +137,12 @@ def without_massless(parts: list[Part], report: Report) -> list[Part]:
         if part.joint and part.joint.kind != "free" and not matter[n]
     ]
     if idle:
-        names = ", ".join(joint.name for n in idle if (joint := parts[n].joint))
-        report.warn(f"joints that move only massless links are locked at zero: {names}.")
+        names = [joint.name for n in idle if (joint := parts[n].joint)]
+        report.warn(
+            f"joints that move only massless links are locked at zero: {', '.join(names)}.",
+            "massless-joints-locked",
+            names[0],
+        )
     return [replace(part, joint=None) if n in idle else part for n, part in enumerate(parts)]
 
 
@@ -177,7 +185,9 @@ def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report
     solid = [part.name for part in static if part.shapes]
     if solid:
         report.warn(
-            f"the collision shapes of what is fixed to the world are left out ({', '.join(solid)}):"
-            " choose a terrain for the ground, which may be an MJCF file by its path.",
+            f"collision shapes that are fixed to the world are left out ({', '.join(solid)}):"
+            " choose a terrain for the ground, such as an MJCF file by its path.",
+            "fixed-shapes-left-out",
+            solid[0],
             GroundLeftOut,
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Inertia
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def _rotation() -> type[Rotation]:
 def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
     """Rotation matrix (3, 3) of a quaternion (w, x, y, z) of any length but zero."""
     if not 0 < np.linalg.norm(quaternion) < np.inf:
-        raise TarsusError(f"a quaternion must be finite and not zero, not {quaternion}.")
+        raise InvalidValue(
+            f"a quaternion must be finite and not zero, not {quaternion}.", "quaternion"
+        )
     return _rotation().from_quat(np.asarray(quaternion, dtype=float), scalar_first=True).as_matrix()
 
 

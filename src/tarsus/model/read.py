@@ -8,7 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidFile, UnknownName, unknown
 from tarsus.model.check import check
 from tarsus.model.files import existing_file, naming, root_tag
 from tarsus.model.mechanism import Mechanism
@@ -19,8 +19,8 @@ MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # before th
 HEAD = 256  # bytes
 
 
-class UnknownOption(TarsusError):
-    """What is loaded has no such option."""
+class UnknownOption(UnknownName):
+    """The robot has no such option."""
 
 
 def read(path: str | Path, **options: Any) -> Mechanism:
@@ -34,7 +34,7 @@ def read(path: str | Path, **options: Any) -> Mechanism:
         reader = _reader(root_tag(path))
         check_options(reader, options)
     mechanism = reader(path, **options)
-    with naming(path.name):
+    with naming(path.name, path):
         return check(mechanism)
 
 
@@ -46,14 +46,14 @@ def _check_xml(path: Path) -> None:
     except OSError:
         return
     if begin.startswith(LOGS):
-        raise TarsusError(
-            "a log is no robot: give the robot that it is of, by its name or its own file;"
-            " `tarsus rerun LOG` runs again what a log says."
+        raise InvalidFile(
+            "this is a log, not a robot: give the robot's name or file, or repeat the logged run"
+            " with `tarsus rerun LOG`."
         )
     if begin.startswith(LFS_POINTER):
         file_bytes(path)  # says so
     if begin and not begin.startswith((b"<", *MARKS)):
-        raise TarsusError("it is no XML; a robot's file is MJCF, URDF or SDF.")
+        raise InvalidFile("this is not XML: give an MJCF, URDF or SDF file.")
 
 
 def check_options(
@@ -63,7 +63,7 @@ def check_options(
     known = [*(name for name in signature(reader).parameters if name != "source"), *beside]
     for name in options:
         if name not in known:
-            raise UnknownOption(str(unknown("option of such a robot", name, known)))
+            raise UnknownOption(str(unknown("option of this robot", name, known)), name)
 
 
 def _reader(tag: str) -> Callable[..., Mechanism]:
@@ -80,6 +80,6 @@ def _reader(tag: str) -> Callable[..., Mechanism]:
         from tarsus.model.sdf import read_sdf
 
         return read_sdf
-    raise TarsusError(
-        f"its root tag is <{tag}>: only <mujoco> (MJCF), <robot> (URDF) and <sdf> can be read."
+    raise InvalidFile(
+        f"the root tag must be <mujoco> (MJCF), <robot> (URDF) or <sdf>, not <{tag}>.", tag
     )

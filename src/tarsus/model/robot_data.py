@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tarsus.errors import TarsusError
+from tarsus.errors import MissingPackage
 from tarsus.installation import install_packages
 
 NAME = "example-robot-data"
@@ -59,8 +59,8 @@ def file_of(name: str) -> Path | None:
         return None
     folder = robots_folder()
     if folder is None:
-        raise TarsusError(
-            f"{name!r} is a robot of {NAME}, which is not installed: run {install_packages(NAME)}."
+        raise MissingPackage(
+            f"the robot {name!r} needs the package {NAME}: run {install_packages(NAME)}.", NAME
         )
     return folder / file
 

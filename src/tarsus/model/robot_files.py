@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from tarsus.errors import MIN_LIKENESS, TarsusError, shortened
+from tarsus.errors import MIN_LIKENESS, InvalidFile, Unsupported, shortened
 
 MAX_BYTES = 1 << 26  # of a robot's file
 MAX_ASSET_BYTES = 1 << 29  # of a mesh or a texture
@@ -35,16 +35,16 @@ SYSTEM_FOLDERS = (  # at the top of a file system, shared by all of its users
 )
 
 
-class NotARegularFile(TarsusError):
+class NotARegularFile(InvalidFile):
     """A pipe, socket, device or folder stands where a file is expected."""
 
 
-class OutsideTheTree(TarsusError):
+class OutsideTheTree(InvalidFile):
     """A file lies outside the robot's tree and all folders that the user named."""
 
 
-class LfsPointer(TarsusError):
-    """A pointer of Git LFS stands in place of the file."""
+class LfsPointer(InvalidFile):
+    """A Git LFS pointer stands in for the file."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,13 @@ class RobotFiles:
             except (OSError, ValueError):  # also too long, or a null in it
                 continue
             if not stat.S_ISREG(mode):
-                raise NotARegularFile(f"{shortened(told)} is {_kind(mode)}, not a file.")
+                raise NotARegularFile(f"{shortened(told)} is {_kind(mode)}, not a file.", told)
             if not self.allows(place):
                 raise OutsideTheTree(
-                    f"{shortened(told)} lies outside the robot's own files, below"
-                    f" {self._outermost()}: to allow it, name its folder, --asset-folder"
-                    f" {_real(place).parent} (asset_folders=[...] in Python; the variable"
-                    " ROS_PACKAGE_PATH does the same)."
+                    f"{shortened(told)} is outside the robot's folder {self._outermost()}: to allow"
+                    f" it, pass --asset-folder {_real(place).parent} (in Python"
+                    " asset_folders=[...]) or set ROS_PACKAGE_PATH.",
+                    told,
                 )
             return place
         return None
@@ -210,29 +210,32 @@ def require_file(path: Path) -> Path:
     """Return a path that the user gave; NotARegularFile for a pipe, a socket or a device."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
-        raise NotARegularFile(f"{path} is {_kind(mode)}, not a file.")
+        raise NotARegularFile(f"{path} is {_kind(mode)}, not a file.", path)
     return path
 
 
 def file_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     """Return what is in a file that was checked.
 
-    Raises TarsusError if it is larger than `most` bytes or cannot be read, LfsPointer if it is a
-    pointer of Git LFS.
+    Raises Unsupported if it is larger than `most` bytes, InvalidFile if it cannot be read, and
+    LfsPointer if it is a Git LFS pointer.
     """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise NotARegularFile(f"{path} is {_kind(status.st_mode)}, not a file.")
+            raise NotARegularFile(f"{path} is {_kind(status.st_mode)}, not a file.", path)
         if status.st_size > most:
-            raise TarsusError(f"{path.name} is larger than {most >> 20} MiB: no robot's file is.")
+            raise Unsupported(
+                f"{path.name} is larger than the {most >> 20} MiB that Tarsus reads.", path.name
+            )
         data = path.read_bytes()
     except OSError as error:
-        raise TarsusError(f"{path.name} cannot be read: {error.strerror}.") from None
+        raise InvalidFile(f"{path.name} cannot be read: {error.strerror}.", path.name) from None
     if data.startswith(LFS_POINTER):
         raise LfsPointer(
-            f"{path.name} is a pointer of Git LFS, not the file itself: run `git lfs pull` in its"
-            " repository."
+            f"{path.name} is a Git LFS pointer, not the file itself: run `git lfs pull` in its"
+            " repository.",
+            path.name,
         )
     return data
 

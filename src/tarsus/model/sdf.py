@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, several, unknown
+from tarsus.errors import InvalidModel, Unsupported, several, unknown
 from tarsus.model.file_actuators import motor
 from tarsus.model.files import check_expanded, from_text_or_file, xml_root
 from tarsus.model.held import check_height, held
@@ -132,12 +132,15 @@ def _joints(
     for joint in joints:
         if joint.kind not in KINDS and not joint.gearbox:
             known = ", ".join([*KINDS, "gearbox"])
-            raise TarsusError(
-                f"joint {joint.name!r} is {joint.kind!r}, which is not supported (known: {known}):"
-                " put joints of these kinds in its place."
+            raise Unsupported(
+                f"joint {joint.name!r} is of type {joint.kind!r}, which is not supported: replace"
+                f" it by joints of these types: {known}.",
+                joint.name,
             )
         if joint.parent == joint.child:
-            raise TarsusError(f"joint {joint.name!r} joins {joint.child!r} to itself.")
+            raise InvalidModel(
+                f"joint {joint.name!r} connects the link {joint.child!r} to itself.", joint.name
+            )
     return joints, links
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, unknown
 from tarsus.model.candidates import ShapeKind
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, Solid, Written, with_shapes
@@ -89,7 +89,7 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
     parent, child = _text(element, "parent", where), _text(element, "child", where)
     for link in (parent, child):
         if link not in links:
-            raise TarsusError(f"{where}: {unknown('link', link, list(links))}")
+            raise unknown("link", link, list(links)).within(where)
     axis, anchor = element.find("axis"), frames[name].position
     gearbox = _gearbox(element, where) if kind == "gearbox" else None
     if axis is None:
@@ -98,7 +98,7 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
     # its range, and what resists it
     limit, dynamics = axis.find("limit"), axis.find("dynamics")
     lower, upper = _bound(limit, "lower", "-1e16", where), _bound(limit, "upper", "1e16", where)
-    check_range(lower, upper, f"{where}: <limit>", "leave both out for a joint without limits")
+    check_range(lower, upper, name, "leave both out for a joint without limits")
     return SdfJoint(
         name=name,
         kind=kind,
@@ -128,19 +128,19 @@ def _axis(axis: ET.Element, where: str, frames: Frames, joint: str, old: bool) -
     """The direction (3,) of an <axis> in the model's frame, not of length 1."""
     along, way = _values(axis, "xyz", "0 0 1", 3, where), axis.find("xyz")
     if not np.any(along):
-        raise TarsusError(f"{where}: the axis must not be zero.")
+        raise InvalidModel(f"{where}: the axis must not be zero.", joint)
     said = "" if way is None else way.get("expressed_in", "")
     of_model = axis.findtext("use_parent_model_frame", "0").strip().lower() in ("1", "true")
     frame = said or (MODEL if of_model or old else joint)
     if frame not in frames:
-        raise TarsusError(f"{where}: {unknown('frame', frame, list(frames))}")
+        raise unknown("frame", frame, list(frames)).within(where)
     return frames[frame].rotation @ along
 
 
 def _gearbox(element: ET.Element, where: str) -> tuple[float, str]:
     ratio = _value(element, "gearbox_ratio", "1", where)
     if not ratio:
-        raise TarsusError(f"{where}: the gearbox_ratio must not be zero.")
+        raise InvalidFile(f"{where}: the gearbox_ratio must not be zero.", "gearbox_ratio")
     return ratio, _text(element, "gearbox_reference_body", where)
 
 
@@ -168,7 +168,10 @@ def _inertia(link: ET.Element, where: str, frames: Frames) -> Inertia:
     if inertial is None:
         return Inertia(1.0, np.zeros(3), np.eye(3))
     if inertial.get("auto") == "true":
-        raise TarsusError(f"{where}: write its mass and inertia, auto is not read.")
+        raise Unsupported(
+            f'{where}: <inertial auto="true"> is not supported: write the mass and the inertia.',
+            "auto",
+        )
     tensor = inertial.find("inertia")
     squares = [_value(tensor, key, "1", where) for key in ("ixx", "iyy", "izz")]
     products = [_value(tensor, key, "0", where) for key in ("ixy", "ixz", "iyz")]
@@ -180,7 +183,7 @@ def _inertia(link: ET.Element, where: str, frames: Frames) -> Inertia:
 def _text(element: ET.Element, tag: str, where: str) -> str:
     text = element.findtext(tag, "").strip()
     if not text:
-        raise TarsusError(f"{where}: the <{element.tag}> has no <{tag}>.")
+        raise InvalidFile(f"{where}: the <{element.tag}> has no <{tag}>.", tag)
     return text
 
 
@@ -195,8 +198,9 @@ def _values(
     """`count` numbers in the element's <tag>, or those of `default`."""
     text = None if element is None else element.findtext(tag)
     if text is None and default is None:
-        raise TarsusError(f"{where}: there is no <{tag}> in its shape.")
-    return parsed(text if text is not None else str(default), count, f"{where}: <{tag}>", largest)
+        raise InvalidFile(f"{where}: the shape has no <{tag}>.", tag)
+    given = text if text is not None else str(default)
+    return parsed(given, count, f"{where}: <{tag}>", largest, tag)
 
 
 def _value(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tarsus.errors import TarsusError, several, unknown
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, several, unknown
 from tarsus.model.poses import Pose, rotation_from_rpy
 from tarsus.model.urdf_elements import parsed
 
@@ -33,7 +33,7 @@ def pose_of(element: ET.Element, where: str, frames: Frames, home: str) -> Pose:
     """
     frame = _stands_in(element) or home
     if frame not in frames:
-        raise TarsusError(f"{where}: {unknown('frame', frame, list(frames))}")
+        raise unknown("frame", frame, list(frames)).within(where)
     return frames[frame] @ _own_pose(element, where)
 
 
@@ -41,7 +41,7 @@ def name_of(element: ET.Element) -> str:
     """The name of a link, joint or frame; TarsusError if it has none."""
     name = element.get("name")
     if not name:
-        raise TarsusError(f"a <{element.tag}> has no name.")
+        raise InvalidFile(f"a <{element.tag}> has no attribute name.", "name")
     return name
 
 
@@ -57,11 +57,17 @@ def _find(
     if name in found:
         return found[name]
     if name in asked:
-        raise TarsusError(
-            f"the frames {several([repr(each) for each in asked], SOME)} stand in one another."
+        raise InvalidModel(
+            f"the poses of the frames {several([repr(each) for each in asked], SOME)} are relative"
+            " to each other in a circle.",
+            name,
         )
     if len(asked) > DEEP:
-        raise TarsusError(f"more than {DEEP} frames stand in one another: no robot has so many.")
+        raise Unsupported(
+            f"the poses of more than {DEEP} frames are relative to each other in a chain; Tarsus"
+            " reads no longer chains.",
+            name,
+        )
     element = elements[name]
     where = f"{element.tag} {name!r}"
     # the frame that it stands in
@@ -71,7 +77,7 @@ def _find(
     }.get(element.tag, MODEL)
     frame = _stands_in(element) or home
     if frame not in elements and frame not in found:
-        raise TarsusError(f"{where}: {unknown('frame', frame, [*found, *elements])}")
+        raise unknown("frame", frame, [*found, *elements]).within(where)
     outer = _find(frame, elements, found, (*asked, name))
     found[name] = outer @ _own_pose(element, where)
     return found[name]
@@ -89,7 +95,12 @@ def _own_pose(element: ET.Element, where: str) -> Pose:
     if given is None:
         return Pose()
     if given.get("rotation_format", "euler_rpy") != "euler_rpy" or given.get("degrees") == "true":
-        raise TarsusError(f"{where}: a pose must have roll, pitch and yaw in rad.")
-    numbers = parsed((given.text or "").strip() or UNIT, 6, f"{where}: <pose>")
+        raise Unsupported(
+            f"{where}: a <pose> must give roll, pitch and yaw in radians; degrees and quaternions"
+            " are not supported.",
+            "pose",
+        )
+    text = (given.text or "").strip() or UNIT
+    numbers = parsed(text, 6, f"{where}: <pose>", subject="pose")
     turn = rotation_from_rpy(numbers[3:]) if numbers[3:].any() else np.eye(3)
     return Pose(numbers[:3], turn)

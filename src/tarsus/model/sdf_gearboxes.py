@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.parts import Report
 from tarsus.model.sdf_elements import SdfJoint
@@ -43,14 +43,16 @@ def _hinge(gearbox: SdfJoint, link: str, reference: str, found: SdfTree) -> tupl
     """The hinge that carries a link on the reference body, and the sign of its axis."""
     joint = found.above.get(link)
     if joint is None or joint.parent != reference or joint.kind not in ("revolute", "continuous"):
-        raise TarsusError(
-            f"gearbox {gearbox.name!r}: its link {link!r} must hang on a revolute joint of its"
-            f" reference body {reference!r}."
+        raise Unsupported(
+            f"gearbox {gearbox.name!r}: its link {link!r} must be the child of a revolute joint on"
+            f" its reference body {reference!r}.",
+            gearbox.name,
         )
     cosine = np.dot(joint.axis, gearbox.axis)
     cosine /= np.linalg.norm(joint.axis) * np.linalg.norm(gearbox.axis)
     if abs(cosine) < PARALLEL:
-        raise TarsusError(
-            f"gearbox {gearbox.name!r}: its axis must be parallel to that of {joint.name!r}."
+        raise Unsupported(
+            f"gearbox {gearbox.name!r}: its axis must be parallel to that of joint {joint.name!r}.",
+            gearbox.name,
         )
     return joint, float(np.sign(cosine))

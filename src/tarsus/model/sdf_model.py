@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from tarsus.errors import TarsusError, several
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, several
 from tarsus.model.links import LINKS
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.parts import Report
@@ -52,33 +52,40 @@ def model_of(root: ET.Element) -> tuple[ET.Element, tuple[int, int]]:
     """The one model of a file, and the file's version; TarsusError if there is none to read."""
     # the version
     if root.tag != "sdf":
-        raise TarsusError(f"its root tag is <{root.tag}>, not <sdf>.")
+        raise InvalidFile(f"the root tag must be <sdf>, not <{root.tag}>.", root.tag)
     try:
         major, minor = (int(part) for part in (root.get("version") or "").split("."))
     except ValueError:
-        raise TarsusError("its <sdf> has no version, such as version='1.6'.") from None
+        raise InvalidFile(
+            "the <sdf> element needs a version, such as version='1.6'.", "version"
+        ) from None
     # one model, of links and joints alone
     models = [*root.findall("model"), *root.findall("world/model")]
+    if not models:
+        raise InvalidFile("the file has no <model>.", "model")
     if len(models) != 1:
         names = ", ".join(repr(model.get("name")) for model in models)
-        raise TarsusError(
-            f"it has {len(models)} models{f' ({names})' if names else ''}: give a file with one,"
-            " whose <include> are filled in (gz sdf -p FILE)."
+        raise Unsupported(
+            f"the file has {len(models)} models ({names}): give one with a single model and without"
+            " <include> (`gz sdf -p FILE` expands them).",
+            "model",
         )
     model = models[0]
     for tag in ("include", "model"):
         if model.find(tag) is not None:
-            raise TarsusError(
-                f"a <{tag}> inside its model is not read: write all links and joints into one"
-                " model (gz sdf -p FILE fills in what is included)."
+            raise Unsupported(
+                f"a <{tag}> inside the model is not supported: put all links and joints into one"
+                " model (`gz sdf -p FILE` expands <include>).",
+                tag,
             )
     # that can move
     if model.findtext("static", "").strip().lower() in ("1", "true"):
-        raise TarsusError("its model is static: nothing of it moves.")
+        raise InvalidModel("the model is static, so nothing in it can move.", "static")
     count = len(model.findall("link"))
-    if count == 0 or count > LINKS:
-        what = "no link" if count == 0 else f"more than {LINKS} links, too many for one robot"
-        raise TarsusError(f"there is {what} in it.")
+    if count == 0:
+        raise InvalidModel("the model has no <link>.", "link")
+    if count > LINKS:
+        raise Unsupported(f"the model has more than the {LINKS} links that Tarsus reads.", "link")
     return model, (major, minor)
 
 
@@ -87,7 +94,8 @@ def gravity_of(root: ET.Element) -> tuple[float, float, float]:
     text = root.findtext("world/gravity")
     if text is None:
         return Mechanism.gravity_acceleration
-    x, y, z = (float(g) for g in parsed(text, 3, "<gravity> of the world"))
+    found = parsed(text, 3, "<gravity> of the world", subject="gravity")
+    x, y, z = (float(g) for g in found)
     return x, y, z
 
 

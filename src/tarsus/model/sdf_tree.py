@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel
 from tarsus.model.links import check_names
 from tarsus.model.sdf_elements import SdfJoint
 from tarsus.model.sdf_frames import WORLD_LINK
@@ -56,9 +56,10 @@ def tree(links: Sequence[str], joints: Sequence[SdfJoint]) -> SdfTree:
         stack += [joint.child for joint in reversed(below)]
     lost = [link for link in links if link not in order]
     if lost:
-        raise TarsusError(
-            f"no joint ties {', '.join(map(repr, lost))} to {root!r}: the links of a robot hang"
-            " together; give each model a file of its own."
+        raise InvalidModel(
+            f"no joint connects {', '.join(map(repr, lost))} to {root!r}: connect these links, or"
+            " put each model into a file of its own.",
+            lost[0],
         )
     return SdfTree(tuple(order), above, tuple(joint for joint in joints if joint not in inside))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel
 from tarsus.model.joint import Vector, frozen_array
 
 MEANT = 1 << 32  # bits of pairs that a file names: no filter keeps these apart
@@ -41,10 +41,13 @@ class Capsule:
 
     def __post_init__(self) -> None:
         for name in ("middle", "half"):
-            array = frozen_array(getattr(self, name), (3,), f"capsule {self.name!r}: {name}")
+            what = f"capsule {self.name!r}: {name}"
+            array = frozen_array(getattr(self, name), (3,), what, self.name)
             object.__setattr__(self, name, array)
         if not self.radius > 0:
-            raise TarsusError(f"capsule {self.name!r}: the radius must be > 0, not {self.radius}.")
+            raise InvalidModel(
+                f"capsule {self.name!r}: the radius must be > 0, not {self.radius}.", self.name
+            )
 
     @property
     def ball(self) -> bool:
@@ -77,10 +80,13 @@ class Cuboid:
 
     def __post_init__(self) -> None:
         for name, shape in {"middle": (3,), "half": (3,), "rotation": (3, 3)}.items():
-            array = frozen_array(getattr(self, name), shape, f"box {self.name!r}: {name}")
+            what = f"box {self.name!r}: {name}"
+            array = frozen_array(getattr(self, name), shape, what, self.name)
             object.__setattr__(self, name, array)
         if not (self.half > 0).all():
-            raise TarsusError(f"box {self.name!r}: half edges must be > 0, not {self.half}.")
+            raise InvalidModel(
+                f"box {self.name!r}: the half sizes must be > 0, not {self.half}.", self.name
+            )
 
     @property
     def radius(self) -> float:

@@ -57,7 +57,8 @@ class Span:
 
     def __post_init__(self) -> None:
         for name in ("middle", "half", "out", "across"):
-            array = frozen_array(getattr(self, name), (3,), f"span {self.name!r}: {name}")
+            what = f"span {self.name!r}: {name}"
+            array = frozen_array(getattr(self, name), (3,), what, self.name)
             object.__setattr__(self, name, array)
 
     @property

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.joint import Vector
 from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.mechanism import LoopJoint, Mechanism
@@ -68,8 +68,9 @@ def _coupled(coupling: JointCoupling, text: Text) -> dict[str, str]:
     """The attributes of a joint equality, but for its firmness."""
     numbers = coupling.coefficients
     if len(numbers) > POWERS:
-        raise TarsusError(
-            f"coupling {coupling.name!r}: MJCF takes powers up to the fourth, it has more."
+        raise Unsupported(
+            f"coupling {coupling.name!r} has powers above the fourth, which MJCF does not allow.",
+            coupling.name,
         )
     row = {"name": coupling.name, "joint1": coupling.joint}
     row |= {"joint2": coupling.leader} if coupling.leader else {}
@@ -87,18 +88,20 @@ def _new(name: str, taken: set[str]) -> str:
 def _check(mechanism: Mechanism, loop: LoopJoint) -> None:
     joint = loop.joint
     hint = (
-        ": export the whole mechanism, before joints were cut."
+        ": export the original mechanism, without cut joints."
         if mechanism.uncut is not None
         else "."
     )
     if joint.kind == "slide":
-        raise TarsusError(
-            f"loop joint {joint.name!r} is a slide: MJCF can close ball, hinge and fixed joints"
-            f" only{hint}"
+        raise Unsupported(
+            f"loop joint {joint.name!r} is a slide, but MJCF can close only ball, hinge and fixed"
+            f" joints{hint}",
+            joint.name,
         )
     carries = np.any([joint.armature, joint.damping, joint.dry_friction])
     if carries or joint.name in [actuator.joint for actuator in mechanism.actuators]:
-        raise TarsusError(
-            f"loop joint {joint.name!r} has a motor, armature, damping or friction, "
-            f"which MJCF's connect cannot have{hint}"
+        raise Unsupported(
+            f"loop joint {joint.name!r} has a motor, armature, damping or friction, which an MJCF"
+            f" <connect> does not allow{hint}",
+            joint.name,
         )

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.mechanism import WORLD, Body, Candidate, Mechanism
 
 KINDS = {"hinge": "continuous", "slide": "prismatic"}
@@ -32,18 +32,22 @@ def to_urdf(mechanism: Mechanism) -> str:
     others = [body for body in mechanism.bodies if body not in roots]
     outlines = [c for c in mechanism.candidates if c.outline is not None]
     if any(c.outline.half_axes()[0][2] > 0 for c in outlines if c.outline is not None):
-        raise TarsusError(f"{mechanism.name!r} has ellipsoids, which URDF cannot say.")
+        raise Unsupported(
+            f"{mechanism.name!r} has ellipsoids, which URDF cannot describe.", mechanism.name
+        )
     odd = [body.joint.name for body in others if body.joint.kind not in KINDS]
     if mechanism.loops or odd or len(roots) != 1 or not mechanism.floating:
-        raise TarsusError(
-            f"{mechanism.name!r} cannot be written as URDF: it takes one root on a free joint,"
-            " hinges and slides below it, and no loops."
+        raise Unsupported(
+            f"{mechanism.name!r} cannot be written as URDF, which describes one root on a free"
+            " joint, hinges and slides below it, and no loops.",
+            mechanism.name,
         )
     for coupling in mechanism.couplings:
         if not coupling.linear or not coupling.leader:
-            raise TarsusError(
-                f"coupling {coupling.name!r} cannot be written as URDF: a mimic joint follows"
-                " another in proportion."
+            raise Unsupported(
+                f"coupling {coupling.name!r} cannot be written as URDF, where a mimic joint must be"
+                " a linear function of another joint.",
+                coupling.name,
             )
     # links, and the joints between them
     robot = Element("robot", name=mechanism.name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidModel, Unsupported, unknown
 from tarsus.model.file_actuators import motor
 from tarsus.model.files import check_expanded, from_text_or_file, xml_root
 from tarsus.model.held import check_height
@@ -77,7 +77,7 @@ def _mechanism(
     robot = xml_root(text)
     check_expanded(robot)
     if len(robot.findall("link")) > LINKS:
-        raise TarsusError(f"it has more than {LINKS} links, too many for one robot.")
+        raise Unsupported(f"the robot has more than the {LINKS} links that Tarsus reads.", "link")
     report = Report(file)
     links = [link_of(element, files, shapes) for element in robot.findall("link")]
     joints = with_leaders([joint_of(element) for element in robot.findall("joint")], report)
@@ -89,8 +89,12 @@ def _mechanism(
     named = {link.name: link for link in links}
     floats = floating and root != "world" and not _holds_nothing(named, root, children)
     if floating and not floats and root != "world":
-        turning = ", its inertia left out" if named[root].inertia.about_com.any() else ""
-        report.warn(f"the root link {root!r} has no mass: it stands still in the world{turning}.")
+        turning = " and its inertia is ignored" if named[root].inertia.about_com.any() else ""
+        report.warn(
+            f"the root link {root!r} has no mass, so it is fixed to the world{turning}.",
+            "massless-root-fixed",
+            root,
+        )
     parts = _parts(named, root, children, None if floats else stand)
     welded = weld(without_massless(parts, report), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
@@ -126,7 +130,7 @@ def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, li
     # names must tell links and joints apart
     names = [link.name for link in links]
     if not names:
-        raise TarsusError("there is no link in it.")
+        raise InvalidModel("the robot has no <link>.", "link")
     check_names(names, [joint.name for joint in joints])
     # the joint above each link and those below it
     above: dict[str, UrdfJoint] = {}
@@ -134,27 +138,33 @@ def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, li
     for joint in joints:
         for link in (joint.parent, joint.child):
             if link not in children:
-                raise TarsusError(f"joint {joint.name!r}: {unknown('link', link, names)}")
+                raise unknown("link", link, names).within(f"joint {joint.name!r}")
         if joint.child in above:
-            raise TarsusError(
-                f"the link {joint.child!r} has two parents, joints {above[joint.child].name!r} and "
-                f"{joint.name!r}: closed loops are not supported in URDF."
+            raise InvalidModel(
+                f"the link {joint.child!r} is the child of two joints,"
+                f" {above[joint.child].name!r} and {joint.name!r}: URDF does not support closed"
+                " loops.",
+                joint.child,
             )
         above[joint.child] = joint
         children[joint.parent].append(joint)
     # one root, from which every link is reached
     roots = [name for name in names if name not in above]
     if len(roots) > 1:
-        raise TarsusError(
-            f"the links {', '.join(map(repr, roots))} have no parent: a robot has one root."
+        raise InvalidModel(
+            f"the links {', '.join(map(repr, roots))} have no parent, but a robot must have exactly"
+            " one root link.",
+            roots[1],
         )
     reached = [roots[0]] if roots else []
     for name in reached:
         reached += [joint.child for joint in children[name]]
     circle = [name for name in names if name not in reached]
     if circle:
-        raise TarsusError(
-            f"the links {', '.join(map(repr, circle))} hang in a circle: no root carries them."
+        raise InvalidModel(
+            f"the joints of the links {', '.join(map(repr, circle))} form a circle that no root"
+            " link leads to.",
+            circle[0],
         )
     return roots[0], children
 
@@ -196,10 +206,11 @@ def _parts(
         # a floating joint stands in the world, so its parent must not move
         if motion is not None and motion.kind == "free":
             if moving[parent]:
-                raise TarsusError(
-                    f"joint {joint.name!r} is floating, but its parent {joint.parent!r} moves: "
-                    "only a link that stands still can carry a floating joint (try floating=False,"
-                    " on the command line --fixed-base)."
+                raise Unsupported(
+                    f"joint {joint.name!r} is floating, but its parent {joint.parent!r} can move:"
+                    " the parent of a floating joint must be fixed to the world (try floating=False"
+                    " or --fixed-base).",
+                    joint.name,
                 )
             pose = Pose()  # its coordinates are the pose in the world
         # the link and what hangs below it
@@ -220,8 +231,10 @@ def _motion(joint: UrdfJoint) -> Joint | None:
         return None
     if joint.kind not in KINDS:
         known = ", ".join([*KINDS, "fixed"])
-        raise TarsusError(
-            f"joint {joint.name!r} is {joint.kind!r}, which is not supported (known: {known})."
+        raise Unsupported(
+            f"joint {joint.name!r} is of type {joint.kind!r}, which is not supported: use one of"
+            f" {known}.",
+            joint.name,
         )
     limited = joint.kind in LIMITED and joint.lower < joint.upper
     return Joint(
@@ -244,7 +257,9 @@ def _report_joints(joints: list[UrdfJoint], report: Report) -> None:
     ranges = [j.name for j in joints if j.kind in LIMITED and not j.lower < j.upper]
     if ranges:
         report.warn(
-            f"joints without a range of motion are taken as unlimited: {', '.join(ranges)}."
+            f"joints without a range of motion are treated as unlimited: {', '.join(ranges)}.",
+            "joints-without-range",
+            ranges[0],
         )
     moving = [joint for joint in joints if joint.kind in MOVING and not joint.mimic]
     passive = [joint.name for joint in moving if not _driven(joint)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, shortened
+from tarsus.errors import InvalidFile, InvalidModel, shortened
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, Solid, Written, with_shapes
 from tarsus.model.mechanism import Inertia
@@ -72,10 +72,10 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         np.array([1.0, 0.0, 0.0]) if axis is None else numbers(axis, "xyz", "1 0 0", 3, where)
     )
     if kind not in ("fixed", "floating") and not np.any(direction):
-        raise TarsusError(f"{where}: the axis must not be zero.")
+        raise InvalidModel(f"{where}: the axis must not be zero.", name)
     lower, upper = (_number(limit, key, where, largest=np.inf) for key in ("lower", "upper"))
     if kind in LIMITED:
-        check_range(lower, upper, f"{where}: <limit>", "continuous joints have no limits")
+        check_range(lower, upper, name, "use a continuous joint for one without limits")
     # every field, by what URDF takes a missing one for
     return UrdfJoint(
         name=name,
@@ -96,12 +96,13 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     )
 
 
-def check_range(lower: float, upper: float, what: str, instead: str) -> None:
-    """TarsusError for a range that ends before it begins; instead: what else could be meant."""
+def check_range(lower: float, upper: float, joint: str, instead: str) -> None:
+    """Raise InvalidModel for a reversed range of a joint; instead: what else could be meant."""
     if lower > upper:
-        raise TarsusError(
-            f"{what} goes from lower {lower:g} to upper {upper:g}, which is below: swap them"
-            f" ({instead})."
+        raise InvalidModel(
+            f"joint {joint!r}: the lower limit {lower:g} is above the upper limit {upper:g}: swap"
+            f" them, or {instead}.",
+            joint,
         )
 
 
@@ -152,14 +153,14 @@ def origin(element: ET.Element, where: str) -> Pose:
 def _only(element: ET.Element, tag: str, where: str) -> ET.Element:
     found = element.find(tag)
     if found is None:
-        raise TarsusError(f"{where}: there is no <{tag}> in its <{element.tag}>.")
+        raise InvalidFile(f"{where}: the <{element.tag}> has no <{tag}>.", tag)
     return found
 
 
 def _attribute(element: ET.Element, key: str, where: str) -> str:
     value = element.get(key)
     if not value:
-        raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")
+        raise InvalidFile(f"{where}: the <{element.tag}> has no attribute {key}.", key)
     return value
 
 
@@ -180,9 +181,8 @@ def _most(element: ET.Element | None, key: str, where: str, largest: float = LAR
     """The size of the largest effort or velocity; TarsusError for a negative one."""
     value = _number(element, key, where, largest)
     if value < 0:
-        raise TarsusError(
-            f"{where}: {key} of <limit> is the largest one either way, so it must be >= 0, not"
-            f" {value:g}."
+        raise InvalidFile(
+            f"{where}: {key} of <limit> is a magnitude and must be >= 0, not {value:g}.", key
         )
     return value
 
@@ -197,16 +197,18 @@ def numbers(
 ) -> Array:
     """`count` numbers of an attribute, none beyond `largest`.
 
-    TarsusError if there are others, or none and no default.
+    InvalidFile if there are others, or none and no default.
     """
     text = element.get(key, default)
     if text is None:
-        raise TarsusError(f"{where}: the <{element.tag}> has no {key}.")
-    return parsed(text, count, f"{where}: {key} of <{element.tag}>", largest)
+        raise InvalidFile(f"{where}: the <{element.tag}> has no attribute {key}.", key)
+    return parsed(text, count, f"{where}: {key} of <{element.tag}>", largest, key)
 
 
-def parsed(text: str, count: int, what: str, largest: float = LARGEST) -> Array:
-    """`count` numbers of a text, none beyond `largest`; `what` begins the TarsusError if not."""
+def parsed(text: str, count: int, what: str, largest: float = LARGEST, subject: str = "") -> Array:
+    """`count` numbers of a text, none beyond `largest`; if not, InvalidFile of that subject, whose
+    message begins with `what`.
+    """
     # are they numbers?
     try:
         found = np.array([float(word) for word in text.split()])
@@ -214,10 +216,11 @@ def parsed(text: str, count: int, what: str, largest: float = LARGEST) -> Array:
         found = np.array([np.nan])
     if found.shape != (count,) or np.isnan(found).any():
         wanted = "a number" if count == 1 else f"{count} numbers"
-        raise TarsusError(f"{what} must be {wanted}, not {shortened(text)}.")
+        raise InvalidFile(f"{what} must be {wanted}, not {shortened(text)}.", subject)
     # are they a robot's?
     if np.abs(found).max() > largest:
-        raise TarsusError(
-            f"{what} must be finite and at most {largest:g} in SI units, not {shortened(text)}."
+        raise InvalidFile(
+            f"{what} must be finite and at most {largest:g} in SI units, not {shortened(text)}.",
+            subject,
         )
     return found

@@ -18,7 +18,11 @@ def with_leaders(joints: Sequence[UrdfJoint], report: Report) -> list[UrdfJoint]
     lost = [joint for joint in joints if joint.mimic and joint.mimic not in names]
     if lost:
         told = ", ".join(f"{joint.name} (follows {joint.mimic})" for joint in lost)
-        report.warn(f"mimic joints whose leader is not in the file move on their own: {told}.")
+        report.warn(
+            f"mimic joints whose leader is not in the file move independently: {told}.",
+            "mimic-leader-missing",
+            lost[0].name,
+        )
     return [replace(joint, mimic="") if joint in lost else joint for joint in joints]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import base_parameters, crba, jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.legs import Leg
 from tarsus.spatial.rotation import constant
@@ -58,7 +58,9 @@ class Foot(NamedTuple):
 def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
     """Constants of a robot at coordinates q (nq,)."""
     if not mechanism.floating:
-        raise TarsusError(f"{mechanism.name!r} has a fixed base: no gait can move it.")
+        raise Unsupported(
+            f"{mechanism.name!r} has a fixed base: no gait can move it.", mechanism.name
+        )
 
     # what each foot resists with, and where it stands
     kin = kinematics(mechanism, SX(q))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics import tree
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.feet import candidates_of_last_bodies
 
@@ -79,7 +79,7 @@ def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
     """
     reason = _why_no_legs(mechanism)
     if reason:
-        raise TarsusError(reason)
+        raise Unsupported(reason, mechanism.name)
     return tuple(_leg(mechanism, foot) for foot in _feet(mechanism))
 
 
@@ -92,7 +92,7 @@ def hinges_to(mechanism: Mechanism, body: int) -> list[int]:
 def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
     """The diagonal of each leg: 0 for front left and hind right, 1 for the others."""
     if len(legs) != 4:
-        raise TarsusError(_not_four(len(legs)))
+        raise Unsupported(_not_four(len(legs)), "legs")
     middle = np.mean([leg.hip for leg in legs], axis=0)
     signs = [np.sign(leg.hip - middle) for leg in legs]
     return tuple(0 if x * y > 0 else 1 for x, y, _ in signs)
@@ -143,7 +143,7 @@ def _why_no_legs(mechanism: Mechanism) -> str | None:
     """In one sentence why its last bodies are no legs of abad, hip and knee; None if they are."""
     feet = _feet(mechanism)
     if not feet:
-        return f"{mechanism.name!r} has no legs: no last body has a contact candidate."
+        return f"{mechanism.name!r} has no legs: no last body of a chain has a contact candidate."
     for foot in feet:
         _, axes, _ = _chain(mechanism, foot)
         wanted = np.eye(3)[[0, 1, 1]]
@@ -151,13 +151,13 @@ def _why_no_legs(mechanism: Mechanism) -> str | None:
             listed = ", ".join(_told(axis) for axis in axes)
             found = f"its axes are {listed}" if len(axes) == 3 else f"it has {len(axes)}"
             return (
-                f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges from the"
-                f" base, about x, y and y to within {ALIGNED:g} rad (abad, hip, knee), but {found}."
+                f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges (abad, hip,"
+                f" knee) about x, y and y to within {ALIGNED:g} rad, but {found}."
             )
         if not _leg(mechanism, foot).bend:
             return (
-                f"the knee of the leg to {foot.name!r} is straight, so the side it bends to is"
-                ' unknown; give the robot a keyframe "stand" with bent knees.'
+                f"the knee of the leg to {foot.name!r} is straight, so the direction in which it"
+                ' bends is unknown: give the robot a keyframe "stand" with bent knees.'
             )
     return None
 
@@ -168,7 +168,7 @@ def _told(axis: Array) -> str:
 
 
 def _not_four(count: int) -> str:
-    return f"a gait of diagonals needs four legs, this robot has {count}."
+    return f"a gait with diagonal leg pairs needs four legs, but this robot has {count}."
 
 
 def _chain(mechanism: Mechanism, foot: Candidate) -> tuple[list[int], list[Array], list[Array]]:

@@ -22,7 +22,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.algebra.ldl import Factor, factorize_dense
-from tarsus.errors import TarsusError
+from tarsus.errors import UnmetCondition
 from tarsus.morphology.sole_leg import SoleLeg, sole_jacobian, sole_pose
 from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import about_axis, constant
@@ -79,20 +79,23 @@ def sole_inverse_kinematics(
 
 
 def sole_angles(leg: SoleLeg, R: Array, p: Array) -> Array:
-    """The same in numbers (n,); TarsusError for a pose that is out of reach or beyond a limit."""
+    """Return the same in numbers (n,); UnmetCondition for a pose out of reach or beyond a limit."""
     found = sole_inverse_kinematics(leg, SX(R), SX(p))
     angles = np.array(ca.evalf(found.angles)).ravel()
     missed = float(ca.evalf(found.missed))
     if missed > REACHED:
-        raise TarsusError(
-            f"the sole of {leg.name!r} cannot get to {np.round(p, 4).tolist()} m in the base:"
-            f" its leg misses it by {missed:.3g} m; choose a nearer pose."
+        raise UnmetCondition(
+            f"the sole of {leg.name!r} cannot reach {np.round(p, 4).tolist()} m in the base frame"
+            f" and misses it by {missed:.3g} m: choose a nearer pose.",
+            leg.name,
         )
     for joint, angle, (lower, upper) in zip(leg.joints, angles, leg.limits, strict=True):
         if not lower - REACHED <= angle <= upper + REACHED:
-            raise TarsusError(
-                f"the sole of {leg.name!r} gets to {np.round(p, 4).tolist()} m in the base only"
-                f" with {joint} at {angle:.3g} rad, outside {lower:.3g} to {upper:.3g}."
+            raise UnmetCondition(
+                f"the sole of {leg.name!r} reaches {np.round(p, 4).tolist()} m in the base frame"
+                f" only with joint {joint!r} at {angle:.3g} rad, outside its range from"
+                f" {lower:.3g} to {upper:.3g}.",
+                joint,
             )
     return angles
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.outlines import touching
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.feet import soles
 from tarsus.morphology.legs import hinges_to
@@ -73,7 +73,7 @@ def find_sole_legs(mechanism: Mechanism) -> tuple[SoleLeg, ...]:
     """The legs that end in a sole, in the order of the bodies; TarsusError if one is none."""
     reason = why_no_sole_legs(mechanism)
     if reason:
-        raise TarsusError(reason)
+        raise Unsupported(reason, mechanism.name)
     return _legs(mechanism)
 
 
@@ -83,20 +83,20 @@ def why_no_sole_legs(mechanism: Mechanism) -> str | None:
     if not mechanism.floating:
         return f"{name} has a fixed base: no gait can move it."
     if mechanism.loops or not mechanism.candidates:
-        return f"{name} needs legs without closed loops that may touch the ground."
+        return f"{name} needs legs without closed loops and with contact candidates."
     found = soles(mechanism)
     if len(found) != 2:
-        return f"a biped's gait needs two feet, {name} has {len(found)}."
+        return f"a gait for bipeds needs two feet, but {name} has {len(found)}."
     for body, corners in found.items():
         chain, foot = hinges_to(mechanism, body), mechanism.bodies[body].name
         if not FEWEST <= len(chain) <= MOST or not _hangs_on_base(mechanism, chain):
             return (
-                f"the leg to {foot!r} of {name} must have {FEWEST} or {MOST} hinges from the base"
-                f" to a flat foot, and nothing else; it has {len(chain)}."
+                f"the leg to {foot!r} of {name} must consist of {FEWEST} or {MOST} hinges from the"
+                f" base to a flat foot, but it has {len(chain)}."
             )
         extent = np.ptp(_corners(mechanism, body, corners)[0], axis=0)
         if len(corners) < 3 or np.sort(extent)[1] < FLAT:
-            return f"the foot {foot!r} of {name} has no flat sole: three corners at least."
+            return f"the foot {foot!r} of {name} has no flat sole of at least three corners."
     return None
 
 

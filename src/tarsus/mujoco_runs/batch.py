@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.simulation import resolve
 from tarsus.simulation.actuation import FILE, MOTOR
 from tarsus.simulation.simulation import Simulation
@@ -38,8 +38,10 @@ class WorldBatch:
         self, model: Robot | str | Path, nsim: int, nthread: int = 0, **options: Any
     ) -> None:
         if not isinstance(model, Robot | str | Path):
-            raise TarsusError(
-                f"WorldBatch takes a robot or the path to its file, not a {type(model).__name__}."
+            raise InvalidValue(
+                "the model of a WorldBatch must be a robot or the path to its file, not a"
+                f" {type(model).__name__}.",
+                "model",
             )
         robot = resolve.robot(str(model) if isinstance(model, Path) else model)
         served = robot.file_actuators and all(a.simulated for a in robot.file_actuators)
@@ -110,7 +112,10 @@ class WorldBatch:
             return given
         known = given.dtype.kind in "iu" and ((given >= 0) & (given < self.nsim)).all()
         if not known:
-            raise TarsusError(f"ids must be a mask ({self.nsim},) or indices below {self.nsim}.")
+            raise InvalidValue(
+                f"ids must be a mask of shape ({self.nsim},) or indices from 0 to {self.nsim - 1}.",
+                "ids",
+            )
         mask = np.zeros(self.nsim, bool)
         mask[given] = True
         return mask

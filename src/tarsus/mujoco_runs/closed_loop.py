@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, Unsupported, unknown
 from tarsus.simulation.inputs import SPEED, within_reach
 from tarsus.simulation.step_program import within_limits
 
@@ -73,12 +73,12 @@ class ClosedLoop:
         """Set the commands named; TarsusError with near names for an unknown one."""
         known = list(self.told())
         if not known:
-            raise TarsusError("this controller takes no commands.")
+            raise Unsupported("this controller takes no commands.", next(iter(command), "command"))
         for name, value in command.items():
             if name not in known:
                 raise unknown("command", name, known)
             if not np.isfinite(value):
-                raise TarsusError(f"the command {name!r} must be finite.")
+                raise InvalidValue(f"the command {name!r} must be finite, not {value}.", name)
             if name == SPEED and isinstance(self.controller, Controller):
                 within_reach(abs(value), self.controller.fastest(self._robot))
             self._inputs["command"][known.index(name)] = value
@@ -98,8 +98,8 @@ class ClosedLoop:
         """A function's answer, checked."""
         value = np.asarray(torques, float)
         if value.shape != self._torque.shape or not np.isfinite(value).all():
-            raise TarsusError(
-                f"the controller must answer with {self._torque.size} finite torques, not"
-                f" {torques!r}."
+            raise InvalidValue(
+                f"the controller must return {self._torque.size} finite torques, not {torques!r}.",
+                "controller",
             )
         return value

@@ -107,8 +107,8 @@ def dataset(setup: MujocoSetup, run: Recorded) -> xr.Dataset:
     if not setup.settings.velocity_level:
         notices.append(Notice(OF_THE_LAST_STAGE, "forces-of-last-stage", "RK4"))
     if unconverged:
-        text = f"{unconverged} steps took all the iterations that MuJoCo allows."
-        notices.append(Notice(text, "steps-unconverged"))
+        text = f"{unconverged} steps reached MuJoCo's limit of iterations."
+        notices.append(Notice(text, "steps-unconverged", "converged"))
     log.attrs["warnings"] = "\n".join(notices)
     return without_empty(log)
 

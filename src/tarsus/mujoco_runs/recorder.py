@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import UnmetCondition
 from tarsus.mujoco_runs.contacts import contact_jacobian, ground_contacts
 from tarsus.mujoco_runs.implicit_part import EXPLAINED, implicit_part, integrator_of
 from tarsus.mujoco_runs.library import mujoco
@@ -91,7 +91,10 @@ class Recorder:
         """The run so far by the names of the format."""
         mj, model = mujoco(), self.model
         if not self._slots and not self._may_be_empty:
-            raise TarsusError("this run never touched the world: there is no contact to judge.")
+            raise UnmetCondition(
+                "the robot never touched the world in this run, so there is no contact to judge.",
+                "contacts",
+            )
         # the state of every step
         kept, rows, n = np.array(self._rows), len(self._rows), len(self._slots)
         ends = np.cumsum([1, model.nq, model.nv, model.nv])

@@ -14,7 +14,7 @@ import numpy as np
 
 from tarsus import registry
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice, TarsusError, several, unknown
+from tarsus.errors import InvalidValue, Notice, several, unknown
 from tarsus.model.mjcf_contacts import SOFTNESS, SOME
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
@@ -63,9 +63,11 @@ class MujocoSettings:
     def __post_init__(self) -> None:
         check(self)
         if (self.solref[0] > 0) != (self.solref[1] > 0):
-            raise TarsusError(
-                "solref must be a time constant and a damping ratio, such as 0.02,1, or both"
-                f" negative, -stiffness and -damping, not {self.solref[0]:g},{self.solref[1]:g}."
+            raise InvalidValue(
+                "solref must be a time constant and a damping ratio, such as 0.02,1, or the"
+                " negative numbers -stiffness,-damping, not"
+                f" {self.solref[0]:g},{self.solref[1]:g}.",
+                "solref",
             )
 
     @classmethod
@@ -99,13 +101,13 @@ class MujocoSettings:
             if value != getattr(usual, name) and name not in replaced
         )
         if told:
-            text = f"contacts take these values from the file of {robot.name!r}: {told}."
+            text = f"contacts use these values from the file of {robot.name!r}: {told}."
             notices.append(Notice(text, "contact-values-of-file", robot.name))
         different = [c.name for c in robot.candidates if not np.isclose(c.friction, 1.0)]
         if different:
             text = (
-                "MuJoCo's runs have one friction for all contacts: that of other geoms is ignored"
-                f" ({several(different, SOME)})."
+                "runs in MuJoCo have one friction coefficient for all contacts, so that of these"
+                f" geoms is ignored: {several(different, SOME)}."
             )
             notices.append(Notice(text, "friction-of-geoms-ignored", different[0]))
         return cls(**taken)  # type: ignore[arg-type]

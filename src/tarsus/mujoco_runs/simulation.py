@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice, TarsusError
+from tarsus.errors import Notice, Unsupported
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.self_collision import pairs
 from tarsus.model.to_mjcf import to_mjcf
@@ -210,8 +210,10 @@ class MujocoSimulation:
     def _require_plane(self) -> None:
         """TarsusError on uneven ground, whose contacts a log does not tell."""
         if self.uneven:
-            raise TarsusError(
-                "MuJoCo's runs have a log on one plane, level or inclined: plane or slope."
+            raise Unsupported(
+                "runs in MuJoCo can be logged only on one plane: choose the terrain 'plane' or"
+                " 'slope'.",
+                "terrain",
             )
 
     def _setup(self) -> log.MujocoSetup:
@@ -249,8 +251,8 @@ def _unmet(robot: Robot) -> list[Notice]:
     if not count:
         return []
     text = (
-        f"MuJoCo's runs have contacts with the ground alone: bodies of {robot.name!r} go through"
-        f" each other where its file lets them touch ({count} pair{'s' * (count > 1)} of shapes)."
+        f"runs in MuJoCo have contacts with the ground only: bodies of {robot.name!r} pass through"
+        f" each other, although its file lets {count} pair{'s' * (count > 1)} of shapes collide."
     )
     return [Notice(text, "own-contacts-ignored", robot.name)]
 

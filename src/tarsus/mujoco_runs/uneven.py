@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.simulation.ground_samples import sampled
 from tarsus.terrain.base import Terrain
@@ -45,5 +45,7 @@ def model_on(terrain: Terrain, text: str) -> Any:
 def heights(terrain: Terrain, x: Array, y: Array) -> Array:
     """Of the ground at places of any shape, m."""
     if any(value.ndim > 1 for value in terrain.parameters().values()):
-        raise TarsusError("in MuJoCo there is one ground: this one differs by world.")
+        raise Unsupported(
+            "the terrain differs by world, but runs in MuJoCo have one ground.", "terrain"
+        )
     return sampled(terrain, np.stack([x.ravel(), y.ravel()], -1))[0].reshape(x.shape)

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.solids import Capsule, Pair, Solid
@@ -53,9 +53,10 @@ def _add_servos(root: Element, mechanism: Mechanism) -> None:
         if own.kind == "position":
             row |= {"kp": repr(float(own.kp)), "kv": repr(float(own.kv))}
         elif own.kind != "motor":
-            raise TarsusError(
-                f"actuator {own.name!r} is of the kind {own.kind!r}: here MuJoCo gets motors and"
-                " position servos alone."
+            raise Unsupported(
+                f"actuator {own.name!r} is of kind {own.kind!r}, but runs in MuJoCo support only"
+                " motors and position servos.",
+                own.name,
             )
         SubElement(actuators, own.kind, row)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.parameters.range import ANY, Range
 
 Value = float | NDArray[np.float64]
@@ -81,7 +81,7 @@ class Parameter:
         return "a whole number" if self.whole else "a number"
 
     def check(self, owner: str, value: Any) -> None:
-        """TarsusError, naming the owner, unless the value is allowed: a number, or an array."""
+        """Raise an error, naming the owner, unless the value is allowed: a number, or an array."""
         if self.choices:
             if value not in self.choices:
                 raise unknown(f"{self.name} of {owner}", str(value), self.choices)
@@ -94,15 +94,21 @@ class Parameter:
         except ValueError:
             values = np.asarray("ragged")
         if values.dtype.kind not in ("iu" if self.whole else "iuf"):
-            raise TarsusError(f"{owner}: {self.name} must be {self.kind}, not {value!r}.")
+            raise InvalidValue(
+                f"{owner}: {self.name} must be {self.kind}, not {value!r}.", self.name
+            )
         fixed = isinstance(self.default, tuple) or self.one
         if fixed and not self.any_shape and values.shape != np.shape(self.default):
-            raise TarsusError(f"{owner}: {self.name} must be {self.kind}, not {_counted(values)}.")
+            raise InvalidValue(
+                f"{owner}: {self.name} must be {self.kind}, not {_counted(values)}.", self.name
+            )
         wrong = values[~self.range.holds(values)]
         if wrong.size:
             worst = wrong.ravel()[0]
             found = "NaN" if np.isnan(worst) else f"{worst:g}"
-            raise TarsusError(f"{owner}: {self.name} must {self.range.rule(worst)}, not {found}.")
+            raise InvalidValue(
+                f"{owner}: {self.name} must {self.range.rule(worst)}, not {found}.", self.name
+            )
 
 
 def _counted(values: NDArray[Any]) -> str:
@@ -231,7 +237,7 @@ def named(owner: type, *wanted: Role) -> tuple[str, ...]:
 
 
 def check(owner: Any) -> None:
-    """TarsusError unless every declared field of a dataclass holds what its declaration allows."""
+    """Raise an error unless every declared field of a dataclass has an allowed value."""
     for name, declaration in declared(type(owner)).items():
         declaration.check(name_of(owner), getattr(owner, name))
 
@@ -243,11 +249,12 @@ def name_of(owner: object) -> str:
 
 
 def check_all_declared(owner: Any) -> None:
-    """TarsusError if a field is not declared: nobody could ask for its role."""
+    """Raise InvalidValue if a field is not declared."""
     for f in fields(owner):
         if KEY not in f.metadata:
-            raise TarsusError(
-                f"{name_of(owner)}: declare the field {f.name} with its default, unit and"
-                f" meaning: {f.name}: Value = parameter(1.0, 'N/m', 'what it is');"
-                " see docs/add_a_law.md."
+            raise InvalidValue(
+                f"{name_of(owner)}: declare the field {f.name} with its default, unit and meaning,"
+                f" such as {f.name}: Value = parameter(1.0, 'N/m', 'what it is'); see"
+                " docs/add_a_law.md.",
+                f.name,
             )

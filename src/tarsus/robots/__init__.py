@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarsus import registry
-from tarsus.errors import TarsusError, near_names, unknown
+from tarsus.errors import InvalidValue, near_names, unknown
 from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
 def require(path_or_name: str | Path) -> None:
     """TarsusError with near names unless it is a robot's name, or may be a path."""
     if not isinstance(path_or_name, str | os.PathLike):
-        raise TarsusError(f"a robot is loaded by its name or path, not {path_or_name!r}.")
+        raise InvalidValue(
+            f"the robot must be given by its name or path, not {path_or_name!r}.", "robot"
+        )
     name, known = str(path_or_name), registry.names(__name__)
     if name in known or _a_path(Path(path_or_name)) or file_of(name) is not None:
         return

@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
 from tarsus.references.data import HOAP2_WEBOTS, HOAP3_DESCRIPTION
 from tarsus.references.papers import SUGIHARA_2006
@@ -147,7 +147,7 @@ NOTES = (
 def describe(mass: float = MASS) -> Mechanism:
     """The robot: 21 bodies, 26 degrees of freedom; `mass` kg in all, spread as HOAP-2's."""
     if not 0 < mass < np.inf:
-        raise TarsusError(f"hoap1: the mass must be positive, not {mass}.")
+        raise InvalidValue(f"hoap1: the mass must be positive and finite, not {mass} kg.", "mass")
     # the torso
     scale = mass / TABLE_MASS
     bodies = [Body("torso", -1, Joint("floating_base", "free"), _inertia(TORSO, 1, scale))]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import coordinates, jacobian
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions
 from tarsus.model.mechanism import Frame, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.parameters import Value, check, parameter, part
@@ -99,14 +99,14 @@ class Sensor(ABC):
     def __post_init__(self) -> None:
         check(self)
         if self.exact and (np.any(self.noise) or np.any(self.bias)):
-            raise TarsusError(self.why_exact)
+            raise IncompatibleOptions(self.why_exact, "noise" if np.any(self.noise) else "bias")
 
     @property
     def why_exact(self) -> str:
         """What to tell who asks an exact sensor for noise or bias."""
         return (
-            f"{type(self).__name__}: noise and bias would falsify what it tells, truths and times:"
-            " give them to a LoadCell of the same frame, and compare its force yourself."
+            f"{type(self).__name__} is exact and takes no noise or bias: give them to a LoadCell at"
+            " the same frame, and compare its force yourself."
         )
 
     @abstractmethod

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import part
 from tarsus.sensing.base import Seen, Sensor
@@ -25,7 +25,9 @@ class Encoders(Sensor):
         given = self.joints
         names = (given,) if isinstance(given, str) else given
         if not isinstance(names, Sequence) or not all(isinstance(own, str) for own in names):
-            raise TarsusError(f"Encoders: joints must be names of joints, not {given!r}.")
+            raise InvalidValue(
+                f"Encoders: joints must be names of joints, not {given!r}.", "joints"
+            )
         object.__setattr__(self, "joints", tuple(names))
 
     def _bodies(self, mechanism: Mechanism) -> list[int]:
@@ -35,7 +37,7 @@ class Encoders(Sensor):
             if name not in known:
                 raise unknown("hinge or slide", name, known)
             if self.joints.count(name) > 1:
-                raise TarsusError(f"Encoders: the joint {name!r} is named twice.")
+                raise InvalidValue(f"Encoders: joint {name!r} is listed twice in joints.", "joints")
         return [mechanism.joint_index(name) for name in self.joints or known]
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
 from tarsus.sensing.base import Seen, Sensor, at_frame, frame_named, place
@@ -34,9 +34,10 @@ class HeightScan(Sensor):
         """Places (forward, left) of the grid's points, m, row by row from behind on the right."""
         along, across = (round(side / self.spacing) + 1 for side in (self.length, self.width))
         if along * across > MOST:
-            raise TarsusError(
-                f"HeightScan: a grid of {along} by {across} points is more than {MOST}: take a"
-                " larger spacing."
+            raise InvalidValue(
+                f"HeightScan: the grid has {along} x {across} points, more than {MOST}: increase"
+                " spacing.",
+                "spacing",
             )
         x = self.spacing * (np.arange(along) - (along - 1) / 2)
         y = self.spacing * (np.arange(across) - (across - 1) / 2)

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter, part
 from tarsus.sensing.base import Seen, Sensor, at_frame, frame_named, place
@@ -37,14 +37,17 @@ class RaySensor(Sensor):
         """Unit directions (3,)."""
         shape = np.shape(self.directions)
         if len(shape) != 2 or shape[1] != 3 or not 0 < shape[0] <= MOST:
-            raise TarsusError(
-                f"RaySensor: directions must be 1 to {MOST} rows of three numbers, not of shape"
-                f" {shape}."
+            raise InvalidValue(
+                f"RaySensor: directions must be 1 to {MOST} rows of three numbers, not an array of"
+                f" shape {shape}.",
+                "directions",
             )
         ways = np.asarray(self.directions, float)
         lengths = np.linalg.norm(ways, axis=1)
         if not (np.isfinite(lengths).all() and (lengths > 0).all()):
-            raise TarsusError("RaySensor: a direction is zero or not finite.")
+            raise InvalidValue(
+                "RaySensor: every direction must be finite and not zero.", "directions"
+            )
         return list(ways / lengths[:, None])
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:

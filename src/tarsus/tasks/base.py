@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue, UnmetCondition
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import check, name_of, parameter
 from tarsus.sensing.base import Sensor
@@ -193,9 +193,10 @@ class LearningTask(ABC):
         for f in fields(self):
             given = getattr(self, f.name)
             if str(f.type).startswith("Range") and given is not None and given[0] > given[1]:
-                raise TarsusError(
-                    f"{name_of(self)}: {f.name} is a range, the lower number first, not"
-                    f" {given[0]:g},{given[1]:g}."
+                raise InvalidValue(
+                    f"{name_of(self)}: {f.name} must be a range with the lower number first, not"
+                    f" {given[0]:g},{given[1]:g}.",
+                    f.name,
                 )
 
     @property
@@ -285,7 +286,10 @@ class LearningTask(ABC):
 
 
 def known(value: T | None) -> T:
-    """What was filled in; TarsusError where it was not."""
+    """Return what was filled in; UnmetCondition where it was not."""
     if value is None:
-        raise TarsusError("this task has settings that the robot gives: call its fitted(robot).")
+        raise UnmetCondition(
+            "the task takes some of its settings from the robot: call its fitted(robot) first.",
+            "fitted",
+        )
     return value

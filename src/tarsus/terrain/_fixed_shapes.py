@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.errors import TarsusError, several
+from tarsus.errors import InvalidFile, InvalidValue, Unsupported, several
 from tarsus.model.files import existing_file, naming, needed_library
 from tarsus.model.mjcf_compile import compiled
 from tarsus.model.mjcf_contacts import colliding
@@ -54,7 +54,7 @@ class FixedShapes:
 
     @staticmethod
     def read(path: str) -> FixedShapes:
-        """TarsusError if there are none, or the file cannot be read."""
+        """Read the shapes of a file; InvalidFile if it has none, or cannot be read."""
         file = existing_file(path)
         return _read(file, file.stat().st_mtime_ns)
 
@@ -85,13 +85,16 @@ class FixedShapes:
         return self._seen_from_above(shapes, level, cell)
 
     def _level(self, wide: list[int]) -> float | None:
-        """The height of the highest level plane or wide box, m; TarsusError if one is inclined."""
+        """Return the height of the highest level plane or wide box, m; Unsupported if one is
+        inclined.
+        """
         planes = [geom for geom in self.geoms if self.model.geom_type[geom] == PLANE]
         inclined = [self._called(g) for g in planes if abs(self._turned(g)[2, 2] - 1) > LEVEL]
         if inclined:
-            raise TarsusError(
-                f"{self.name}: an inclined plane has no end, heights do"
-                f" ({several(inclined, SOME)}): choose the terrain 'slope'."
+            raise Unsupported(
+                f"{self.name}: inclined planes are not supported ({several(inclined, SOME)}): use"
+                " boxes, or choose the terrain 'slope'.",
+                inclined[0],
             )
         tops = [float(self.data.geom_xpos[g][2]) for g in planes]
         tops += [float(self.data.geom_xpos[g][2] + self.model.geom_size[g][2]) for g in wide]
@@ -169,9 +172,10 @@ class FixedShapes:
         columns, rows = (int(n) + 1 for n in last - first)
         if rows * columns > MOST:
             enough = cell * np.sqrt(rows * columns / MOST)
-            raise TarsusError(
-                f"{self.name}: heights every {cell:g} m over what is fixed there would be"
-                f" {rows * columns}, of {MOST} at most: choose a cell of {1.01 * enough:.2g} m."
+            raise InvalidValue(
+                f"{self.name}: a cell of {cell:g} m gives {rows * columns} heights, more than"
+                f" {MOST}: set cell to {1.01 * enough:.2g} m or more.",
+                "cell",
             )
         # rays straight down, to the shapes and the highest plane alone
         m, d, top = self.model, self.data, high[2] + ABOVE
@@ -211,13 +215,13 @@ class FixedShapes:
 def _read(file: Path, stamp: int) -> FixedShapes:
     """Those of one version (modification time `stamp`) of a file."""
     mujoco = needed_library("mujoco", "reading MJCF")
-    with naming(file.name):
+    with naming(file.name, file):
         model = compiled(Source.of("", file))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     geoms = list(_fixed(model))
     if not geoms:
-        raise TarsusError(f"{file.name}: nothing that collides is fixed to its world.")
+        raise InvalidFile(f"{file.name}: no geom that collides is fixed to the world.", file)
     # rays see these alone, planes without an end, and whatever its color
     model.geom_group[:] = HIDDEN
     model.geom_group[geoms] = SHOWN

@@ -7,7 +7,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 
 LEVEL = SX(
     [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
@@ -32,18 +32,20 @@ def columns(**values: ArrayLike) -> dict[str, NDArray[np.float64]]:
 
 
 def require_positive(owner: str, **values: ArrayLike) -> None:
-    """TarsusError unless every number is finite and positive."""
+    """Raise InvalidValue unless every number is finite and positive."""
     for name, value in values.items():
         array = np.asarray(value, float)
         if not (np.isfinite(array).all() and (array > 0).all()):
-            raise TarsusError(f"{owner}: {name} must be positive, not {_worst(array)}.")
+            raise InvalidValue(f"{owner}: {name} must be positive, not {_worst(array)}.", name)
 
 
 def require_finite(owner: str, **values: ArrayLike) -> None:
-    """TarsusError unless every number is finite."""
+    """Raise InvalidValue unless every number is finite."""
     for name, value in values.items():
         if not np.isfinite(np.asarray(value, float)).all():
-            raise TarsusError(f"{owner}: {name} must be finite; it holds NaN or infinity.")
+            raise InvalidValue(
+                f"{owner}: {name} must be finite, but it contains NaN or infinity.", name
+            )
 
 
 def _worst(values: NDArray) -> str:

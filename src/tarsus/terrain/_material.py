@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.terrain import _graph
 
 
@@ -36,12 +36,15 @@ class Patch:
         _graph.require_finite("Patch", center=self.center, yaw=self.yaw)
         _graph.require_positive("Patch", size=self.size)
         if np.shape(self.center)[-1:] != (2,) or np.ndim(self.center) > 2:
-            raise TarsusError(
-                f"Patch: center must have shape (2,) or (worlds, 2), not {np.shape(self.center)}."
+            raise InvalidValue(
+                f"Patch: center must have shape (2,) or (worlds, 2), not {np.shape(self.center)}.",
+                "center",
             )
         if np.shape(self.size) not in ((), (2,)):
-            raise TarsusError(
-                f"Patch: size must be a radius or two edges, not of shape {np.shape(self.size)}."
+            raise InvalidValue(
+                "Patch: size must be a radius or two edge lengths, not an array of shape"
+                f" {np.shape(self.size)}.",
+                "size",
             )
         require_factors("Patch", self.friction, self.stiffness)
 
@@ -56,11 +59,11 @@ class Patch:
 
 
 def require_factors(owner: str, friction: ArrayLike, stiffness: ArrayLike) -> None:
-    """TarsusError unless the factors are finite, friction at least 0 and stiffness above 0."""
+    """Raise InvalidValue unless the factors are finite, friction >= 0 and stiffness > 0."""
     _graph.require_finite(owner, friction=friction)
     _graph.require_positive(owner, stiffness=stiffness)
     if (np.asarray(friction) < 0).any():
-        raise TarsusError(f"{owner}: friction must not be negative, not {np.min(friction):g}.")
+        raise InvalidValue(f"{owner}: friction must be >= 0, not {np.min(friction):g}.", "friction")
 
 
 def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[str, NDArray]:

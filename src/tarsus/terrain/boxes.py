@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.parameters import array, parameter
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
@@ -53,21 +53,25 @@ class Boxes(Terrain):
         # do the arrays fit each other?
         shape = np.shape(self.position)
         if len(shape) not in (2, 3) or shape[-1] != 3 or not 0 < shape[-2] <= MOST:
-            raise TarsusError(
-                f"boxes: position must be (n, 3) or (worlds, n, 3) with n up to {MOST}, not"
-                f" {shape}."
+            raise InvalidValue(
+                f"boxes: position must have shape (n, 3) or (worlds, n, 3) with n up to {MOST}, not"
+                f" {shape}.",
+                "position",
             )
         if np.shape(self.half_sizes)[-1:] != (3,):
-            raise TarsusError(
-                "boxes: half_sizes must be (3,), (n, 3) or (worlds, n, 3), not"
-                f" {np.shape(self.half_sizes)}."
+            raise InvalidValue(
+                "boxes: half_sizes must have shape (3,), (n, 3) or (worlds, n, 3), not"
+                f" {np.shape(self.half_sizes)}.",
+                "half_sizes",
             )
         try:
             described = self._described()
         except ValueError:
-            raise TarsusError(
-                f"boxes: half_sizes {np.shape(self.half_sizes)}, yaw {np.shape(self.yaw)} and"
-                f" ground {np.shape(self.ground)} do not fit position {shape}."
+            raise InvalidValue(
+                f"boxes: the shapes of half_sizes {np.shape(self.half_sizes)}, yaw"
+                f" {np.shape(self.yaw)} and ground {np.shape(self.ground)} do not match that of"
+                f" position {shape}.",
+                "position",
             ) from None
         # do the boxes stand on the ground?
         bottom = (
@@ -75,18 +79,23 @@ class Boxes(Terrain):
         )
         ground = np.asarray(self.ground, float)[..., None]
         if (bottom > ground + TINY).any():
-            raise TarsusError(
-                "boxes: a box must reach down to the ground; nobody walks below one that floats."
+            raise InvalidValue(
+                f"boxes: every box must reach down to the ground, but one floats"
+                f" {float((bottom - ground).max()):g} m above it.",
+                "position",
             )
         # is there room for the rounding?
         if (described[..., 6] < ground + self.edge_radius + self.corner_radius).any():
-            raise TarsusError(
+            raise InvalidValue(
                 f"boxes: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m)"
-                " must fit on the side of every box above the ground."
+                " must not exceed the height of any box above the ground.",
+                "edge_radius",
             )
         if (described[..., 4:6] < self.edge_radius).any():
-            raise TarsusError(
-                f"boxes: edge_radius ({self.edge_radius:g} m) must not exceed a box's half sizes."
+            raise InvalidValue(
+                f"boxes: edge_radius ({self.edge_radius:g} m) must not exceed any box's half"
+                " sizes.",
+                "edge_radius",
             )
 
     def _described(self) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, InvalidValue
 from tarsus.parameters import array, parameter
 from tarsus.program.ir.symbolic import entries
 from tarsus.terrain import _graph
@@ -44,23 +44,28 @@ class HeightField(Terrain):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.heights is None:
-            raise TarsusError(
-                "HeightField needs heights: HeightField(array) or HeightField.from_image(path)."
+            raise InvalidValue(
+                "HeightField needs heights: HeightField(array) or HeightField.from_image(path).",
+                "heights",
             )
         shape = np.shape(self.heights)
         if len(shape) != 2 or min(shape) < 2 or shape[0] * shape[1] > MOST:
-            raise TarsusError(
-                f"HeightField: heights must be at least 2 x 2 and at most {MOST}, not of shape"
-                f" {shape}."
+            raise InvalidValue(
+                f"HeightField: heights must be an array of at least 2 x 2 and at most {MOST}"
+                f" numbers, not of shape {shape}.",
+                "heights",
             )
         if np.shape(self.cell) not in ((), (2,)):
-            raise TarsusError(
-                f"HeightField: cell must be one number or two, not of shape {np.shape(self.cell)}."
+            raise InvalidValue(
+                "HeightField: cell must be one number or two, not an array of shape"
+                f" {np.shape(self.cell)}.",
+                "cell",
             )
         origin = self.parameters()["origin"]
         if origin.ndim not in (1, 2) or origin.shape[-1] != 2:
-            raise TarsusError(
-                f"HeightField: origin must have shape (2,) or (worlds, 2), not {origin.shape}."
+            raise InvalidValue(
+                f"HeightField: origin must have shape (2,) or (worlds, 2), not {origin.shape}.",
+                "origin",
             )
 
     @classmethod
@@ -79,8 +84,8 @@ class HeightField(Terrain):
                 gray = picture if picture.mode in WHITE else picture.convert("L")
                 shares = np.asarray(gray, dtype=float) / WHITE[gray.mode]
         except OSError as error:
-            why = error.strerror or "it is no picture that can be read"
-            raise TarsusError(f"cannot read the heights from {path}: {why}.") from None
+            why = error.strerror or "it is not an image in a known format"
+            raise InvalidFile(f"cannot read the heights from {path}: {why}.", path) from None
         return cls(height * shares[::-1], cell, **more)
 
     def parameters(self) -> dict[str, NDArray]:

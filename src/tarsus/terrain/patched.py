@@ -8,7 +8,7 @@ from typing import Any
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.parameters import parameter, part
 from tarsus.terrain import _graph, _material
 from tarsus.terrain._material import Patch as Patch  # the public name
@@ -36,11 +36,15 @@ class Patched(Terrain):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.ground, Patched):
-            raise TarsusError("Patched: its ground is patched already; give all patches to one.")
+            raise InvalidValue(
+                "Patched: the ground is already patched; give all patches to one Patched.", "ground"
+            )
         if self.ground is not None and not isinstance(self.ground, Terrain):
-            raise TarsusError(f"Patched: the ground must be a terrain, not {self.ground!r}.")
+            raise InvalidValue(
+                f"Patched: the ground must be a terrain, not {self.ground!r}.", "ground"
+            )
         if not all(isinstance(patch, Patch) for patch in self.patches):
-            raise TarsusError("Patched: patches must be a tuple of Patch.")
+            raise InvalidValue("Patched: patches must be a tuple of Patch.", "patches")
 
     def parameters(self) -> dict[str, NDArray]:
         own = _material.parameters(self.patches, friction=self.friction, stiffness=self.stiffness)

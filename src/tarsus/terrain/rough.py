@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.parameters import parameter
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
@@ -30,9 +30,10 @@ class Rough(Terrain):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.shortest > self.longest:
-            raise TarsusError(
+            raise InvalidValue(
                 f"Rough: shortest ({self.shortest:g} m) must not exceed longest"
-                f" ({self.longest:g} m)."
+                f" ({self.longest:g} m).",
+                "shortest",
             )
 
     def parameters(self) -> dict[str, NDArray]:

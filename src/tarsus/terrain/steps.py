@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.parameters import parameter
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
@@ -39,11 +39,13 @@ class Steps(Terrain):
     def __post_init__(self) -> None:
         super().__post_init__()
         size = np.abs(np.asarray(self.rise, float))
-        _graph.require_positive("Steps", **{"the size of rise": size})
+        _graph.require_positive("Steps", rise=size)
         if self.edge_radius + self.corner_radius > min(size.min(), np.min(self.run)):
-            raise TarsusError(
+            raise InvalidValue(
                 f"Steps: edge_radius + corner_radius ({self.edge_radius + self.corner_radius:g} m)"
-                f" must fit on a step of rise {size.min():g} m and run {np.min(self.run):g} m."
+                f" must not exceed the rise ({size.min():g} m) or the run"
+                f" ({np.min(self.run):g} m).",
+                "edge_radius",
             )
 
     def parameters(self) -> dict[str, NDArray]:

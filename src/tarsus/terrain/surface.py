@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.parameters import part
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
@@ -28,7 +28,9 @@ class Surface(Terrain):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not callable(self.height):
-            raise TarsusError("Surface needs a function: Surface(height=lambda x, y: ...).")
+            raise InvalidValue(
+                "Surface needs a function: Surface(height=lambda x, y: ...).", "height"
+            )
         self._traced(SX.sym("x"), SX.sym("y"))
 
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
@@ -44,26 +46,29 @@ class Surface(Terrain):
             given = self.height(x, y)
         except Exception as error:
             why = str(error).strip().split("\n")[-1]
-            raise TarsusError(
-                f"Surface: height(x, y) failed on symbols ({why}); {HINT}."
+            raise InvalidValue(
+                f"Surface: height(x, y) failed on symbols ({why}): {HINT}.", "height"
             ) from error
         # one number must come back
         try:
             height = SX(given)
         except NotImplementedError:
-            raise TarsusError(
-                f"Surface: height(x, y) must give one number, not {given!r}."
+            raise InvalidValue(
+                f"Surface: height(x, y) must return one number, not {given!r}.", "height"
             ) from None
         if height.shape != (1, 1):
-            raise TarsusError(
-                f"Surface: height(x, y) must give one number, not an array of shape {height.shape}."
+            raise InvalidValue(
+                "Surface: height(x, y) must return one number, not an array of shape"
+                f" {height.shape}.",
+                "height",
             )
         # of x and y alone, and finite
         known = {x.element_hash(), y.element_hash()}
         if others := [s.name() for s in ca.symvar(height) if s.element_hash() not in known]:
-            raise TarsusError(
-                f"Surface: height(x, y) depends on {', '.join(others)}, which is neither x nor y."
+            raise InvalidValue(
+                f"Surface: height(x, y) must depend on x and y only, not on {', '.join(others)}.",
+                "height",
             )
         if height.is_constant() and not ca.DM(height).is_regular():
-            raise TarsusError("Surface: height(x, y) is NaN or infinite.")
+            raise InvalidValue("Surface: height(x, y) must be finite.", "height")
         return height

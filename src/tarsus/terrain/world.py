@@ -9,7 +9,7 @@ from typing import Any
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, InvalidValue
 from tarsus.parameters import parameter, part
 from tarsus.terrain._fixed_shapes import FixedShapes
 from tarsus.terrain.base import Terrain
@@ -33,7 +33,9 @@ class World(Terrain):
         super().__post_init__()
         found = self._shapes.sha256
         if self.sha256 not in (None, found):
-            raise TarsusError(f"world: {self.file} has other shapes than when it was read before.")
+            raise InvalidFile(
+                f"world: {self.file} has changed: its shapes are not the recorded ones.", self.file
+            )
         object.__setattr__(self, "sha256", found)
 
     @cached_property
@@ -44,7 +46,9 @@ class World(Terrain):
     @property
     def _shapes(self) -> FixedShapes:
         if not self.file:
-            raise TarsusError("world needs a file: --terrain FILE.xml, or World('FILE.xml').")
+            raise InvalidValue(
+                "world needs a file: --terrain FILE.xml, or World('FILE.xml').", "file"
+            )
         return FixedShapes.read(self.file)
 
     def parameters(self) -> dict[str, NDArray]:

@@ -55,7 +55,7 @@ class Jump(OnFlatFeet):
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """Stage; height of the ground; the soles against the center of mass at take-off (6,), m."""
-        require(self.suits(mechanism))
+        require(self, mechanism)
         return np.zeros(8)
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:

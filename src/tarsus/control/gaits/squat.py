@@ -44,7 +44,7 @@ class Squat(OnFlatFeet):
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """Empty."""
-        require(self.suits(mechanism))
+        require(self, mechanism)
         return np.zeros(0)
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:

@@ -118,7 +118,7 @@ class Trot(Controller):
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
         """The diagonals' phases, turns; the heading kept (2,); the speed's correction, m/s."""
-        require(self.suits(mechanism))
+        require(self, mechanism)
         return np.array([*OFFSETS, 0.0, 0.0, 0.0])
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:

@@ -137,7 +137,7 @@ class VirtualModel(Controller):
         """Phase and loads (3,); way (2,) and heading (2,) kept; where each foot last stood (8,);
         wrench error (6,).
         """
-        require(self.suits(mechanism))
+        require(self, mechanism)
         return np.array([*START, *AT_REST, *(14 * [0.0])])
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:

@@ -83,7 +83,7 @@ class Walk(OnFlatFeet):
 
     def initial_memory(self, mechanism: Mechanism) -> Array:
         """See `WalkMemory`; it stands, and takes its heading from its first step."""
-        require(self.suits(mechanism))
+        require(self, mechanism)
         return np.zeros(WalkMemory.size())
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import assert_never
 
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions
 from tarsus.program.codegen import branch_weights, cold_table
 from tarsus.program.codegen.cold_calls import ColdCalls
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
@@ -52,9 +52,10 @@ class Emitter(ColdCalls):
         self._stays = False  # whether a loop's code stays in it
         self._odds = isinstance(self.frame, LaneGroups)  # whether LLVM is told how often
         if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
-            raise TarsusError(
-                f"the program {program.name!r} is timed: time stamps are read for one world at a"
-                " time, on a processor and in float64; compile it with lanes=1 and bits=64."
+            raise IncompatibleOptions(
+                f"the program {program.name!r} has time stamps, which are read only for one world"
+                " at a time, on a CPU and in float64: compile it with lanes=1 and bits=64.",
+                "lanes",
             )
 
     def text(self) -> str:
@@ -227,9 +228,10 @@ class Emitter(ColdCalls):
         s, number = self.scribe, list(self.program.tables).index(block.table)
         last = len(self.program.tables[block.table]) - 1
         if self.target.bits == 32 and last > EXACT_FLOAT32:
-            raise TarsusError(
-                f"the table {block.table!r} has {last + 1} entries, but float32 counts exactly only"
-                f" up to {EXACT_FLOAT32}: use precision 'float64'."
+            raise IncompatibleOptions(
+                f"the table {block.table!r} has {last + 1} entries, but float32 indexes exactly"
+                f" only up to {EXACT_FLOAT32}: use precision 'float64'.",
+                "precision",
             )
         table = self.frame.table(s, self.target, self.program, number)
         for entry in range(self.program.sizes[block.index]):

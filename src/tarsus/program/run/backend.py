@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.program.codegen.layout import Target, layout
 from tarsus.program.ir.program import Program
 
@@ -108,6 +108,7 @@ class Backend(ABC):
         try:
             return self.arrays.broadcast_to(given, (self.count, size))
         except ValueError:
-            raise TarsusError(
-                f"{name} must have shape ({size},) or ({self.count}, {size}), not {given.shape}."
+            raise InvalidValue(
+                f"{name} must have shape ({size},) or ({self.count}, {size}), not {given.shape}.",
+                name,
             ) from None

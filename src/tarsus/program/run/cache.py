@@ -90,8 +90,11 @@ def _seal(name: str, code: bytes) -> bytes:
 @cache  # a reason is said once
 def _say(reason: str) -> None:
     warnings.warn(
-        f"{reason}: its compiled code is not used, and the first step takes longer; TARSUS_CACHE"
-        " can name a folder of your own.",
-        TarsusWarning,
+        TarsusWarning(
+            f"{reason}: its compiled code is not used, so the first step takes longer; set"
+            " TARSUS_CACHE to a folder of your own.",
+            "cache-not-used",
+            "TARSUS_CACHE",
+        ),
         stacklevel=3,
     )

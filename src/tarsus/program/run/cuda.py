@@ -16,7 +16,7 @@ from typing import Any
 import llvmlite
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import MissingPackage, Unsupported
 from tarsus.installation import install_extra, install_packages
 from tarsus.program.ir.program import Program
 from tarsus.program.run import cache, ptx
@@ -39,24 +39,26 @@ CHIPS = (
 
 @functools.cache
 def cupy_with_gpu() -> Any:
-    """CuPy with a GPU to run on; TarsusError naming what is missing."""
+    """Return CuPy with a GPU to run on; MissingPackage or Unsupported says what is missing."""
     try:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
-        raise TarsusError(
+        raise MissingPackage(
             f"device 'cuda' needs CuPy ({error}): run {install_extra('cuda')}, or for a CUDA 12"
-            f" driver {install_packages('cupy-cuda12x[ctk]')}."
+            f" driver {install_packages('cupy-cuda12x[ctk]')}.",
+            "cupy",
         ) from None
     try:
         found = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise TarsusError(
+        raise Unsupported(
             f"device 'cuda' needs an NVIDIA GPU with a driver that CuPy {cupy.__version__} can use"
-            f" ({error}): install or update the driver, or use device 'cpu'."
+            f" ({error}): install or update the driver, or use device 'cpu'.",
+            "cuda",
         ) from None
     if not found:
-        raise TarsusError(
-            "device 'cuda' needs an NVIDIA GPU, and none is visible here: use device 'cpu'."
+        raise Unsupported(
+            "device 'cuda' needs an NVIDIA GPU, but none is visible: use device 'cpu'.", "cuda"
         )
     return cupy
 
@@ -65,9 +67,10 @@ def chip_for(capability: str) -> str:
     """The newest chip code can be made for that a GPU of this compute capability ("90") can run."""
     fitting = [chip for chip in CHIPS if chip <= int(capability)]
     if not fitting:
-        raise TarsusError(
-            f"this GPU's compute capability {capability} is older than {CHIPS[0]}: use device"
-            " 'cpu'."
+        raise Unsupported(
+            f"this GPU has compute capability {capability}, but {CHIPS[0]} or later is needed: use"
+            " device 'cpu'.",
+            "cuda",
         )
     return f"sm_{fitting[-1]}"
 
@@ -164,9 +167,10 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
             code = bytes(link.complete())
         except cupy.cuda.driver.CUDADriverError as error:
             isa = text.partition(".version ")[2].partition("\n")[0]
-            raise TarsusError(
-                f"the driver (CUDA {version // 1000}.{version % 1000 // 10}) could not make code"
-                f" for {chip} from PTX {isa} ({error}): update it, or use device 'cpu'."
+            raise Unsupported(
+                f"the driver (CUDA {version // 1000}.{version % 1000 // 10}) cannot compile PTX"
+                f" {isa} for {chip} ({error}): update it, or use device 'cpu'.",
+                "cuda",
             ) from None
         cache.write(name, code)
     return code

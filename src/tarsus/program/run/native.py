@@ -146,11 +146,13 @@ def _warn_if_long(program: Program) -> None:
     if count < LONG:
         return
     warnings.warn(
-        f"compiling {program.name} takes {PACE * count:.0f} s of the processor or more, once, and"
-        " some times that where it first falls, for its step has"
-        f" {count / 1e6:.2g} million instructions: fewer joints that are cut (coordinates) or fewer"
-        " contacts make it shorter.",
-        TarsusWarning,
+        TarsusWarning(
+            f"compiling {program.name} takes {PACE * count:.0f} s of CPU time or more, and several"
+            f" times that when the robot first falls, because its step has {count / 1e6:.2g}"
+            " million instructions: use fewer cut joints (coordinates) or fewer contacts.",
+            "slow-compilation",
+            program.name,
+        ),
         stacklevel=2,
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
-from tarsus.errors import TarsusError
+from tarsus.errors import MissingPackage, UnmetCondition
 from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.kernels import GpuThreads
 from tarsus.program.codegen.layout import Target
@@ -55,7 +55,7 @@ def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
 
 
 def check_target() -> None:
-    """TarsusError where this LLVM makes no code for NVIDIA's GPUs."""
+    """Raise MissingPackage where this LLVM generates no code for NVIDIA GPUs."""
     _machine(CHIP)
 
 
@@ -67,8 +67,9 @@ def _machine(chip: str) -> llvm.TargetMachine:
     try:
         target = llvm.Target.from_triple(TRIPLE)
     except RuntimeError as error:
-        raise TarsusError(
-            "this llvmlite was built without the NVPTX target; install it from PyPI."
+        raise MissingPackage(
+            "this llvmlite was built without the NVPTX target: install the one from PyPI.",
+            "llvmlite",
         ) from error
     return target.create_target_machine(cpu=chip, opt=3)
 
@@ -93,7 +94,9 @@ def resources(text: str, chip: str = CHIP, seconds: float | None = None) -> Reso
             raise TimeoutError(f"ptxas was ended after {seconds:g} s") from None
         if done.returncode:
             said = done.stderr.strip() or f"it ended with exit code {done.returncode}"
-            raise TarsusError(f"ptxas refused the kernel: {said.splitlines()[0]}")
+            raise UnmetCondition(
+                f"ptxas cannot assemble the kernel: {said.splitlines()[0]}", "ptxas"
+            )
         code = _code_bytes(binary)
     said = done.stdout + done.stderr
     return Resources(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 
 OPTIMIZE = "TARSUS_OPTIMIZE"
 SMALL = 1_000  # operations of a cold function that is optimized in a tenth of a second
@@ -25,12 +25,12 @@ def optimizes() -> bool:
 
     Raises
     ------
-    TarsusError
+    InvalidValue
         If the variable has any other value than 0 or 1.
     """
     value = os.environ.get(OPTIMIZE, "1")
     if value not in ("0", "1"):
-        raise TarsusError(f"{OPTIMIZE} must be 0 or 1, not {value!r}.")
+        raise InvalidValue(f"{OPTIMIZE} must be 0 or 1, not {value!r}.", OPTIMIZE)
     return value == "1"
 
 
