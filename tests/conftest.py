@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.ball import BALL
 
-from tarsus.program.run import optimizer
+from tarsus.program.run import tiers
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,8 +23,8 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TARSUS_CACHE", str(folder))
-        if optimizer.OPTIMIZE not in os.environ:
-            patch.setenv(optimizer.OPTIMIZE, "0")  # the same bits in half the time to compile
+        if tiers.OPTIMIZE not in os.environ:
+            patch.setenv(tiers.OPTIMIZE, "0")  # the same bits in half the time to compile
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # or commands start a second later
         yield folder
 
@@ -40,7 +40,7 @@ def ctrl_c() -> None:
 def optimized(session_cache: Path) -> Iterator[None]:
     """Code as users get it, for tests of the code itself and for long runs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(optimizer.OPTIMIZE, "1")
+        patch.setenv(tiers.OPTIMIZE, "1")
         yield
 
 

@@ -32,7 +32,7 @@ def parsed(arguments: list[str]) -> Command:
         raise SystemExit(0)
     name, *given = arguments
     if name.startswith("-"):
-        raise InvalidValue(f"the command must come before options: tarsus COMMAND {name}.", name)
+        raise InvalidValue(f"name a command before its options: tarsus COMMAND {name}.", name)
     kind: Any = registry.member(COMMANDS, "command", name, Command)
     if any(word in HELP for word in given):
         _help.explain(name, kind)

@@ -27,6 +27,13 @@ SPAWN = multiprocessing.get_context("spawn")
 INTERRUPT = {signal.SIGINT}
 
 
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class Workers:
     """A pool of processes; a context, at whose end they are gone.
 

@@ -59,7 +59,7 @@ def algebra(law: Law, n: int, lying: bool = False) -> Program:
 
 
 def _lying(law: Law, problem: ContactProblem, p: Any, memory: SX, b: Builder) -> Program:
-    """The law's solution in code that seldom runs."""
+    """The law's solution in cold code."""
     empty = {"impulse": SX.zeros(3 * problem.n), "iterations": SX(0), "converged": SX(0)}
 
     def step(_: Values) -> tuple[Values, SX]:
@@ -67,7 +67,7 @@ def _lying(law: Law, problem: ContactProblem, p: Any, memory: SX, b: Builder) ->
         last = {"iterations": found.iterations, "converged": found.converged}
         return {"impulse": found.stacked(), "memory": found.memory, **last}, SX(0)
 
-    return b.program(**b.rarely(empty | {"memory": memory}, step, 1, SX(1)))
+    return b.program(**b.cold_loop(empty | {"memory": memory}, step, 1, SX(1)))
 
 
 def solved(

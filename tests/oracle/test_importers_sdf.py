@@ -113,7 +113,7 @@ def test_cassie_starts_on_level_soles_below_its_center_of_mass() -> None:
     notices: list[str] = []
     standing, _ = prepared(robot, "stand", 0.0025, notices)
     assert posture.balanced(standing, standing.keyframes["stand"])
-    assert "its loops closed and its soles level" in notices[0] and len(notices) == 2
+    assert "its loops closed and level soles" in notices[0] and len(notices) == 2
     assert not servo.gains(standing, q, feet(standing), 0.0025).soft
     assert [foot.name[-2:] for foot in feet(standing)] == ["_0", "_3"] * 2  # both ends of each sole
     strained = [

@@ -10,10 +10,12 @@ import mujoco
 import numpy as np
 import pytest
 import xarray as xr
+from helpers.refused import refused
 
 import tarsus
 from tarsus.comparison.trajectory import arrays_of
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Actuator, Joint, LoopJoint
 from tarsus.model.mjcf import read_mjcf
 from tarsus.mujoco_runs.recorder import Recorder
@@ -218,5 +220,5 @@ def test_a_loop_with_a_motor_is_refused_with_what_to_do() -> None:
     log = tarsus.Simulation(robot).run(0.01).drop_vars(["tau", "actuator"], errors="ignore")
     motor = {"tau": (("time", "actuator"), np.zeros((log.sizes["time"], 1)))}
     log = log.assign(motor).assign_coords(actuator=["pin"])
-    with pytest.raises(tarsus.TarsusError, match=r"'pin' closes a loop with a motor.*residual"):
+    with refused(Unsupported, "pin"):
         tarsus.judge(log, driven)

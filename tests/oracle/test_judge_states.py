@@ -9,9 +9,11 @@ import mujoco
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.refused import refused
 
 import tarsus
 from tarsus.cli import main
+from tarsus.errors import InvalidFile, InvalidValue, UnknownName
 
 HOPPER = """<mujoco model="hopper"><option timestep="0.0025" cone="elliptic" integrator="{0}"/>
 <worldbody><geom type="plane" size="9 9 .1"/><body name="trunk" pos="0 0 {1}"><freejoint/>
@@ -93,7 +95,7 @@ def test_torques_of_mjdata_are_made_those_that_acted(hopper: Any) -> None:
     ):
         assert {"equation_N", "energy"} == set(card["not_judged"])
         assert card["verdicts"]["equation_N"]["verdict"] == "not judged"
-    with pytest.raises(tarsus.TarsusError, match="implicitfast"):
+    with refused(UnknownName, "implicit_fast"):
         tarsus.judge(log, file, integrator="implicit_fast")
 
 
@@ -166,13 +168,14 @@ def test_a_table_of_states(hopper: Any, separator: str, decimal: str, tmp_path: 
         tarsus.judge(tmp_path / "run.csv", file)
     frame = frame.drop(columns="qpos[3]")
     frame.to_csv(tmp_path / "run.csv", sep=separator, decimal=decimal, index=False)
-    with pytest.raises(tarsus.TarsusError, match=r"qpos\[3\]"):
+    with refused(InvalidFile, "qpos[3]"):
         tarsus.judge(tmp_path / "run.csv", file)
     text = (tmp_path / "run.csv").read_text().splitlines()
     text[3] = separator.join(["later", *text[3].split(separator)[1:]])
     (tmp_path / "run.csv").write_text("\n".join(text))
-    with pytest.raises(tarsus.TarsusError, match=r"time .* row 2"):
+    with refused(InvalidFile, "time") as caught:
         tarsus.judge(tmp_path / "run.csv", file)
+    assert "row 2" in str(caught.value)
 
 
 def test_uneven_rows_are_named(hopper: Any) -> None:
@@ -201,7 +204,7 @@ def test_thinned_forces_are_judged_by_contact_alone() -> None:
     assert card["steps"] == rows - 1 and card["dt"] == 0.0025
     assert set(card["not_judged"]) == {"equation_N", "energy"}
     assert card["residuals"]["cone_Ns"] < 1e-6 and card["residuals"]["creep_m_per_s"] < 1e-3
-    with pytest.raises(tarsus.TarsusError, match=r"0\.002"):
+    with refused(InvalidValue, "dt"):
         tarsus.judge(thinned | {"dt": 0.002}, "mini_cheetah")
 
 

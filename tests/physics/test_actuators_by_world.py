@@ -121,11 +121,11 @@ MOTORS = """<mujoco><worldbody><body><joint name="j" axis="0 0 1"/>
     ("own", "changes", "said"),
     [
         ({"by_world": "geer"}, {}, "did you mean gear"),
-        ({"force_lower": 3.0}, {"force_upper": 2.0}, "left out"),
-        ({"force_lower": 3.0, "force_upper": 2.0}, {}, "'hip': force_lower is above"),
-        ({"by_world": ALL}, {"control_lower": 5.0}, "'hip': control_lower is above"),
+        ({"force_lower": 3.0}, {"force_upper": 2.0}, "force_upper"),
+        ({"force_lower": 3.0, "force_upper": 2.0}, {}, "'hip'.* force_lower"),
+        ({"by_world": ALL}, {"control_lower": 5.0}, "'hip'.* control_lower"),
         ({"by_world": ALL}, {"gear": {"ankle": 2.0}}, "ankle"),
-        ({"by_world": ALL}, {"speed": 3.0}, "speed was left out"),
+        ({"by_world": ALL}, {"speed": 3.0}, r"FileActuators\(speed="),
         ({"speed": -1.0}, {}, "speed must"),
     ],
 )

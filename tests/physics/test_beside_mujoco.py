@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.capsule_biped import biped
+from helpers.refused import refused
 from helpers.robots_of_the_field import robots_folder
 
 from tarsus.contact.material import restitution
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, UnmetCondition
 from tarsus.model.mjcf import read_mjcf
 from tarsus.validation.robot_check import named
 from tarsus.validation.two_engines import theirs, truth
@@ -169,8 +170,9 @@ def test_where_mujoco_diverges_its_warning_is_told_and_no_file_is_left(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     model = theirs.model_of(Robot.of(read_mjcf(chain())), chain(), DT)
-    with pytest.raises(TarsusError, match=r"MuJoCo itself gives up: Nan, Inf .* Time = 0"):
+    with refused(UnmetCondition, "MuJoCo") as caught:
         theirs.in_flight(model, (np.zeros(3), np.array([0.0, 0.0, 1e12])), DT, 1)
+    assert "Nan, Inf" in str(caught.value), "the warning of MuJoCo itself"
     assert not list(tmp_path.iterdir())
 
 

@@ -11,13 +11,13 @@ from helpers.refused import refused
 from scipy.optimize import brentq
 
 import tarsus
-from tarsus import Ball, Box, Cylinder, Simulation, TarsusError
+from tarsus import Ball, Box, Cylinder, Simulation
 from tarsus.contact.base import Law
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue
+from tarsus.errors import IncompatibleOptions, InvalidValue
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.self_collision import pairs
 from tarsus.validation import bodies
@@ -45,7 +45,7 @@ def test_a_world_says_what_it_is_made_of() -> None:
     # what meets what: of different ones all, of one nothing
     names = {pair.name for pair in pairs(whole, own=False)}
     assert "FR_foot:lid" in names and "box:lid_0" in names and "FR_foot:HL_foot" not in names
-    with pytest.raises(TarsusError, match="1 things beside the first need as many places"):
+    with refused(InvalidValue, "at"):
         tarsus.world(Box(), Ball())
     assert tarsus.world(Cylinder(radius=0.1, length=0.3)).mass == pytest.approx(500 * 0.003 * np.pi)
 
@@ -124,8 +124,9 @@ def test_objects_that_start_in_each_other_are_told(height: float, told: int) -> 
 @pytest.mark.parametrize(("law", "stepper"), [("compliant", "rk4"), ("moreau", "event_driven")])
 def test_steppers_that_look_often_refuse_bodies_that_touch(law: str, stepper: str) -> None:
     balls = tarsus.world(Ball(), Ball(), at=[(1.0, 0, 0)])
-    with pytest.raises(TarsusError, match=r"several times a step.*midpoint"):
+    with refused(IncompatibleOptions, "stepper") as caught:
         Simulation(balls, law, stepper)
+    assert "midpoint" in str(caught.value)
 
 
 @pytest.mark.parametrize("law", [Moreau(), pytest.param(Compliant(), marks=pytest.mark.slow)])

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import tarsus
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue, UnknownName, Unsupported
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint
 from tarsus.robots import load
 from tarsus.terrain.slope import Slope
@@ -270,14 +271,14 @@ def test_other_torques_are_given() -> None:
     start[:, -12:] = 0
     sim.restore(start)
     np.testing.assert_array_equal(asked.state, sim.derivatives().state)
-    with pytest.raises(TarsusError, match="the action"):
+    with refused(InvalidValue, "action"):
         sim.derivatives(action=np.zeros(3))
 
 
 def test_what_cannot_be_is_a_sentence() -> None:
     sim = point()
-    with pytest.raises(TarsusError, match="no parameter named 'nu'; did you mean mu"):
+    with refused(UnknownName, "nu"):
         sim.derivatives("nu")
     single = tarsus.Simulation(sim.robot, precision="float32", dt=DT)
-    with pytest.raises(TarsusError, match="float64"):
+    with refused(Unsupported, "derivatives"):
         single.derivatives()

@@ -10,6 +10,7 @@ import pytest
 from casadi import DM, SX
 from helpers.capsule_biped import biped
 from helpers.falls import dropped, falls
+from helpers.patched_code import forget_programs
 
 import tarsus
 from tarsus.dynamics import crba, rnea
@@ -18,7 +19,6 @@ from tarsus.dynamics.kinematics import displaced, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.robot_data import LEGGED, robots_folder
-from tarsus.simulation import step_program
 from tarsus.simulation.recording.step_observables import Array
 from tarsus.stepping import fast_motion
 from tarsus.stepping.methods.midpoint import Midpoint
@@ -123,7 +123,7 @@ def test_velocity_terms_of_fast_joints_keep_momentum_to_second_order(
     turns_fast = fast_motion.turns_fast
     # all steps are fast
     monkeypatch.setattr(fast_motion, "turns_fast", lambda m, u, dt, _: turns_fast(m, u, dt, 0.0))
-    monkeypatch.setattr(step_program, "_PLANS", [])  # and those programs nobody else's
+    forget_programs(monkeypatch)
     robot = tarsus.load("mini_cheetah")
     rng = np.random.default_rng(0)
     q, u = np.array(robot.keyframes["stand"]), 4 * rng.normal(size=robot.nu)

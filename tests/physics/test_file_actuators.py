@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from casadi import SX, Function
+from helpers.refused import refused
 from helpers.warned import warned
 
 from tarsus import Simulation, TarsusError
 from tarsus.control.file_actuators import FileActuators
 from tarsus.dynamics.actuator_force import ActuatorForce
 from tarsus.dynamics.robot import Robot
+from tarsus.errors import IncompatibleOptions, InvalidValue, UnknownName, Unsupported
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.urdf import read_urdf
 
@@ -227,21 +229,24 @@ def test_gains_and_strength_differ_from_world_to_world() -> None:
     simulation.step()
     one, other = simulation.backend.output("tau")[:, 0]
     assert other / one == pytest.approx(2, rel=2e-2) and one == pytest.approx(-1, rel=1e-2)
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"strenght": 1.0}, "strength"),
-        ({"kp": {"sevo": 1.0}}, "did you mean servo"),
-        ({"kp": np.ones(7)}, "kp must be one number"),
-        ({"delay": 1}, "delay was left out"),
-        ({"kv": -1.0}, "kv must"),
-        ({"kp": None}, "kp must be a number, not None"),
-        ({"by_world": ["gear"]}, "no state or parameter named 'by_world'"),
+    with pytest.raises(TarsusError, match="kp must be one number"):
+        simulation.set(kp=np.ones(7))
+    with pytest.raises(TarsusError, match="kv must"):
+        simulation.set(kv=-1.0)
+    wrong: list[tuple[dict[str, Any], type[TarsusError], str]] = [
+        ({"strenght": 1.0}, UnknownName, "strenght"),
+        ({"kp": {"sevo": 1.0}}, UnknownName, "sevo"),
+        ({"delay": 1}, IncompatibleOptions, "delay"),
+        ({"kp": None}, InvalidValue, "kp"),
+        ({"by_world": ["gear"]}, UnknownName, "by_world"),
     ]
-    for given, said in wrong:
-        with pytest.raises(TarsusError, match=said):
+    for given, kind, subject in wrong:
+        with refused(kind, subject):
             simulation.set(**given)
     late = Simulation(robot, actuators=FileActuators(delay=2))
-    with pytest.raises(TarsusError, match="whole number of steps for all actuators"):
-        late.set(delay={"servo": 1})
+    for delay in ({"servo": 1}, 3):
+        with refused(InvalidValue, "delay"):
+            late.set(delay=delay)
 
 
 @pytest.mark.filterwarnings("ignore:.*tendons are left out")
@@ -250,22 +255,23 @@ def test_motors_stay_the_default_and_what_does_not_fit_is_refused() -> None:
     simulation = Simulation(robot)
     simulation.step(np.array([3.0]))
     assert simulation.backend.output("tau")[0, 0] == 3.0
-    with pytest.raises(TarsusError, match="no actuators from a file"):
+    with refused(IncompatibleOptions, "actuators"):
         Simulation("mini_cheetah", actuators="file")
-    with pytest.raises(TarsusError, match="a gait gives torques"):
+    with refused(IncompatibleOptions, "actuators"):
         Simulation(robot, actuators="file", controller="stand")
-    with pytest.raises(TarsusError, match="actuators must be"):
+    with refused(InvalidValue, "actuators"):
         Simulation(robot, actuators="servo")
     muscle = pendulum('<muscle name="m" joint="j" lengthrange="0 1"/>')
-    with pytest.raises(TarsusError, match=r"not simulated: m \(muscle\)"):
+    with refused(Unsupported, "m"):
         Simulation(muscle, actuators="file")
     with warned("unsupported-actuators-left-out", "pull"):
         pulled = pendulum(
             '<motor name="pull" tendon="t"/>',
             '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>',
         )
-    with pytest.raises(TarsusError, match=r"no actuator can be simulated.*are left out: pull"):
+    with refused(Unsupported, "actuators") as caught:
         Simulation(pulled, actuators="file")
+    assert "pull" in str(caught.value)
 
 
 def test_a_gait_drives_the_motors_of_a_file_as_its_own() -> None:
@@ -345,8 +351,9 @@ def test_servos_too_stiff_for_a_held_force_are_refused(stepper: str, law: str) -
     fine.step([0.1])
     fine.advance(2.0)
     assert not fine.notices and abs(fine.q[0] - 0.1) < 0.2
-    with pytest.raises(TarsusError, match=rf"'{stepper}' holds the forces .* \(midpoint, symp"):
+    with refused(IncompatibleOptions, "stepper") as caught:
         moved(40 * inertia, 210 * inertia)
+    assert stepper in str(caught.value) and "midpoint, symplectic_euler" in str(caught.value)
     weak = moved(40 * inertia, 0.15 * inertia)  # less than dt/2 K
     assert [notice.code for notice in weak.notices] == ["servos-swing-up"]
     assert not moved(40 * inertia, 0.25 * inertia).notices

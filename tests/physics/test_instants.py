@@ -177,7 +177,7 @@ def test_contact_loss_is_of_second_order(inner: Stepper, order: int, steps: int)
 def test_moreau_gives_no_forces(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = "run mini_cheetah --stepper event_driven --set"
     assert cli.main([*arguments.split(), "inner=rk4"]) == 2
-    assert "the law 'moreau' gives impulses, not forces" in capsys.readouterr().err
+    assert "'moreau'" in capsys.readouterr().err
     assert cli.main([*arguments.split(), "inner=rk5"]) == 2
     assert "rk4" in capsys.readouterr().err
 

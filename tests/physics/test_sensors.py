@@ -408,21 +408,33 @@ def test_a_log_with_sensors_is_written_and_says_what_they_are(tmp_path: Path, ba
 @pytest.mark.parametrize(
     ("sensors", "word"),
     [
-        (["imo"], "did you mean imu"),
-        ([Imu], "Imu is a class"),
-        ([3], "not a sensor"),
-        (4, "a list such as"),
         ([TouchSensor(frame="FR_fot")], "did you mean FR_foot"),
         ([Encoders(("FR_kne",))], "did you mean FR_knee_joint"),
         ([Encoders(("FR_knee_joint", "FR_knee_joint"))], "twice"),
-        ([Imu(noise=np.zeros(3))], "noise must be one number, or (2,)"),
-        ([HeightScan(spacing=0.001)], "increase spacing"),
+        ([HeightScan(spacing=0.001)], "spacing"),
     ],
 )
 def test_mistakes_are_answered_by_a_sentence(sensors: Any, word: str) -> None:
     with pytest.raises(tarsus.TarsusError) as caught:
         tarsus.Simulation("mini_cheetah", worlds=2, sensors=sensors)
     assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sensors", "kind", "subject"),
+    [
+        (["imo"], UnknownName, "imo"),
+        ([Imu], InvalidValue, "sensors"),
+        ([3], InvalidValue, "sensors"),
+        (4, InvalidValue, "sensors"),
+        ([Imu(noise=np.zeros(3))], InvalidValue, "noise"),
+    ],
+)
+def test_what_is_wrong_with_a_sensor_is_named(
+    sensors: Any, kind: type[tarsus.TarsusError], subject: str
+) -> None:
+    with refused(kind, subject):
+        tarsus.Simulation("mini_cheetah", worlds=2, sensors=sensors)
 
 
 def test_what_lies_on_another_body_feels_it() -> None:
@@ -452,7 +464,7 @@ def test_a_delay_has_an_end() -> None:
     """Every step of it is a register and an instruction for every channel: a million never ends."""
     with refused(InvalidValue, "delay"):
         Imu(delay=1_000_000)
-    with pytest.raises(tarsus.TarsusError, match=r"187 channels .* at most 106 steps late"):
+    with refused(InvalidValue, "delay"):
         tarsus.Simulation("mini_cheetah", sensors=[HeightScan(delay=400)])
 
 

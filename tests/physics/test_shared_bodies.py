@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import casadi as ca
 import numpy as np
 import pytest
+from helpers.patched_code import forget_programs
 from numpy.typing import NDArray
 
 from tarsus import Simulation
@@ -20,7 +21,6 @@ from tarsus.contact.solvers.base import HardProblem
 from tarsus.dynamics.robot import Robot
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation import step_program
 from tarsus.terrain.slope import Slope
 from tarsus.validation import bodies
 
@@ -39,7 +39,7 @@ def test_bodies_fall_and_slide_as_contact_by_contact(body, law, monkeypatch):
     ends = []
     for fewest in (3, 99):
         monkeypatch.setattr(shared_body, "MIN_CONTACTS", fewest)
-        monkeypatch.setattr(step_program, "_PLANS", [])  # no program made with another number
+        forget_programs(monkeypatch)
         robot = Robot.of(getattr(bodies, body)())
         simulation = Simulation(robot, law, terrain=Slope(0.2), dt=0.001)
         start = np.array(simulation.u)

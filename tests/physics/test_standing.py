@@ -13,6 +13,7 @@ import pytest
 import tarsus
 from tarsus import registry
 from tarsus.control.gaits.stand import Stand
+from tarsus.errors import Notice
 from tarsus.simulation import default_controller
 
 ROBOTS = registry.names(default_controller.ROBOTS)
@@ -57,9 +58,9 @@ def test_every_built_in_robot_stands_a_minute(name: str) -> None:
 
 def test_only_mini_cheetah_keeps_the_gaits_own_gains() -> None:
     for name in ROBOTS:
-        notices: list[str] = []
+        notices: list[Notice] = []
         gait = default_controller.prepared(tarsus.load(name), "stand", 0.0025, notices)[1]
-        sized = any("the servos are sized" in notice for notice in notices)
+        sized = "servos-sized" in {notice.code for notice in notices}
         assert sized == (gait != Stand()) == (name != "mini_cheetah")
 
 
@@ -92,9 +93,8 @@ def test_without_a_keyframe_it_starts_with_bent_knees_and_says_so() -> None:
     robot = replace(cheetah, name="mine", keyframes={"crouch": cheetah.neutral()})
     simulation = tarsus.Simulation(robot)
     assert np.abs(simulation.q[[9, 12, 15, 18]]).min() > 0.3
-    assert any(
-        "no keyframe 'stand' (its 'crouch' may be none)" in notice for notice in simulation.notices
-    )
+    (notice,) = (n for n in simulation.notices if n.code == "no-standing-keyframe")
+    assert notice.subject == "mine" and "'crouch'" in notice
 
 
 def test_a_robot_with_loops_starts_at_its_keyframe_too(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from helpers.bench import sole
 from helpers.numpy_mechanics import quaternion
+from helpers.refused import refused
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
@@ -24,6 +25,7 @@ from tarsus.contact.base import Law
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.hertz import Hertz
 from tarsus.contact.laws.moreau import Moreau
+from tarsus.errors import InvalidValue, Unsupported
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
@@ -491,31 +493,22 @@ def test_a_person_is_told_that_a_residual_does_not_apply(capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("stepper", ["heun", "rk4", "dormand_prince", Substeps(Heun(), 2)])
 def test_impulse_are_refused_with_what_would_work(stepper: str | Stepper) -> None:
-    with pytest.raises(tarsus.TarsusError) as refusal:
+    with refused(Unsupported, "moreau") as refusal:
         tarsus.Simulation("mini_cheetah", law="moreau", stepper=stepper)
-    assert (
-        str(refusal.value)
-        == "the law 'moreau' gives impulses, not forces: use a stepper that takes them"
-        " (event_driven, midpoint, symplectic_euler), or a law that gives forces, such as"
-        " 'compliant'."
-    )
+    assert "event_driven, midpoint, symplectic_euler" in str(refusal.value)
 
 
 def test_a_refusal_is_one_sentence_on_the_command_line(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["run", "mini_cheetah", "--stepper", "rk4"]) == 2
-    assert "gives impulses, not forces" in capsys.readouterr().err
+    assert "'moreau'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((Midpoint(), 0), "whole number n of at least 1"),
-        ((Midpoint(), 2.5), "whole number n of at least 1"),
-        (("midpoint", 2), "wraps a stepper"),
-    ],
+    ("arguments", "subject"),
+    [((Midpoint(), 0), "n"), ((Midpoint(), 2.5), "n"), (("midpoint", 2), "stepper")],
 )
-def test_substeps_say_what_they_need(arguments: tuple, message: str) -> None:
-    with pytest.raises(tarsus.TarsusError, match=message):
+def test_substeps_say_what_they_need(arguments: tuple, subject: str) -> None:
+    with refused(InvalidValue, subject):
         tarsus.Substeps(*arguments)
 
 

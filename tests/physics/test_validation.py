@@ -7,15 +7,15 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 from scipy.integrate import solve_ivp
 
 from tarsus import cli, registry
 from tarsus.contact.base import Law
 from tarsus.contact.laws.soft_convex import SoftConvex
-from tarsus.errors import TarsusError
 from tarsus.mujoco_runs.settings import NAMED
 from tarsus.validation.bodies import cube, pose
-from tarsus.validation.engine import Engine, Motion, Start
+from tarsus.validation.engine import Engine, Motion, NotModeled, Start
 from tarsus.validation.mujoco_engine import NOT_MODELED, MuJoCo
 from tarsus.validation.scenes.base import EFFECTS, Case, ValidationScene, falls_below, worst
 from tarsus.validation.scenes.bouncing_ball import restitution
@@ -188,11 +188,9 @@ def test_a_failure_is_exit_code_1(capsys: pytest.CaptureFixture) -> None:
         ),
         (["--stepper", "rk5"], "no stepper named 'rk5'; did you mean rk4"),
         (["--mujoco", "tund"], "tuned"),
-        (["--workers", "0"], "--workers must be at least 1, not 0"),
-        (
-            ["--real", "cube_tosses", "--workers", "2"],
-            "nor --stepper nor --workers",
-        ),
+        (["--workers", "0"], "--workers"),
+        (["--real", "cube_tosses", "--workers", "2"], "--workers"),
+        (["--out", "nowhere"], "--out"),
     ],
 )
 def test_unknown_names_are_one_sentence(
@@ -262,7 +260,7 @@ def test_a_wrong_law_fails(name: str) -> None:
 
 
 def test_a_parameter_that_a_law_does_not_have_is_not_modeled() -> None:
-    with pytest.raises(TarsusError, match="no parameter e_N"):
+    with refused(NotModeled, "e_N"):
         registry.member(SCENES, "scene", "restitution", ValidationScene)().measure(Ice())
 
 

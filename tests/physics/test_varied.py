@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 from numpy.typing import NDArray
 
 import tarsus
 from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidValue, TarsusError, UnknownName
 from tarsus.model.mechanism import Body, Inertia, Joint
 from tarsus.model.mjcf import read_mjcf
 
@@ -128,7 +129,7 @@ def test_what_resists_a_joint_makes_another_robot() -> None:
         for found, wanted in zip((simulation.q, simulation.u), expected, strict=True):
             assert np.abs(found[world] - wanted).max() < 1e-11
     assert np.abs(simulation.q[1] - simulation.q[0]).max() > 1e-4, "it makes a difference"
-    with pytest.raises(TarsusError, match="whose dry_friction may vary"):
+    with refused(InvalidValue, "dry_friction"):
         tarsus.Simulation(ROBOT, controller=SOFT, varied="dry_friction")
 
 
@@ -146,7 +147,7 @@ def test_torques_come_late_by_whole_steps() -> None:
         simulation.step()
         acted = simulation.backend.get("tau")
         assert np.array_equal(acted[:, 0], np.maximum(step - delays, 0))
-    with pytest.raises(TarsusError, match="from 0 to 3, or one for each of 3 worlds, not 4; "):
+    with pytest.raises(InvalidValue, match="from 0 to 3, or one for each of 3 worlds, not 4; "):
         simulation.set(delay=4)
 
 
@@ -158,7 +159,7 @@ def test_the_ground_of_a_world_may_be_another_one_of_its_kind() -> None:
     for simulation in (changed, made):
         simulation.advance(SECONDS)
     assert np.array_equal(changed.q, made.q)
-    with pytest.raises(TarsusError, match="another Slope"):
+    with refused(InvalidValue, "terrain"):
         changed.set(terrain="plane")
 
 
@@ -202,40 +203,37 @@ def test_a_body_without_mass_gets_none() -> None:
     simulation.set(inertia={"cross": np.diag([0.2, 0.2, 0.1])})
     simulation.advance(0.1)
     assert np.isfinite(simulation.q).all()
-    with pytest.raises(TarsusError, match="'cross' is a body without mass"):
+    with refused(InvalidValue, "mass"):
         simulation.set(mass={"cross": 1.0})
 
 
 @pytest.mark.parametrize(
-    ("asked", "given", "told"),
+    ("asked", "given", "kind", "subject"),
     [
-        ({"varied": "mas"}, {}, "did you mean mass"),
-        ({"varied": {"mass": "bass"}}, {}, "did you mean base"),
-        ({}, {"mass": 1.0}, r'varied=\["mass"\]'),
-        ({"varied": "mass"}, {"mass": {"bass": 1.0}}, "did you mean base"),
-        ({"varied": "mass"}, {"mass": -1.0}, "must be positive|must be greater|must lie"),
-        ({"varied": "mass"}, {"mass": np.ones(3)}, "one for each of 2 worlds"),
-        ({"varied": "inertia"}, {"inertia": {TRUNK: np.diag([1.0, 0.1, 0.1])}}, "none that a body"),
-        ({"varied": "mass"}, {"mass": "heavy"}, "must be one number, not 'heavy'"),
+        ({"varied": "mas"}, {}, UnknownName, "mas"),
+        ({"varied": {"mass": "bass"}}, {}, UnknownName, "bass"),
+        ({}, {"mass": 1.0}, IncompatibleOptions, "mass"),
+        ({"varied": "mass"}, {"mass": {"bass": 1.0}}, UnknownName, "bass"),
+        ({"varied": "mass"}, {"mass": -1.0}, InvalidValue, "mass"),
+        ({"varied": "mass"}, {"mass": np.ones(3)}, InvalidValue, "mass"),
         (
-            {"varied": "delay"},
-            {"delay": -1},
-            r"whole number of steps from 0 to 8, or .* 2 worlds, not -1\.$",
+            {"varied": "inertia"},
+            {"inertia": {TRUNK: np.diag([1.0, 0.1, 0.1])}},
+            InvalidValue,
+            "inertia",
         ),
-        (
-            {"varied": "delay"},
-            {"delay": 0.5},
-            r"whole number of steps from 0 to 8, or .*, not 0\.5\.$",
-        ),
-        ({"varied": "delay"}, {"delay": None}, r"from 0 to 8, or .*, not None\.$"),
-        ({"varied": "delay"}, {"delay": 9}, r"from 0 to 8, or .*, not 9; .* lets it be longer"),
-        ({"varied": {"delay": 0}}, {}, "1 to 100"),
-        ({"varied": 5}, {}, "a name or a list of names, not 5"),
-        ({"varied": {"mass": None}}, {}, "a name or a list of names, not None"),
-        ({}, {"armatur": 1.0}, "did you mean armature"),
-        ({"varied": "armature", "coordinates": "maximal"}, {}, "no joint in its tree"),
+        ({"varied": "mass"}, {"mass": "heavy"}, InvalidValue, "mass"),
+        ({"varied": "delay"}, {"delay": -1}, InvalidValue, "delay"),
+        ({"varied": "delay"}, {"delay": 0.5}, InvalidValue, "delay"),
+        ({"varied": "delay"}, {"delay": None}, InvalidValue, "delay"),
+        ({"varied": "delay"}, {"delay": 9}, InvalidValue, "delay"),
+        ({"varied": {"delay": 0}}, {}, InvalidValue, "delay"),
+        ({"varied": 5}, {}, InvalidValue, "varied"),
+        ({"varied": {"mass": None}}, {}, InvalidValue, "mass"),
+        ({}, {"armatur": 1.0}, UnknownName, "armatur"),
+        ({"varied": "armature", "coordinates": "maximal"}, {}, InvalidValue, "armature"),
     ],
 )
-def test_mistakes_are_told(asked: Any, given: Any, told: str) -> None:
-    with pytest.raises(TarsusError, match=told):
+def test_mistakes_are_named(asked: Any, given: Any, kind: type[TarsusError], subject: str) -> None:
+    with refused(kind, subject):
         tarsus.Simulation(ROBOT, controller=SOFT, worlds=2, **asked).set(**given)

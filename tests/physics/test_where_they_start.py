@@ -128,7 +128,7 @@ def test_a_keyframe_far_from_the_ground_is_told_as_put_on_it(tmp_path):
         for name, height in (("stand", 0.455), ("jump", 0.95), ("sunk", 0.4))
     )
     file = _file(tmp_path, legs, f"<keyframe>{keys}</keyframe>")
-    for name, told in (("jump", "500 mm above"), ("sunk", "50 mm in"), ("stand", "")):
+    for name, told in (("jump", "500 mm above"), ("sunk", "50 mm below"), ("stand", "")):
         notices = tarsus.Simulation(file, controller=None, keyframe=name).notices
         found = [notice for notice in notices if notice.code == "keyframe-off-ground"]
         assert len(found) == bool(told)

@@ -5,19 +5,21 @@ sentence of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import tarsus
 from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.control.gaits.stand import Stand
-from tarsus.errors import InvalidValue, UnknownName, Unsupported
+from tarsus.errors import IncompatibleOptions, InvalidValue, UnknownName, Unsupported
 from tarsus.terrain.patched import Patched
 
 NAN = float("nan")
@@ -40,75 +42,103 @@ def trots() -> tarsus.Simulation:
 
 Q = tarsus.load("mini_cheetah").keyframes["stand"]
 LONG = np.r_[Q[:3], 2.0, Q[4:]]
-IN_ONE: list[tuple[Callable[[tarsus.Simulation], Any], str]] = [
-    (lambda s: s.step(np.zeros(11)), r"the action must have shape \(12,\), not \(11,\)"),
-    (lambda s: s.step(np.zeros((2, 12))), r"must have shape \(12,\), not \(2, 12\)"),
-    (lambda s: s.step(0.0), r"must have shape \(12,\), not \(\)"),
-    (lambda s: s.step(np.full(12, NAN)), "the action must be finite"),
-    (lambda s: s.step(np.full(12, np.inf)), "the action must be finite"),
-    (lambda s: s.step("abc"), "the action must be numbers, not 'abc'"),
-    (lambda s: s.set(q=0 * Q), "'floating_base' in q must have length 1, not 0"),
-    (lambda s: s.set(q=LONG), "must have length 1, not 2"),
-    (lambda s: s.set(q=Q * NAN), "q must be finite"),
-    (lambda s: s.set(q="abc"), "q must be numbers"),
-    (lambda s: s.set(u=np.zeros((4, 18))), r"u must have shape \(18,\), not \(4, 18\)"),
-    (lambda s: s.set(mu=[0.1, 0.2]), r"mu must be one number, not of shape \(2,\)"),
-    (lambda s: s.advance("1 s"), "the duration must be a positive number"),
+Case = tuple[Callable[[tarsus.Simulation], Any], type[tarsus.TarsusError], str]
+IN_ONE: list[Case] = [
+    (lambda s: s.step(np.zeros(11)), InvalidValue, "action"),
+    (lambda s: s.step(np.zeros((2, 12))), InvalidValue, "action"),
+    (lambda s: s.step(0.0), InvalidValue, "action"),
+    (lambda s: s.step(np.full(12, NAN)), InvalidValue, "action"),
+    (lambda s: s.step(np.full(12, np.inf)), InvalidValue, "action"),
+    (lambda s: s.step("abc"), InvalidValue, "action"),
+    (lambda s: s.set(q=0 * Q), InvalidValue, "q"),
+    (lambda s: s.set(q=LONG), InvalidValue, "q"),
+    (lambda s: s.set(q=Q * NAN), InvalidValue, "q"),
+    (lambda s: s.set(q="abc"), InvalidValue, "q"),
+    (lambda s: s.set(u=np.zeros((4, 18))), InvalidValue, "u"),
+    (lambda s: s.set(mu=[0.1, 0.2]), InvalidValue, "mu"),
+    (lambda s: s.advance("1 s"), InvalidValue, "seconds"),
 ]
-IN_FOUR: list[tuple[Callable[[tarsus.Simulation], Any], str]] = [
-    (lambda s: s.step(np.zeros((1, 12))), r"shape \(12,\) or \(4, 12\), not \(1, 12\)"),
-    (lambda s: s.step(np.zeros((4, 1))), r"shape \(12,\) or \(4, 12\), not \(4, 1\)"),
-    (lambda s: s.step(np.full((4, 12), NAN)), "the action must be finite"),
-    (lambda s: s.set(q=np.tile(0 * Q, (4, 1))), "must have length 1, not 0"),
-    (lambda s: s.set(mu=[0.1, 0.2]), r"mu must be one number, or 4, one a world, not of shape"),
-    (lambda s: s.set(mu=np.ones((2, 1))), r"one a world, not of shape \(2, 1\)"),
+IN_FOUR: list[Case] = [
+    (lambda s: s.step(np.zeros((1, 12))), InvalidValue, "action"),
+    (lambda s: s.step(np.zeros((4, 1))), InvalidValue, "action"),
+    (lambda s: s.step(np.full((4, 12), NAN)), InvalidValue, "action"),
+    (lambda s: s.set(q=np.tile(0 * Q, (4, 1))), InvalidValue, "q"),
+    (lambda s: s.set(mu=[0.1, 0.2]), InvalidValue, "mu"),
+    (lambda s: s.set(mu=np.ones((2, 1))), InvalidValue, "mu"),
+    (lambda s: s.set(mu="rough"), InvalidValue, "mu"),
+    (lambda s: s.set(mass_scale={"base": 2.0}), Unsupported, "mass_scale"),
+    (lambda s: s.set(where=7, mu=0.1), InvalidValue, "where"),
+    (lambda s: s.set(where=[4, 5, 6, 7], mu=0.1), InvalidValue, "where"),
+    (lambda s: s.reset(where=[2]), InvalidValue, "where"),
+]
+OUT_OF_RANGE: list[tuple[Callable[[tarsus.Simulation], Any], str]] = [
     (lambda s: s.set(mu=-1.0), "mu must not be negative, not -1"),
     (lambda s: s.set(e_N=[0, 0, 0, 1.5]), "e_N must lie between 0 and 1, not 1.5"),
-    (lambda s: s.set(mu="rough"), "mu must be a number, not 'rough'"),
-    (lambda s: s.set(mass_scale={"base": 2.0}), "mass_scale is chosen once"),
-    (lambda s: s.set(where=7, mu=0.1), r"one truth value a world, not 7; world 1 alone is"),
-    (lambda s: s.set(where=[4, 5, 6, 7], mu=0.1), "truth values, one a world, not numbers such"),
-    (lambda s: s.reset(where=[2]), r"mask of shape \(4,\)"),
 ]
-IN_TROT: list[tuple[Callable[[tarsus.Simulation], Any], str]] = [
-    (lambda s: s.set(command={"speed": NAN}), "the command 'speed' must be finite"),
-    (lambda s: s.set(command={"speed": [1.0, np.inf, 0, 0]}), "the command 'speed' must be finite"),
-    (lambda s: s.set(command={"speed": [1, 2]}), "'speed' must be one number, or 4, one a world"),
-    (
-        lambda s: s.set(command={"speed": "fast"}),
-        "the command 'speed' must be a number, not 'fast'",
-    ),
-    (lambda s: s.set(command={"speed": 20}), "a speed of 20 m/s is out of reach"),
-    (lambda s: s.set(command={"speed": [0, 0, -9, 0]}), "a speed of 9 m/s is out of reach"),
-    (lambda s: s.set(command=0.5), "command must be a dictionary"),
-    (lambda s: s.set(push={"base": [NAN, 0, 0]}), "the push on 'base' must be finite"),
-    (lambda s: s.set(push={"base": [1.0, 0]}), "the push on 'base' must have shape"),
-    (lambda s: s.set(push={"base": "hard"}), "the push on 'base' must be numbers"),
-    (lambda s: s.set(push=[1, 0, 0]), "push must be a dictionary"),
+IN_TROT: list[Case] = [
+    (lambda s: s.set(command={"speed": NAN}), InvalidValue, "speed"),
+    (lambda s: s.set(command={"speed": [1.0, np.inf, 0, 0]}), InvalidValue, "speed"),
+    (lambda s: s.set(command={"speed": [1, 2]}), InvalidValue, "speed"),
+    (lambda s: s.set(command={"speed": "fast"}), InvalidValue, "speed"),
+    (lambda s: s.set(command={"speed": 20}), InvalidValue, "speed"),
+    (lambda s: s.set(command={"speed": [0, 0, -9, 0]}), InvalidValue, "speed"),
+    (lambda s: s.set(command=0.5), InvalidValue, "command"),
+    (lambda s: s.set(push={"base": [NAN, 0, 0]}), InvalidValue, "push"),
+    (lambda s: s.set(push={"base": [1.0, 0]}), InvalidValue, "push"),
+    (lambda s: s.set(push={"base": "hard"}), InvalidValue, "push"),
+    (lambda s: s.set(push=[1, 0, 0]), InvalidValue, "push"),
+    (lambda s: s.step(np.zeros(12)), IncompatibleOptions, "action"),
 ]
 
 
-@pytest.mark.parametrize(("act", "message"), IN_ONE)
-def test_bad_values_of_one_world(one: tarsus.Simulation, act: Callable, message: str) -> None:
-    refused(one, act, message)
+@pytest.mark.parametrize(("act", "kind", "subject"), IN_ONE)
+def test_bad_values_of_one_world(
+    one: tarsus.Simulation, act: Callable, kind: type[tarsus.TarsusError], subject: str
+) -> None:
+    with writing_nothing(one), refused(kind, subject):
+        act(one)
 
 
-@pytest.mark.parametrize(("act", "message"), IN_FOUR)
-def test_bad_values_of_many_worlds(four: tarsus.Simulation, act: Callable, message: str) -> None:
-    refused(four, act, message)
+@pytest.mark.parametrize(("act", "kind", "subject"), IN_FOUR)
+def test_bad_values_of_many_worlds(
+    four: tarsus.Simulation, act: Callable, kind: type[tarsus.TarsusError], subject: str
+) -> None:
+    with writing_nothing(four), refused(kind, subject):
+        act(four)
 
 
-@pytest.mark.parametrize(("act", "message"), IN_TROT)
-def test_bad_commands_and_pushes(trots: tarsus.Simulation, act: Callable, message: str) -> None:
-    refused(trots, act, message)
+@pytest.mark.parametrize(("act", "message"), OUT_OF_RANGE)
+def test_values_out_of_their_range(four: tarsus.Simulation, act: Callable, message: str) -> None:
+    with writing_nothing(four), pytest.raises(tarsus.TarsusError, match=message):
+        act(four)
 
 
-def refused(simulation: tarsus.Simulation, act: Callable, message: str) -> None:
-    """With the message, and nothing is written."""
+@pytest.mark.parametrize(("act", "kind", "subject"), IN_TROT)
+def test_bad_commands_and_pushes(
+    trots: tarsus.Simulation, act: Callable, kind: type[tarsus.TarsusError], subject: str
+) -> None:
+    with writing_nothing(trots), refused(kind, subject):
+        act(trots)
+
+
+def test_shapes_and_values_are_in_the_sentence(
+    one: tarsus.Simulation, four: tarsus.Simulation
+) -> None:
+    with pytest.raises(InvalidValue, match=r"^action must have shape \(12,\), not \(11,\)\.$"):
+        one.step(np.zeros(11))
+    with pytest.raises(InvalidValue, match=r"\(12,\) or \(4, 12\), not \(1, 12\)\.$"):
+        four.step(np.zeros((1, 12)))
+    with pytest.raises(InvalidValue, match=r"one number, or one for each of 4 worlds, .* \(2,\)"):
+        four.set(mu=[0.1, 0.2])
+    with pytest.raises(InvalidValue, match=r"'floating_base' .* length 1, not 2;"):
+        one.set(q=LONG)
+
+
+@contextmanager
+def writing_nothing(simulation: tarsus.Simulation) -> Iterator[None]:
+    """What is done in the block leaves the simulation as it was."""
     before = simulation.backend.get("steps"), simulation.q, simulation.backend.get("law.mu")
-    with pytest.raises(tarsus.TarsusError, match=message) as caught:
-        act(simulation)
-    assert str(caught.value).count("\n") == 0
+    yield
     after = simulation.backend.get("steps"), simulation.q, simulation.backend.get("law.mu")
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     if "action" in simulation.backend:
@@ -131,78 +161,68 @@ def test_an_unknown_name_lists_what_can_be_set_here_and_no_more() -> None:
         for name in known:
             own = simulation.law.parameters()
             simulation.set(**{name: given[name] if name in given else float(own[name])})
-    with pytest.raises(tarsus.TarsusError, match=r'mean armature\? .*varied=\["armature"\]'):
+    with refused(UnknownName, "armatur") as caught:
         plain.set(armatur=1.0)
+    assert 'varied=["armature"]' in str(caught.value)
 
 
 def test_set_writes_all_or_nothing(four: tarsus.Simulation) -> None:
     before = four.q
-    with pytest.raises(tarsus.TarsusError, match="did you mean mu"):
+    with refused(UnknownName, "mv"):
         four.set(q=np.r_[1.0, Q[1:]], mv=0.3)
     assert np.array_equal(four.q, before)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "kind", "subject"),
     [
-        ({"dt": "0.001"}, "dt must be a positive number of seconds, not '0.001'"),
-        ({"control_rate": 0.0}, "control_rate must be a positive number of Hz"),
-        ({"control_rate": NAN}, "control_rate must be a positive number of Hz"),
-        ({"stabilization": "much"}, "stabilization must lie between 0 and 1"),
-        ({"limits": "no"}, "limits must be True or False, not 'no'"),
-        ({"stiction": 3}, "stiction must be True or False, not 3"),
-        ({"self_collision": "trunk"}, "self_collision must be True or False, not 'trunk'"),
-        ({"mass_scale": 2.0}, "mass_scale must be a dictionary"),
-        ({"mass_scale": {"base": [1, 2]}}, "one for each of 4 worlds; that of 'base' is"),
-        ({"mass_scale": {"base": np.inf}}, "mass_scale must be positive .* at most 1e"),
-        ({"mass_scale": {"base": "heavy"}}, "mass_scale must be positive"),
-        (
-            {"pushes": True},
-            r'pushes must be names of bodies, such as \["base"\], or "all", not True',
-        ),
-        ({"pushes": None}, "pushes must be names of bodies"),
-        ({"pushes": {"base": np.zeros(3)}}, "pushes must be names of bodies"),
-        ({"pushes": np.array(["nose"])}, "no body named 'nose'"),
-        ({"contacts": np.array(["FL_foot", "nose"])}, "no contact candidate named 'nose'"),
-        ({"coordinates": 3}, 'coordinates must be "minimal", .* or names of joints, not 3'),
-        (
-            {"parameters": None},
-            r'parameters must be "NAME=VALUE", .* such as \["kp=60"\], not None',
-        ),
-        ({"parameters": [3]}, "a parameter is set as NAME=VALUE, such as kp=60, not 3"),
-        ({"keyframe": ["stand"]}, r"no keyframe named \['stand'\]"),
-        ({"keyframe": np.zeros(19)}, "no keyframe named array"),
-        ({"device": 3}, "no device named 3; known are: cpu, cuda"),
-        ({"device": np.zeros(2)}, "no device named array"),
-        ({"precision": np.zeros(2)}, "no precision named"),
-        ({"worlds": True}, "worlds must be a whole number of at least 1, not True"),
-        ({"slots": True}, "slots must be a whole number of at least 1, not True"),
-        ({"bounce": True}, "bounce must lie between 0 and 1, not True"),
-        ({"dt": True}, "dt must be a positive number of seconds, not True"),
-        ({"law": tarsus.Moreau(mu=np.ones(2))}, "mu has 2 values: give one, or one for each of 4"),
-        (
-            {"terrain": tarsus.Slope(angle=np.ones(3) / 9)},
-            "^Slope.angle has 3 values: give one, or one for each of 4 worlds",
-        ),
+        ({"dt": "0.001"}, InvalidValue, "dt"),
+        ({"control_rate": 0.0}, InvalidValue, "control_rate"),
+        ({"control_rate": NAN}, InvalidValue, "control_rate"),
+        ({"stabilization": "much"}, InvalidValue, "stabilization"),
+        ({"limits": "no"}, InvalidValue, "limits"),
+        ({"stiction": 3}, InvalidValue, "stiction"),
+        ({"self_collision": "trunk"}, InvalidValue, "self_collision"),
+        ({"mass_scale": 2.0}, InvalidValue, "mass_scale"),
+        ({"mass_scale": {"base": [1, 2]}}, InvalidValue, "mass_scale"),
+        ({"mass_scale": {"base": np.inf}}, InvalidValue, "mass_scale"),
+        ({"mass_scale": {"base": "heavy"}}, InvalidValue, "mass_scale"),
+        ({"pushes": True}, InvalidValue, "pushes"),
+        ({"pushes": None}, InvalidValue, "pushes"),
+        ({"pushes": {"base": np.zeros(3)}}, InvalidValue, "pushes"),
+        ({"pushes": np.array(["nose"])}, UnknownName, "nose"),
+        ({"contacts": np.array(["FL_foot", "nose"])}, UnknownName, "nose"),
+        ({"coordinates": 3}, InvalidValue, "coordinates"),
+        ({"parameters": None}, InvalidValue, "parameters"),
+        ({"parameters": [3]}, InvalidValue, "parameters"),
+        ({"keyframe": ["stand"]}, UnknownName, ["stand"]),
+        ({"keyframe": np.zeros(19)}, UnknownName, np.zeros(19)),
+        ({"device": 3}, UnknownName, 3),
+        ({"device": np.zeros(2)}, UnknownName, np.zeros(2)),
+        ({"precision": np.zeros(2)}, UnknownName, np.zeros(2)),
+        ({"worlds": True}, InvalidValue, "worlds"),
+        ({"slots": True}, InvalidValue, "slots"),
+        ({"bounce": True}, InvalidValue, "bounce"),
+        ({"dt": True}, InvalidValue, "dt"),
+        ({"law": tarsus.Moreau(mu=np.ones(2))}, InvalidValue, "mu"),
+        ({"terrain": tarsus.Slope(angle=np.ones(3) / 9)}, InvalidValue, "Slope.angle"),
         (
             {"terrain": tarsus.Slope(angle=np.ones(4) / 9, heading=np.ones(2))},
-            r"do not go together, Slope.angle \(4,\), Slope.heading \(2,\)",
+            InvalidValue,
+            "terrain",
         ),
-        (
-            {"terrain": Patched(tarsus.Slope(angle=np.ones(3) / 9))},
-            "^Slope.angle has 3 values",
-        ),
-        ({"law": tarsus.Moreau}, r"Moreau is a class; .* Moreau\(\)"),
-        ({"law": 3}, "the law must be a name or a Law, not 3"),
-        ({"terrain": 3}, "the terrain must be a name or a Terrain, not 3"),
-        ({"stepper": 3}, "the stepper must be a name or a Stepper, not 3"),
-        ({"robot": 3}, "the robot must be a name or a Robot, not 3"),
-        ({"controller": Stand}, r"the controller must be .* such as Trot\(\)"),
-        ({"controller": lambda t, q: q}, r"a function \(t, q, u\) -> torques"),
+        ({"terrain": Patched(tarsus.Slope(angle=np.ones(3) / 9))}, InvalidValue, "Slope.angle"),
+        ({"law": tarsus.Moreau}, InvalidValue, "law"),
+        ({"law": 3}, InvalidValue, "law"),
+        ({"terrain": 3}, InvalidValue, "terrain"),
+        ({"stepper": 3}, InvalidValue, "stepper"),
+        ({"robot": 3}, InvalidValue, "robot"),
+        ({"controller": Stand}, InvalidValue, "controller"),
+        ({"controller": lambda t, q: q}, InvalidValue, "controller"),
     ],
 )
-def test_bad_options(options: dict, message: str) -> None:
-    with pytest.raises(tarsus.TarsusError, match=message):
+def test_bad_options(options: dict, kind: type[tarsus.TarsusError], subject: object) -> None:
+    with refused(kind, subject):
         tarsus.Simulation(**({"robot": "mini_cheetah", "worlds": 4} | options))
 
 
@@ -217,18 +237,12 @@ def test_names_in_arrays_and_one_alone_will_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("torques", "message"),
-    [
-        (np.zeros(3), r"the controller's answer must have shape \(12,\), not \(3,\)"),
-        (np.full(12, NAN), "the controller's answer must be finite"),
-        (None, "the controller's answer must be numbers, not None"),
-        ("none", "the controller's answer must be numbers, not 'none'"),
-    ],
+    "torques", [np.zeros(3), np.full(12, NAN), None, "none"], ids=["shape", "nan", "none", "text"]
 )
-def test_a_python_controller_s_answer(torques: Any, message: str) -> None:
+def test_a_python_controller_s_answer(torques: Any) -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller=lambda t, q, u: torques)
     for act in (simulation.step, lambda: simulation.advance(0.01), lambda: simulation.run(0.01)):
-        with pytest.raises(tarsus.TarsusError, match=message):
+        with refused(InvalidValue, "controller"):
             act()
 
 

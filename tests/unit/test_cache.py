@@ -57,23 +57,23 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="modes, owners and pipes of P
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache's folder of this test, with one object, `mine.o`."""
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
-    cache.keep("mine.o", b"code")
+    cache.write("mine.o", b"code")
     cache._say.cache_clear()
     return tmp_path / "cache"
 
 
 @POSIX
 def test_only_the_user_can_write_what_is_kept(folder: Path) -> None:
-    assert cache.kept("mine.o") == b"code"
+    assert cache.read("mine.o") == b"code"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "mine.o").stat().st_mode & 0o777 == 0o600
 
 
 def test_an_object_under_another_s_name_is_not_used(folder: Path) -> None:
-    cache.keep("other.o", b"another robot's code")
+    cache.write("other.o", b"another robot's code")
     shutil.copy(folder / "other.o", folder / "mine.o")
-    assert cache.kept("mine.o") is None
-    assert cache.kept("other.o") == b"another robot's code"
+    assert cache.read("mine.o") is None
+    assert cache.read("other.o") == b"another robot's code"
 
 
 @POSIX
@@ -84,18 +84,18 @@ def test_what_others_may_write_is_not_used_and_said_once(
 ) -> None:
     (folder / what).chmod(mode)
     with pytest.warns(TarsusWarning, match=r"others may write to .*chmod go-w.*not used") as said:
-        assert cache.kept("mine.o") is None
-        assert cache.kept("mine.o") is None
+        assert cache.read("mine.o") is None
+        assert cache.read("mine.o") is None
     assert len(said) == 1
     (folder / what).chmod(0o700)
-    assert cache.kept("mine.o") == b"code"
+    assert cache.read("mine.o") == b"code"
 
 
 @POSIX
 def test_nothing_is_kept_where_others_may_write(folder: Path) -> None:
     folder.chmod(0o777)
     with pytest.warns(TarsusWarning, match="others may write"):
-        cache.keep("next.o", b"code")
+        cache.write("next.o", b"code")
     assert [file.name for file in folder.iterdir()] == ["mine.o"]
 
 
@@ -106,7 +106,7 @@ def test_nothing_is_kept_where_others_may_write(folder: Path) -> None:
 def test_another_user_s_code_is_not_used(folder: Path, what: str) -> None:
     os.chown(folder / what, 12345, 12345)
     with pytest.warns(TarsusWarning, match=r"belongs to another user \(number 12345\)"):
-        assert cache.kept("mine.o") is None
+        assert cache.read("mine.o") is None
 
 
 def a_pipe(file: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_is_no_regular_file_neither_hangs_nor_fills_memory(
     (folder / "mine.o").rename(folder / "elsewhere")
     put(folder / "mine.o")
     with pytest.warns(TarsusWarning, match=r"mine\.o .*regular file"):
-        assert cache.kept("mine.o") is None
+        assert cache.read("mine.o") is None
 
 
 def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,8 +145,8 @@ def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "expanduser", homeless)
-    cache.keep("mine.o", b"code")
-    assert cache.kept("mine.o") is None
+    cache.write("mine.o", b"code")
+    assert cache.read("mine.o") is None
 
 
 def test_code_that_takes_long_is_told_before_it_is_compiled(
@@ -158,7 +158,7 @@ def test_code_that_takes_long_is_told_before_it_is_compiled(
     x = b.parameter("x")
     program = b.program(y=ca.sin(x) * ca.cos(x) + 0.123)
     with warned("slow-compilation", "long to compile"):
-        native.compile_kernel(program, Target(1), quickly=True)
+        native.compile_kernel(program, Target(1), quick=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        native.compile_kernel(program, Target(1), quickly=True)
+        native.compile_kernel(program, Target(1), quick=True)

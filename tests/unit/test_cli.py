@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from helpers.refused import refused
 
 import tarsus
 from tarsus import cli, registry
@@ -18,6 +19,7 @@ from tarsus.commands._joint_flags import JointFlags
 from tarsus.commands.base import Command
 from tarsus.comparison.laws import laws_named, maker
 from tarsus.contact.laws import compliant
+from tarsus.errors import InvalidValue
 from tarsus.mujoco_runs.settings import NAMED, MujocoSettings
 from tarsus.simulation.recording.summary_lines import _times
 
@@ -159,39 +161,39 @@ def test_list_finds_what_lies_in_the_folders(what: str, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "name"),
     [
-        ("run mini_chetah", "did you mean mini_cheetah"),
-        ("run mini_cheetah --set kinetik=0.8", "did you mean kinetic"),
-        ("run mini_cheetah --set kinetic", "NAME=VALUE"),
-        ("run mini_cheetah --set mu=slippery", "must be a number"),
-        ("run mini_cheetah --coordinates extendet", "did you mean extended"),
+        ("run mini_chetah", "mini_chetah"),
+        ("run mini_cheetah --set kinetik=0.8", "kinetik"),
+        ("run mini_cheetah --set kinetic", "kinetic"),
+        ("run mini_cheetah --set mu=slippery", "mu"),
+        ("run mini_cheetah --coordinates extendet", "extendet"),
         ("run missing.urdf", "missing.urdf"),
-        ("run mini_cheetah --law hertzz", "no law named"),
-        ("run mini_cheetah --gait trott", "did you mean trot"),
-        ("run mini_cheetah --dt 0", "dt must be"),
-        ("run mini_cheetah --duration=-1", "duration must be"),
-        ("run mini_cheetah --friction=-1", "mu must not be negative"),
-        ("run mini_cheetah --slope 90", "less than 90 degrees"),
-        ("run mini_cheetah --bounce 1.5", "--bounce must lie between 0 and 1"),
-        ("run mini_cheetah --bounce nan", "--bounce: 'nan' is not a finite number."),
-        ("run mini_cheetah --bounce 0.5 --no-limits", "does not go with --no-limits"),
-        ("run mini_cheetah --sensors imuu", "did you mean imu"),
-        ("run mini_cheetah --sensors imu:FR_foott", "did you mean FR_foot"),
-        ("run mini_cheetah --sensors encoders:trunk", "sits at no frame"),
-        ("run mini_cheetah --engine mujoco --no-limits", "--no-limits does not go with"),
-        ("compare mini_cheetah --mujoco tuned,tund", "tuned"),
-        ("compare mini_cheetah --mujoco-set impratoi=10", "impratio"),
-        ("compare mini_cheetah --mujoco-set integrator=discret", "discrete"),
+        ("run mini_cheetah --law hertzz", "hertzz"),
+        ("run mini_cheetah --gait trott", "trott"),
+        ("run mini_cheetah --dt 0", "dt"),
+        ("run mini_cheetah --duration=-1", "duration"),
+        ("run mini_cheetah --friction=-1", "mu"),
+        ("run mini_cheetah --slope 90", "--slope"),
+        ("run mini_cheetah --bounce 1.5", "--bounce"),
+        ("run mini_cheetah --bounce nan", "--bounce"),
+        ("run mini_cheetah --bounce 0.5 --no-limits", "--bounce"),
+        ("run mini_cheetah --sensors imuu", "imuu"),
+        ("run mini_cheetah --sensors imu:FR_foott", "FR_foott"),
+        ("run mini_cheetah --sensors encoders:trunk", "encoders"),
+        ("run mini_cheetah --engine mujoco --no-limits", "--no-limits"),
+        ("compare mini_cheetah --mujoco tuned,tund", "tund"),
+        ("compare mini_cheetah --mujoco-set impratoi=10", "impratoi"),
+        ("compare mini_cheetah --mujoco-set integrator=discret", "discret"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
-    arguments: str, message: str, capsys: pytest.CaptureFixture, tmp_path: Path
+    arguments: str, name: str, capsys: pytest.CaptureFixture, tmp_path: Path
 ) -> None:
     assert cli.main([*arguments.split(), "--out", str(tmp_path / "out")]) == 2
     captured = capsys.readouterr()
     assert (
-        message in captured.err
+        name in captured.err
         and captured.err.startswith("error: ")
         and "Traceback" not in captured.err
     )
@@ -263,7 +265,7 @@ def test_compare_shows_mujoco_at_each_setting_and_states_it(capsys: pytest.Captu
 
 def test_compare_wants_numbers(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["compare", "mini_cheetah", "--dts", "fast"]) == 2
-    assert "numbers separated by commas" in capsys.readouterr().err
+    assert "--dts" in capsys.readouterr().err
 
 
 def test_tarsus_alone_prints_the_help(capsys: pytest.CaptureFixture) -> None:
@@ -342,7 +344,7 @@ def test_set_given_again_adds_to_what_was_set(capsys: pytest.CaptureFixture) -> 
     assert (told["gait_parameters"]["kp"], told["gait_parameters"]["kd"]) == (50, 2)
     for again in (["kp=50", "--set", "kp=60"], ["kp=50", "gait.kp=60"]):
         assert cli.main([*start, "--set", *again]) == 2
-        assert capsys.readouterr().err == "error: kp of the gait is set twice.\n"
+        assert "kp of the gait" in capsys.readouterr().err
 
 
 def test_a_parameter_of_a_slope_s_ground_is_known(capsys: pytest.CaptureFixture) -> None:
@@ -363,7 +365,7 @@ def test_set_reaches_the_terrain_and_the_stepper() -> None:
     assert vars(simulation.stepper)["rtol"] == 1e-4 and vars(simulation.law)["mu"] == 0.7
     assert vars(simulation.controller)["heading"] == 4
     assert vars(simulation.terrain)["heading"] == 0.5
-    with pytest.raises(tarsus.TarsusError, match="kp of the gait is set twice"):
+    with refused(InvalidValue, "kp"):
         tarsus.Simulation("mini_cheetah", controller="trot", parameters=["kp=1", "gait.kp=2"])
 
 
@@ -378,7 +380,7 @@ def test_set_reaches_the_terrain_and_the_stepper() -> None:
         ("run mini_cheetah --terrain plain", "did you mean plane"),
         ("run mini_cheetah --set kinetik=1", "did you mean kinetic (law moreau)?"),
         ("compare mini_cheetah --laws moreau,foo", "mujoco, soft_convex"),
-        ("compare mini_cheetah --dts fast", "numbers separated by commas"),
+        ("compare mini_cheetah --dts fast", "--dts"),
         ("validate --law foo", "known are: compliant, hertz"),
         ("validate --scene boks", "there is no scene named 'boks'"),
         ("cite mini_cheetah --gait trott", "did you mean trot"),

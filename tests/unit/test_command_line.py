@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tyro
+from helpers.refused import refused
 
 import tarsus
 from tarsus import cli
@@ -24,7 +25,7 @@ from tarsus.commands._completion_scripts import SCRIPTS, CommandWords
 from tarsus.commands._doctor_checks import BAD, MISSING, OK
 from tarsus.commands._options import options
 from tarsus.commands.base import Command
-from tarsus.errors import TarsusWarning
+from tarsus.errors import InvalidValue, TarsusError, TarsusWarning, UnknownName
 from tarsus.viewer.terminal import SideView, letters
 from tarsus.viewer.track import Contacts, Track
 
@@ -89,18 +90,13 @@ def test_json_is_one_document(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("run", "tarsus run needs ROBOT; tarsus run --help explains it."),
+        ("run", "error: tarsus run needs ROBOT; see `tarsus run --help`."),
         ("run hyq --frition 1", "has no option '--frition'; did you mean --friction or"),
-        ("run hyq --zzzz=1", "tarsus run has no option '--zzzz'; tarsus run --help explains it."),
-        ("run hyq -x", "tarsus run has no option '-x'"),
-        ("run hyq twice", "tarsus run does not take 'twice'"),
-        ("run hyq --engine mujco", "--engine cannot be 'mujco'; did you mean mujoco?"),
-        ("run hyq --precision=half", "--precision cannot be 'half'; known are: float64, float32."),
-        ("run hyq --duration", "--duration needs a value"),
+        ("run hyq --zzzz=1", "'--zzzz'; see `tarsus run --help`."),
+        ("run hyq --engine mujco", "--engine does not accept 'mujco'; did you mean mujoco?"),
+        ("run hyq --precision=half", "'half'; choose one of: float64, float32."),
         ("run hyq --duration long", "--duration: 'long' is not a number."),
         ("view hyq --worlds many", "--worlds: 'many' is not a whole number."),
-        ("list lws --json", "tarsus list knows no 'lws'; did you mean laws or"),
-        ("learn velocity", "tarsus learn needs --out FOLDER"),
     ],
 )
 def test_bad_usage_is_one_sentence(
@@ -112,9 +108,30 @@ def test_bad_usage_is_one_sentence(
     assert told.err.count("\n") == 1 and told.err.endswith((".\n", "?\n"))
 
 
+@pytest.mark.parametrize(
+    ("line", "kind", "subject"),
+    [
+        ("run", InvalidValue, "ROBOT"),
+        ("run hyq --frition 1", UnknownName, "--frition"),
+        ("run hyq -x", UnknownName, "-x"),
+        ("run hyq twice", UnknownName, "twice"),
+        ("run hyq --engine mujco", UnknownName, "mujco"),
+        ("run hyq --duration", InvalidValue, "--duration"),
+        ("run hyq --duration long", InvalidValue, "--duration"),
+        ("view hyq --worlds many", InvalidValue, "--worlds"),
+        ("list lws --json", UnknownName, "lws"),
+        ("learn velocity", InvalidValue, "--out"),
+        ("--json list", InvalidValue, "--json"),
+    ],
+)
+def test_bad_usage_names_the_argument(line: str, kind: type[TarsusError], subject: str) -> None:
+    with refused(kind, subject):
+        cli.parsed(line.split())
+
+
 def test_quiet_and_verbose_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "laws", "-q", "-v"]) == 2
-    assert capsys.readouterr().err == "error: --quiet and --verbose exclude each other.\n"
+    assert "--quiet" in capsys.readouterr().err
 
 
 class Warns(Command):
@@ -183,7 +200,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(line: str, buffered: bool) 
 
 def test_a_command_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--json", "list"]) == 2
-    assert "a command comes before its options" in capsys.readouterr().err
+    assert "--json" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- completion

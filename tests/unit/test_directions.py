@@ -18,7 +18,7 @@ N = 13  # of the state: more directions than a vector has
 
 
 def program() -> Program:
-    """Long blocks that mix all of x, loops of which two seldom run, one over parts of a register, a
+    """Long blocks that mix all of x, loops of which two are cold, one over parts of a register, a
     look-up, a parameter.
     """
     b = Builder("mixer")
@@ -39,7 +39,7 @@ def program() -> Program:
 
     found = b.loop({"y": x * scale, "n": SX(0)}, halved, 9)
     few = b.loop(
-        {"z": found["y"]}, lambda now: ({"z": ca.exp(now["z"])}, SX(0)), 1, push[1] > 0, seldom=True
+        {"z": found["y"]}, lambda now: ({"z": ca.exp(now["z"])}, SX(0)), 1, push[1] > 0, cold=True
     )
 
     def in_rounds(now: Values) -> tuple[Values, SX]:
@@ -49,7 +49,7 @@ def program() -> Program:
         scales = b.each("scales", N, lambda k: 1 / (1 + k))
         return {"z": ca.vertcat(*made) + total * ca.vertcat(*scales)}, SX(0)
 
-    few = b.rarely(few, in_rounds, 1, push[1] > 0)
+    few = b.cold_loop(few, in_rounds, 1, push[1] > 0)
     return b.program(x=few["z"] + push[0] * ca.vertcat(push, SX.zeros(N - 2)), n=found["n"])
 
 

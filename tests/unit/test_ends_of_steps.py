@@ -1,4 +1,4 @@
-"""A step's end is written twice: for worlds that entered a seldom loop, and for the others."""
+"""A step's end is written twice: for worlds that entered a cold loop, and for the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tarsus
 from tarsus.program.codegen.emit import ir_text
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir import reference
-from tarsus.program.ir.blocks import Later, While
+from tarsus.program.ir.blocks import ColdLoop, While
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.lowering.short_way import short_way
@@ -33,8 +33,10 @@ def program() -> Program:
     x, kept, b_x = b.declare("x", 1), b.declare("kept", 2), b.parameter("step")
     more = x + b_x
     begin = {"x": more, "kept": kept}
-    first = b.rarely(begin, lambda now: (now | {"kept": SX([1, 2]) * now["x"]}, SX(0)), 1, more > 3)
-    second = b.rarely(
+    first = b.cold_loop(
+        begin, lambda now: (now | {"kept": SX([1, 2]) * now["x"]}, SX(0)), 1, more > 3
+    )
+    second = b.cold_loop(
         first, lambda now: (now | {"kept": 10 * now["kept"]}, SX(0)), 1, first["x"] > 5
     )
     return b.program(x=second["x"], kept=second["kept"], seen=second["kept"] + second["x"])
@@ -47,7 +49,7 @@ def said(x: float, step: float, kept: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def passes() -> Program:
-    """A step made of rounds, each of which may enter a seldom loop: x counts on until it is no
+    """A step made of rounds, each of which may enter a cold loop: x counts on until it is no
     multiple of three any more, from 4 on a round puts it into `kept`; behind them a loop that
     doubles `kept` beyond 9.
     """
@@ -57,11 +59,11 @@ def passes() -> Program:
     def once(now: dict[str, SX]) -> tuple[dict[str, SX], SX]:
         more = b.keep("more", now["x"] + step)
         begin = {"kept": now["kept"]}
-        told = b.rarely(begin, lambda _: ({"kept": SX([1, 2]) * more}, SX(0)), 1, more >= 4)
+        told = b.cold_loop(begin, lambda _: ({"kept": SX([1, 2]) * more}, SX(0)), 1, more >= 4)
         return {"x": more, "kept": told["kept"]}, more / 3 == ca.floor(more / 3)
 
     end = b.loop({"x": x, "kept": kept}, once, 5)
-    doubled = b.rarely(
+    doubled = b.cold_loop(
         {"kept": end["kept"]}, lambda now: ({"kept": 2 * now["kept"]}, SX(0)), 1, end["x"] > 9
     )
     return b.program(x=end["x"], kept=doubled["kept"], seen=doubled["kept"] + end["x"])
@@ -96,7 +98,7 @@ def follow(worlds: Worlds, steps: np.ndarray, after: Step) -> list[np.ndarray]:
 @pytest.mark.parametrize("bits", [32, 64])
 def test_worlds_leave_a_loop_around_on_either_way(lanes: int, bits: int) -> None:
     made = passes()
-    way = short_way(made, lambda block: isinstance(block, While | Later) and block.seldom)
+    way = short_way(made, lambda block: isinstance(block, While | ColdLoop) and block.cold)
     assert way is not None and way.around is not None and 0 < way.inside < len(way.blocks)
     follow(Worlds(made, 6, lanes=lanes, bits=bits), np.array([1, 0, 2, 3, -1, 1.0]), rounds_of)
 

@@ -10,8 +10,10 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import tarsus
+from tarsus.errors import InvalidFile, InvalidValue, Unsupported
 from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint
 from tarsus.program.run import native
 from tarsus.program.run.threads import HostLauncher
@@ -238,17 +240,17 @@ def test_a_state_of_something_else_is_refused(standing: tarsus.Simulation) -> No
     own = standing.state()
     twin = hopper("twin")
     strangers = {
-        "another robot (here hopper)": tarsus.Simulation(twin, MOREAU, dt=DT, worlds=5),
-        "dt=0.005 in place of 0.0025": tarsus.Simulation(HOPPER, MOREAU, dt=2 * DT, worlds=5),
+        "robot (here hopper);": tarsus.Simulation(twin, MOREAU, dt=DT, worlds=5),
+        "dt = 0.005 instead of 0.0025;": tarsus.Simulation(HOPPER, MOREAU, dt=2 * DT, worlds=5),
     }
     for told, stranger in strangers.items():
-        with pytest.raises(tarsus.TarsusError) as caught:
+        with refused(InvalidValue, "state") as caught:
             standing.restore(stranger.state())
-        assert str(caught.value).endswith(f"made otherwise: {told}.")
+        assert told in str(caught.value)
     for mixed in (1, 3):  # one strange row is enough
         rows = own.copy()
         rows[mixed] = stranger.state()[0]
-        with pytest.raises(tarsus.TarsusError, match="in place of"):
+        with refused(InvalidValue, "state"):
             standing.restore(rows)
     np.testing.assert_array_equal(standing.state(), own)
 
@@ -256,14 +258,14 @@ def test_a_state_of_something_else_is_refused(standing: tarsus.Simulation) -> No
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"limits": False}, "limits=True in place of False"),
-        ({"bounce": 0.5}, "bounce=0 in place of 0.5"),
-        ({"law": tarsus.Moreau(solver="sor")}, "another law (here moreau(solver=sor"),
-        ({"law": "compliant"}, "another law (here compliant)"),
-        ({"stepper": "symplectic_euler"}, "another stepper (here symplectic_euler"),
-        ({"sensors": {"imu": Imu(frame="leg")}}, "other sensors (here imu)"),
-        ({"sensors": {"imu": Imu(attitude="quaternion")}}, "other sensors (here imu)"),
-        ({"sensors": ()}, "other sensors (here none)"),
+        ({"limits": False}, "limits"),
+        ({"bounce": 0.5}, "bounce"),
+        ({"law": tarsus.Moreau(solver="sor")}, "moreau(solver=sor"),
+        ({"law": "compliant"}, "compliant"),
+        ({"stepper": "symplectic_euler"}, "symplectic_euler"),
+        ({"sensors": {"imu": Imu(frame="leg")}}, "sensors"),
+        ({"sensors": {"imu": Imu(attitude="quaternion")}}, "sensors"),
+        ({"sensors": ()}, "sensors"),
         ({"controller": servo, "control_rate": 80.0}, ""),  # its own memory is its own affair
         ({"terrain": tarsus.Slope(angle=0.1)}, ""),
         ({"pushes": "trunk"}, ""),
@@ -285,38 +287,38 @@ def test_a_state_says_how_its_simulation_was_made(options: dict, told: str) -> N
             taken, rounded = other.state()[:, MARKS:], kept[:, MARKS:].astype(other.q.dtype)
             np.testing.assert_array_equal(taken, rounded)
             continue
-        with pytest.raises(tarsus.TarsusError) as caught:
+        with refused(InvalidValue, "state") as caught:
             other.restore(given)
         assert told in str(caught.value)
         np.testing.assert_array_equal(other.state(), before)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        (lambda s: s[:, :-1], "has shape"),
-        (lambda s: s[:2], "has shape"),
-        (lambda s: s[None], "has shape"),
-        (lambda s: s[0, 0], "has shape"),
-        (lambda s: None, "has shape"),
-        (lambda s: "kept", "has shape"),
-        (lambda s: [[1.0], [1.0, 2.0]], "has shape"),
-        (lambda s: s.astype(np.float32), "float64 numbers, not float32"),
-        (lambda s: s + 1.0, "no state"),
-        (lambda s: np.full_like(s, np.nan), "no state"),
-        (lambda s: s[:, MARKS:], "no state"),
+        lambda s: s[:, :-1],
+        lambda s: s[:2],
+        lambda s: s[None],
+        lambda s: s[0, 0],
+        lambda s: None,
+        lambda s: "kept",
+        lambda s: [[1.0], [1.0, 2.0]],
+        lambda s: s.astype(np.float32),
+        lambda s: s + 1.0,
+        lambda s: np.full_like(s, np.nan),
+        lambda s: s[:, MARKS:],
     ],
 )
-def test_a_wrong_state_gets_one_sentence(standing: tarsus.Simulation, change, message: str) -> None:
+def test_a_wrong_state_gets_one_sentence(standing: tarsus.Simulation, change) -> None:
     own = standing.state()
     moved(standing, 0, 3)
     now = standing.state()
     for where in (None, [True, False, True, True, False]):
-        with pytest.raises(tarsus.TarsusError, match=message) as caught:
+        with refused(InvalidValue, "state") as caught:
             standing.restore(change(own), where)
         assert "\n" not in str(caught.value)
     np.testing.assert_array_equal(standing.state(), now)
-    with pytest.raises(tarsus.TarsusError, match=r"mask of shape \(5,\)"):
+    with refused(InvalidValue, "where"):
         standing.restore(own, where=[True])
 
 
@@ -380,12 +382,12 @@ def test_pickles_in_one_process_share_one_program() -> None:
 
 def test_what_cannot_be_pickled_is_named() -> None:
     sim = tarsus.Simulation(HOPPER, MOREAU, controller=lambda t, q, u: servo(t, q, u), dt=DT)
-    with pytest.raises(tarsus.TarsusError, match=r"the controller '.*<lambda>' cannot be pickled"):
+    with refused(Unsupported, getattr(sim.controller, "__qualname__", "")):
         pickle.dumps(sim)
     assert copy.deepcopy(sim).controller is sim.controller  # a function has no copies
 
 
 def test_a_pickle_of_another_version_is_refused(standing: tarsus.Simulation) -> None:
     kept = standing.__getstate__() | {"fingerprint": "another"}
-    with pytest.raises(tarsus.TarsusError, match="another version of Tarsus or CasADi"):
+    with refused(InvalidFile, "fingerprint"):
         object.__new__(tarsus.Simulation).__setstate__(kept)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.images import state_and_image
+from helpers.refused import refused
 from onnx.reference import ReferenceEvaluator
 
 import tarsus
@@ -22,7 +23,14 @@ from tarsus.claims import claimed
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import Eyes
 from tarsus.environments.plan import joined
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import (
+    IncompatibleOptions,
+    InvalidFile,
+    InvalidValue,
+    TarsusError,
+    TarsusWarning,
+    as_notice,
+)
 from tarsus.learning import play
 from tarsus.learning.advised import advised
 from tarsus.learning.course import Course, drawn, starts
@@ -268,9 +276,10 @@ def test_a_policy_is_kept_and_read_again(tmp_path: Path, worlds: tarsus.Environm
     seen = worlds.reset(1)
     assert (again(seen) == policy(seen)).all() and again.about == {"task": "velocity"}
     (tmp_path / "policy.npz").write_bytes(b"nothing")
-    for path in (tmp_path, tmp_path / "none.npz"):
-        with pytest.raises(TarsusError, match=r"policy.npz|there is no policy"):
-            Policy.load(path)
+    with pytest.raises(TarsusError, match=r"policy\.npz"):
+        Policy.load(tmp_path)
+    with refused(InvalidFile, tmp_path / "none.npz"):
+        Policy.load(tmp_path / "none.npz")
 
 
 def test_an_onnx_file_answers_as_the_policy_does(
@@ -318,11 +327,11 @@ def test_a_folder_goes_on_and_holds_one_lesson(tmp_path: Path) -> None:
     assert found.resumed == 2 and found.rounds == 3
     assert bits(Policy.load(tmp_path / "cut")) == bits(Policy.load(tmp_path / "whole"))
     assert [row["round"] for row in found.curve] == [1, 2, 3]
-    with pytest.raises(TarsusError, match="seed differ"):
+    with refused(InvalidFile, tmp_path / "cut"):
         learn(replace(lesson, seed=4), tmp_path / "cut", Until(rounds=3))
     file = tmp_path / "cut" / "lesson.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"older": 1}))
-    with pytest.raises(TarsusError, match="learned: older differ"):
+    with pytest.raises(InvalidFile, match="different older:"):
         learn(lesson, tmp_path / "cut", Until(rounds=3))
 
 
@@ -342,17 +351,17 @@ def test_a_lesson_that_is_refused_leaves_the_folder_to_another(tmp_path: Path) -
     )
     lesson, folder = Lesson(seed=3, settings=SETTINGS), tmp_path / "out"
     none = replace(lesson, robot=str(hopper))
-    with pytest.raises(TarsusError, match="cannot be asked to do this task"):
+    with refused(IncompatibleOptions, "task"):
         learn(none, folder, Until(rounds=1))
     assert not list(folder.iterdir())
     learn(lesson, folder, Until(rounds=1))
-    with pytest.raises(TarsusError, match="robot differ"):
+    with refused(InvalidFile, folder):
         learn(none, folder, Until(rounds=1))
     assert learn(lesson, folder, Until(rounds=2)).resumed == 1, "what is there stays"
 
 
 def test_more_parts_than_rows_are_refused(worlds: tarsus.Environment) -> None:
-    with pytest.raises(TarsusError, match="97 parts of an epoch are more than a round's 96 rows"):
+    with refused(InvalidValue, "parts"):
         made(worlds, replace(SMALL, parts=97))
 
 
@@ -366,7 +375,7 @@ def test_pictures_that_fail_are_a_notice(
     words = ["learn", "velocity", "--out", str(tmp_path), "--rounds", "1", "--set", *SETTINGS]
     assert cli.main(words) == 0
     told = capsys.readouterr().out
-    assert "not all pictures are drawn: it diverged." in told and "policy.npz" in told
+    assert "it diverged." in told and "policy.npz" in told
     assert Policy.load(tmp_path).about["task"] == "velocity"
 
 
@@ -501,7 +510,7 @@ def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
     assert shown == [("macro", 0.002, Plane())]
     monkeypatch.setattr(play, "everywhere", lambda *given: pytest.fail("tried before refused"))
     assert cli.main([*words, "--mujoco"]) == 2
-    assert "--log records runs under laws of ours" in capsys.readouterr().err
+    assert "--log" in capsys.readouterr().err
 
 
 def test_what_is_missed_counts_from_a_second_after_a_command_to_the_fall() -> None:
@@ -519,10 +528,7 @@ def test_a_law_that_a_policy_cannot_be_tried_at_says_why(worlds: tarsus.Environm
     policy = still(Lesson().about(worlds))
     course = drawn(Lesson().fitted()[0], 12, 2, 0.1)
     assert "must be a whole number" in played(policy, course, "moreau", 0.003, "plane").failure
-    assert (
-        "does not say what it was learned for"
-        in played(replace(policy, about={}), course, "moreau", 0.004, "plane").failure
-    )
+    assert "task" in played(replace(policy, about={}), course, "moreau", 0.004, "plane").failure
 
 
 def test_a_policy_keeps_its_tasks_parameters(
@@ -540,13 +546,15 @@ def test_a_policy_keeps_its_tasks_parameters(
     assert task_of(about) == worlds.task
     # parameters that came and went
     kept = about["parameters"]
-    with pytest.raises(TarsusError, match=r"learned with bent, odd of the task velocity.*version"):
+    with refused(InvalidFile, "bent"):
         task_of({**about, "parameters": kept | {"bent": 1.0, "odd": [0, 1]}})
     fewer = {name: value for name, value in kept.items() if name != "rotor"}
-    with pytest.warns(TarsusWarning, match="knows nothing of rotor"):
+    with pytest.warns(TarsusWarning) as told:
         assert task_of({**about, "parameters": fewer}).rotor == 0.5
-    with pytest.warns(TarsusWarning, match="does not tell its task's parameters"):
         task_of({name: value for name, value in about.items() if name != "parameters"})
+    notices = [as_notice(w.message) for w in told]
+    assert {notice.code for notice in notices} == {"task-parameters-not-recorded"}
+    assert [notice.subject for notice in notices] == ["rotor", "velocity"]
     with pytest.raises(TarsusError, match=r"about\.parameters"):
         task_of({**about, "parameters": "odd"})
 
@@ -569,12 +577,12 @@ def test_a_policy_is_played_at_other_parameters_of_its_task(
         ("psh=1", "no part of this run has a parameter named 'psh'; did you mean push"),
         ("ppo.spread=0", "no part of this run has a parameter named 'ppo.spread'"),
         ("push=-1", "push must not be negative"),
-        ("episode=3", "episode changes nothing as a policy is played: --duration says"),
+        ("episode=3", "--duration"),
     ):
         assert cli.main([*words, setting]) == 2
         assert sentence in " ".join(capsys.readouterr().err.split())
     longer, _ = play.changed(Policy.load(tmp_path), ["history=2"])
-    with pytest.raises(TarsusError, match=r"sees 50 numbers .* its task shows 100"):
+    with refused(InvalidFile, "sizes"):
         room(longer, "moreau", 0.004, "plane")
     assert len(tried) == 1
     # and of the terrain
@@ -610,10 +618,10 @@ def test_commands_refuse_what_makes_no_sense(
     for words, sentence in (
         (["learn", "velocty", "--out", out], "did you mean velocity"),
         (["learn", "velocity", "--out", out, "--method", "ppp"], "did you mean ppo"),
-        (["learn", "velocity", "--out", out, "--rounds", "0"], "--rounds must be positive"),
+        (["learn", "velocity", "--out", out, "--rounds", "0"], "--rounds"),
         (["learn", "velocity", "--out", out, "--set", "wrlds=5"], "did you mean worlds"),
-        (["play", out], "there is no policy"),
-        (["play", out, "--law", "moreau", "--mujoco"], "exclude each other"),
+        (["play", out], out),
+        (["play", out, "--law", "moreau", "--mujoco"], "--mujoco"),
     ):
         assert cli.main(words) == 2
         assert sentence in capsys.readouterr().err

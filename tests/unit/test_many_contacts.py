@@ -37,9 +37,9 @@ def coupled(M: SX, W: SX, J: SX, builder: Builder) -> Coupling:
     return couple(robot, contacts, builder)
 
 
-@pytest.mark.parametrize("seldom", [False, True], ids=["written out", "in loops"])
+@pytest.mark.parametrize("cold", [False, True], ids=["written out", "in loops"])
 @pytest.mark.parametrize("count", [0, 1, 3], ids=lambda count: f"{count} constraints")
-def test_contacts_that_give_way_are_solved_through_the_joints(count: int, seldom: bool) -> None:
+def test_contacts_that_give_way_are_solved_through_the_joints(count: int, cold: bool) -> None:
     """(G + B^-1) z = r with G = W (M^-1 - M^-1 J^T (J M^-1 J^T + D)^-1 J M^-1) W^T."""
     rng = np.random.default_rng(count)
     A, W, J = (rng.normal(size=(rows, NU)) for rows in (NU, 3 * N, count))
@@ -71,7 +71,7 @@ def test_contacts_that_give_way_are_solved_through_the_joints(count: int, seldom
         return {"z": ca.vertcat(*found)}, SX(0)
 
     start = {"z": SX.zeros(3 * N)}
-    z = (b.rarely if seldom else b.loop)(start, body, 1, SX(1))["z"]
+    z = (b.cold_loop if cold else b.loop)(start, body, 1, SX(1))["z"]
     values = {name: value.reshape(1, -1) for name, value in given.items() if value.size}
     found = reference.run(b.program(z=z), values)["z"][0]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)

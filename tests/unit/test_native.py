@@ -25,11 +25,11 @@ from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.errors import InvalidValue, TarsusWarning, UnknownName
+from tarsus.program.codegen.ir_lines import MAX_BLOCK
 from tarsus.program.codegen.layout import Target
-from tarsus.program.codegen.short_blocks import LENGTH, in_short_blocks
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
-from tarsus.program.run import machine, native, optimizer
+from tarsus.program.run import machine, native, tiers
 from tarsus.program.run.worlds import Worlds
 from tarsus.robots import mini_cheetah
 
@@ -79,43 +79,31 @@ def assert_same_bits(
 @pytest.mark.parametrize("bits", [64, pytest.param(32, marks=pytest.mark.slow)])
 def test_bits_do_not_depend_on_optimization(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, which = everyone("moreau", bits), np.arange(COUNT)
-    monkeypatch.setenv(optimizer.OPTIMIZE, "0")
+    monkeypatch.setenv(tiers.OPTIMIZE, "0")
     assert_same_bits(run("moreau", which, lanes=8, threads=1, bits=bits), expected, which)
 
 
-def test_long_blocks_are_cut_and_phis_name_the_last_piece() -> None:
-    """In the step, and in a loop whose only block is cut; the bits are looked at above."""
-    text = native.ir_text(trot().program, Target(1))
-    short = in_short_blocks(text)
-    pieces = re.split(r"^[\w.]+:$", short, flags=re.M)
-    assert max(piece.count("\n") for piece in pieces[1:]) <= LENGTH + 2
-    assert len(re.split(r"^[\w.]+:$", text, flags=re.M)) < len(pieces)
-    llvm.parse_assembly(short).verify()
-    # a phi whose predecessor was cut
-    adding = "\n".join(f"  %x{k + 1} = add i64 %x{k}, 1" for k in range(2 * LENGTH))
-    long = f"""define i64 @count() {{
-entry:
-  br label %body
-body:
-  %x0 = phi i64 [ 0, %entry ], [ %x{2 * LENGTH}, %body ]
-{adding}
-  %more = icmp slt i64 %x{2 * LENGTH}, {6 * LENGTH}
-  br i1 %more, label %body, label %exit
-exit:
-  ret i64 %x{2 * LENGTH}
-}}
-"""
-    assert "br label %short" in in_short_blocks(long)
-    llvm.parse_assembly(in_short_blocks(long)).verify()
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_code_in_pieces_has_short_blocks(lanes: int) -> None:
+    """The bits are compared above."""
+    longest = {}
+    for in_pieces in (False, True):
+        text = native.ir_text(trot().program, Target(lanes), in_pieces)
+        llvm.parse_assembly(text).verify()
+        longest[in_pieces] = max(
+            block.count("\n") for block in re.split(r"^[\w.]+:$", text, flags=re.M)
+        )
+    # stores come between instructions that have a name
+    assert longest[True] <= 2 * MAX_BLOCK < longest[False]
 
 
-def test_what_is_compiled_quickly_has_the_same_bits() -> None:
+def test_what_is_compiled_quick_has_the_same_bits() -> None:
     b = Builder("quick")
     x = b.declare("x", 1)
     program = b.program(x=x + ca.sin(x) * ca.exp(-x * x))
     ends = []
-    for quickly in (False, True):
-        worlds = Worlds(program, COUNT, quickly=quickly)
+    for quick in (False, True):
+        worlds = Worlds(program, COUNT, quick=quick)
         worlds.set("x", np.linspace(-1, 1, COUNT)[:, None])
         worlds.advance(STEPS)
         ends.append(worlds.get("x"))
@@ -125,9 +113,9 @@ def test_what_is_compiled_quickly_has_the_same_bits() -> None:
 
 
 def test_optimization_is_on_or_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(optimizer.OPTIMIZE, "fast")
+    monkeypatch.setenv(tiers.OPTIMIZE, "fast")
     with refused(InvalidValue, "TARSUS_OPTIMIZE"):
-        optimizer.optimizes()
+        tiers.optimizes()
 
 
 @pytest.mark.parametrize(
@@ -248,7 +236,7 @@ EXPECTED = 3 * np.sin([1.0, 2.0, 3.0]) + [1.0, 2.0, 3.0]
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a new process would know: nothing."""
     monkeypatch.setattr(native, "_loaded", {})
-    native.compiler(optimizer.optimizes())
+    native.compiler(tiers.optimizes())
     compiler = LINKER()
     monkeypatch.setattr(native, "_jit", lambda: compiler)
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers.refused import refused
 
 import tarsus
 from tarsus import cli
@@ -105,7 +106,7 @@ def test_mistakes_are_answered_clearly(own: Path, old: str, new: str, message: s
 
 def test_a_law_that_gives_nan_stops_the_run_and_says_so(own: Path) -> None:
     law = changed(own, "normal = ca.fmax(", "normal = ca.sqrt(contact.gap) + ca.fmax(")
-    with pytest.raises(tarsus.Diverged, match="no longer finite"):
+    with refused(tarsus.Diverged, "floating_base"):
         tarsus.Simulation("mini_cheetah", law=law, controller="trot", dt=0.0005).run(1.0)
 
 

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from helpers.refused import refused
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from tarsus.cli import main
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.viewer.access import Address, Guard
 from tarsus.viewer.page import Page, viser
 
@@ -168,7 +169,7 @@ def test_two_pages_have_two_tokens() -> None:
 
 @pytest.mark.parametrize("name", ["http://robot", "robot:80", "robot/", "", "a b", "*"])
 def test_only_names_are_allowed(name: str) -> None:
-    with pytest.raises(TarsusError, match="--allow-host"):
+    with refused(InvalidValue, "--allow-host"):
         Guard(Address(0, allowed=(name,)))
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
+from helpers.refused import refused
 from scipy.interpolate import CubicHermiteSpline
 
 import tarsus
 from tarsus import cli, registry
 from tarsus.control.pd import actuated
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue, TarsusError, UnknownName
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.parameters import declared
 from tarsus.planning import spline
@@ -107,7 +108,7 @@ def test_a_plan_goes_on_in_stride() -> None:
     assert ahead[6] == pytest.approx(plan[2])
     # robots without four legs, and goals that do not ask, have none
     assert strides((0.5, 0.4), (), 0.1) is None and strides((0.0, 0.4), (image,), 0.1) is None
-    with pytest.raises(TarsusError, match=r"0\.3 s is not a whole number of knots"):
+    with refused(InvalidValue, "stride"):
         strides((0.5, 0.3), (image,), 0.1)
 
 
@@ -326,26 +327,26 @@ def test_a_goal_s_costs_have_weights_and_are_never_negative(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "kind", "subject"),
     [
-        ({"goal": "stnd"}, "did you mean stand"),
-        ({"method": "cma"}, "no method named"),
-        ({"dt": 0.003}, "whole number"),
-        ({"law": "morau"}, "did you mean moreau"),
-        ({"worlds": 7}, "takes no worlds"),
+        ({"goal": "stnd"}, UnknownName, "stnd"),
+        ({"method": "cma"}, UnknownName, "cma"),
+        ({"dt": 0.003}, InvalidValue, "horizon"),
+        ({"law": "morau"}, UnknownName, "morau"),
+        ({"worlds": 7}, UnknownName, "worlds"),
     ],
 )
-def test_planning_mistakes_get_one_clear_sentence(options: Any, sentence: str) -> None:
-    with pytest.raises(tarsus.TarsusError, match=sentence):
+def test_planning_mistakes_are_named(options: Any, kind: type[TarsusError], subject: str) -> None:
+    with refused(kind, subject):
         tarsus.Planner(**options)
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["--push", "nan"], "--push: 'nan' is not a finite number."),
-        (["--push", "9", "--push-at", "2"], "the push, 0.1 s from 2 s on, must come and go"),
-        (["--push", "9", "--push-lasts", "-1"], "must come and go within the run of 2 s."),
+        (["--push", "nan"], "--push"),
+        (["--push", "9", "--push-at", "2"], "the push from 2 to 2.1 s"),
+        (["--push", "9", "--push-lasts", "-1"], "the push from 1 to 0 s"),
     ],
 )
 def test_a_push_that_is_none_is_told_before_anything_is_compiled(
@@ -354,14 +355,14 @@ def test_a_push_that_is_none_is_told_before_anything_is_compiled(
     monkeypatch.setattr(tarsus.Planner, "__init__", lambda *_: pytest.fail("compiled"))
     assert cli.main(["plan", "stand", "--duration", "2", *given]) == 2
     assert told in capsys.readouterr().err
-    with pytest.raises(tarsus.TarsusError, match="force must be finite, not nan"):
+    with refused(InvalidValue, "force"):
         Shove(np.nan).check(2.0)
 
 
 def test_a_pace_that_cannot_be_kept_and_unknown_commands(planner: tarsus.Planner) -> None:
-    with pytest.raises(tarsus.TarsusError, match="longer than the period"):
+    with refused(InvalidValue, "delay"):
         Pace(rate=100.0, delay=0.02)
-    with pytest.raises(tarsus.TarsusError, match="did you mean speed"):
+    with refused(UnknownName, "sped"):
         planner.ask(sped=1.0)
-    with pytest.raises(tarsus.TarsusError, match="finite"):
+    with refused(InvalidValue, "speed"):
         planner.ask(speed=np.nan)

@@ -258,7 +258,7 @@ def nested() -> Program:
 
 def rounds_that_read_much() -> Program:
     """Each round adds what a loop of twenty numbers, inside another, comes to, and, where that is
-    large, what a rare loop finds in thirty numbers from before.
+    large, what a cold loop finds in thirty numbers from before.
     """
     b = Builder("reads")
     x = b.parameter("x")
@@ -274,10 +274,10 @@ def rounds_that_read_much() -> Program:
 
         sums = b.loop({"sums": v["s"]}, middle, 1)["sums"]
 
-        def rare(r: Values) -> tuple[Values, SX]:
+        def cold(r: Values) -> tuple[Values, SX]:
             return {"r": r["r"] + ca.dot(before, before)}, SX(0)
 
-        found = b.rarely({"r": sums}, rare, 1, sums > 30)["r"]
+        found = b.cold_loop({"r": sums}, cold, 1, sums > 30)["r"]
         return {"s": v["s"] + found, "k": v["k"] + 1}, v["k"] + 1 < x
 
     last = b.loop({"s": SX(0), "k": SX(0)}, outer, 20)

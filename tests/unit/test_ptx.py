@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from casadi import SX
+from helpers.patched_code import forget_programs
 from helpers.refused import refused
 
 import tarsus
@@ -25,7 +26,6 @@ from tarsus.program.lowering.spill import Memory, within
 from tarsus.program.lowering.tape import Node, Tape
 from tarsus.program.run import ptx
 from tarsus.program.run.cuda import CHIPS
-from tarsus.simulation import step_program
 from tarsus.stepping import fast_motion
 from tarsus.terrain.heightfield import HeightField
 
@@ -51,7 +51,7 @@ def usual_program():
     """The same step without the branch for joints that turn fast."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast_motion, "turns_fast", lambda *_: SX(0))
-        patch.setattr(step_program, "_PLANS", [])  # its program is nobody else's
+        forget_programs(patch)
         return tarsus.Simulation("mini_cheetah", tarsus.Moreau(), controller="trot").program
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from helpers.refused import refused
 
 import tarsus
 from tarsus import cli
 from tarsus.claims import FileInUse, claimed
-from tarsus.errors import TarsusWarning, UntrustedFile
+from tarsus.errors import InvalidFile, TarsusWarning, UnknownName, Unsupported, UntrustedFile
 from tarsus.sensing.imu import Imu
 from tarsus.simulation.recording import part_text, parts
 from tarsus.stepping.methods.midpoint import Midpoint
@@ -193,8 +194,10 @@ def test_partial_logs_of_one_second_both_stay(ball: Path, tmp_path: Path) -> Non
     for content in ("one", "two"):
         partial.write_text(content)
         os.utime(partial, (1e9, 1e9))
-        with pytest.warns(TarsusWarning, match=r"a\.partial-2001-09-"):
+        with pytest.warns(TarsusWarning) as told:
             simulation.run(0.01, to=log)
+        codes = [(getattr(w.message, "code", ""), getattr(w.message, "subject", "")) for w in told]
+        assert ("partial-log-renamed", "a.partial.nc") in codes
     assert sorted(path.read_text() for path in tmp_path.glob("a.partial*")) == ["one", "two"]
 
 
@@ -264,7 +267,7 @@ def test_what_differs_is_said(ball: Path, tmp_path: Path, capsys: pytest.Capture
     assert "reproduced bit for bit" in capsys.readouterr().out
     ball.write_text(BALL.replace('mass="1"', 'mass="2"'))
     assert cli.main(["rerun", str(tmp_path / "run.nc")]) == 2
-    assert "has changed since the run" in capsys.readouterr().err
+    assert str(ball) in capsys.readouterr().err
     arguments = ["rerun", str(tmp_path / "run.nc"), "--robot", str(ball)]
     assert cli.main([*arguments, "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
@@ -278,14 +281,15 @@ def test_what_a_log_cannot_hold_is_told(ball: Path, tmp_path: Path) -> None:
         return 0.0 * x  # type: ignore[operator]
 
     log = tarsus.Simulation(str(ball), terrain=tarsus.Surface(bumps)).run(0.01)
-    with pytest.raises(tarsus.TarsusError, match=r"terrain cannot be made again.*give it as"):
+    with refused(Unsupported, f"{bumps.__module__}.{bumps.__qualname__}") as caught:
         tarsus.rerun(log)
+    assert "pass it as terrain=..." in str(caught.value)
     assert tarsus.rerun(log, terrain=tarsus.Surface(bumps)).reproduced
-    with pytest.raises(tarsus.TarsusError, match="no part 'gait'"):
+    with refused(UnknownName, "gait"):
         tarsus.rerun(log, gait="trot")
-    with pytest.raises(tarsus.TarsusError, match="no log"):
+    with refused(InvalidFile, "robot"):
         tarsus.rerun(xr.Dataset())
-    with pytest.raises(tarsus.TarsusError, match=r"name it \*\.nc"):
+    with refused(InvalidFile, tmp_path / "run.csv"):
         tarsus.Simulation(str(ball)).run(0.01, to=tmp_path / "run.csv")
 
 

@@ -149,11 +149,12 @@ def test_bad_input_is_told_before_anything_runs(
     picture.write_bytes(b"\x89PNG")
     for asked, told in (
         (["mini_cheeta"], "did you mean mini_cheetah"),
-        (["mini_cheetah", "--page", str(page)], "has no lines"),
+        (["mini_cheetah", "--page", str(page)], str(page)),
         (["mini_cheetah", "--page", str(tmp_path)], "Is a directory"),
-        (["mini_cheetah", "--page", str(picture)], "is no Markdown file"),
+        (["mini_cheetah", "--page", str(picture)], str(picture)),
         (["mini_cheetah", "--duration", "-1"], "duration"),
-        (["mini_cheetah", "--mujoco", "--duration", "2"], "does not go with --mujoco"),
+        (["mini_cheetah", "--mujoco", "--duration", "2"], "--duration"),
+        (["mini_cheetah", "--mujoco", "--fixed-base"], "--fixed-base"),
     ):
         assert cli.main(["robots", "check", *asked]) == 2
         assert told in capsys.readouterr().err

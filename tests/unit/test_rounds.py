@@ -10,10 +10,9 @@ import pytest
 from casadi import SX
 
 from tarsus.algebra.elimination import STRETCH, eliminated_dense, solve_tree
-from tarsus.program.codegen.emit import Emitter, ir_text
-from tarsus.program.codegen.kernels import SeldomLoop
+from tarsus.program.codegen.emit import LONG_PIECE, Emitter, ir_text
+from tarsus.program.codegen.kernels import ColdShell
 from tarsus.program.codegen.layout import Target
-from tarsus.program.codegen.short_functions import LONG, in_short_functions
 from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import Slice
 from tarsus.program.ir.loops import Values
@@ -29,11 +28,11 @@ ITEMS = 5
 X = np.linspace(-1.3, 1.9, 11)[:, None] + np.linspace(0, 0.4, ITEMS)
 
 
-def program(rare: bool) -> Program:
+def program(cold: bool) -> Program:
     """y is made of x in rounds, where x[0] is positive."""
     b = Builder("rounds")
     x = b.declare("x", ITEMS)
-    loop = b.rarely if rare else b.loop
+    loop = b.cold_loop if cold else b.loop
 
     def found(now: Values) -> tuple[Values, SX]:
         y = entries(now["y"])
@@ -70,10 +69,10 @@ def plain(x: np.ndarray) -> np.ndarray:
     return np.array([a, c, steps[3] - steps[0], made[4][0], squares])
 
 
-@pytest.mark.parametrize("rare", [True, False])
-def test_rounds_make_what_is_written_out(rare: bool) -> None:
-    own, bits = program(rare), []
-    assert bool(own.whole.slices) and (len(own.whole.slices) > 2) == rare
+@pytest.mark.parametrize("cold", [True, False])
+def test_rounds_make_what_is_written_out(cold: bool) -> None:
+    own, bits = program(cold), []
+    assert bool(own.whole.slices) and (len(own.whole.slices) > 2) == cold
     expected = np.array([plain(x) for x in X])
     np.testing.assert_allclose(reference.run(own, {"x": X})["y"], expected, rtol=1e-12)
     for lanes in (1, 2, 4, 8):
@@ -87,8 +86,8 @@ def test_rounds_make_what_is_written_out(rare: bool) -> None:
 
 def test_rounds_and_what_is_written_out_have_the_same_bits() -> None:
     found = []
-    for rare in (True, False):
-        worlds = Worlds(program(rare), len(X))
+    for cold in (True, False):
+        worlds = Worlds(program(cold), len(X))
         worlds.set("x", X)
         worlds.advance()
         found.append(worlds.get("y"))
@@ -117,15 +116,15 @@ def test_what_does_not_look_alike_is_written_out() -> None:
     x = b.declare("x", 2)
 
     def found(now: Values) -> tuple[Values, SX]:
-        assert b.brief
+        assert b.traces_cold
         assert b.loops_over([x[0], x[1]]) and not b.loops_over([x[0], SX(1)])
         assert not b.loops_over([[x[0]], [x[0], x[1]]]) and not b.loops_over([])
         assert not b.loops_over([SX(1), SX(1)])  # nothing that varies
         return {"y": now["y"] + 1}, SX(0)
 
-    y = b.rarely({"y": x}, found, 1, x[0] > 0)["y"]
-    assert not b.brief
-    assert not b.loops_over([x[0], x[1]])  # code that is not brief
+    y = b.cold_loop({"y": x}, found, 1, x[0] > 0)["y"]
+    assert not b.traces_cold
+    assert not b.loops_over([x[0], x[1]])  # code that is hot
     assert not b.program(x=y).whole.slices
 
 
@@ -143,7 +142,7 @@ def test_a_system_is_solved_in_rounds(size: int) -> None:
         def found(_: Values) -> tuple[Values, SX]:
             return {"x": ca.vertcat(*solve(ca.reshape(K, size, size), entries(rhs), b))}, SX(0)
 
-        own = b.program(x=b.rarely({"x": x}, found, 1, SX(1))["x"])
+        own = b.program(x=b.cold_loop({"x": x}, found, 1, SX(1))["x"])
         worlds = Worlds(own, 3)
         worlds.set("K", A.transpose(0, 2, 1).reshape(3, -1))
         worlds.set("b", right)
@@ -180,14 +179,16 @@ def test_long_pieces_are_functions_of_their_own() -> None:
     b = Builder("long")
     x = b.declare("x", 3)
     y = x
-    for _ in range(LONG):
+    for _ in range(LONG_PIECE):
         y = ca.sin(y) + ca.vertcat(y[1:], y[0])
     own = b.program(x=b.loop({"y": y}, lambda v: ({"y": v["y"] / 2}, SX(0)), 1)["y"])
-    text = in_short_functions(ir_text(own, Target(4)))
+    text = ir_text(own, Target(4), in_pieces=True)
+    assert "@piece" not in ir_text(own, Target(4))
     assert text.count("define internal void @piece") == 1
     assert text.index("@piece0(") < text.index("define void @kernel")
     # a function for a loop too, under its mask
     part = program(True).part(0)
     assert any(isinstance(block, Slice) for block in part.slices)
-    brief = Emitter(part, Target(4), SeldomLoop(), program(True).shared(0)).function()
-    assert "define internal" not in in_short_functions(brief)  # all of its pieces are short
+    shared = program(True).shared(0)
+    short = Emitter(part, Target(4), ColdShell(), shared, in_pieces=True).cold_function()
+    assert "define internal" not in short  # all of its pieces are short

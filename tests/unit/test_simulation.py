@@ -7,11 +7,13 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import tarsus
 from tarsus.contact import criteria
 from tarsus.control.gaits.stand import Stand
-from tarsus.simulation.alike import alike
+from tarsus.errors import IncompatibleOptions, InvalidModel, InvalidValue, UnknownName
+from tarsus.simulation.fingerprint import fingerprint
 from tarsus.simulation.recording.summary import solved_of
 from tarsus.stepping.methods.midpoint import Midpoint
 
@@ -122,7 +124,7 @@ def test_reset_and_set_by_mask(trot: tarsus.Simulation) -> None:
     start = sim.q
     sim.advance(0.2)
     moved = sim.q
-    with pytest.raises(tarsus.TarsusError, match=r"mask of shape \(3,\)"):
+    with refused(InvalidValue, "where"):
         sim.reset(where=[True, False])
     sim.reset(where=[True, False, False])
     np.testing.assert_array_equal(sim.q[0], start[0])
@@ -175,51 +177,57 @@ def test_a_divergence_stops_says_where_and_keeps_the_log() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "kind", "subject"),
     [
-        ({"robot": "mini_chetah"}, "did you mean mini_cheetah"),
-        ({"law": "moreauu"}, "did you mean moreau"),
-        ({"controller": "trott"}, "did you mean trot"),
-        ({"terrain": "plan"}, "did you mean plane"),
-        ({"stepper": "midpiont"}, "did you mean midpoint"),
-        ({"dt": 0.0}, "dt must be a positive number"),
-        ({"dt": float("nan")}, "dt must be a positive number"),
-        ({"worlds": 0}, "worlds must be a whole number of at least 1"),
-        ({"precision": "float16"}, "no precision named 'float16'"),
-        ({"world": 3}, "did you mean worlds"),
-        ({"contacts": ["FL_fot"]}, "FL_foot"),
+        ({"robot": "mini_chetah"}, UnknownName, "mini_chetah"),
+        ({"law": "moreauu"}, UnknownName, "moreauu"),
+        ({"controller": "trott"}, UnknownName, "trott"),
+        ({"terrain": "plan"}, UnknownName, "plan"),
+        ({"stepper": "midpiont"}, UnknownName, "midpiont"),
+        ({"dt": 0.0}, InvalidValue, "dt"),
+        ({"dt": float("nan")}, InvalidValue, "dt"),
+        ({"worlds": 0}, InvalidValue, "worlds"),
+        ({"precision": "float16"}, UnknownName, "float16"),
+        ({"world": 3}, UnknownName, "world"),
+        ({"contacts": ["FL_fot"]}, UnknownName, "FL_fot"),
+        ({"controller": "trot", "control_rate": 100.0}, IncompatibleOptions, "control_rate"),
         (
-            {"controller": "trot", "control_rate": 100.0},
-            "control_rate belongs to a Python controller",
+            {"controller": lambda t, q, u: np.zeros(12), "control_rate": 300.0},
+            IncompatibleOptions,
+            "control_rate",
         ),
-        ({"controller": lambda t, q, u: np.zeros(12), "control_rate": 300.0}, "whole number"),
-        ({"mass_scale": {"base": -1.0}}, "mass_scale must be positive"),
-        ({"mass_scale": {"bas": 1.0}}, "did you mean base"),
+        ({"mass_scale": {"base": -1.0}}, InvalidValue, "mass_scale"),
+        ({"mass_scale": {"bas": 1.0}}, UnknownName, "bas"),
     ],
 )
-def test_mistakes_get_one_clear_sentence(arguments: dict, message: str) -> None:
+def test_mistakes_are_named(arguments: dict, kind: type[tarsus.TarsusError], subject: str) -> None:
     arguments = {"robot": "mini_cheetah"} | arguments
-    with pytest.raises(tarsus.TarsusError, match=message):
+    with refused(kind, subject):
         tarsus.Simulation(**arguments)
 
 
+def test_an_unknown_name_gets_a_near_one() -> None:
+    with pytest.raises(UnknownName, match="did you mean mini_cheetah"):
+        tarsus.Simulation("mini_chetah")
+
+
 def test_bad_values_later_get_one_too(trot: tarsus.Simulation) -> None:
-    for bad, message in [
-        (lambda: trot.set(q=np.zeros(18)), r"q must have shape \(19,\)"),
-        (lambda: trot.set(u=np.full(18, np.nan)), "u must be finite"),
-        (lambda: trot.set(mv=0.3), "did you mean mu"),
-        (lambda: trot.set(command={"sped": 1.0}), "did you mean speed"),
-        (lambda: trot.step(np.zeros(12)), "takes no action"),
-        (lambda: trot.run(-1.0), "duration must be a positive"),
+    for bad, kind, subject in [
+        (lambda: trot.set(q=np.zeros(18)), InvalidValue, "q"),
+        (lambda: trot.set(u=np.full(18, np.nan)), InvalidValue, "u"),
+        (lambda: trot.set(mv=0.3), UnknownName, "mv"),
+        (lambda: trot.set(command={"sped": 1.0}), UnknownName, "sped"),
+        (lambda: trot.step(np.zeros(12)), IncompatibleOptions, "action"),
+        (lambda: trot.run(-1.0), InvalidValue, "seconds"),
     ]:
-        with pytest.raises(tarsus.TarsusError, match=message):
+        with refused(kind, subject):
             bad()
 
 
 def test_a_robot_without_contacts_is_refused() -> None:
     from dataclasses import replace
 
-    with pytest.raises(tarsus.TarsusError, match="no contact candidate"):
+    with refused(InvalidModel, "mini_cheetah"):
         tarsus.Simulation(replace(tarsus.load("mini_cheetah"), candidates=()))
 
 
@@ -247,13 +255,14 @@ def test_plans_that_differ_in_anything_share_no_program() -> None:
         for part in fields(whole):
             other = replace(whole, **{part.name: object()})
             other = replace(plan, scene=other) if rest else other
-            assert not alike(plan, other), part.name
+            assert fingerprint(plan) != fingerprint(other), part.name
     # in one bit, of one body, however deep
     trunk, *legs = plan.scene.mechanism.bodies
     mass = np.nextafter(trunk.inertia.mass, 100.0)
     heavier = replace(trunk, inertia=replace(trunk.inertia, mass=mass))
     robot = replace(plan.scene.mechanism, bodies=(heavier, *legs))
-    assert not alike(plan, replace(plan, scene=replace(plan.scene, mechanism=robot)))
+    other = replace(plan, scene=replace(plan.scene, mechanism=robot))
+    assert fingerprint(plan) != fingerprint(other)
 
 
 def test_what_an_object_holds_beside_its_fields_counts() -> None:
@@ -262,14 +271,13 @@ def test_what_an_object_holds_beside_its_fields_counts() -> None:
             super().__init__()
             object.__setattr__(self, "lift", lift)
 
-    assert alike(Own(0.1), Own(0.1)) and not alike(Own(0.1), Own(0.2))
-    assert not alike(Own(0.1), Stand()) and not alike(len, print) and not alike(0.0, -0.0)
-    assert not alike({"a": object()}, {"a": object()}), "unknown things are alike to themselves"
+    assert fingerprint(Own(0.1)) == fingerprint(Own(0.1)) != fingerprint(Own(0.2))
+    assert fingerprint(Own(0.1)) != fingerprint(Stand())
 
 
 def test_a_time_that_whole_steps_miss_is_told() -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="trot", dt=0.0025)
-    with pytest.warns(tarsus.TarsusWarning, match="0.0025 s are run.*dt=0.002"):
+    with pytest.warns(tarsus.TarsusWarning, match=r"0\.0025 s are simulated; dt=0\.002 fits"):
         simulation.advance(0.002)
     assert simulation.time == 0.0025
     with warnings.catch_warnings():

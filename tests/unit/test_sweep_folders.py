@@ -12,7 +12,7 @@ from helpers.ball import beside
 
 import tarsus
 from tarsus import cli
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.sweeps import query, spec
 from tarsus.sweeps.store import Store
 
@@ -120,5 +120,5 @@ def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_sql_that_names_no_table_is_told_its_name(folder: Path) -> None:
     tarsus.sweep(spec.of(dropped(8), folder), folder / "out", "inline")
-    with pytest.raises(TarsusError, match=r"The table is 'rows'"):
+    with pytest.raises(InvalidValue, match="'rows'"):
         query.asked(folder / "out", "SELECT * FROM results")

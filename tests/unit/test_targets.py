@@ -44,7 +44,7 @@ def test_it_compiles_for_others_without_library_calls(program, name: str) -> Non
         cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small"
     )
     assembly = machine.emit_assembly(module)
-    # those of the program's own functions for what is seldom go through their table, `*`
+    # those of the program's own cold functions go through their table, `*`
     called = set(re.findall(r"\t(?:bl|callq?)\t([^\s*]+)\n", assembly))
     assert {name.lstrip("_").removesuffix("@PLT") for name in called} <= {"memcpy"}
     assert assembly.count(fused) > 1000

@@ -166,14 +166,14 @@ def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_cache_of_windows_is_in_the_profile(profile: Path) -> None:
-    assert cache.kept("mine.o") is None
-    cache.keep("mine.o", b"code")
-    cache.keep("mine.o", b"later code")
-    assert cache.kept("mine.o") == b"later code"
+    assert cache.read("mine.o") is None
+    cache.write("mine.o", b"code")
+    cache.write("mine.o", b"later code")
+    assert cache.read("mine.o") == b"later code"
     kept = [path.relative_to(profile).as_posix() for path in profile.rglob("*.o")]
     assert kept == ["AppData/Local/tarsus/cache/mine.o"]
     (profile / kept[0]).write_bytes(b"damaged")
-    assert cache.kept("mine.o") is None
+    assert cache.read("mine.o") is None
 
 
 def test_a_folder_outside_of_the_profile_is_not_used(
@@ -181,7 +181,7 @@ def test_a_folder_outside_of_the_profile_is_not_used(
 ) -> None:
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "elsewhere"))
     with pytest.warns(match="lies outside of your profile"):
-        cache.keep("mine.o", b"code")
+        cache.write("mine.o", b"code")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tarsus.benchmarks.report import ROWS
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile
 from tarsus.files import json_text, write_text
 
 FORMAT = 1
@@ -32,9 +32,12 @@ def read(path: Path) -> list[dict[str, Any]]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise TarsusError(f"{path} is no JSON: {error}.") from None
+        raise InvalidFile(f"{path} is not valid JSON: {error}.", path) from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise TarsusError(f"{path} is no history of tarsus bench of format {FORMAT}.")
+        raise InvalidFile(
+            f"{path} is not a history of `tarsus bench` in format {FORMAT}: choose another file.",
+            path,
+        )
     return list(found["entries"])
 
 

@@ -19,6 +19,7 @@ from tarsus.files import write_text
 from tarsus.program.codegen.layout import Target
 from tarsus.program.lowering.tape import tape
 from tarsus.program.run import machine, native, ptx
+from tarsus.simulation import resolve
 from tarsus.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -39,8 +40,10 @@ COLUMNS = (
 )
 
 
-def contents_of(robot: Mechanism) -> dict[str, Any]:
-    """What of the robot's file is simulated, what is left out, and its actuators."""
+def contents_of(robot: Mechanism, law: str) -> dict[str, Any]:
+    """Return what of the robot's file is simulated and what is not, its actuators, and the stages
+    of the law's contact solver.
+    """
     return {
         "robot": robot.name,
         "taken": dict(contents.taken(robot)),
@@ -49,6 +52,7 @@ def contents_of(robot: Mechanism) -> dict[str, Any]:
             dict(zip(contents.ACTUATOR_HEAD, row, strict=True))
             for row in contents.actuator_rows(robot)
         ],
+        "solver_stages": list(resolve.law(law).stages[1:]),
     }
 
 
@@ -197,6 +201,8 @@ def tell_contents(found: dict[str, Any]) -> None:
         table.add_row(what, escape(told))
     for text in found.get("left_out", ()):
         table.add_row("[yellow]left out[/]", escape(text[0].upper() + text[1:]))
+    if stages := found.get("solver_stages"):
+        table.add_row("contact solver", " → ".join(stages))
     if table.row_count:
         console.print(table)
         console.print()

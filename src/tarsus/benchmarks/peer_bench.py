@@ -26,7 +26,7 @@ from tarsus.benchmarks.peer_process import (
     EngineProcess,
     engine_class,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import MissingPackage
 from tarsus.installation import install_packages
 from tarsus.program.run import machine
 
@@ -96,10 +96,11 @@ def bench_peers(
         if not each.installed()
     ]
     if len(missing) == len(classes):
-        raise TarsusError(
+        raise MissingPackage(
             "none of these simulators is installed: "
             + "; ".join(f"{row['engine']}: {row['install']}" for row in missing)
-            + "."
+            + ".",
+            missing[0]["engine"],
         )
     cases, core = peer_cases.cases(), _core()
     with ExitStack() as stack:

@@ -20,7 +20,7 @@ from scipy.spatial.transform import Rotation
 
 from tarsus.benchmarks.peers.base import Work
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, MissingPackage
 from tarsus.installation import install_packages
 from tarsus.model.mechanism import Actuator, Candidate
 from tarsus.model.robot_data import NAME, robots_folder
@@ -71,8 +71,8 @@ def anymal() -> Robot:
     # its file, and the feet in it
     folder = robots_folder()
     if folder is None or not (folder / FILE).is_file():
-        raise TarsusError(
-            f"the robot ANYmal comes with the package {NAME}: run {install_packages(NAME)}."
+        raise MissingPackage(
+            f"the robot ANYmal is part of the package {NAME}: run {install_packages(NAME)}.", NAME
         )
     robot = Robot.of(read_urdf(folder / FILE))
     feet = tuple(  # by names that no frame has
@@ -81,8 +81,10 @@ def anymal() -> Robot:
         if c.name in {f"{leg}_FOOT" for leg in LEGS}
     )
     if len(feet) != len(LEGS):
-        raise TarsusError(
-            f"{folder / FILE} is not the ANYmal that is known here: it has other feet."
+        raise InvalidFile(
+            f"{folder / FILE} is not the expected ANYmal: its feet must be named"
+            f" {', '.join(f'{leg}_FOOT' for leg in LEGS)}.",
+            folder / FILE,
         )
     # in its posture, without limits
     stand = np.array([0.0, 0.0, HEIGHT, 1.0, 0.0, 0.0, 0.0, *POSTURE])

@@ -26,7 +26,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.morphology.feet import feet
 from tarsus.mujoco_runs.library import batches, mujoco, rollout
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
-from tarsus.program.run import machine, optimizer
+from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[np.float64]
@@ -70,7 +70,6 @@ def cost(robot: Robot, name: str, progress: Callable[[str], None]) -> dict[str, 
         "batch": ThrownWorlds.of(robot, WORLDS),
         "batch32": ThrownWorlds.of(robot, WORLDS, "float32"),
     }
-    optimizer.finish()  # the first step came sooner
     scene = ours["one"].simulation.plan.scene
     peer = Peer.of(robot, ours["batch"].simulation)
 

@@ -126,7 +126,7 @@ def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deep
         first = len(geometry.candidates) + len(geometry.spans)
         return deepest_touching(gaps, touch, first, count, builder).values(), SX(0)
 
-    return Deepest.of(builder.rarely(Deepest.none(count, spans=False).values(), exact, 1, near))
+    return Deepest.of(builder.cold_loop(Deepest.none(count, spans=False).values(), exact, 1, near))
 
 
 def least(values: list[SX]) -> SX:

@@ -69,19 +69,20 @@ def _versions() -> Iterator[Diagnosis]:
 
 def _processor() -> Iterator[Diagnosis]:
     """Vector width, cores and threads."""
-    from tarsus.program.run import machine, optimizer
+    from tarsus.processes import usable_cores
+    from tarsus.program.run import machine
 
     host = machine.host()
     lanes = f"{host.lanes(64)} worlds in float64, {host.lanes(32)} in float32"
     yield Diagnosis("processor", f"{host.cpu}, vectors of {host.vector_bits} bits: {lanes}")
-    usable = optimizer.usable_cores()
+    usable = usable_cores()
     yield Diagnosis("threads", f"{usable} of {os.cpu_count()} may be used: threads={usable}")
 
 
 def _compiler() -> Iterator[Diagnosis]:
     """A small program, compiled and run."""
     from tarsus.program.ir.trace import Builder
-    from tarsus.program.run.optimizer import optimizes
+    from tarsus.program.run.tiers import optimizes
     from tarsus.program.run.worlds import Worlds
 
     began = perf_counter()
@@ -128,8 +129,8 @@ def _cache() -> Iterator[Diagnosis]:
     from tarsus.program.run import cache
 
     folder = cache.cache_folder()
-    cache.keep("doctor.o", b"doctor")
-    if cache.kept("doctor.o") != b"doctor":
+    cache.write("doctor.o", b"doctor")
+    if cache.read("doctor.o") != b"doctor":
         told = f"nothing can be kept in {folder}: every start compiles anew"
         yield Diagnosis("cache", told, MISSING, _set(CACHE, "a folder of your own"))
         return

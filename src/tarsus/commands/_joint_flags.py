@@ -9,7 +9,7 @@ import tyro
 
 from tarsus import registry
 from tarsus.commands.base import Checked, Flag, Group, called, name_of, number
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidValue
 
 if TYPE_CHECKING:
     from tarsus.sensing.base import Sensor
@@ -53,9 +53,11 @@ class JointFlags(Group):
     def check(self) -> None:
         """TarsusError for a number out of its range, before anything heavy is imported."""
         if not 0 <= self.bounce <= 1:
-            raise TarsusError(f"--bounce must lie between 0 and 1, not {self.bounce:g}.")
+            raise InvalidValue(f"--bounce must be from 0 to 1, not {self.bounce:g}.", "--bounce")
         if self.bounce and self.no_limits:
-            raise TarsusError("--bounce does not go with --no-limits: there is no end to leave.")
+            raise IncompatibleOptions(
+                "--bounce needs joint limits: leave out --no-limits.", "--bounce"
+            )
 
 
 Joints = Annotated[JointFlags, tyro.conf.OmitArgPrefixes]
@@ -79,6 +81,9 @@ def sensors(given: str | None) -> list[Sensor]:
         name, colon, frame = (part.strip() for part in word.partition(":"))
         kind: Any = registry.given(SENSORS, "sensor", name, Sensor)
         if colon and "frame" not in {f.name for f in fields(kind)}:
-            raise TarsusError(f"the sensor {name!r} sits at no frame: {frame!r} cannot be its.")
+            raise InvalidValue(
+                f"the sensor {name!r} has no frame: write {name!r}, not {f'{name}:{frame}'!r}.",
+                name,
+            )
         found.append(kind(frame=frame) if colon else kind())
     return found

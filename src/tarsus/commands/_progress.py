@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-SELDOM = "compiling for falls and joint stops, once"
+COLD = "compiling for falls and joint stops, once"
 
 
 class Progress:
@@ -42,14 +42,14 @@ class Progress:
             self._task = self._bar.add_task("", total=None)
             self._bar.start()
         if self._bar is not None or self.verbose:
-            from tarsus.program.run.when_entered import WAITING
+            from tarsus.program.run.cold_functions import WAITING
 
             WAITING.append(self._waits)
         return self
 
     def __exit__(self, *error: object) -> None:
         if self._bar is not None or self.verbose:
-            from tarsus.program.run.when_entered import WAITING
+            from tarsus.program.run.cold_functions import WAITING
 
             WAITING.remove(self._waits)
         if self._bar is not None:
@@ -82,8 +82,8 @@ class Progress:
         """A run waits for code, or goes on."""
         bar = self._bar  # another thread may end it
         if bar is not None:
-            bar.update(self._task, description=f"{self._said}: {SELDOM}" if so else self._said)
-        self._add(SELDOM if so else "compiled")
+            bar.update(self._task, description=f"{self._said}: {COLD}" if so else self._said)
+        self._add(COLD if so else "compiled")
 
     def towards(self, end: float) -> Callable[[float], None] | None:
         """A function that tells how far it is on the way to `end`; None where nothing is drawn."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from tarsus.commands.base import Flag, Group, called, number
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions
 
 if TYPE_CHECKING:
     from tarsus.dynamics.robot import Robot
@@ -48,7 +48,9 @@ class BaseFlags(Group):
     def check(self) -> None:
         """TarsusError for a height of what is not held, before anything heavy is imported."""
         if self.base_height is not None and not self.fixed_base:
-            raise TarsusError("--base-height is of a base that is held: give --fixed-base too.")
+            raise IncompatibleOptions(
+                "--base-height needs a fixed base: give --fixed-base too.", "--base-height"
+            )
 
 
 Base = Annotated[BaseFlags, tyro.conf.OmitArgPrefixes]

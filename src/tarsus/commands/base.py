@@ -25,7 +25,7 @@ import tyro
 
 from tarsus import registry, robots
 from tarsus.commands._progress import Progress
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions
 from tarsus.files import json_text
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -185,7 +185,9 @@ class OutputFlags(Group):
 
     def check(self) -> None:
         if self.quiet and self.verbose:
-            raise TarsusError("--quiet and --verbose exclude each other.")
+            raise IncompatibleOptions(
+                "--quiet cannot be combined with --verbose: give one of them.", "--quiet"
+            )
 
 
 @dataclass(frozen=True)

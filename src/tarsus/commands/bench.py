@@ -18,7 +18,7 @@ from tarsus.commands.base import (
     names_of,
     print_json,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidFile
 from tarsus.files import json_text, write_text
 
 
@@ -71,11 +71,10 @@ class Bench(Command):
     not there; docs/speed_history.md)."""
 
     def execute(self) -> int:
-        from tarsus.program.run import optimizer
+        from tarsus.program.run.tiers import optimize_everything
 
         self._check()
-        if not self.whole:
-            optimizer.at_once()
+        optimize_everything()
         if self.peers:
             return self._compare()
         from tarsus.benchmarks import report, speed
@@ -123,16 +122,27 @@ class Bench(Command):
         }
         first, *others = [name for name, given in options.items() if given] or [""]
         if others:
-            raise TarsusError(f"{first} and {others[0]} are two benchmarks: ask for one of them.")
+            raise IncompatibleOptions(
+                f"{first} cannot be combined with {others[0]}: run one benchmark at a time.", first
+            )
         if self.engines is not None and not self.peers:
-            raise TarsusError("--engines names the simulators of --peers: give --peers too.")
+            raise IncompatibleOptions(
+                "--engines selects simulators for --peers: give --peers too.", "--engines"
+            )
         if self.robots is not None and not self.whole:
-            raise TarsusError("--robots names the robots of --whole: give --whole too.")
+            raise IncompatibleOptions(
+                "--robots selects robots for --whole: give --whole too.", "--robots"
+            )
         if self.history is not None and first:
-            raise TarsusError(f"--history keeps the figures of the plain benchmark, not {first}.")
+            raise IncompatibleOptions(
+                f"--history records only the default benchmark: leave out {first}.", "--history"
+            )
         for file in (self.out, self.history):
             if file is not None and not file.parent.is_dir():
-                raise TarsusError(f"there is no folder {str(file.parent)!r} for {file.name!r}.")
+                raise InvalidFile(
+                    f"cannot write {file.name!r}: the folder {str(file.parent)!r} does not exist.",
+                    file,
+                )
 
     def _compare(self) -> int:
         from tarsus.benchmarks.peer_bench import bench_peers

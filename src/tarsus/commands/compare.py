@@ -23,7 +23,7 @@ from tarsus.commands.base import (
     names_of,
     print_json,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue, UnmetCondition
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Compare(Command):
         try:
             dts = list(dict.fromkeys(map(float, registry.listed(self.dts))))
         except ValueError:
-            raise TarsusError(
-                f"--dts takes numbers separated by commas, not {self.dts!r}."
+            raise InvalidValue(
+                f"--dts must be numbers separated by commas, not {self.dts!r}.", "--dts"
             ) from None
         from tarsus.comparison import laws, picture, report
         from tarsus.files import check_writable, file_name
@@ -84,7 +84,10 @@ class Compare(Command):
         # complain before the long measurement, not after it
         robot = self.base.load(self.robot)
         if not robot.candidates:
-            raise TarsusError(f"{robot.name!r} has no contacts: there is no law to compare.")
+            raise UnmetCondition(
+                f"{robot.name!r} has no contacts: choose a robot that touches the ground.",
+                robot.name,
+            )
         if self.out:
             check_writable(self.out)
         # every law at every step

@@ -137,7 +137,7 @@ def _worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:
     import numpy as np
 
     from tarsus.morphology.fall import TILTED, upright
-    from tarsus.program.run.optimizer import usable_cores
+    from tarsus.processes import usable_cores
     from tarsus.simulation.simulation import Simulation
 
     # what is pushed

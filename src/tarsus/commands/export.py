@@ -27,7 +27,7 @@ from tarsus.commands.base import (
     print_json,
     written,
 )
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, unknown
 
 if TYPE_CHECKING:
     from tarsus.simulation.simulation import Simulation
@@ -84,7 +84,9 @@ class Export(Command):
     def execute(self) -> int:
         if self.c is not None:
             if self.to is not None:
-                raise TarsusError("--c writes a robot to its folder: leave the other file out.")
+                raise IncompatibleOptions(
+                    f"--c writes to its own folder: leave out {self.to.name!r}.", "--c"
+                )
             robots.require(self.what)
         with self.progress() as progress:
             progress.say(f"exporting {self.what}")
@@ -100,11 +102,12 @@ class Export(Command):
         """The log in its new format."""
         known = (*TABLES, MCAP)
         if log_file.suffix != LOG:
-            raise TarsusError(
-                f"a log is a netCDF file (.nc), not {log_file.name}; a robot goes with --c DIR."
+            raise InvalidFile(
+                f"{log_file.name!r} is not a log (.nc): to export a robot, give --c FOLDER.",
+                log_file,
             )
         if self.to is None:
-            raise TarsusError("name the file to write: *.csv, *.parquet or *.mcap.")
+            raise InvalidValue("name the file to write: *.csv, *.parquet or *.mcap.", "to")
         if self.to.suffix not in known:
             raise unknown("format", self.to.suffix or self.to.name, known)
         from tarsus.exchange.mcap_file import write_mcap

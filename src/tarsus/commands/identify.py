@@ -20,7 +20,7 @@ from tarsus.commands.base import (
     print_json,
     written,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 
 if TYPE_CHECKING:
     from tarsus.identification.laws import LawRanking
@@ -62,11 +62,11 @@ class Identify(Command):
 
     def execute(self) -> int:
         from tarsus.files import check_writable
-        from tarsus.program.run.optimizer import usable_cores
+        from tarsus.processes import usable_cores
 
         # what is asked
         if self.threads is not None and self.threads < 1:
-            raise TarsusError(f"--threads must be at least 1, not {self.threads}.")
+            raise InvalidValue(f"--threads must be at least 1, not {self.threads}.", "--threads")
         if self.out is not None:
             check_writable(self.out)
         threads = self.threads or usable_cores()

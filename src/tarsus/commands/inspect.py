@@ -53,7 +53,7 @@ class Inspect(Command):
                 warnings.warn_explicit(
                     warning.message, warning.category, warning.filename, warning.lineno
                 )
-        found = inspect.contents_of(robot)
+        found = inspect.contents_of(robot, self.law)
         if not self.json:
             inspect.tell_contents(found)
         # the step, first for the processor

@@ -12,7 +12,7 @@ import tyro
 from tarsus import robots
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Checked, Command, Number, called, print_json
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 
 COLORS = {"pass": "green", "doubtful": "yellow", "fail": "red", "not judged": "dim"}
 
@@ -48,7 +48,9 @@ class Judge(Command):
         from tarsus.comparison.judge import judge
 
         if self.friction is not None and self.friction < 0:
-            raise TarsusError(f"--friction must not be negative, not {self.friction:g}.")
+            raise InvalidValue(
+                f"--friction must be at least 0, not {self.friction:g}.", "--friction"
+            )
         with self.progress() as progress:
             progress.say(f"judging {self.run}")
             robot = self.base.load(self.robot) if self.robot else None

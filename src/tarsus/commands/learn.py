@@ -27,7 +27,7 @@ from tarsus.commands.base import (
     print_json,
     written,
 )
-from tarsus.errors import Notice, TarsusError
+from tarsus.errors import InvalidValue, Notice, TarsusError
 
 if TYPE_CHECKING:
     from tarsus.learning.lesson import Lesson
@@ -100,15 +100,15 @@ class Learn(Command):
     def execute(self) -> int:
         from tarsus.learning.advised import advised
         from tarsus.learning.run import Until, learn
-        from tarsus.program.run.optimizer import usable_cores
+        from tarsus.processes import usable_cores
 
         # what is asked
         for name in ("rounds", "seconds", "threads"):
             value = getattr(self, name)
             if value is not None and not value > 0:
-                raise TarsusError(f"--{name} must be positive, not {value:g}.")
+                raise InvalidValue(f"--{name} must be positive, not {value:g}.", f"--{name}")
         if self.seed < 0:
-            raise TarsusError(f"--seed must not be negative, not {self.seed}.")
+            raise InvalidValue(f"--seed must be at least 0, not {self.seed}.", "--seed")
         if self.onnx:
             from tarsus.learning.onnx_file import package
 
@@ -153,8 +153,8 @@ class Learn(Command):
                 log = recorded(found.policy, SHOWN, law=lesson.law, terrain=lesson.terrain)
                 files.append(save_strip(log, self.out / "strip.png", title))
             except TarsusError as error:
-                text = f"not all pictures are drawn: {error}"
-                notice = Notice(text, "pictures-not-drawn")
+                text = f"some pictures were not drawn: {error}"
+                notice = Notice(text, "pictures-not-drawn", error.subject)
                 return replace(found, notices=(*found.notices, notice))
         return found
 

@@ -15,7 +15,7 @@ import tyro
 
 from tarsus import registry
 from tarsus.commands.base import Command, Flag, called, print_json
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions
 
 if TYPE_CHECKING:
     from tarsus.parameters import ParameterRow
@@ -90,7 +90,10 @@ class List(Command):
 
     def execute(self) -> int:
         if self.parameters and self.what not in ("all", *FAMILIES):
-            raise TarsusError(f"--parameters is for {', '.join(FAMILIES)}, not for {self.what}.")
+            raise IncompatibleOptions(
+                f"--parameters applies to {', '.join(FAMILIES)}, not to {self.what}.",
+                "--parameters",
+            )
         kinds = list(FOLDERS) if self.what == "all" else [self.what]
         if self.json:
             print_json({kind: _as_json(kind, self.parameters) for kind in kinds})

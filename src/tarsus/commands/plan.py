@@ -28,7 +28,14 @@ from tarsus.commands.base import (
     print_json,
     written,
 )
-from tarsus.errors import Notice, TarsusError, TarsusWarning, as_notice, one_of_each
+from tarsus.errors import (
+    IncompatibleOptions,
+    InvalidValue,
+    Notice,
+    TarsusWarning,
+    as_notice,
+    one_of_each,
+)
 
 if TYPE_CHECKING:
     from tarsus.planning.closed_loop import Reached, Shove
@@ -122,9 +129,12 @@ class PlanCommand(Command):
 
         # what is asked
         if self.still and self.delay is not None:
-            raise TarsusError("--still means no delay: it does not go with --delay.")
-        if self.seed < 0 or self.seeds < 1:
-            raise TarsusError("--seed must not be negative, and --seeds at least 1.")
+            raise IncompatibleOptions(
+                "--still means no delay: it cannot be combined with --delay.", "--still"
+            )
+        for flag, value, least in (("--seed", self.seed, 0), ("--seeds", self.seeds, 1)):
+            if value < least:
+                raise InvalidValue(f"{flag} must be at least {least}, not {value}.", flag)
         shove = self._shove()
         # the plan and its world, then the runs
         with warnings.catch_warnings(record=True) as caught, self.progress() as progress:
@@ -172,7 +182,7 @@ class PlanCommand(Command):
         from tarsus.planning.methods.base import SamplingMethod
         from tarsus.planning.pace import Pace
         from tarsus.planning.planner import Planner
-        from tarsus.program.run.optimizer import usable_cores
+        from tarsus.processes import usable_cores
         from tarsus.simulation.settings import with_parameters
 
         # goal, method and pace with their settings
@@ -207,7 +217,7 @@ class PlanCommand(Command):
 
             world = MujocoSimulation(planner.robot, None, terrain, planner, self.world_dt)
             for text in printed({label(DEFAULT): world.settings}):
-                world.notices.append(Notice(text, "mujoco-settings"))
+                world.notices.append(Notice(text, "mujoco-settings", planner.robot.name))
             return world
         return Simulation(
             *(planner.robot, self.world_law, "midpoint", terrain, planner, self.world_dt),
@@ -217,12 +227,11 @@ class PlanCommand(Command):
 
 def _command(text: str) -> tuple[str, float]:
     """Name and number of NAME=NUMBER."""
-    name, equals, value = text.partition("=")
+    name, _, value = text.partition("=")
     try:
         return name, float(value)
     except ValueError:
-        hint = "" if equals else " with an equals sign"
-        raise TarsusError(f"--ask takes NAME=NUMBER{hint}, not {text!r}.") from None
+        raise InvalidValue(f"--ask must be NAME=NUMBER, not {text!r}.", "--ask") from None
 
 
 def _tell(given: PlanCommand, found: list[Reached], notices: list[Notice]) -> None:

@@ -24,7 +24,7 @@ from tarsus.commands.base import (
     names_of,
     print_json,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidValue
 
 if TYPE_CHECKING:
     from tarsus.learning.course import Played
@@ -92,10 +92,17 @@ class Play(Command):
         from tarsus.learning.policy import Policy
 
         # what is asked
-        if sum((self.law is not None, self.laws is not None, self.mujoco)) > 1:
-            raise TarsusError("--law, --laws and --mujoco exclude each other.")
-        if self.trials < 1 or self.seed < 0 or not self.duration > 0:
-            raise TarsusError("--trials and --duration must be positive, --seed not negative.")
+        chosen = {"--law": self.law, "--laws": self.laws, "--mujoco": self.mujoco or None}
+        first, *others = [flag for flag, value in chosen.items() if value is not None] or [""]
+        if others:
+            raise IncompatibleOptions(
+                f"{first} cannot be combined with {others[0]}: give one of them.", first
+            )
+        for flag, value in (("--trials", self.trials), ("--duration", self.duration)):
+            if not value > 0:
+                raise InvalidValue(f"{flag} must be positive, not {value:g}.", flag)
+        if self.seed < 0:
+            raise InvalidValue(f"--seed must be at least 0, not {self.seed}.", "--seed")
         settings = [setting for given in self.set for setting in given]
         policy = Policy.load(self.folder)
         lesson, _ = from_about(policy.about)
@@ -103,7 +110,9 @@ class Play(Command):
         laws, dts = self._laws(lesson), self._dts(lesson)
         shown = next((law for law in laws if law != PEER), None)
         if self.log and shown is None:
-            raise TarsusError("--log records runs under laws of ours.")
+            raise IncompatibleOptions(
+                "--log records only runs under Tarsus's own laws: name one with --law.", "--log"
+            )
         # the trials
         course = course_of(policy, self.trials, self.duration, self.seed)
         with self.progress() as progress:
@@ -127,7 +136,10 @@ class Play(Command):
         except ValueError:
             found = [0.0]
         if not all(dt > 0 for dt in found):
-            raise TarsusError(f"--dt takes positive numbers of seconds, not {self.dt!r}.")
+            raise InvalidValue(
+                f"--dt must be positive numbers of seconds, separated by commas, not {self.dt!r}.",
+                "--dt",
+            )
         return found
 
     def _record(self, policy: Any, law: str, dt: float, terrain: Any) -> None:

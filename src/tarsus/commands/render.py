@@ -22,7 +22,7 @@ from tarsus.commands.base import (
     print_json,
     written,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidValue
 
 if TYPE_CHECKING:
     from tarsus.viewer.film import Filming
@@ -91,13 +91,20 @@ class Render(Command):
 
         # what is asked
         if len(self.files) < 2:
-            raise TarsusError("name the logs, and last the file to write: LOG.nc ... OUT.mp4.")
+            raise InvalidValue(
+                "give one or more logs, then the file to write: LOG.nc ... OUT.mp4.", "files"
+            )
         *logs, out = self.files
         if out.suffix not in film.KINDS:
-            raise TarsusError(f"{out.name}: the file to write ends in {', '.join(film.KINDS)}.")
+            raise InvalidValue(
+                f"cannot write {out.name!r}: give a file that ends in {', '.join(film.KINDS)}.", out
+            )
         picture = out.suffix == ".png"
         if not picture and (self.times or self.strip):
-            raise TarsusError("--times and --strip are for pictures: name a .png to write.")
+            flag = "--times" if self.times else "--strip"
+            raise IncompatibleOptions(
+                f"{flag} applies only to pictures: name a .png file to write.", flag
+            )
         view = self._view(picture)
         check_writable(out.parent)
         # the logs
@@ -127,7 +134,9 @@ class Render(Command):
         if self.size:
             words = self.size.lower().split("x")
             if len(words) != 2 or not all(word.isdecimal() for word in words):
-                raise TarsusError(f"--size must be such as 640x480, not {self.size!r}.")
+                raise InvalidValue(
+                    f"--size must be WIDTHxHEIGHT, such as 640x480, not {self.size!r}.", "--size"
+                )
             width, height = map(int, words)
         return Filming(
             width,
@@ -145,19 +154,24 @@ class Render(Command):
         import numpy as np
 
         if self.times and self.strip:
-            raise TarsusError("--times names the pictures of a strip, --strip counts them: one.")
+            raise IncompatibleOptions(
+                "--times cannot be combined with --strip: give one of them.", "--times"
+            )
         if self.strip is not None:
             if not 1 <= self.strip <= 100:
-                raise TarsusError(f"--strip must be from 1 to 100, not {self.strip}.")
+                raise InvalidValue(f"--strip must be from 1 to 100, not {self.strip}.", "--strip")
             return np.linspace(first, last, self.strip)
         try:
             at = [float(t) for t in self.times.split(",")] if self.times else [(first + last) / 2]
         except ValueError:
-            raise TarsusError(f"--times must be numbers, not {self.times!r}.") from None
+            raise InvalidValue(
+                f"--times must be numbers separated by commas, not {self.times!r}.", "--times"
+            ) from None
         slack = 1e-9 + 0.01 * (last - first)
         for time in at:
             if not first - slack <= time <= last + slack:
-                raise TarsusError(
-                    f"the log goes from {first:g} to {last:g} s; {time:g} is outside."
+                raise InvalidValue(
+                    f"--times must be within the log, {first:g} to {last:g} s, not {time:g}.",
+                    "--times",
                 )
         return np.array(at)

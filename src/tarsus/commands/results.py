@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 import tyro
 
 from tarsus.commands.base import Command, File, Flag, called, print_json
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Results(Command):
             print(f"written {out}")
             return 0
         if self.by is not None:
-            raise TarsusError("--by goes with --plot X Y.")
+            raise IncompatibleOptions("--by needs --plot X Y.", "--by")
         if self.out is not None:
             return self._page([])
         if self.sql is None:

@@ -13,7 +13,7 @@ import tyro
 
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Command, File, Seconds, called, print_json
-from tarsus.errors import TarsusError, several
+from tarsus.errors import IncompatibleOptions, InvalidFile, several
 from tarsus.files import check_writable, write_text
 
 if TYPE_CHECKING:
@@ -73,9 +73,15 @@ class Robots(Command):
         # what is asked, and whether its table has a place
         steps(self.duration, 1e-3)
         if self.mujoco and self.duration != SECONDS:
-            raise TarsusError("--duration does not go with --mujoco: its scenes have their times.")
+            raise IncompatibleOptions(
+                "--duration cannot be combined with --mujoco, whose scenes have fixed durations.",
+                "--duration",
+            )
         if self.mujoco and self.base.fixed_base:
-            raise TarsusError("--fixed-base does not go with --mujoco: its scenes let robots fall.")
+            raise IncompatibleOptions(
+                "--fixed-base cannot be combined with --mujoco, whose scenes need a floating base.",
+                "--fixed-base",
+            )
         before, after = _around(self.page, BESIDE if self.mujoco else CHECKED)
         chosen = named(self.robots or (truth.ROBOTS if self.mujoco else ()))
         # its rows; of robots that were named each shall stand
@@ -161,10 +167,15 @@ def _around(page: Path | None, name: str) -> tuple[str, str]:
     try:
         before, has_begin, rest = page.read_text(encoding="utf-8").partition(begin)
     except UnicodeDecodeError:
-        raise TarsusError(f"{str(page)!r} is no Markdown file: its text is not UTF-8.") from None
+        raise InvalidFile(
+            f"{str(page)!r} is not a Markdown file: its text is not UTF-8.", page
+        ) from None
     _, has_end, after = rest.partition(end)
     if not has_begin or not has_end:
-        raise TarsusError(f"{str(page)!r} has no lines {begin.strip()!r} and {end!r} for a table.")
+        raise InvalidFile(
+            f"{str(page)!r} lacks the lines around the table: add {begin.strip()!r} and {end!r}.",
+            page,
+        )
     return before + begin, end + after
 
 

@@ -34,7 +34,7 @@ from tarsus.commands.base import (
     print_json,
     typed,
 )
-from tarsus.errors import Notice, TarsusError, TarsusWarning, as_notice
+from tarsus.errors import IncompatibleOptions, InvalidValue, Notice, TarsusWarning, as_notice
 
 if TYPE_CHECKING:
     from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 
 
 OURS_ALONE = {  # arguments that MuJoCo has no use for, and why
-    "law": "MuJoCo has a contact of its own; --set solref=... solimp=... mu=... set it",
-    "stepper": "MuJoCo has integrators of its own; --set integrator=... names one",
+    "law": "MuJoCo has its own contact model; set it with --set solref=... solimp=... mu=...",
+    "stepper": "MuJoCo has its own integrators; choose one with --set integrator=...",
     "precision": "MuJoCo computes in float64",
-    "coordinates": "MuJoCo's joints are those of the tree",
-    "actuators": "there the robot has motors",
-    "keyframe": "there it starts as it stands",
-    "sensors": "a log of MuJoCo has the state; sensors are those of our steps",
+    "coordinates": "MuJoCo uses the joint coordinates of the tree",
+    "actuators": "MuJoCo drives the joints with ideal motors",
+    "keyframe": "MuJoCo starts from the standing pose",
+    "sensors": "a MuJoCo run logs only the state",
 }
 
 
@@ -194,9 +194,16 @@ def _watched(given: Run) -> int:
 
     for name in ("out", "json"):
         if getattr(given, name):
-            raise TarsusError(f"--{name} does not go with --view, which runs until it is ended.")
+            raise IncompatibleOptions(
+                f"--{name} cannot be combined with --view, which runs until you stop it.",
+                f"--{name}",
+            )
     if given.engine != "tarsus":
-        raise TarsusError("--view runs on our own engine: record MuJoCo's run, then tarsus view.")
+        raise IncompatibleOptions(
+            f"--view cannot be combined with --engine {given.engine}: write a log with --out, then"
+            " open it with `tarsus view`.",
+            "--view",
+        )
 
     def made(choice: Choice) -> Simulation:
         changed = replace(given, law=choice.law, gait=choice.gait, dt=choice.dt)
@@ -214,9 +221,14 @@ def _ground(given: Run) -> Terrain | str:
     from tarsus.terrain.slope import Slope
 
     if given.slope and given.terrain != "plane":
-        raise TarsusError("--slope inclines the plane; it does not go with another --terrain.")
+        raise IncompatibleOptions(
+            f"--slope inclines the plane: it cannot be combined with --terrain {given.terrain}.",
+            "--slope",
+        )
     if not abs(given.slope) < 90:
-        raise TarsusError(f"--slope must be less than 90 degrees, not {given.slope:g}.")
+        raise InvalidValue(
+            f"--slope must be between -90 and 90 degrees, not {given.slope:g}.", "--slope"
+        )
     return Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
 
 
@@ -253,7 +265,7 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[Not
         if names:
             parameters.insert(0, f"law.{names[0]}={given.friction!r}")
         else:
-            text = f"the law {given.law!r} has no friction coefficient: --friction is ignored."
+            text = f"--friction is ignored: the law {given.law!r} has no friction coefficient."
             notices.append(Notice(text, "friction-ignored", str(given.law)))
     options: Options = {
         "precision": given.precision,
@@ -286,9 +298,15 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
         flag = f"--{name}"
         said = any(word == flag or word.startswith(f"{flag}=") for word in typed.get())
         if said or getattr(given, name) != default:
-            raise TarsusError(f"{flag} does not go with --engine mujoco: {instead}.")
+            raise IncompatibleOptions(
+                f"{flag} cannot be combined with --engine mujoco: {instead}.", flag
+            )
     for flag in given.joints.changed:
-        raise TarsusError(f"{flag} does not go with --engine mujoco: it sets our own joints.")
+        raise IncompatibleOptions(
+            f"{flag} cannot be combined with --engine mujoco: it sets the joints of Tarsus's own"
+            " engine.",
+            flag,
+        )
     with resolve.on_own_ground(given.robot, terrain):
         robot = given.base.load(given.robot)
     told = list[Notice]()

@@ -52,11 +52,11 @@ class Sweep(Command):
     trajectories are."""
 
     def execute(self) -> int:
-        from tarsus.errors import TarsusError
+        from tarsus.errors import InvalidValue
         from tarsus.sweeps.run import sweep
 
         if self.workers is not None and self.workers < 1:
-            raise TarsusError(f"--workers must be at least 1, not {self.workers}.")
+            raise InvalidValue(f"--workers must be at least 1, not {self.workers}.", "--workers")
         # the sweep
         with self.progress() as progress:
             found = sweep(

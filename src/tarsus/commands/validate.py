@@ -21,7 +21,7 @@ from tarsus.commands.base import (
     name_of,
     print_json,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue
 
 if TYPE_CHECKING:
     from tarsus.validation.real.base import RealOutcome
@@ -84,10 +84,11 @@ class Validate(Command):
     def execute(self) -> int:
         if self.real is not None:
             return self._real(self.real)
-        if self.data or self.out or self.at:
-            raise TarsusError("--data, --out and --at go with --real NAME.")
+        for flag, value in (("--data", self.data), ("--out", self.out), ("--at", self.at)):
+            if value:
+                raise IncompatibleOptions(f"{flag} needs --real NAME.", flag)
         if self.workers is not None and self.workers < 1:
-            raise TarsusError(f"--workers must be at least 1, not {self.workers}.")
+            raise InvalidValue(f"--workers must be at least 1, not {self.workers}.", "--workers")
         from tarsus.mujoco_runs.settings import names_listed
         from tarsus.validation import report, table
 
@@ -102,17 +103,25 @@ class Validate(Command):
         """Hold laws against a recording; the page and the data into a folder, if one is named."""
         from tarsus import registry
         from tarsus.files import check_writable, json_text, write_text
-        from tarsus.program.run.optimizer import usable_cores
+        from tarsus.processes import usable_cores
         from tarsus.validation import report
         from tarsus.validation.real.base import RealExperiment, RealRequest
 
         # what is asked, and whether it can be written
-        if self.scene or self.stepper or self.workers is not None or self.mujoco or self.unclaimed:
-            raise TarsusError(
-                "--real takes neither --scene nor --stepper nor --workers, --mujoco, --unclaimed."
-            )
+        excluded = {
+            "--scene": self.scene,
+            "--stepper": self.stepper,
+            "--workers": self.workers is not None,
+            "--mujoco": self.mujoco,
+            "--unclaimed": self.unclaimed,
+        }
+        for flag, value in excluded.items():
+            if value:
+                raise IncompatibleOptions(f"{flag} cannot be combined with --real.", flag)
         if self.candidates < 4:
-            raise TarsusError(f"--candidates must be at least 4, not {self.candidates}.")
+            raise InvalidValue(
+                f"--candidates must be at least 4, not {self.candidates}.", "--candidates"
+            )
         if self.out is not None:
             check_writable(self.out)
         every = (*registry.names(LAWS), PEER)
@@ -151,4 +160,7 @@ def _identified(path: Path) -> dict[str, Any]:
         laws = json.loads(path.read_text(encoding="utf-8"))["laws"]
         return {law: dict(each["values"]) for law, each in laws.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise TarsusError(f"{path} holds no identified parameters of `tarsus validate`.") from None
+        raise InvalidFile(
+            f"{path} has no identified parameters: give NAME.json from `tarsus validate --real`.",
+            path,
+        ) from None

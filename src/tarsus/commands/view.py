@@ -21,7 +21,7 @@ from tarsus.commands.base import (
     Trust,
     called,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidValue
 
 if TYPE_CHECKING:
     from tarsus.viewer.access import Address
@@ -78,11 +78,17 @@ class View(Command):
     def execute(self) -> int:
         logs = [name for name in self.what if name.endswith(LOG)]
         if not self.what:
-            raise TarsusError("name what to watch: logs of tarsus run (.nc), or a robot.")
-        if logs and len(logs) < len(self.what):
-            raise TarsusError("watch logs or a robot, not both at once.")
-        if not logs and len(self.what) > 1:
-            raise TarsusError(f"watch one robot at a time, not {len(self.what)}.")
+            raise InvalidValue("name what to view: logs of `tarsus run` (.nc) or a robot.", "what")
+        robots_named = [name for name in self.what if name not in logs]
+        if logs and robots_named:
+            raise IncompatibleOptions(
+                f"logs cannot be viewed together with a robot: leave out {robots_named[0]!r}.",
+                robots_named[0],
+            )
+        if len(robots_named) > 1:
+            raise InvalidValue(
+                f"view one robot at a time, not {len(robots_named)}.", robots_named[1]
+            )
         return self._logs([Path(name) for name in logs]) if logs else self._live(*self.what)
 
     def _logs(self, paths: list[Path]) -> int:
@@ -98,8 +104,10 @@ class View(Command):
     def _live(self, name: str) -> int:
         robots.require(name)
         if self.vary and self.worlds < 3:
-            raise TarsusError("--vary makes worlds differ: give --worlds, 3 or more.")
-        from tarsus.program.run.optimizer import usable_cores
+            raise IncompatibleOptions(
+                "--vary needs several worlds: give --worlds with 3 or more.", "--vary"
+            )
+        from tarsus.processes import usable_cores
         from tarsus.simulation import resolve
         from tarsus.simulation.simulation import Simulation
         from tarsus.viewer.crowd import MOST, variations
@@ -108,7 +116,7 @@ class View(Command):
 
         # what is asked
         if not 1 <= self.worlds <= MOST:
-            raise TarsusError(f"--worlds must lie between 1 and {MOST}, not {self.worlds}.")
+            raise InvalidValue(f"--worlds must be from 1 to {MOST}, not {self.worlds}.", "--worlds")
         vary = variations(self.vary, resolve.law(self.law))
         robot = self.base.load(name)
         pushed = robot.body_names[:1] if robot.floating else ()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.comparison.trajectory import BESIDE, NEEDED, OPTIONAL, SCALARS, read
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, several, unknown
+from tarsus.errors import IncompatibleOptions, InvalidFile, several, unknown
 from tarsus.exchange.ros_bag import is_bag, read_bag
 from tarsus.exchange.table import FORMATS, read_table
 
@@ -30,8 +30,10 @@ def run_of(path: Path, robot: Robot | None) -> Any:
     """
     if is_bag(path):
         if robot is None:
-            raise TarsusError(
-                "say which robot this bag is of: a name, or an MJCF, URDF or SDF file."
+            raise IncompatibleOptions(
+                "a bag does not name its robot; give a built-in robot or an MJCF, URDF or SDF file"
+                " with --robot.",
+                "robot",
             )
         return read_bag(path, robot)
     if path.suffix not in FORMATS:
@@ -65,7 +67,9 @@ def arrays_of_columns(frame: pd.DataFrame) -> dict[str, Any]:
             continue
         parts.setdefault(found["name"], {})[place] = _numbers(pd.Series(frame[column]), column)
     if not parts or not len(frame):
-        raise TarsusError("the table has no rows: the first holds the start, each other a step.")
+        raise InvalidFile(
+            "the table has no rows; the first holds the start, every other row a step.", "time"
+        )
     # each in its shape
     arrays: dict[str, Any] = {}
     for name, places in parts.items():
@@ -73,12 +77,14 @@ def arrays_of_columns(frame: pd.DataFrame) -> dict[str, Any]:
             arrays[name] = float(places[()][0])
             continue
         if () in places and len(places) > 1:
-            raise TarsusError(f"the table has a column {name} next to {name}[...]: keep one.")
+            raise InvalidFile(
+                f"the table has both a column {name} and columns {name}[...]; keep one kind.", name
+            )
         shape = tuple(1 + np.max([place for place in places], axis=0)) if () not in places else ()
         if len(places) != np.prod(shape, dtype=int):
             absent = [place for place in np.ndindex(*shape) if place not in places]
             names = [f"{name}[{','.join(map(str, place))}]" for place in absent]
-            raise TarsusError(f"the table lacks the columns {several(names, SHOWN)}.")
+            raise InvalidFile(f"the table lacks the columns {several(names, SHOWN)}.", names[0])
         value = np.zeros((len(frame), *map(int, shape)))
         for place, numbers in places.items():
             value[(slice(None), *place)] = numbers
@@ -88,12 +94,14 @@ def arrays_of_columns(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
-    """Return a column's numbers; TarsusError names the first row that holds something else."""
+    """Return a column's numbers; InvalidFile names the first row that holds something else."""
     if pd.api.types.is_string_dtype(column):  # a word among them, and maybe decimal commas
         column = column.str.replace(",", ".")
     numbers = np.asarray(pd.to_numeric(column, errors="coerce"), float)
     wrong = np.flatnonzero(np.isnan(numbers) & column.notna().to_numpy())
     if len(wrong):
         row = int(wrong[0])
-        raise TarsusError(f"{name} is not a number in row {row}: {str(column.iloc[row])[:20]!r}.")
+        raise InvalidFile(
+            f"{name} must be a number in row {row}, not {str(column.iloc[row])[:20]!r}.", name
+        )
     return numbers

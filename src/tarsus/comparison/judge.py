@@ -32,7 +32,7 @@ from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions
 from tarsus.simulation.recording.log_schema import checked
 from tarsus.simulation.recording.observed_run import Trajectory, solved_steps
 from tarsus.simulation.recording.step_observables import energy_totals
@@ -81,7 +81,10 @@ def judge(
     given: Any = run_of(Path(run), whose) if isinstance(run, str | Path) else run
     reasons: dict[str, str] = {}
     if integrator is not None and checked_integrator(integrator) and isinstance(given, xr.Dataset):
-        raise TarsusError("a log of tarsus run names its own integrator: leave out integrator.")
+        raise IncompatibleOptions(
+            "integrator does not apply to a log of tarsus run, which names its own; leave it out.",
+            "integrator",
+        )
     if holds_states_alone(given) and whose is not None:
         given, reasons = with_forces_of_mujoco(given, whose.origin.file, integrator)
         given = {"integrator": "Euler"} | given  # its forces are those that acted

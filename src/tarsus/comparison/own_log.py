@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue, Unsupported
 
 Array = NDArray[np.float64]
 NEEDED_OF_LOG = (  # what is read of our own log
@@ -20,13 +20,13 @@ NEEDED_OF_LOG = (  # what is read of our own log
 
 
 def floats(name: str, given: Any) -> Array:
-    """An array of numbers; TarsusError for anything else."""
+    """Return an array of numbers; InvalidValue for anything else."""
     try:
         value = np.asarray(given)
     except ValueError:  # rows of different lengths
         value = np.asarray("")
     if value.dtype.kind not in "fiub":
-        raise TarsusError(f"{name} must hold numbers.")
+        raise InvalidValue(f"{name} must hold numbers.", name)
     return value.astype(float)
 
 
@@ -35,7 +35,9 @@ def check_loops(log: xr.Dataset, robot: Robot) -> None:
     driven, rubbed = {actuator.joint for actuator in robot.actuators}, "passive_force" in log
     for joint in (loop.joint for loop in robot.loops):
         if joint.name in driven or (rubbed and (joint.damping or joint.dry_friction)):
-            raise TarsusError(
-                f"joint {joint.name!r} closes a loop with a motor, damping or friction, which no"
-                " trajectory holds: the log has its equation_residual and energies itself."
+            raise Unsupported(
+                f"the joint {joint.name!r} closes a loop and has a motor, damping or friction,"
+                " which a trajectory cannot hold; read equation_residual and the energies of the"
+                " log instead.",
+                joint.name,
             )

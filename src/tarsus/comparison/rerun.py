@@ -12,7 +12,16 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, TarsusWarning, UntrustedFile
+from tarsus.errors import (
+    InvalidFile,
+    TarsusError,
+    TarsusWarning,
+    UnknownName,
+    UnmetCondition,
+    Unsupported,
+    UntrustedFile,
+    unknown,
+)
 from tarsus.exchange.table import FORMATS, read_table
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -89,9 +98,9 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
     """
     given = _opened(Path(run)) if isinstance(run, str | Path) else run
     if not isinstance(given, xr.Dataset) or "robot" not in given.attrs:
-        raise TarsusError("this is no log of tarsus run: it does not say what was run.")
-    if unknown := [name for name in parts if name not in PARTS]:
-        raise TarsusError(f"a log has no part {unknown[0]!r}; its parts are {', '.join(PARTS)}.")
+        raise InvalidFile("not a log of tarsus run: it does not say what was run.", "robot")
+    if strange := [name for name in parts if name not in PARTS]:
+        raise unknown("part of a log", strange[0], PARTS)
     # the run, made again
     log, notes = checked(given, NEEDED), list[str]()
     _check_times(log)
@@ -126,12 +135,13 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
 
 
 def _check_times(log: xr.Dataset) -> None:
-    """TarsusError unless every step is there, each of the length dt."""
+    """Raise UnmetCondition unless every step is there, each of the length dt."""
     time, dt = log["time"].values, float(log.attrs["dt"])
     if not np.allclose(np.diff(time), dt, rtol=EVEN, atol=1e-9 * time[-1]):
-        raise TarsusError(
-            f"dt is {dt:g} s, and the times of the log are not that far apart: a run can be made"
-            " again from a log with every step."
+        raise UnmetCondition(
+            f"the times of the log are not dt = {dt:g} s apart; only a log of every step can be"
+            " rerun.",
+            "time",
         )
 
 
@@ -173,20 +183,19 @@ def _part(told: Mapping[str, Any], kind: str) -> Any:
     except UntrustedFile:
         raise
     except TarsusError as error:
-        reason = str(error).rstrip(".")
         option = "controller" if kind == "gait" else kind
-        raise TarsusError(
-            f"the {kind} cannot be made again: {reason}; give it as {option}=..."
-        ) from None
+        context = f"the {kind} of the log cannot be recreated (pass it as {option}=...)"
+        raise error.within(context) from None
 
 
 def _replay(log: xr.Dataset, told: Mapping[str, Any]) -> Callable[..., NDArray[Any]]:
     """A controller that gives the log's torques; TarsusError where these are not what was asked."""
     options = told["options"]
     if options.get("actuators", "motor") != "motor" or options.get("varied"):
-        raise TarsusError(
-            f"the controller was the Python function {told['gait']}, and what it gave is not in the"
-            " log, whose torques are those after the actuators: give it as controller=..."
+        raise UnmetCondition(
+            f"the log does not hold what the Python controller {told['gait']} returned, only the"
+            " torques after the actuators; pass the function as controller=...",
+            "controller",
         )
     tau, dt, first = log["tau"].values, float(log.attrs["dt"]), float(log["time"].values[0])
 
@@ -211,21 +220,28 @@ def _pushes(log: xr.Dataset) -> Callable[[float], dict[str, NDArray[Any]]]:
 def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any]) -> Simulation:
     """Our own simulation, its changed registers and its whole state restored."""
     if "state_start" not in log:
-        raise TarsusError("this log does not hold the state at its start: it cannot be run again.")
+        raise UnmetCondition(
+            "this log does not hold the state at its start, so it cannot be rerun.", "state_start"
+        )
     options = {name: _option(name, value) for name, value in told["options"].items()}
     if options.get("worlds", 1) != log.sizes.get("world", 1):
-        raise TarsusError(
+        raise UnmetCondition(
             f"the log holds {log.sizes.get('world', 1)} of the {options.get('worlds', 1)} worlds"
-            " that ran: a run can be made again from a log of all of them."
+            " that ran; only a log of all worlds can be rerun.",
+            "world",
         )
     simulation = Simulation(**chosen, dt=float(log.attrs["dt"]), **options)
     worlds = simulation.backend
     for name, value in told.get("registers", {}).items():
         if name not in worlds:
-            raise TarsusError(f"the step has no parameter {name} any more, which this run had set.")
+            raise UnknownName(
+                f"this run had set the parameter {name}, which the step no longer has.", name
+            )
         numbers, shape = made_of(value), worlds.get(name).shape
         if np.shape(numbers) not in (shape, shape[1:]):
-            raise TarsusError(f"registers.{name} of the log must have the shape {shape[1:]}.")
+            raise InvalidFile(
+                f"registers.{name} of the log must have shape {shape[1:]}.", f"registers.{name}"
+            )
         worlds.set(name, numbers)
     simulation.restore(log["state_start"].values)
     return simulation
@@ -244,7 +260,9 @@ def _on_mujoco(
 ) -> MujocoSimulation:
     """The same on MuJoCo, from its start."""
     if not np.isclose(float(log["time"].values[0]), float(log.attrs["dt"])):
-        raise TarsusError("a run on MuJoCo is run again from time 0 alone; this one began later.")
+        raise Unsupported(
+            "a MuJoCo run can be rerun only from time 0, and this one started later.", "time"
+        )
     settings = filled(MujocoSettings, told.get("law_parameters", {}))
     simulation = MujocoSimulation(
         chosen["robot"],

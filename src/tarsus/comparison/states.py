@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.comparison.time_grid import step_of, steps_between
 from tarsus.comparison.trajectory import finite
 from tarsus.comparison.verdicts import NEEDS_FORCES
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, TarsusError, UnmetCondition
 from tarsus.files import is_file
 from tarsus.model.mjcf_compile import compiled
 from tarsus.model.mjcf_source import Source
@@ -33,14 +33,15 @@ def holds_states_alone(run: Any) -> bool:
 def mujoco_model(file: str) -> Any:
     """Return MuJoCo's model of a robot's file; TarsusError if it cannot read it."""
     if not file or not is_file(Path(file)):
-        raise TarsusError(
-            "this run holds states alone: give the MJCF file that MuJoCo ran (--robot FILE.xml),"
-            " or add contact_force to the run (docs/judge.md)."
+        raise IncompatibleOptions(
+            "this run holds only states; give the MJCF file that MuJoCo simulated (--robot"
+            " FILE.xml), or add contact_force to the run (docs/judge.md).",
+            "robot",
         )
     try:
         return compiled(Source.of("", Path(file)))
     except TarsusError as error:
-        raise TarsusError(f"{file}: {error}") from None
+        raise error.within(file) from None
 
 
 def with_forces_of_mujoco(
@@ -92,9 +93,11 @@ def with_forces_of_mujoco(
         )
         return _of_states(model, held), dict.fromkeys(NEEDS_FORCES, reason)
     row, off = missed[0]
-    raise TarsusError(
-        f"MuJoCo steps from row {row - 1} to a state {off:.2g} away from row {row}: the run had"
-        f" other options, control signals or activations than ctrl and {Path(file).name} say."
+    raise UnmetCondition(
+        f"MuJoCo steps from row {row - 1} to a state {off:.2g} away from row {row}, so the run had"
+        " other options, control signals or activations than those in ctrl and"
+        f" {Path(file).name}.",
+        "ctrl",
     )
 
 

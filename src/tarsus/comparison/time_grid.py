@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 
 Array = NDArray[np.float64]
 EVEN = 1e-6  # of the step: how much two steps may differ
@@ -16,26 +16,29 @@ SHORTEST = 1e-9  # s
 
 
 def step_of(time: Array) -> float:
-    """Return the time between two rows, s; TarsusError if the rows are not evenly spaced.
+    """Return the time between two rows, s; InvalidValue if the rows are not evenly spaced.
 
     Times may be off by as much as float32, or the decimals of a text, round them.
     """
     steps = np.diff(time)
     if not len(steps):
-        raise TarsusError("time must have at least two rows: row 0 is the start.")
+        raise InvalidValue("time must have at least two rows; row 0 is the start.", "time")
     if steps.min() <= 0:
         row = 1 + int(np.argmax(steps <= 0))
-        raise TarsusError(f"time must increase; row {row} is not later than row {row - 1}.")
+        raise InvalidValue(
+            f"time must increase; row {row} is not later than row {row - 1}.", "time"
+        )
     dt = float(time[-1] - time[0]) / len(steps)
     if dt < SHORTEST:
-        raise TarsusError(f"time must be in seconds: steps of {dt:g} s are too short.")
+        raise InvalidValue(f"time must be in seconds; steps of {dt:g} s are too short.", "time")
     usual = float(np.median(steps))
     uneven = np.abs(steps - usual) > max(EVEN * dt, min(ROUNDED * dt, 2 * resolution(time)))
     if uneven.any():
         row = 1 + int(np.argmax(uneven))
-        raise TarsusError(
+        raise InvalidValue(
             f"time must be evenly spaced; row {row} comes {steps[row - 1]:g} s after row {row - 1},"
-            f" and most others {usual:g} s. Give every step, or every second, third, ..."
+            f" most others {usual:g} s. Give every step, or every second, third, ...",
+            "time",
         )
     return dt
 

@@ -22,7 +22,7 @@ from tarsus.comparison.own_log import NEEDED_OF_LOG, check_loops, floats
 from tarsus.comparison.time_grid import step_of, steps_between
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, Unsupported, unknown
 from tarsus.files import is_file, missing, npz_arrays
 from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import WORLD
@@ -51,7 +51,9 @@ def read(path: Path) -> dict[str, Any] | xr.Dataset:
     if not is_file(path):
         raise missing(path, JUDGED)
     if path.suffix not in SUFFIXES:
-        raise TarsusError(f"{path.name}: a trajectory is an .npz file or a netCDF log (.nc).")
+        raise InvalidFile(
+            f"a trajectory must be an .npz file or a netCDF log (.nc), not {path.name!r}.", path
+        )
     if path.suffix == ".nc":
         return opened(path)
     return npz_arrays(path)
@@ -64,7 +66,9 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     """
     # is it a whole log of one world?
     if "world" in log.dims:
-        raise TarsusError("this log holds several worlds: judge one, log.isel(world=0).")
+        raise Unsupported(
+            "this log holds several worlds; judge one of them, such as log.isel(world=0).", "world"
+        )
     log = checked(log, NEEDED_OF_LOG)
     robot = fitting(log, robot)
     dt = float(log.attrs["dt"])
@@ -130,8 +134,8 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
             raise unknown("array of a trajectory", name, known)
     absent = [name for name in NEEDED if name not in arrays]
     if absent:
-        raise TarsusError(
-            f"the trajectory lacks {', '.join(absent)}: it needs {', '.join(NEEDED)}."
+        raise InvalidValue(
+            f"the trajectory lacks {', '.join(absent)}; it needs {', '.join(NEEDED)}.", absent[0]
         )
 
     # their shapes and values
@@ -149,7 +153,9 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         held["mu"] = _friction(arrays["mu"], (rows, len(ends)))
     own = {name: _number(name, arrays[name]) for name in SCALARS if name in arrays}
     if "contact_body" in arrays and not {"contact_point", "gap"} <= set(held):
-        raise TarsusError("contacts named by contact_body need contact_point and gap as well.")
+        raise IncompatibleOptions(
+            "contacts named by contact_body also need contact_point and gap.", "contact_body"
+        )
     spacing, ground = step_of(held["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(ends), 3))
     every = _steps_a_row(spacing, own.get("dt", spacing))
     _check_quaternions(held["qpos"], robot)
@@ -212,25 +218,26 @@ def finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     """Return an array as numbers of this shape; TarsusError names the first that is not finite."""
     value = floats(name, given)
     if value.shape != shape:
-        raise TarsusError(
-            f"{name} must have shape {shape} for this time and robot, not {value.shape}."
+        raise InvalidValue(
+            f"{name} must have shape {shape} for this time and robot, not {value.shape}.", name
         )
     bad = np.argwhere(~np.isfinite(value))
     if len(bad):
         row, column = int(bad[0][0]), ",".join(map(str, bad[0][1:]))
-        raise TarsusError(
-            f"{name}{f'[{column}]' if column else ''} is not finite in row {row}: cut the run"
-            " before it, or mend the row."
+        raise InvalidValue(
+            f"{name}{f'[{column}]' if column else ''} is not finite in row {row}; cut the run"
+            " before it, or repair the row.",
+            name,
         )
     if np.abs(value).max(initial=0.0) > LARGEST:
-        raise TarsusError(f"{name} must be at most {LARGEST:g} in SI units: no robot comes near.")
+        raise InvalidValue(f"{name} must be at most {LARGEST:g} in SI units.", name)
     return value
 
 
 def _number(name: str, given: Any) -> float:
     value = floats(name, given)
     if value.size != 1 or not (value >= 0).all() or not (value <= LARGEST).all():
-        raise TarsusError(f"{name} must be one number that is finite and not negative.")
+        raise InvalidValue(f"{name} must be one finite number that is not negative.", name)
     return float(value.reshape(()))
 
 
@@ -241,17 +248,21 @@ def _friction(given: Any, shape: tuple[int, int]) -> Array:
         or not (value >= 0).all()
         or not (value <= LARGEST).all()
     ):
-        raise TarsusError(
-            f"mu must be one friction coefficient, {shape[1:]} or {shape} of them, none negative."
+        raise InvalidValue(
+            f"mu must be one friction coefficient, or an array of shape {shape[1:]} or {shape},"
+            " and not negative.",
+            "mu",
         )
     return np.broadcast_to(value, shape)
 
 
 def _steps_a_row(spacing: float, dt: float) -> int:
-    """The steps of dt from one row to the next; TarsusError if it is no whole number."""
+    """Return the steps of dt from one row to the next; InvalidValue unless it is a whole number."""
     count = steps_between(spacing, dt) if dt else 0
     if not count:
-        raise TarsusError(f"rows are {spacing:g} s apart, which is no multiple of dt = {dt:g} s.")
+        raise InvalidValue(
+            f"rows are {spacing:g} s apart, which is not a multiple of dt = {dt:g} s.", "dt"
+        )
     return count
 
 
@@ -260,16 +271,17 @@ def _check_quaternions(q: Array, robot: Robot) -> None:
         if body.joint.kind in ("free", "ball"):
             lengths = np.linalg.norm(q[:, at.stop - 4 : at.stop], axis=1)
             if np.abs(lengths - 1).max() > UNIT:
-                raise TarsusError(
-                    f"qpos: the quaternion of joint {body.joint.name!r} is not of unit length."
+                raise InvalidValue(
+                    f"the quaternion of joint {body.joint.name!r} in qpos must have length 1.",
+                    "qpos",
                 )
 
 
 def _units(normals: Array) -> Array:
     lengths = np.linalg.norm(normals, axis=-1, keepdims=True)
     if (lengths < 1e-9).any():
-        raise TarsusError(
-            "contact_normal must not be zero: it points out of the ground, also where nothing"
-            " touches."
+        raise InvalidValue(
+            "contact_normal must not be zero; it points out of the ground, even without contact.",
+            "contact_normal",
         )
     return normals / lengths

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.subcycle import force_slopes, subcycle
-from tarsus.errors import TarsusError, branches, unknown
+from tarsus.errors import InvalidValue, branches, unknown
 from tarsus.parameters import check, check_all_declared, declared, roles
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
@@ -77,6 +77,11 @@ class Law(ABC):
         """Whether it solves stops and dry friction as rows beside the contacts
         (`ContactProblem.joints`), where held joints leave a step unsolved."""
         return False
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Names of the stages of its solver; empty if that is one method."""
+        return ()
 
     def parameters(self) -> dict[str, NDArray[np.float64]]:
         """Every numeric field as an array (), or (worlds,) if it differs from world to world; none
@@ -239,14 +244,15 @@ def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         raise branches(f"{name}.force") from None
     # check what came back
     if not isinstance(answer, tuple) or len(answer) != 2:
-        raise TarsusError(
-            f"{name}.force must give back two things, the force (3,) and the next memory."
+        raise InvalidValue(
+            f"{name}.force must return two values: the force (3,) and the next memory.", name
         )
     force, kept = (SX(part) for part in answer)
     for what, part, size in (("force", force, 3), ("next memory", kept, law.contact_memory)):
         if part.numel() != size:
-            raise TarsusError(
-                f"{name}.force gave a {what} of shape {part.shape}; it must be ({size},)."
+            raise InvalidValue(
+                f"{name}.force returned a {what} of shape {part.shape}; return shape ({size},).",
+                name,
             )
     return ca.vec(force), ca.vec(kept)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidValue
 
 Array = NDArray[np.float64]
 LARGEST = 1e6  # damping ratio where the search for one ends: e = 2.5e-13
@@ -45,7 +45,9 @@ def material(
     Raises TarsusError for numbers that no spring and damper has.
     """
     if (damping_ratio is None) == (restitution is None):
-        raise TarsusError("give either damping_ratio or restitution.")
+        raise IncompatibleOptions(
+            "pass exactly one of damping_ratio and restitution.", "damping_ratio"
+        )
     # the spring from the depth, the damper from one of the two ratios
     c_N = stiffness(depth, load)
     zeta = (
@@ -70,7 +72,7 @@ def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
     """d_N = 2 zeta sqrt(c_N m), N s/m: exact for a contact that feels `mass`, kg."""
     zeta = np.asarray(damping_ratio, float)
     if not np.all(zeta >= 0):
-        raise TarsusError("damping_ratio must not be negative.")
+        raise InvalidValue("damping_ratio must not be negative.", "damping_ratio")
     return 2 * zeta * np.sqrt(_positive("c_N", c_N) * _positive("mass", mass))
 
 
@@ -83,7 +85,7 @@ def restitution(damping_ratio: ArrayLike) -> Array:
     """e of a bounce without pull and without gravity, from zeta, -: exact."""
     zeta = np.asarray(damping_ratio, float)
     if not np.all(zeta >= 0):
-        raise TarsusError("damping_ratio must not be negative.")
+        raise InvalidValue("damping_ratio must not be negative.", "damping_ratio")
     below, above = np.minimum(zeta, 1), np.maximum(zeta, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         under = np.arccos(below) / np.sqrt((1 - below) * (1 + below))
@@ -97,8 +99,10 @@ def damping_ratio_of(restitution_wanted: ArrayLike) -> Array:
     """zeta with restitution(zeta) = e [1], by bisection to round-off; e in (0, 1]."""
     e = np.asarray(restitution_wanted, float)
     if not np.all((e > restitution(LARGEST)) & (e <= 1)):
-        raise TarsusError(
-            "restitution must be above 0 and at most 1: no spring and damper stops a mass dead."
+        raise InvalidValue(
+            "restitution must be above 0 and at most 1: a spring and damper cannot stop a mass"
+            " without rebound.",
+            "restitution",
         )
     low, high = np.full(e.shape, -40.0), np.full(e.shape, np.log(LARGEST))
     for _ in range(HALVINGS):
@@ -111,5 +115,5 @@ def damping_ratio_of(restitution_wanted: ArrayLike) -> Array:
 def _positive(name: str, value: ArrayLike) -> Array:
     array = np.asarray(value, float)
     if not np.all(array > 0):
-        raise TarsusError(f"{name} must be positive.")
+        raise InvalidValue(f"{name} must be positive.", name)
     return array

@@ -238,6 +238,7 @@ class ContactSolution:
     converged: 1 or 0
     bilateral (nb,): the constraints' impulses, None from a law that leaves them to the step
     joints (m,): impulses of the problem's joint rows, N m s or N s; None without any
+    stage: place in `Law.stages` of the solver's stage that ended the solve; None without stages
     carrying[i] (3,): impulses that carry the coordinates over the step, where the impulses act at
         other times than the stepper's one instant (`contact/subcycle.py`); None: the impulses do
     """
@@ -249,6 +250,7 @@ class ContactSolution:
     bilateral: SX | None = None
     joints: SX | None = None
     carrying: list[SX] | None = None
+    stage: SX | None = None
 
     def as_carried(self) -> ContactSolution:
         """The same with the impulses that carry the coordinates, the constraints' answer open."""

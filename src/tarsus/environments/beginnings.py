@@ -83,7 +83,7 @@ def renewed(
             fresh["bias"] = ca.if_else(over, offset, fresh["bias"])
         return fresh | {"observation": joined(seen)}, SX(0)
 
-    return b.loop(now, renew, 1, first=due, seldom=True)
+    return b.loop(now, renew, 1, first=due, cold=True)
 
 
 def _begun(

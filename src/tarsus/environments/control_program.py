@@ -31,8 +31,8 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation import kept_programs
-from tarsus.simulation.alike import first_alike
+from tarsus.simulation import fingerprint
+from tarsus.simulation.program_cache import cached_program
 from tarsus.simulation.sensor_program import Moment, memories, sensed, whole
 from tarsus.tasks.base import Glimpse, known
 
@@ -40,18 +40,18 @@ MOST = 10.0  # an action beyond it counts as it
 KEPT = 4  # programs that are kept
 FAR = 1e6  # m: a base beyond it has diverged
 NOISE = 0  # the first stream of what is drawn for it
-_WORKS: list[ControlPlan] = []
+_WORKS: dict[str, ControlPlan] = {}
 
 
 def shared(work: ControlPlan) -> ControlPlan:
-    """An earlier one that is alike, or this one: nothing is traced twice."""
-    return first_alike(_WORKS, work, KEPT)
+    """Return an earlier plan with the same fingerprint, or this one: nothing is traced twice."""
+    return fingerprint.shared(_WORKS, work, KEPT)
 
 
 @lru_cache(maxsize=KEPT)
 def control_program(work: ControlPlan) -> Program:
-    """The program of one control period: `traced`, or as it was kept when it was."""
-    return kept_programs.kept(work, traced)
+    """Return the program of one control period, from the cache if it was traced before."""
+    return cached_program(work, traced)
 
 
 def traced(work: ControlPlan) -> Program:

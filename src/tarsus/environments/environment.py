@@ -20,7 +20,7 @@ from tarsus.environments.control_program import control_program, shared
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import TaskOutline, outline
 from tarsus.environments.plan import ControlPlan
-from tarsus.errors import Notice, TarsusError, one_of_each
+from tarsus.errors import IncompatibleOptions, InvalidValue, Notice, one_of_each
 from tarsus.morphology.feet import feet
 from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import Worlds
@@ -104,7 +104,9 @@ class Environment:
         asked = default_controller.starting_from(resolve.robot(robot), chosen.keyframe)
         standing, _ = default_controller.prepared(asked, None, self.dt, self.notices)
         if reason := self.task.suits(standing):
-            raise TarsusError(f"{standing.name!r} cannot be asked to do this task: {reason}")
+            raise IncompatibleOptions(
+                f"{standing.name!r} cannot perform this task: {reason}", "task"
+            )
         self.law, standing = file_material.fitted(law, standing, self.notices)
         self.task = self.task.fitted(standing)
         self.robot = self.task.prepared(standing)
@@ -141,12 +143,13 @@ class Environment:
         self.reset(seed)
 
     def _steps(self) -> int:
-        """Of a control period; TarsusError unless they are a whole number."""
+        """Return the steps per control period; IncompatibleOptions unless it is a whole number."""
         steps = round(1 / (self.task.rate * self.dt))
         if steps < 1 or abs(steps * self.task.rate * self.dt - 1) > 1e-6:
-            raise TarsusError(
-                f"a rate of {self.task.rate:g} Hz does not fit dt = {self.dt:g} s: 1 / (rate dt)"
-                " must be a whole number."
+            raise IncompatibleOptions(
+                f"the task's rate of {self.task.rate:g} Hz does not fit dt = {self.dt:g} s;"
+                " 1 / (rate * dt) must be a whole number.",
+                "dt",
             )
         return steps
 
@@ -262,11 +265,12 @@ class Environment:
     def _advance(self, action: ArrayLike) -> None:
         given = np.asarray(action, dtype=self.backend.dtype)
         if given.shape not in ((self.actions,), (self.worlds, self.actions)):
-            raise TarsusError(
-                f"the action must have shape ({self.worlds}, {self.actions}), not {given.shape}."
+            raise InvalidValue(
+                f"action must have shape ({self.worlds}, {self.actions}), not {given.shape}.",
+                "action",
             )
         if not np.isfinite(given).all():
-            raise TarsusError("the action holds numbers that are not finite.")
+            raise InvalidValue("action must be finite; it holds NaN or infinity.", "action")
         self.backend.set("action", given)
         self.backend.advance()
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tarsus.environments.control_program import MOST
 from tarsus.environments.environment import Environment, Transition
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 
 Array = NDArray[Any]
 
@@ -95,4 +95,6 @@ def _told(environment: Environment, out: Transition) -> dict[str, Array]:
 
 def _nothing_to_draw(options: dict[str, Any]) -> None:
     if options.pop("render_mode", None) is not None:
-        raise TarsusError("a learner's worlds are not drawn: watch a run with tarsus view.")
+        raise Unsupported(
+            "render_mode is not supported; watch a run with `tarsus view`.", "render_mode"
+        )

@@ -15,7 +15,7 @@ from tarsus.control.pd import actuated_posture
 from tarsus.control.servo import Gains
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.environments.moments import glimpse_of
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.simulation.sensor_program import Sensing, whole
@@ -54,9 +54,10 @@ class ControlPlan:
         found = self.task.sensors(whole(self.scene))
         for name, sensor in found.items():
             if np.any(sensor.noise) or np.any(sensor.bias) or np.ndim(sensor.delay):
-                raise TarsusError(
-                    f"the sensor {name!r} of a task has noise, a bias or delays by world: give"
-                    " noise and bias to what is observed of it, and one delay to all worlds."
+                raise InvalidValue(
+                    f"the sensor {name!r} of a task must have no noise or bias, and one delay for"
+                    " all worlds; add noise and bias to its observation instead.",
+                    name,
                 )
         return Sensing(tuple(found.items()))
 

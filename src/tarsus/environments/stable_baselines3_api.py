@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tarsus.environments.environment import Environment
 from tarsus.environments.gymnasium_api import spaces
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.installation import missing_package
 
 try:
@@ -82,12 +82,19 @@ class BaselinesEnv(VecEnv):
         return [getattr(owner, attr_name)] * len(self._which(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        raise TarsusError("the worlds of an environment share their attributes: make another one.")
+        raise Unsupported(
+            "the worlds of an environment share their attributes; create another environment.",
+            attr_name,
+        )
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        raise TarsusError("the worlds of an environment are no objects of their own.")
+        raise Unsupported(
+            "the worlds of an environment are not separate objects; call the method of the"
+            " environment.",
+            method_name,
+        )
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
         """No world is; but episodes are counted as the wrapper Monitor counts them."""

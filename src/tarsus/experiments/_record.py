@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile
 from tarsus.experiments.base import Experiment, Finding
 from tarsus.files import plain, write_text
 from tarsus.program.run.machine import host
@@ -97,7 +97,7 @@ def writable(folder: Path) -> Path:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise TarsusError(f"cannot write to {folder}: {error.strerror}.") from None
+        raise InvalidFile(f"cannot write to {folder}: {error.strerror}.", folder) from None
     return folder
 
 
@@ -106,6 +106,7 @@ def write(files: Mapping[Path, str]) -> None:
     try:
         write_text(files)
     except OSError as error:
-        raise TarsusError(
-            f"cannot write {', '.join(str(path) for path in files)}: {error.strerror}."
+        raise InvalidFile(
+            f"cannot write {', '.join(str(path) for path in files)}: {error.strerror}.",
+            next(iter(files)),
         ) from None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, TarsusWarning, one_of_each, unknown
+from tarsus.errors import InvalidValue, TarsusWarning, Unsupported, one_of_each, unknown
 from tarsus.identification import matter
 from tarsus.identification.unknowns import ALL, OF_BODIES, OF_JOINTS, UNITS, Unknown
 from tarsus.parameters import declared, name_of
@@ -75,7 +75,9 @@ class Candidates:
         self.robot = robot
         self.mechanism = simulation.plan.scene.mechanism
         if self.mechanism.uncut is not None:
-            raise TarsusError("parameters are identified in minimal coordinates alone.")
+            raise Unsupported(
+                'parameters can be identified only with coordinates = "minimal".', "coordinates"
+            )
         worlds = simulation.backend
         self.program = simulation.program
         self.registers = {r.name: worlds.get(r.name) for r in self.program.persistent}
@@ -204,9 +206,14 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
             body = one.own if one.part == "mass" else one.own.rpartition(".")[0]
             matter.check(body, robot.bodies[robot.body_index(body)].inertia)
             if one.part == "mass" and one.range.low <= 0:
-                raise TarsusError(f"{one.name}: a mass is positive: low must be above 0.")
+                raise InvalidValue(
+                    f"{one.name}: low must be above 0, not {one.range.low:g}: a mass is positive.",
+                    one.name,
+                )
         elif one.range.low < 0:
-            raise TarsusError(f"{one.name} is not negative: low must be at least 0.")
+            raise InvalidValue(
+                f"{one.name}: low must be at least 0, not {one.range.low:g}.", one.name
+            )
 
 
 def _start(one: Unknown, parts: ModelParts, robot: Robot) -> float:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.contact.base import Law
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, UnmetCondition
 from tarsus.identification import windows
 from tarsus.identification.candidates import Candidates, ModelParts
 from tarsus.identification.least_squares import Fitted, LeastSquares
@@ -102,20 +102,24 @@ def rank_laws(
     search = prepared.spec.search
     parts = min(search["folds"], len(whole))
     if parts < 2:
-        raise TarsusError("laws are ranked by cross-validation, which takes two windows at least.")
+        raise UnmetCondition(
+            f"ranking laws by cross-validation needs at least two windows, not {len(whole)}: choose"
+            " a shorter search.window or give a longer log.",
+            "search.window",
+        )
     fold = windows.folds(len(whole), parts, search["seed"])
     # every law on every fold
     found: list[tuple[RankedLaw, Array]] = []
-    failed = []
+    failed: list[TarsusError] = []
     for name in names:
         tell(f"{name}: {len(whole)} windows, {parts} folds")
         try:
             found.append(_judged(name, prepared, whole, fold, threads))
         except TarsusError as error:
-            failed.append(f"{name}: {error}")
+            failed.append(error.within(name))
     if not found:
-        raise TarsusError(f"no law could be identified: {failed[0]}")
-    return LawRanking(*_ranked(found, search["seed"]), tuple(failed), len(whole), parts)
+        raise failed[0].within("no law could be identified")
+    return LawRanking(*_ranked(found, search["seed"]), tuple(map(str, failed)), len(whole), parts)
 
 
 def law_of(name: str, model: Mapping[str, Any]) -> tuple[Law, frozenset[str]]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidModel
 from tarsus.identification.unknowns import AXES, PAIRS
 from tarsus.model.mechanism import Inertia
 
@@ -57,7 +57,11 @@ def check(name: str, made: Inertia) -> None:
     moments = 0.5 * np.trace(made.about_com) * np.eye(3) - made.about_com
     least, _, most = np.linalg.eigvalsh(moments)
     if not most > 0 or least < LEAST * most:
-        raise TarsusError(f"the inertia of {name!r} in the model is none that a body has.")
+        raise InvalidModel(
+            f"the inertia of {name!r} in the model is not physical: it must be positive definite"
+            " and satisfy the triangle inequality.",
+            name,
+        )
 
 
 def _ten(mass: Array, com: Array, about: Array) -> Array:

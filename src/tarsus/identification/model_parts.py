@@ -9,7 +9,7 @@ from typing import Any
 import xarray as xr
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
 from tarsus.identification.candidates import ModelParts
 from tarsus.model import held
 from tarsus.parameters import declared, name_of
@@ -28,12 +28,16 @@ def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
         return resolve.robot(model["robot"], **held.base_options(model))
     for name in held.ENTRIES:
         if name in model:
-            raise TarsusError(
-                f"{name} is of a robot that is named: robot = ... under [model]; a log's own is"
-                " held as it was."
+            raise IncompatibleOptions(
+                f"{name} needs robot = ... under [model]: the robot of the log keeps its recorded"
+                " base.",
+                name,
             )
     if not isinstance(log, xr.Dataset):
-        raise TarsusError('the log names no robot: robot = "mini_cheetah" under [model].')
+        raise InvalidValue(
+            'the log does not name its robot: add robot = "mini_cheetah" or the like to [model].',
+            "robot",
+        )
     return robot_of(log)
 
 

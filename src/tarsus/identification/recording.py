@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, InvalidValue, UnmetCondition
 from tarsus.exchange.table import FORMATS, read_table
 from tarsus.files import is_file, missing, npz_arrays
 from tarsus.simulation.recording.log import opened
@@ -46,7 +46,9 @@ class MotionLog:
         a = 0 if first is None else max(round(first / self.dt), 0)
         b = len(self) if last is None else min(round(last / self.dt) + 1, len(self))
         if b - a < 2:
-            raise TarsusError("from and to leave no two samples of the log.")
+            raise InvalidValue(
+                "log.from and log.to must leave at least two samples of the log.", "log.from"
+            )
         force = {name: value[a:b] for name, value in self.force.items()}
         return replace(self, q=self.q[a:b], u=self.u[a:b], action=self.action[a:b], force=force)
 
@@ -57,8 +59,10 @@ class MotionLog:
         ratio = 1.0 if seconds is None else seconds / self.dt
         each = round(ratio)
         if each < 1 or abs(ratio - each) > EVEN * ratio:
-            raise TarsusError(
-                f"log.sample must be a whole number of the log's samples of {self.dt:g} s."
+            raise InvalidValue(
+                f"log.sample must be a multiple of the log's sample time of {self.dt:g} s, not"
+                f" {seconds:g} s.",
+                "log.sample",
             )
         if each == 1:
             return self
@@ -79,7 +83,7 @@ def matching(path: Path) -> list[Path]:
         return [path]
     found = sorted(path.parent.glob(path.name))
     if not found:
-        raise TarsusError(f"no file matches {path}.")
+        raise InvalidFile(f"no file matches {path}.", path)
     return found
 
 
@@ -104,11 +108,14 @@ def motion(given: Any, robot: Robot, action: str = "") -> MotionLog:
     if isinstance(given, xr.Dataset):
         return _of_dataset(checked(given, ("q", "u")), robot, action)
     if not isinstance(given, Mapping):
-        raise TarsusError(f"a log is a file, an xarray Dataset or arrays by name, not {given!r}.")
+        raise InvalidValue(
+            f"a log must be a file, an xarray Dataset or a mapping of arrays, not {given!r}.",
+            "logs",
+        )
     arrays = {OTHERS.get(str(name), str(name)): value for name, value in given.items()}
     name = action or ("action" if "action" in arrays else "tau")
     if lacking := [n for n in ("time", "q", "u") if n not in arrays]:
-        raise TarsusError(f"the log lacks {', '.join(lacking)}.")
+        raise InvalidFile(f"the log lacks {', '.join(lacking)}.", lacking[0])
     q, u = (_numbers(arrays[n], n) for n in ("q", "u"))
     acted = _numbers(arrays[name], name) if name in arrays else np.zeros((len(q), 0))
     if not np.isfinite(acted[0]).all():  # what acted before the start is not always known
@@ -120,7 +127,9 @@ def motion(given: Any, robot: Robot, action: str = "") -> MotionLog:
 def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
     """The start of the run stands before the first step."""
     if "world" in log.dims:
-        raise TarsusError("this log has several worlds: choose one, log.isel(world=0).")
+        raise InvalidValue(
+            "this log contains several worlds: choose one with log.isel(world=0).", "world"
+        )
     fitting(log, robot)
     name = action or ("action" if "action" in log else "tau")
     dt = float(log.attrs.get("dt", 0.0)) or _step(log["time"].values)
@@ -143,16 +152,26 @@ def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
 def _checked(log: MotionLog, robot: Robot) -> MotionLog:
     """TarsusError for shapes that do not fit the robot, and what is not finite."""
     count = len(log.q)
-    if log.q.shape != (count, robot.nq) or log.u.shape != (count, robot.nu) or count < 3:
-        raise TarsusError(
-            f"q and u of the log have shapes {log.q.shape} and {log.u.shape}; {robot.name} needs"
-            f" (samples, {robot.nq}) and (samples, {robot.nu}), three samples at least."
-        )
+    for name, value, size in (("q", log.q, robot.nq), ("u", log.u, robot.nu)):
+        if value.shape != (count, size):
+            raise InvalidFile(
+                f"{name} of the log has the shape {value.shape}, but {robot.name} needs"
+                f" {(count, size)}.",
+                name,
+            )
+    if count < 3:
+        raise UnmetCondition(f"the log must have at least three samples, not {count}.", "log")
     if len(log.action) != count:
-        raise TarsusError(f"the log has {len(log.action)} actions and {count} states.")
-    for name, value in (("q", log.q), ("u", log.u), ("the actions", log.action)):
+        raise InvalidFile(
+            f"the log has {len(log.action)} actions but {count} states: their numbers must agree.",
+            "action",
+        )
+    for name, value in (("q", log.q), ("u", log.u), ("action", log.action)):
         if not np.isfinite(value).all():
-            raise TarsusError(f"{name} of the log hold NaN or infinity: end the log before them.")
+            raise InvalidFile(
+                f"{name} of the log contains NaN or infinity: end the log before it, with log.to.",
+                name,
+            )
     return log
 
 
@@ -160,10 +179,12 @@ def _step(time: Any) -> float:
     """The time between samples; TarsusError unless they are even."""
     times = np.asarray(time, float)
     if times.ndim != 1 or len(times) < 3:
-        raise TarsusError("the log's time must be one-dimensional, with three samples at least.")
+        raise InvalidFile(
+            "the log's time must be one-dimensional, with at least three samples.", "time"
+        )
     between = np.diff(times)
     if not between.min() > 0 or np.ptp(between) > EVEN * between.mean():
-        raise TarsusError("the log's samples must be evenly spaced, in ascending order.")
+        raise InvalidFile("the log's time must be evenly spaced and ascending.", "time")
     return float((times[-1] - times[0]) / (len(times) - 1))
 
 
@@ -171,7 +192,7 @@ def _numbers(value: Any, name: str) -> Array:
     try:
         found = np.asarray(value, float)
     except (TypeError, ValueError):
-        raise TarsusError(f"{name} of the log must hold numbers.") from None
+        raise InvalidFile(f"{name} of the log must contain only numbers.", name) from None
     return found[:, None] if found.ndim == 1 else found
 
 
@@ -188,8 +209,9 @@ def _arrays(frame: Any) -> dict[str, Any]:
         elif label.isdigit():
             parts.setdefault(name, {})[int(label)] = frame[column].to_numpy(float)
         else:
-            raise TarsusError(
-                f"the column {column!r} must carry a number, such as q[0], or the table must be one"
-                " of tarsus export."
+            raise InvalidFile(
+                f"the column {column!r} must have a numeric index, such as q[0], unless the table"
+                " comes from `tarsus export`.",
+                column,
             )
     return found | {n: np.stack([own[k] for k in sorted(own)], 1) for n, own in parts.items()}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.integrate import difference, integrated
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, InvalidValue, UnmetCondition
 from tarsus.identification.candidates import Candidates
 from tarsus.identification.windows import Noise, Windows
 from tarsus.program.run.worlds import Worlds
@@ -61,16 +61,18 @@ class Rollouts:
         ratio = windows.logs[0].dt / candidates.dt
         self._steps = max(round(ratio), 1)
         if abs(ratio - self._steps) > 1e-3 * ratio:
-            raise TarsusError(
-                f"the log's step of {windows.logs[0].dt:g} s must be a whole number of steps of"
-                f" dt = {candidates.dt:g} s."
+            raise InvalidValue(
+                f"the log's sample time of {windows.logs[0].dt:g} s must be a multiple of"
+                f" dt = {candidates.dt:g} s: choose another dt under [model].",
+                "dt",
             )
         self._acted = program.sizes.get("action", 0)
         for log in windows.logs:
             if log.action.shape[1] != self._acted and self._acted:
-                raise TarsusError(
-                    f"the log has {log.action.shape[1]} actions a sample, {mechanism.name} takes"
-                    f" {self._acted}."
+                raise InvalidFile(
+                    f"the log has {log.action.shape[1]} actions per sample, but {mechanism.name}"
+                    f" needs {self._acted}.",
+                    "action",
                 )
         self._hidden = [
             r.name for r in program.of_kind("state") if r.size and r.name not in ("q", "u", "steps")
@@ -251,7 +253,10 @@ class Rollouts:
         windows, names, of_logs = self.windows, self._contacts, []
         for log in windows.logs:
             if not any(name in log.force for name in names):
-                raise TarsusError("the log holds no forces of this robot's contacts to compare.")
+                raise UnmetCondition(
+                    "the log contains no forces of this robot's contacts: leave out compare.force.",
+                    "compare.force",
+                )
             still = np.zeros((len(log), 3))
             parts = [np.nan_to_num(log.force.get(name, still)) for name in names]
             of_logs.append(np.concatenate(parts, 1))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.identification import evolution, windows
 from tarsus.identification.candidates import Candidates, ModelParts
 from tarsus.identification.intervals import scanned
@@ -124,7 +124,9 @@ def prepare(
     else:
         given = list(logs) if isinstance(logs, list | tuple) else [logs]
     if not given:
-        raise TarsusError('an identification needs a log: files = ["run.nc"] under [log].')
+        raise InvalidValue(
+            'an identification needs a log: set files = ["run.nc"] under [log].', "log.files"
+        )
     robot = robot_in(asked.model, given[0])
     moved = [
         motion(log, robot, asked.action).between(*asked.span).sampled(asked.sample) for log in given

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.files import toml_tables
 from tarsus.identification.unknowns import Unknown, read
 from tarsus.model import held
@@ -102,7 +102,7 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
         if table not in TABLES:
             raise unknown("table of an identification", table, TABLES)
         if not isinstance(value, Mapping):
-            raise TarsusError(f"[{table}] must be a table.")
+            raise InvalidValue(f"[{table}] must be a table, not {value!r}.", table)
     # the log and the model
     log = given.get("log", {})
     for name in log:
@@ -111,7 +111,9 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
     files = log.get("files", [])
     files = [files] if isinstance(files, str) else files
     if not isinstance(files, list | tuple) or not all(isinstance(f, str) for f in files):
-        raise TarsusError(f"log.files must be a path or a list of paths, not {files!r}.")
+        raise InvalidValue(
+            f"log.files must be a path or a list of paths, not {files!r}.", "log.files"
+        )
     span = tuple(_seconds(f"log.{name}", log.get(name)) for name in ("from", "to"))
     model = dict(_flat("", given.get("model", {})))
     for name in model:
@@ -146,24 +148,40 @@ def _search(given: Mapping[str, Any]) -> dict[str, Any]:
     if found["method"] not in METHODS:
         raise unknown("method", str(found["method"]), METHODS)
     if not isinstance(found["starts"], bool):
-        raise TarsusError("search.starts must be true (fitted) or false (as logged).")
+        raise InvalidValue(
+            f"search.starts must be true (fitted) or false (as logged), not {found['starts']!r}.",
+            "search.starts",
+        )
     if not isinstance(found["scan"], bool):
-        raise TarsusError("search.scan must be true (intervals by scanning) or false (curvature).")
+        raise InvalidValue(
+            "search.scan must be true (intervals by scanning) or false (by curvature), not"
+            f" {found['scan']!r}.",
+            "search.scan",
+        )
     for name, (low, high) in WHOLE.items():
         if type(found[name]) is not int or not low <= found[name] <= high:
-            raise TarsusError(f"search.{name} must be a whole number from {low} to {high}.")
+            raise InvalidValue(
+                f"search.{name} must be a whole number from {low} to {high}, not {found[name]!r}.",
+                f"search.{name}",
+            )
     for name in ("window", "every"):
         if found[name] is not None and not (_seconds(f"search.{name}", found[name]) or 0) > 0:
-            raise TarsusError(f"search.{name} must be positive seconds.")
+            raise InvalidValue(
+                f"search.{name} must be a positive number of seconds, not {found[name]!r}.",
+                f"search.{name}",
+            )
     share = found["hold_out"]
     if type(share) not in (int, float) or not 0 <= share < 1:
-        raise TarsusError("search.hold_out is a share of the windows, 0 to less than 1.")
+        raise InvalidValue(
+            f"search.hold_out must be a share of the windows, from 0 to below 1, not {share!r}.",
+            "search.hold_out",
+        )
     return found
 
 
 def _seconds(name: str, value: Any) -> float | None:
     if value is not None and (type(value) not in (int, float) or value < 0):
-        raise TarsusError(f"{name} must be seconds, not {value!r}.")
+        raise InvalidValue(f"{name} must be a number of seconds, 0 or more, not {value!r}.", name)
     return None if value is None else float(value)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.identification.ranges import SearchRange
 
 AXES = ("x", "y", "z")
@@ -51,13 +51,25 @@ class Unknown:
     def __post_init__(self) -> None:
         low, high = self.range.low, self.range.high
         if not (np.isfinite([low, high]).all() and low < high):
-            raise TarsusError(f"{self.name}: low must lie below high, and both be finite.")
+            raise InvalidValue(
+                f"{self.name}: low must be below high, and both finite, not {low:g} and {high:g}.",
+                self.name,
+            )
         if self.range.log and low <= 0:
-            raise TarsusError(f"{self.name}: a range with log = true lies above zero.")
+            raise InvalidValue(
+                f"{self.name}: low must be above 0 where log = true, not {low:g}.", self.name
+            )
         if self.start is not None and not low <= self.start <= high:
-            raise TarsusError(f"{self.name}: start must lie between low and high.")
+            raise InvalidValue(
+                f"{self.name}: start must be from {low:g} to {high:g}, not {self.start:g}.",
+                self.name,
+            )
         if self.prior is not None and not self.prior[1] > 0:
-            raise TarsusError(f"{self.name}: prior = [mean, deviation] with a positive deviation.")
+            raise InvalidValue(
+                f"{self.name}: prior = [mean, deviation] needs a positive deviation, not"
+                f" {self.prior[1]:g}.",
+                self.name,
+            )
 
     @property
     def part(self) -> str:
@@ -75,11 +87,16 @@ def read(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
     inertia.BODY stand for all of theirs.
     """
     if not free:
-        raise TarsusError('[free] names what is identified, such as "law.mu" = {low=0.1, high=1}.')
+        raise InvalidValue(
+            '[free] must list what is identified, such as "law.mu" = { low = 0.1, high = 1 }.',
+            "free",
+        )
     found: list[Unknown] = []
     for name, given in free.items():
         if not isinstance(given, Mapping):
-            raise TarsusError(f"{name} takes a range {{ low = 0.1, high = 1.0 }}, not {given!r}.")
+            raise InvalidValue(
+                f"{name} must be a range, such as {{ low = 0.1, high = 1.0 }}, not {given!r}.", name
+            )
         for key in given:
             if key not in ENTRIES:
                 raise unknown(f"entry of the range of {name}", key, ENTRIES)
@@ -87,7 +104,7 @@ def read(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
-            raise TarsusError(f"{name} is named twice under [free].")
+            raise InvalidValue(f"{name} is listed twice under [free]: remove one.", name)
     return tuple(found)
 
 
@@ -96,7 +113,8 @@ def _names(name: str) -> Iterable[str]:
     if part not in PARTS:
         raise unknown("kind of parameter that can be identified", part, PARTS)
     if bool(dot) != (part != "delay"):
-        raise TarsusError("delay has no part." if dot else f"{part} of what? Say {part}.NAME.")
+        right = "delay" if dot else f"{part}.NAME"
+        raise InvalidValue(f"[free] must list {right}, not {name}.", name)
     if part == "com" and own.rpartition(".")[2] not in AXES:
         return [f"{name}.{axis}" for axis in AXES]
     if part == "inertia" and own.rpartition(".")[2] not in PAIRS:
@@ -109,20 +127,22 @@ def _unknown(name: str, given: Mapping[str, Any]) -> Unknown:
     if name.startswith("inertia."):
         known = {"low": -REACH, "high": REACH, **known}
     if not {"low", "high"} <= set(known):
-        raise TarsusError(f"{name}: give low and high, between which it lies.")
+        raise InvalidValue(f"{name} must have low and high, the ends of its range.", name)
     prior = known.pop("prior", None)
     log = known.pop("log", False)
     if not isinstance(log, bool):
-        raise TarsusError(f"{name}: log must be true or false, not {log!r}.")
+        raise InvalidValue(f"{name}: log must be true or false, not {log!r}.", name)
     for key, value in known.items():
         if type(value) not in (int, float):
-            raise TarsusError(f"{name}: {key} must be a number, not {value!r}.")
+            raise InvalidValue(f"{name}: {key} must be a number, not {value!r}.", name)
     if prior is not None and (
         not isinstance(prior, list | tuple)
         or len(prior) != 2
         or any(type(v) not in (int, float) for v in prior)
     ):
-        raise TarsusError(f"{name}: prior must be two numbers, mean and deviation, not {prior!r}.")
+        raise InvalidValue(
+            f"{name}: prior must be two numbers, the mean and the deviation, not {prior!r}.", name
+        )
     numbers = {key: float(value) for key, value in known.items()}
     within = SearchRange(numbers.pop("low"), numbers.pop("high"), log)
     return Unknown(name, within, prior=None if prior is None else (prior[0], prior[1]), **numbers)

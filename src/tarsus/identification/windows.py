@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, UnmetCondition, unknown
 from tarsus.identification.recording import MotionLog
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.options import positive
@@ -45,7 +45,9 @@ def noise_of(given: Mapping[str, Any], mechanism: Mechanism) -> Noise:
         if name not in ("q", "u", "force"):
             raise unknown("entry of [compare]", name, ("q", "u", "force"))
     if not {"q", "u"} & set(given):
-        raise TarsusError("[compare] names what is compared, with its noise: q = 0.001, u = 0.01.")
+        raise InvalidValue(
+            "[compare] must list what is compared, with its noise: q = 0.001, u = 0.01.", "compare"
+        )
     q, u = (_each(n, given[n], mechanism) if n in given else None for n in ("q", "u"))
     force = positive("compare.force", given["force"]) if "force" in given else None
     return Noise(q, u, force)
@@ -63,7 +65,10 @@ def _each(name: str, given: Any, mechanism: Mechanism) -> Array:
         kinds = {"free": ["position"] * 3 + ["attitude"] * 3, "ball": ["attitude"] * 3}
         for k, place in enumerate(kinds.get(body.joint.kind, ["joints"] * body.joint.nu)):
             if place not in given:
-                raise TarsusError(f"compare.{name} lacks {place}, which this robot has.")
+                raise InvalidValue(
+                    f"compare.{name} must give the noise of {place} for this robot.",
+                    f"compare.{name}.{place}",
+                )
             found[at.start + k] = positive(f"compare.{name}.{place}", given[place])
     return found
 
@@ -108,8 +113,13 @@ def cut(logs: Sequence[MotionLog], seconds: float, every: float | None, most: in
     `most`, evenly chosen. TarsusError if no log is as long.
     """
     dt = logs[0].dt
-    if any(abs(log.dt - dt) > 1e-6 * dt for log in logs):
-        raise TarsusError("the logs must have the same time between samples.")
+    for log in logs:
+        if abs(log.dt - dt) > 1e-6 * dt:
+            raise UnmetCondition(
+                f"the logs have different sample times, {dt:g} and {log.dt:g} s: set log.sample to"
+                " a multiple of both.",
+                "log.sample",
+            )
     length = max(round(seconds / dt), 1)
     step = max(round((seconds if every is None else every) / dt), 1)
     which, first = [], []
@@ -118,7 +128,10 @@ def cut(logs: Sequence[MotionLog], seconds: float, every: float | None, most: in
         which += [k] * len(starts)
         first += list(starts)
     if not first:
-        raise TarsusError(f"no log is as long as a window of {seconds:g} s.")
+        raise UnmetCondition(
+            f"no log is as long as a window of {seconds:g} s: choose a shorter search.window.",
+            "search.window",
+        )
     if len(first) > most:
         chosen = np.unique(np.linspace(0, len(first) - 1, most).round().astype(int))
         which, first = [which[k] for k in chosen], [first[k] for k in chosen]
@@ -131,7 +144,10 @@ def held_out(windows: Windows, share: float, seed: int) -> tuple[Windows, Window
     if not count:
         return windows, windows.some(np.zeros(len(windows), bool))
     if count >= len(windows):
-        raise TarsusError("hold_out leaves no window to identify with.")
+        raise InvalidValue(
+            f"search.hold_out = {share:g} leaves no window to identify with: reduce it.",
+            "search.hold_out",
+        )
     out = np.zeros(len(windows), bool)
     out[np.random.default_rng(seed).permutation(len(windows))[:count]] = True
     return windows.some(~out), windows.some(out)

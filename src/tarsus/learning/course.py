@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.environments.environment import Environment
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.learning.tally import AVERAGED
 from tarsus.tasks.base import LearningTask, Range, known
 
@@ -72,12 +72,15 @@ class Course:
 
 def drawn(task: LearningTask, motors: int, trials: int, seconds: float, seed: int = 0) -> Course:
     """Trials of so many seconds; TarsusError for fewer than one, or no time."""
-    if trials < 1 or not 0 < seconds < 1e6:
-        raise TarsusError("trials are at least one, and take some seconds.")
+    if trials < 1:
+        raise InvalidValue(f"trials must be at least 1, not {trials}.", "trials")
+    if not 0 < seconds < 1e6:
+        raise InvalidValue(f"seconds must be above 0 and below 1e6, not {seconds:g}.", "seconds")
     if not seconds * task.rate * trials <= MOST_PERIODS:
-        raise TarsusError(
-            f"{trials} trials of {seconds:g} s at rate = {task.rate:g} Hz are more than"
-            f" {MOST_PERIODS:g} control periods: ask for fewer."
+        raise InvalidValue(
+            f"{trials} trials of {seconds:g} s at rate = {task.rate:g} Hz exceed"
+            f" {MOST_PERIODS:g} control periods: run fewer trials, or shorter ones.",
+            "trials",
         )
     random, periods = np.random.default_rng(seed), max(1, round(seconds * task.rate))
     spans = (min(span * task.rate, MOST_PERIODS) for span in (task.hold, task.push_every))

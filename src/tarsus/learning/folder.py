@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, TarsusError
 from tarsus.files import check_writable, is_file, json_text, npz_arrays, replacing
 from tarsus.schema import AnyOf, NumberRule, TableRule, from_json, json_file
 
@@ -59,9 +59,10 @@ class Folder:
         wanted = json.loads(json_text(lesson))
         if found != wanted:
             apart = [k for k in wanted | found if k not in wanted or wanted[k] != found.get(k)]
-            raise TarsusError(
-                f"{self.path} holds something else that was learned: {', '.join(apart)} differ;"
-                " name another folder."
+            raise InvalidFile(
+                f"{self.path} contains a policy trained with different {', '.join(apart)}: choose"
+                " another folder.",
+                self.path,
             )
 
     def checkpoint(self) -> dict[str, NDArray[Any]] | None:

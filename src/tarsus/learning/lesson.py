@@ -14,7 +14,7 @@ from tarsus.contact.base import Law
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.environment import Environment
-from tarsus.errors import Notice, TarsusError, TarsusWarning
+from tarsus.errors import InvalidFile, Notice, TarsusWarning
 from tarsus.files import plain
 from tarsus.learning.methods.base import Method
 from tarsus.learning.policy import ABOUT
@@ -114,13 +114,14 @@ def from_about(about: Mapping[str, Any]) -> tuple[Lesson, Gains]:
     UntrustedFile for a file of Python code that the user has not named (`registry.trust`).
     """
     if missing := [name for name in TOLD if name not in about]:
-        raise TarsusError(
-            f"this policy does not say what it was learned for, {', '.join(missing)} missing: play"
-            " the folder that tarsus learn TASK --out DIR writes."
+        raise InvalidFile(
+            f"this policy lacks {', '.join(missing)}: play the folder that"
+            " `tarsus learn TASK --out DIR` wrote.",
+            missing[0],
         )
     ABOUT.check("about", about)
     if len(about["gains"]["kp"]) != len(about["gains"]["kd"]):
-        raise TarsusError("about.gains must have as many kp as kd.")
+        raise InvalidFile("about.gains must have as many kp as kd.", "about.gains")
     names = {f.name for f in fields(Lesson)}
     told = {name: value for name, value in about.items() if name in names}
     told["settings"] = tuple(told.get("settings", ()))
@@ -143,16 +144,19 @@ def task_of(about: Mapping[str, Any]) -> LearningTask:
     task = resolve.task(lesson.task)
     names, kept = parameters.declared(type(task)), about.get(KEPT)
     if kept is None:
-        _doubt("this policy does not tell its task's parameters: those not set are today's.")
+        text = "this policy does not record its task's parameters: current defaults are used."
+        _doubt(text, "task-parameters-not-recorded", lesson.task)
         return lesson.fitted()[0]
     # what changed since
     if gone := [name for name in kept if name not in names]:
-        raise TarsusError(
-            f"this policy was learned with {', '.join(gone)} of the task {lesson.task}, which has"
-            " that no longer: play it with the version of Tarsus that it was learned with."
+        raise InvalidFile(
+            f"this policy was trained with {', '.join(gone)}, which the task {lesson.task} no"
+            " longer has: play it with the version of Tarsus that trained it.",
+            gone[0],
         )
     if new := [name for name in names if name not in kept]:
-        _doubt(f"this policy knows nothing of {', '.join(new)} of its task: today's are taken.")
+        text = f"this policy does not record {', '.join(new)} of its task: defaults are used."
+        _doubt(text, "task-parameters-not-recorded", new[0])
     found = {name: tuple(v) if isinstance(v, list) else v for name, v in kept.items()}
     return replace(task, **found).fitted(lesson.standing())
 
@@ -162,5 +166,5 @@ def values(task: LearningTask) -> dict[str, Any]:
     return plain({name: getattr(task, name) for name in parameters.declared(type(task))})
 
 
-def _doubt(text: str) -> None:
-    warnings.warn(text, TarsusWarning, stacklevel=3)
+def _doubt(text: str, code: str, subject: str) -> None:
+    warnings.warn(TarsusWarning(text, code, subject), stacklevel=3)

@@ -11,7 +11,7 @@ from tarsus.control.pd import actuated
 from tarsus.environments.control_program import MOST
 from tarsus.environments.environment import Environment
 from tarsus.environments.outside import Eyes
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.learning.policy import Policy
 
 Array = NDArray[np.float64]
@@ -27,9 +27,11 @@ class Pilot:
         self._policy, self._work = policy, environment.work
         self._eyes = Eyes(environment.work, environment.terrain.parameters())
         if self._eyes.feels:
-            raise TarsusError(
-                f"{type(self._work.task).__name__} looks at torques, contacts or sensors, which"
-                " another simulator does not tell."
+            task = type(self._work.task).__name__
+            raise Unsupported(
+                f"{task} observes torques, contacts or sensors, which other simulators do not"
+                " provide: play it under one of Tarsus's own laws.",
+                task,
             )
         self._at = actuated(environment.robot)
         self._gains = np.array(self._work.gains.kp), np.array(self._work.gains.kd)

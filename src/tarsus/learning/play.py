@@ -15,7 +15,7 @@ import numpy as np
 
 from tarsus.environments.environment import Environment
 from tarsus.environments.outside import Eyes
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, TarsusError, Unsupported
 from tarsus.learning.course import Array, Course, Played, drawn, outcome, starts
 from tarsus.learning.lesson import KEPT, from_about, task_of, values
 from tarsus.learning.pilot import Pilot
@@ -33,9 +33,9 @@ from tarsus.terrain.base import Terrain
 PEER = ENGINE
 NEVER = 1e6  # s: nothing is drawn by the environment itself
 VAIN = {
-    "episode": "--duration says how long a trial takes",
-    "levels": "the ground of all trials is as high as the terrain has it",
-    "stiffness": "the servos are those that it was learned with",
+    "episode": "--duration sets how long a trial lasts",
+    "levels": "all trials use the full height of the terrain",
+    "stiffness": "the policy uses the servos that it was trained with",
 }
 
 
@@ -51,8 +51,9 @@ def room(
     # the servos that it learned with, one for each motor
     motors = len(lesson.standing().actuators)
     if len(gains.kp) != motors:
-        raise TarsusError(
-            f"this policy has gains for {len(gains.kp)} motors, {lesson.robot} has {motors}."
+        raise InvalidFile(
+            f"this policy has gains for {len(gains.kp)} motors, but {lesson.robot} has {motors}.",
+            "about.gains",
         )
     found = Environment(
         *(
@@ -67,9 +68,10 @@ def room(
     )
     takes = policy.network.sizes[0], policy.network.sizes[-1]
     if takes != (found.observations, found.actions):
-        raise TarsusError(
-            f"this policy sees {takes[0]} numbers and answers with {takes[1]}, its task shows"
-            f" {found.observations} and takes {found.actions}: it cannot be played at it."
+        raise InvalidFile(
+            f"this policy maps {takes[0]} observations to {takes[1]} actions, but its task has"
+            f" {found.observations} and {found.actions}.",
+            "sizes",
         )
     return found
 
@@ -88,7 +90,7 @@ def changed(
     for text in settings:
         name = text.partition("=")[0].rpartition(".")[2]
         if name in VAIN and name in declared(type(task)):
-            raise TarsusError(f"{name} changes nothing as a policy is played: {VAIN[name]}.")
+            raise Unsupported(f"{name} has no effect on playing a policy: {VAIN[name]}.", name)
     other = other.fitted(from_about(policy.about)[0].standing())
     return replace(policy, about={**policy.about, KEPT: values(other)}), ground
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile
 from tarsus.files import is_file, json_text, npz_arrays, replacing
 from tarsus.learning.network import Network
 from tarsus.schema import (
@@ -104,12 +104,15 @@ class Policy:
         file = Path(path)
         file = file / "policy.npz" if os.path.isdir(file) else file
         if not is_file(file):
-            raise TarsusError(f"there is no policy {file}: tarsus learn TASK --out DIR makes one.")
+            raise InvalidFile(
+                f"there is no policy {file}: train one with `tarsus learn TASK --out DIR`.", file
+            )
         found = npz_arrays(file)
         if str(found.get("format")) != FORMAT:
-            raise TarsusError(
-                f"{file} is not a policy of Tarsus, or is damaged: tarsus learn TASK --out DIR"
-                " makes one."
+            raise InvalidFile(
+                f"{file} is damaged or not a policy of Tarsus: train one with"
+                " `tarsus learn TASK --out DIR`.",
+                file,
             )
         with opening(file):
             return _checked(cls, found)
@@ -120,29 +123,34 @@ def _checked(kind: type[Policy], found: Mapping[str, NDArray[Any]]) -> Policy:
     # numbers of the right kind
     for name, (kinds, dimensions) in ARRAYS.items():
         if name not in found:
-            raise TarsusError(f"{name} is missing.")
+            raise InvalidFile(f"{name} is missing.", name)
         array = found[name]
         if array.dtype.kind not in kinds or array.ndim != dimensions:
-            raise TarsusError(
+            raise InvalidFile(
                 f"{name} must have {dimensions} dimensions and the type {kinds[0]}, not"
-                f" {array.ndim} and {array.dtype}."
+                f" {array.ndim} and {array.dtype}.",
+                name,
             )
     numbers = {name: found[name].astype(np.float32) for name in ("weights", "mean", "deviation")}
     for name, array in numbers.items():
         if not np.isfinite(array).all():
-            raise TarsusError(f"{name} must be finite.")
+            raise InvalidFile(f"{name} must be finite.", name)
     sizes, own = tuple(found["sizes"].tolist()), int(found["own"])
     if len(sizes) < 2 or min(sizes) < 1 or max(sizes) > WIDEST or not 0 <= own <= WIDEST:
-        raise TarsusError(f"sizes must be two or more whole numbers from 1 to {WIDEST}.")
+        raise InvalidFile(
+            f"sizes must be two or more whole numbers from 1 to {WIDEST}, not {sizes}.", "sizes"
+        )
     # that fit together
     network = Network(sizes, own)
     if found["weights"].shape != (network.count,):
-        raise TarsusError(f"weights must have the shape {(network.count,)} for the sizes {sizes}.")
+        raise InvalidFile(
+            f"weights must have the shape {(network.count,)} for the sizes {sizes}.", "weights"
+        )
     for name in ("mean", "deviation"):
         if found[name].shape != sizes[:1]:
-            raise TarsusError(f"{name} must have the shape {sizes[:1]}.")
+            raise InvalidFile(f"{name} must have the shape {sizes[:1]}.", name)
     if not (numbers["deviation"] > 0).all():
-        raise TarsusError("deviation must be above zero.")
+        raise InvalidFile("deviation must be above 0.", "deviation")
     about = from_json("about", str(found["about"]))
     PlainRule().check("about", about)
     ABOUT.check("about", about)

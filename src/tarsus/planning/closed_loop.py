@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue, UnmetCondition
 from tarsus.morphology.legs import Leg, diagonals, find_legs, why_no_diagonal_legs
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.planning.latency import Latency
@@ -41,11 +41,14 @@ class Shove:
         """TarsusError unless it is one, and comes and goes within a run of so many seconds."""
         for name in ("force", "direction", "at", "lasts"):
             if not np.isfinite(getattr(self, name)):
-                raise TarsusError(f"a push: {name} must be finite, not {getattr(self, name)}.")
+                raise InvalidValue(
+                    f"the push's {name} must be finite, not {getattr(self, name)}.", name
+                )
         if not 0 < self.at < self.at + self.lasts < seconds:
-            raise TarsusError(
-                f"the push, {self.lasts:g} s from {self.at:g} s on, must come and go within the run"
-                f" of {seconds:g} s."
+            raise InvalidValue(
+                f"the push from {self.at:g} to {self.at + self.lasts:g} s must lie within the run,"
+                f" 0 to {seconds:g} s.",
+                "at",
             )
 
     def vector(self) -> Array:
@@ -116,7 +119,9 @@ def run(
             logs += [] if stop.log is None else [stop.log]
             break
     if not logs:
-        raise TarsusError("the world diverged at once: take a shorter step or another law.")
+        raise UnmetCondition(
+            "the world diverged in its first step: choose a shorter time step or another law.", "dt"
+        )
     whole = logs[0]
     if len(logs) > 1:
         whole = xr.concat(logs, "time", data_vars="minimal", coords="minimal", compat="override")

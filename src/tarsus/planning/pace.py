@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.parameters import check, choice, parameter
 from tarsus.planning.spline import BEFORE, CUBIC
 
@@ -37,9 +37,10 @@ class Pace:
     def __post_init__(self) -> None:
         check(self)
         if self.delay > self.period * (1 + NEARLY):
-            raise TarsusError(
-                f"a delay of {self.delay:g} s is longer than the period of {self.period:g} s: plan"
-                " at a lower rate."
+            raise InvalidValue(
+                f"delay must not exceed the period of {self.period:g} s, not {self.delay:g} s: plan"
+                " at a lower rate.",
+                "delay",
             )
 
     @property
@@ -67,7 +68,8 @@ class Pace:
         lasts = getattr(self, name)
         found = round(lasts / dt)
         if abs(found * dt - lasts) > NEARLY * dt or (lasts and not found):
-            raise TarsusError(
-                f"a {name} of {lasts:g} s is not a whole number of the plan's steps of {dt:g} s."
+            raise InvalidValue(
+                f"{name} must be a multiple of the plan's time step of {dt:g} s, not {lasts:g} s.",
+                name,
             )
         return found

@@ -15,7 +15,7 @@ from tarsus.control import servo
 from tarsus.control.pd import actuated
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice, TarsusError, unknown
+from tarsus.errors import InvalidValue, Notice, UnknownName, Unsupported, unknown
 from tarsus.morphology.feet import feet
 from tarsus.planning import spline
 from tarsus.planning.goals.base import Goal
@@ -26,7 +26,7 @@ from tarsus.planning.pairings import pairings
 from tarsus.planning.rollout_program import RolloutPlan, shared
 from tarsus.planning.rollouts import Futures
 from tarsus.planning.strides import strides
-from tarsus.program.run.optimizer import usable_cores
+from tarsus.processes import usable_cores
 from tarsus.simulation import default_controller, file_material, notices, resolve, time_steps
 from tarsus.simulation.contact_selection import candidates
 from tarsus.simulation.options import Options, complete
@@ -108,7 +108,9 @@ class Planner:
         self.law, self.robot = file_material.fitted(law, asked, self.notices)
         self.terrain = resolve.terrain(terrain or self.goal.ground() or "plane")
         if reason := self.goal.suits(self.robot):
-            raise TarsusError(f"{self.robot.name!r} cannot be asked for this goal: {reason}")
+            raise Unsupported(
+                f"{self.robot.name!r} is not suitable for this goal: {reason}", self.robot.name
+            )
         # what is compiled
         stepper = resolve.stepper("midpoint")
         touching = candidates(self.robot, chosen.contacts, self.notices)
@@ -132,7 +134,7 @@ class Planner:
         self._strides = strides(asked, self._pairings, self.pace.spacing)
         if (self.method.paired or asked[0]) and not self._pairings:
             ignored = "paired" if self.method.paired else "alternating"
-            text = f"{self.robot.name!r} has no legs in pairs: {ignored} is ignored."
+            text = f"{ignored} is ignored: {self.robot.name!r} has no pairs of legs."
             self.notices.append(Notice(text, "symmetry-ignored", self.robot.name))
         # a plan that nobody waits for: threads and tables are there when the first is asked for
         self.reset()
@@ -163,7 +165,7 @@ class Planner:
             if name not in self._asked:
                 raise unknown("command", name, self._asked)
             if not np.isfinite(given):
-                raise TarsusError(f"the command {name!r} must be finite, not {given!r}.")
+                raise InvalidValue(f"the command {name!r} must be finite, not {given!r}.", name)
             self._asked[name] = float(given)
 
     @property
@@ -274,10 +276,11 @@ def _completed(given: dict[str, Any], robot: Robot) -> Any:
     usual: Any = {"precision": "float32", "stiction": False, "limits": False}
     usual |= {"contacts": [foot.name for foot in feet(robot)], "threads": usable_cores()}
     chosen = complete(usual | given)
-    if others := given.keys() - TAKEN:
-        raise TarsusError(
-            f"a planner takes no {', '.join(sorted(others))}: of a Simulation's options it takes"
-            f" {', '.join(TAKEN)}."
+    if others := sorted(given.keys() - TAKEN):
+        raise UnknownName(
+            f"a planner does not accept {', '.join(others)}: of the options of Simulation it takes"
+            f" {', '.join(TAKEN)}.",
+            others[0],
         )
     return chosen
 

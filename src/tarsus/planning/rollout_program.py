@@ -20,8 +20,8 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation import kept_programs
-from tarsus.simulation.alike import first_alike
+from tarsus.simulation import fingerprint
+from tarsus.simulation.program_cache import cached_program
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import Glimpse
 
@@ -50,18 +50,18 @@ class RolloutPlan:
         return len(self.scene.mechanism.actuators)
 
 
-_WORKS: list[RolloutPlan] = []
+_WORKS: dict[str, RolloutPlan] = {}
 
 
 def shared(work: RolloutPlan) -> RolloutPlan:
-    """An earlier one that is alike, or this one: nothing is traced twice."""
-    return first_alike(_WORKS, work, KEPT)
+    """Return an earlier plan with the same fingerprint, or this one: nothing is traced twice."""
+    return fingerprint.shared(_WORKS, work, KEPT)
 
 
 @lru_cache(maxsize=KEPT)
 def rollout_program(work: RolloutPlan) -> Program:
-    """The program of one rollout: `traced`, or as it was kept when it was."""
-    return kept_programs.kept(work, traced)
+    """Return the program of one rollout, from the cache if it was traced before."""
+    return cached_program(work, traced)
 
 
 def traced(work: RolloutPlan) -> Program:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.environments.mirror import Mirror
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 
 Array = NDArray[np.float64]
 NEARLY = 1e-6  # of the distance between two knots: round-off
@@ -52,8 +52,9 @@ def strides(
         return None
     half = round(lasts / 2 / spacing)
     if half < 1 or abs(half * spacing - lasts / 2) > NEARLY * spacing:
-        raise TarsusError(
-            f"half a stride of {lasts:g} s is not a whole number of knots {spacing:g} s apart:"
-            " change the stride, or the spacing."
+        raise InvalidValue(
+            f"half the stride of {lasts:g} s must be a multiple of the knot spacing, {spacing:g} s:"
+            " change one of them.",
+            "stride",
         )
     return Strides(pairings[0], half, share)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.control.file_actuators import FileActuators, having, in_order, spread
 from tarsus.dynamics.actuator_force import ActuatorForce, clipped, next_activation
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown
 from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared
@@ -51,8 +51,9 @@ def chosen(given: Any, controller: Any) -> tuple[FileActuators | None, Any]:
     elif isinstance(given, str) and given in (MOTOR, FILE):
         own = FileActuators() if given == FILE else None
     else:
-        raise TarsusError(
-            f'actuators must be "{MOTOR}", "{FILE}" or a FileActuators, not {given!r}.'
+        raise InvalidValue(
+            f'actuators must be "{MOTOR}", "{FILE}" or a FileActuators, not {given!r}.',
+            "actuators",
         )
     default = isinstance(controller, str) and controller == AUTO
     return own, None if own is not None and default else controller
@@ -65,19 +66,27 @@ def compiled(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation
     if not mechanism.file_actuators:
         for told in mechanism.left_out:
             if told.startswith(NOT_DRIVING):
-                raise TarsusError(f"of {mechanism.name!r} no actuator can be simulated: {told}")
-        raise TarsusError(f"{mechanism.name!r} has no actuators from a file: actuators='motor'.")
-    strange = [f"{a.name} ({a.dynamics})" for a in mechanism.file_actuators if not a.simulated]
+                raise Unsupported(
+                    f"no actuator of {mechanism.name!r} can be simulated: {told}", "actuators"
+                )
+        raise IncompatibleOptions(
+            f"{mechanism.name!r} has no actuators from a file; use actuators='{MOTOR}'.",
+            "actuators",
+        )
+    strange = [a for a in mechanism.file_actuators if not a.simulated]
     if strange:
-        raise TarsusError(
-            f"the laws of these actuators are not simulated: {', '.join(strange)}: take them out of"
-            " the file, or actuators='motor'."
+        listed = ", ".join(f"{a.name} ({a.dynamics})" for a in strange)
+        raise Unsupported(
+            f"the dynamics of these actuators are not supported: {listed}. Remove them from the"
+            f" file, or use actuators='{MOTOR}'.",
+            strange[0].name,
         )
     cut = [a.joint for a in mechanism.file_actuators if a.joint not in mechanism.joint_names]
     if cut:
-        raise TarsusError(
-            f"actuators of a file drive joints of the tree, and {', '.join(cut)} are outside it:"
-            " coordinates='minimal'."
+        raise IncompatibleOptions(
+            f"the file's actuators cannot drive joints outside the tree ({', '.join(cut)}); use"
+            " coordinates='minimal'.",
+            "coordinates",
         )
     return Actuation(actuators.optional, actuators.longest_delay)
 
@@ -90,10 +99,11 @@ def from_torques(mechanism: Mechanism, torque: SX) -> SX:
     servos = [a.name for a in actuators if a.kind != "motor" or not a.gear * a.gain[0]]
     joints = [motor.joint for motor in mechanism.actuators]
     if servos or len(actuators) != len(joints):
-        raise TarsusError(
-            "a gait gives torques, and the file's actuators take other signals"
-            f" ({', '.join(servos) or 'several on a joint'}): actuators='motor', or a function"
-            " (t, q, u) -> signals."
+        raise IncompatibleOptions(
+            "a gait returns torques, but the file's actuators take other signals"
+            f" ({', '.join(servos) or 'several per joint'}); use actuators='{MOTOR}', or a"
+            " function (t, q, u) -> signals as the controller.",
+            "actuators",
         )
     return ca.vertcat(*(torque[joints.index(a.joint)] / (a.gear * a.gain[0]) for a in actuators))
 
@@ -195,18 +205,21 @@ def _changed(
     # a register for it, numbers in range
     register = f"actuators.{name}"
     if register not in worlds:
-        raise TarsusError(
-            f"{name} was left out: Simulation(..., actuators=FileActuators({name}=...))."
+        raise IncompatibleOptions(
+            f"{name} cannot be changed in this simulation; create it with"
+            f" actuators=FileActuators({name}=...).",
+            name,
         )
     if given is None:
-        raise TarsusError(f"{name} must be a number, not None: of the file's actuators.")
+        raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
     declared(type(actuators))[name].check("the file's actuators", _numbers(given))
     if name == "delay":
         longest, value = actuators.longest_delay, _delays(given, worlds.count)
         if value.max() > longest:
-            raise TarsusError(
-                f"a delay of {value.max():g} steps is more than the {longest} that are compiled"
-                " in: FileActuators(delay=...) takes the longest."
+            raise InvalidValue(
+                f"delay must be at most {longest} steps, the longest when the simulation was"
+                f" created, not {value.max():g}; FileActuators(delay=...) sets the longest.",
+                "delay",
             )
         return value
     # of all, or by name
@@ -218,9 +231,9 @@ def _changed(
         if key not in known:
             raise unknown("actuator", key, known)
         if not having(mechanism, name)[known.index(key)]:
-            raise TarsusError(f"the actuator {key!r} is no servo with a gain {name}.")
+            raise InvalidValue(f"the actuator {key!r} is not a servo with a gain {name}.", key)
         if np.shape(value) not in ((), (worlds.count,)):
-            raise TarsusError(f"{name} of {key!r} must be one number, or one for each world.")
+            raise InvalidValue(f"{name} of {key!r} must be one number, or one per world.", name)
         held[:, known.index(key)] = value
     return held
 
@@ -236,8 +249,9 @@ def _delays(given: Any, worlds: int) -> Array:
     """Delays (1,), or (worlds, 1), whole steps."""
     value = np.asarray(np.nan if isinstance(given, Mapping) else given, dtype=float)
     if value.shape not in ((), (worlds,)) or np.any(value != np.round(value)):
-        raise TarsusError(
-            "delay must be a whole number of steps for all actuators, or one for each world:"
-            f" {given!r}."
+        raise InvalidValue(
+            "delay must be a whole number of steps, one for all actuators or one per world, not"
+            f" {given!r}.",
+            "delay",
         )
     return value.reshape(-1, 1) if value.ndim else value.reshape(1)

@@ -13,7 +13,7 @@ from tarsus.collision.contact_point import may_be_blocked
 from tarsus.dynamics import felt_masses, jacobian, outlines, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice, TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidModel, InvalidValue, Notice
 from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.model.solids import Cuboid
 from tarsus.morphology.feet import MOST, feet
@@ -51,8 +51,9 @@ def candidates(
     if not robot.candidates and not robot.floating and (not names or names in (ALL, FEET)):
         return ()  # a machine on a stand
     if not robot.candidates:
-        raise TarsusError(
-            f"the robot {robot.name!r} has no contact candidate: give it a collision shape."
+        raise InvalidModel(
+            f"the robot {robot.name!r} has no contact candidates; give it a collision shape.",
+            robot.name,
         )
     # those asked for, or all of few
     if names == ALL or (names is None and not _many(robot)):
@@ -61,8 +62,8 @@ def candidates(
         named = robot.with_contacts(_listed(robot, names)).candidates
         if not named and robot.floating:
             text = (
-                f"nothing of {robot.name!r} can touch the ground, because the list of contacts is"
-                ' empty: use contacts="all".'
+                f"{robot.name!r} cannot touch the ground, because the list of contacts is empty;"
+                ' use contacts="all".'
             )
             notices.append(Notice(text, "no-contacts", robot.name))
         return named
@@ -71,23 +72,25 @@ def candidates(
     chosen = (*standing, *(c for c in robot.candidates if c.body in beside))
     if names == FEET:
         if not standing:
-            raise TarsusError(
-                f"no body of {robot.name!r} looks like a foot: name the candidates that may touch."
+            raise InvalidValue(
+                f"no body of {robot.name!r} looks like a foot; name the candidates that may touch"
+                " the ground with contacts=[...].",
+                "contacts",
             )
         return chosen
     if robot.floating and not standing:
         text = (
-            f"no body of {robot.name!r} looks like a foot: all its {len(robot.candidates)} contact"
-            " candidates are simulated. Name fewer with contacts=[...]; hold the base of an arm"
+            f"no body of {robot.name!r} looks like a foot, so all {len(robot.candidates)} contact"
+            " candidates are simulated. Select fewer with contacts=[...]; fix the base of an arm"
             " with --fixed-base (tarsus.load(file, floating=False))."
         )
         notices.append(Notice(text, "no-feet", robot.name))
         return robot.candidates
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
-    some = f"those of {', '.join(bodies)}" if bodies else "for no body looks like a foot"
+    some = f"those of {', '.join(bodies)}" if bodies else "because no body looks like a foot"
     text = (
         f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, {some};"
-        ' name others with contacts=[...] or contacts="all".'
+        ' select others with contacts=[...] or contacts="all".'
     )
     notices.append(Notice(text, "contacts-left-out", robot.name))
     return chosen
@@ -120,10 +123,11 @@ def rare_contacts(
     # a stepper that looks at all of them in every step
     if not stepper.takes_slots:
         if len(chosen) > MOST:
-            raise TarsusError(
-                f"{len(chosen)} contacts are more than a step of {name_of(stepper)!r} can hold"
-                f" ({MOST}), which looks at all of them: name fewer, or use a stepper that gathers"
-                f" those that touch ({named_where(lambda known: known.takes_slots)})."
+            raise IncompatibleOptions(
+                f"the stepper {name_of(stepper)!r} can hold at most {MOST} contacts, not"
+                f" {len(chosen)}; select fewer, or use a stepper that evaluates only those that"
+                f" touch ({named_where(lambda known: known.takes_slots)}).",
+                "contacts",
             )
         return (), 0
     # all that are not the feet's

@@ -114,16 +114,16 @@ def with_posture(robot: Robot) -> tuple[Robot, tuple[Notice, ...]]:
     # knees bent
     bent = q if robot.loops else posture.stand(robot)
     q = following(robot, bent)
-    others = f" (its {', '.join(map(repr, robot.keyframes))} may be none)" if own else ""
+    others = f" (only {', '.join(map(repr, robot.keyframes))})" if own else ""
     start = f"it starts {_told(robot, bent, q)}."
-    text = f"{robot.name!r} has no keyframe 'stand'{others}: {start}"
+    text = f"{robot.name!r} has no keyframe 'stand'{others}; {start}"
     return _starting_at(robot, q), (Notice(text, "no-standing-keyframe", robot.name),)
 
 
 def _told(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> str:
     """What a posture is like; bent: the same (nq,) before joints followed others."""
     if robot.loops:
-        return "with its loops closed and its soles level below its center of mass"
+        return "with its loops closed and level soles below its center of mass"
     beside = tree.loose(robot)
     moving = [
         at
@@ -135,9 +135,9 @@ def _told(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> st
         if all(np.array_equal(bent[at], drawn[at]) for at in moving):
             return "as its file draws it"
         if not feet(robot):
-            return "with all joints as near as their ranges go to where its file draws them"
+            return "with all joints as close to the pose in its file as their limits allow"
         return "with bent knees and its feet below its hips"
-    following_too = ", those that follow others where these lead them"
+    following_too = " and mimic joints at the angle given by their leader"
     return "with all joints at zero" + ("" if np.array_equal(q, bent) else following_too)
 
 
@@ -188,23 +188,23 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[Notice]
     # what may go wrong
     if found.soft:
         text = (
-            f"the servos of {several(found.soft, SOME)} are softer than gravity, because dt ="
-            f" {dt:g} s or their motors allow no more: the robot may fall. A smaller dt allows"
-            " stiffer servos of light feet."
+            f"the servos of {several(found.soft, SOME)} are too soft to support the weight, because"
+            f" dt = {dt:g} s or the motor limits allow no more; the robot may fall. A smaller dt"
+            " allows stiffer servos at light feet."
         )
         notices.append(Notice(text, "servos-too-soft", found.soft[0]))
     if robot.floating and standing and not posture.balanced(robot, q):
         text = (
-            "the center of mass is not above the points that the robot stands on: it will tip over."
-            " Name other contacts, or give it a keyframe 'stand' that balances."
+            "the center of mass is not above the contact points, so the robot will tip over."
+            " Choose other contacts, or give it a keyframe 'stand' in balance."
         )
         notices.append(Notice(text, "out-of-balance", robot.name))
     beside = [robot.bodies[i].joint.name for i in sorted(tree.loose(robot))]
     limp = [motor.joint for motor in robot.actuators if motor.joint in beside]
     if limp:
         text = (
-            "the gait drives the first robot only; the motors of the others get no torque"
-            f" ({several(limp, SOME)}). Use Stand(kp=..., kd=...), or your own controller."
+            "the gait drives only the first robot; the motors of the others get no torque"
+            f" ({several(limp, SOME)}). Use Stand(kp=..., kd=...) or your own controller."
         )
         notices.append(Notice(text, "motors-without-torque", limp[0]))
     # the gait with these gains, and with what bears its weight

@@ -20,7 +20,7 @@ from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.kinematics import coordinate_rate
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, Unsupported, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.codegen.layout import layout
 from tarsus.program.ir.blocks import Register, Straight
@@ -84,14 +84,20 @@ class Differentiated:
         """
         own = self._worlds
         if not isinstance(own, Worlds) or self.options.precision == "float32":
-            raise TarsusError("derivatives are computed on device 'cpu' with precision 'float64'.")
+            raise Unsupported(
+                "derivatives are available only with device='cpu' and precision='float64'.",
+                "derivatives",
+            )
         given = tuple(name for name in ("action", "command") if name in own)
         if action is not None and "action" not in own:
-            raise TarsusError("a compiled controller moves this robot: derivatives take no action.")
+            raise IncompatibleOptions(
+                "derivatives take no action, because a compiled controller drives this robot.",
+                "action",
+            )
         wanted = {name: _register(name, own.program) for name in parameters}
         held: Array | None = None
         if action is not None:
-            asked = inputs.acting(action, "the action", own)
+            asked = inputs.acting(action, "action", own)
             held = np.broadcast_to(asked, (self.worlds, own.program.sizes["action"]))
         others = (*given, *dict.fromkeys(wanted.values()))
         moved, solved, ends = _found(self.plan, others, own, held, self.options.threads)
@@ -119,7 +125,7 @@ def _register(name: str, program: Program) -> str:
 class _Ways:
     """The tangent of a plan's step along the directions of the state, then those of each other.
 
-    whole: with the loops that are seldom entered
+    whole: with cold loops
     """
 
     def __init__(self, plan: Plan, others: tuple[str, ...], whole: bool) -> None:
@@ -162,7 +168,7 @@ def _found(
     end of the state, and of each of the others.
     """
     with _ONE_AT_A_TIME:
-        # what seldom runs is left out: worlds that would enter it come again, with it
+        # cold loops are left out: worlds that would enter one come again, with it
         every, shares = range(own.count), min(threads, own.count)
         ways = _ways(plan, others, False, shares)
         moved, solved = np.empty((own.count, *ways[0].moved.shape)), np.empty(own.count, bool)

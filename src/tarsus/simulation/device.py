@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, unknown
 from tarsus.program.ir.program import Program
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.cuda import CudaLauncher
@@ -18,8 +18,8 @@ def checked(device: Device, precision: str | None, threads: int) -> tuple[Device
     if device not in DEVICES if isinstance(device, str) else not isinstance(device, Launcher):
         raise unknown("device", device, DEVICES)
     if device != "cpu" and threads > 1:
-        raise TarsusError(
-            "threads share the worlds on device 'cpu' alone: leave threads at 1 on a GPU."
+        raise IncompatibleOptions(
+            "threads apply to device='cpu' only; leave threads at 1 on a GPU.", "threads"
         )
     return device, precision or ("float64" if device == "cpu" else "float32")
 

@@ -120,25 +120,25 @@ def _each(files: Sequence[FileNumbers], name: str, usual: float) -> str:
     if len(set(mu)) < 2:
         return ""
     told = ", ".join(
-        f"{value:g} of {file.name!r}" + ("" if MU in file.material else " (the law's)")
+        f"{value:g} for {file.name!r}" + ("" if MU in file.material else " (from the law)")
         for file, value in zip(files, mu, strict=True)
     )
-    return f"contacts have the friction of each one's own file, {name} {told}"
+    return f"contacts use the friction of each robot's own file: {name} {told}"
 
 
 def _kept_ratio(name: str | None, replaced: bool, flags: Mapping[str, str] | None) -> str:
     """What becomes of these where the first is given another."""
     if replaced:
-        return ", in proportion to what the first is given."
+        return ", scaled in proportion to the value set for the first."
     flag = f"--set {name}=..." if flags is None else flags.get(name or "", "")
-    return f"; {flag} gives the first another, and the rest in proportion." if flag else "."
+    return f"; {flag} sets that of the first and scales the others in proportion." if flag else "."
 
 
 def _others(names: Iterable[str], flags: Mapping[str, str] | None) -> str:
     """How a user gives other numbers than the file's."""
     if flags is None:
-        return f"; --set {next(iter(names))}=... gives others"
-    return "".join(f"; {flags[name]} gives another {name}" for name in names if name in flags)
+        return f"; change them with --set {next(iter(names))}=..."
+    return "".join(f"; change {name} with {flags[name]}" for name in names if name in flags)
 
 
 def _left(file: FileNumbers, first: FileNumbers, known: Mapping[str, Any]) -> str:
@@ -147,6 +147,4 @@ def _left(file: FileNumbers, first: FileNumbers, known: Mapping[str, Any]) -> st
     other = [n for n in names if file.material.get(n) != first.material.get(n)]
     if not other:
         return ""
-    return (
-        f"{', '.join(other)} of {file.name!r} left out: all contacts have those of {first.name!r}."
-    )
+    return f"all contacts use the {', '.join(other)} of {first.name!r}, not of {file.name!r}."

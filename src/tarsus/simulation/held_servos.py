@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics import crba
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.rnea import body_inertias
-from tarsus.errors import Notice, TarsusError
+from tarsus.errors import IncompatibleOptions, Notice
 from tarsus.model.mechanism import Mechanism
 from tarsus.registry import name_of
 from tarsus.simulation.step_program import Plan
@@ -44,12 +44,12 @@ def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[Notice]:
         return []
     name, able = name_of(plan.stepper), named_where(lambda stepper: stepper.velocity_level)
     text = (
-        f"{name!r} holds the forces of the file's servos over a step of {dt:g} s, and so they swing"
-        f" up by {radius - 1:.2g} a step: use a stepper that takes any gain ({able}), a smaller dt,"
-        " or more damping for their stiffness."
+        f"the stepper {name!r} keeps the forces of the file's servos constant over a step of"
+        f" {dt:g} s, so their oscillations grow by a factor of {radius:.3g} per step; use a stepper"
+        f" that is stable for any gain ({able}), a smaller dt, or more damping."
     )
     if radius > 1 + EXPLODES:
-        raise TarsusError(text)
+        raise IncompatibleOptions(text, "stepper")
     return [Notice(text, "servos-swing-up", name)]
 
 

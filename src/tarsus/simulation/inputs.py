@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared, name_of
 from tarsus.program.ir.trace import Builder
@@ -36,19 +36,23 @@ def wrenches(
     """
     # is there a body to push?
     if not bodies:
-        raise TarsusError(
-            "no body of this simulation can be pushed: name some, such as its base with"
-            f' pushes=["{robot.bodies[0].name}"].'
+        raise IncompatibleOptions(
+            "no body of this simulation can be pushed; create it with, for example,"
+            f' pushes=["{robot.bodies[0].name}"].',
+            "push",
         )
     # the wrenches held, those named replaced
     values = held.get("push").astype(float)
     if not isinstance(push, Mapping):
-        raise TarsusError(f'push must be a dictionary such as {{"{bodies[0]}": (10.0, 0.0, 0.0)}}.')
+        raise InvalidValue(
+            f'push must be a dictionary such as {{"{bodies[0]}": (10.0, 0.0, 0.0)}}, not {push!r}.',
+            "push",
+        )
     for name, given in push.items():
         if name not in bodies:
             raise unknown("pushed body", name, bodies)
         shapes = [(3,), (6,), (len(values), 3), (len(values), 6)]
-        wrench = fetched(held, _fitting(f"the push on {name!r}", given, shapes, held))
+        wrench = fetched(held, _fitting(f"the push on {name!r}", given, shapes, held, "push"))
         # a force alone has no moment
         first = 6 * bodies.index(name)
         values[:, first : first + 6] = 0.0
@@ -66,22 +70,25 @@ def mask(where: ArrayLike | None, worlds: Backend) -> Any:
     if given.shape != (worlds.count,):
         found = f"an array of shape {given.shape}" if given.ndim else repr(where)
         hint = "" if worlds.count == 1 else f"; world 1 alone is np.arange({worlds.count}) == 1"
-        raise TarsusError(
-            f"where must be a mask of shape ({worlds.count},), one truth value a world, not"
-            f" {found}{hint}."
+        raise InvalidValue(
+            f"where must be a mask of shape ({worlds.count},), one truth value per world, not"
+            f" {found}{hint}.",
+            "where",
         )
     if given.dtype != bool:
-        raise TarsusError(
-            f"where must hold truth values, one a world, not numbers such as {given.ravel()[0]}."
+        raise InvalidValue(
+            f"where must hold truth values, one per world, not numbers such as {given.ravel()[0]}.",
+            "where",
         )
     return given
 
 
-def act(torques: Any, what: str, held: NDArray[Any] | None, worlds: Backend) -> None:
+def act(torques: Any, name: str, held: NDArray[Any] | None, worlds: Backend) -> None:
     """Write torques (actuators,) of all worlds or (worlds, actuators) of each for the next step.
 
+    name: "action", or "controller" for what a controller returned
     held: the register in place, if there is one world
-    TarsusError, naming `what`, for another shape or what is not finite.
+    InvalidValue with this name for another shape or numbers that are not finite.
     """
     # a quick look at what is mostly right: NaN and infinity show in the square
     if isinstance(torques, np.ndarray) and held is not None:
@@ -89,13 +96,14 @@ def act(torques: Any, what: str, held: NDArray[Any] | None, worlds: Backend) -> 
         if like and isfinite(torques.dot(torques)):
             held[:] = torques
             return
-    worlds.set("action", acting(torques, what, worlds))
+    worlds.set("action", acting(torques, name, worlds))
 
 
-def acting(torques: Any, what: str, worlds: Backend) -> Any:
-    """The torques, of the right shape and finite, or TarsusError."""
+def acting(torques: Any, name: str, worlds: Backend) -> Any:
+    """Return the torques if they are of the right shape and finite, else raise an InvalidValue."""
     size = worlds.program.sizes["action"]
-    return _fitting(what, torques, [(size,), (worlds.count, size)], worlds)
+    what = "the return value of the controller" if name == "controller" else name
+    return _fitting(what, torques, [(size,), (worlds.count, size)], worlds, name)
 
 
 def state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
@@ -121,15 +129,20 @@ def parameter(law: Law, name: str, given: Any, worlds: Backend, varying: Sequenc
     varying: what is varied of robot and motors, for a message
     """
     if name in (*Options.__annotations__, "dt"):
-        raise TarsusError(f"{name} is chosen once, when the Simulation is made.")
+        raise Unsupported(
+            f"{name} cannot be changed after a Simulation is created; create a new one.", name
+        )
     if f"law.{name}" not in worlds and name in varied.KINDS:
-        raise TarsusError(
-            f"{name} is the same in all worlds of this simulation: name it when you make it,"
-            f' Simulation(..., varied=["{name}"]).'
+        raise IncompatibleOptions(
+            f"{name} is the same in all worlds of this simulation; to change it, create the"
+            f' simulation with varied=["{name}"].',
+            name,
         )
     if name in declared(type(law)) and getattr(law, name) is None:
-        raise TarsusError(
-            f"{name} was left out of the law {name_of(law)}: give it a number when you make it."
+        raise IncompatibleOptions(
+            f"the law {name_of(law)} was created without {name}; give it a number there to change"
+            " it later.",
+            name,
         )
     if f"law.{name}" not in worlds:
         raise not_settable(name, worlds, varying)
@@ -143,15 +156,17 @@ def on_ground(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
     differs from that in numbers that have registers alone.
     """
     if type(given) is not type(before):
-        raise TarsusError(
-            f"the terrain was made a {type(before).__name__}: set(terrain=...) takes another"
-            f" {type(before).__name__}, not {given!r}."
+        raise InvalidValue(
+            f"terrain must be a {type(before).__name__}, like the one that this simulation was"
+            f" created with, not {given!r}.",
+            "terrain",
         )
     one_or_each(None, given, worlds.count)
     if _code_of(given) != _code_of(before):
-        raise TarsusError(
-            f"this {type(given).__name__} differs from the one that the simulation was made with"
-            " in more than numbers that may vary by world: make a new Simulation."
+        raise InvalidValue(
+            f"this {type(given).__name__} differs from the one that the simulation was created"
+            " with in more than the numbers that may vary by world; create a new Simulation.",
+            "terrain",
         )
     return {f"terrain.{name}": value for name, value in given.parameters().items()}
 
@@ -175,9 +190,10 @@ def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
         ground = terrain.parameters()
     except ValueError as error:  # two fields of different lengths
         names = [f"{name} {value.shape}" for name, value in _written(terrain) if value.ndim]
-        raise TarsusError(
-            f"the numbers of {type(terrain).__name__} do not go together, {', '.join(names)}: give"
-            f" each one value, or one for each of {worlds} worlds."
+        raise InvalidValue(
+            f"the parameters of {type(terrain).__name__} have incompatible shapes"
+            f" ({', '.join(names)}); give each one value, or one for each of {worlds} worlds.",
+            "terrain",
         ) from error
     of_terrain = [
         (name, value.shape, value.shape[1:] if value.ndim > 1 else value.shape)
@@ -190,10 +206,14 @@ def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
                 lengths = {field: value.shape[:1] for field, value in _written(terrain)}
                 odd = [field for field, length in lengths.items() if length == shape[:1]]
                 name = " and ".join(odd) or name
-            raise TarsusError(
-                f"{name} has {shape[0]} values: give one, or one for each of {worlds} worlds."
+            else:
+                odd = [name]
+            raise InvalidValue(
+                f"{name} has {shape[0]} values; give one, or one for each of {worlds} worlds."
                 if worlds > 1
-                else f"{name} has {shape[0]} values, but there is one world: worlds={shape[0]}."
+                else f"{name} has {shape[0]} values, but there is one world; set"
+                f" worlds={shape[0]}.",
+                odd[0] if odd else name,
             )
 
 
@@ -217,12 +237,13 @@ def mass_scales(scales: Mapping[str, ArrayLike], worlds: int) -> NDArray[np.floa
         except (TypeError, ValueError):
             column = np.full(1, np.nan)
         if column.shape not in ((), (worlds,)) or not np.all((column > 0) & (column <= HEAVIEST)):
-            each = f": one factor, or one for each of {worlds} worlds" if worlds > 1 else ""
+            each = f", or one such factor for each of {worlds} worlds" if worlds > 1 else ""
             one = column.size == 1 and np.isfinite(column).all()
             told = float(column.ravel()[0]) if one else given
-            raise TarsusError(
-                f"mass_scale must be positive for every body, at most {HEAVIEST:g}{each}; that of"
-                f" {name!r} is {told!r}."
+            raise InvalidValue(
+                f"mass_scale of {name!r} must be a positive factor of at most {HEAVIEST:g}{each},"
+                f" not {told!r}.",
+                "mass_scale",
             )
         columns.append(np.broadcast_to(column, worlds))
     return np.stack(columns, -1)
@@ -236,15 +257,21 @@ def commands(
     fastest: the forward speed, m/s, that its legs reach
     """
     if not isinstance(controller, Controller) or not controller.commands:
-        raise TarsusError("this controller takes no commands.")
+        raise IncompatibleOptions(
+            "this controller takes no commands; choose a gait, such as controller='trot'.",
+            "command",
+        )
     names, arrays = list(controller.commands), worlds.arrays
     if not isinstance(command, Mapping):
-        raise TarsusError(f'command must be a dictionary such as {{"{names[0]}": 0.5}}.')
+        raise InvalidValue(
+            f'command must be a dictionary such as {{"{names[0]}": 0.5}}, not {command!r}.',
+            "command",
+        )
     columns = list(worlds.output("command").astype(float).T)
     for name, value in command.items():
         if name not in names:
             raise unknown("command", name, names)
-        given = _fitting(f"the command {name!r}", value, [(), (worlds.count,)], worlds)
+        given = _fitting(f"the command {name!r}", value, [(), (worlds.count,)], worlds, name)
         if name == SPEED:
             within_reach(float(np.abs(fetched(worlds, given)).max()), fastest)
         columns[names.index(name)] = arrays.broadcast_to(given, (worlds.count,))
@@ -254,30 +281,45 @@ def commands(
 def within_reach(speed: float, fastest: float) -> None:
     """TarsusError for a forward speed that a gait's legs cannot reach, m/s."""
     if not speed <= fastest:
-        raise TarsusError(
-            f"a speed of {speed:g} m/s is out of reach: the legs are too short for more than"
-            f" {fastest:.2g} m/s at the gait's frequency; a higher frequency raises that."
+        raise InvalidValue(
+            f"a speed of {speed:g} m/s is out of reach: at the gait's frequency the legs are too"
+            f" short for more than {fastest:.2g} m/s; a higher frequency raises this limit.",
+            SPEED,
         )
 
 
-def _fitting(what: str, given: Any, shapes: Sequence[tuple[int, ...]], worlds: Backend) -> Any:
-    """Finite numbers, where the worlds live, in one of the shapes; else TarsusError."""
+def _fitting(
+    what: str,
+    given: Any,
+    shapes: Sequence[tuple[int, ...]],
+    worlds: Backend,
+    subject: str | None = None,
+) -> Any:
+    """Return finite numbers in one of the shapes, where the worlds live; else raise InvalidValue.
+
+    what: the value in words; subject: the option or parameter, if `what` is not its name
+    """
+    subject = what if subject is None else subject
     try:
         value = worlds.arrays.asarray(given, float)
     except (TypeError, ValueError):
         value = None
     if value is None or given is None:
         kind = "a number" if () in shapes else "numbers"
-        raise TarsusError(f"{what} must be {kind}, not {given!r}.")
+        raise InvalidValue(f"{what} must be {kind}, not {given!r}.", subject)
     if value.shape not in shapes:
         several = worlds.count > 1
         if () in shapes:
-            each = f", or {worlds.count}, one a world" if several else ""
-            raise TarsusError(f"{what} must be one number{each}, not of shape {value.shape}.")
+            each = f", or one for each of {worlds.count} worlds" if several else ""
+            raise InvalidValue(
+                f"{what} must be one number{each}, not an array of shape {value.shape}.", subject
+            )
         allowed = [str(shape) for shape in shapes if several or len(shape) == 1]
-        raise TarsusError(f"{what} must have shape {' or '.join(allowed)}, not {value.shape}.")
+        raise InvalidValue(
+            f"{what} must have shape {' or '.join(allowed)}, not {value.shape}.", subject
+        )
     if not bool(worlds.arrays.isfinite(value).all()):
-        raise TarsusError(f"{what} must be finite; it holds NaN or infinity.")
+        raise InvalidValue(f"{what} must be finite; it holds NaN or infinity.", subject)
     return value
 
 

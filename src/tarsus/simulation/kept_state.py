@@ -17,7 +17,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from tarsus.control.base import Controller
-from tarsus.errors import Notice, TarsusError
+from tarsus.errors import InvalidFile, InvalidValue, Notice, Unsupported
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.program import Program
 from tarsus.program.run.backend import Array, Backend
@@ -137,15 +137,16 @@ class KeptState:
         # of such a simulation, as far as it says
         if given.ndim in (1, 2) and given.size and given.shape[-1] > len(self._marks):
             if given.dtype != float:
-                raise TarsusError(f"a state holds float64 numbers, not {given.dtype}.")
+                raise InvalidValue(f"state must hold float64 numbers, not {given.dtype}.", "state")
             checked(given, self._marks, arrays)
         # and of the right shape
         if given.shape not in ((size,), (chosen, size), (self.worlds, size)):
             shapes = sorted({chosen, self.worlds} - {0})
             allowed = "".join(f" or ({count}, {size})" for count in shapes)
-            raise TarsusError(
-                f"a state of this simulation has shape ({size},){allowed}, not {given.shape}: one"
-                " row for all worlds, or one for each."
+            raise InvalidValue(
+                f"state must have shape ({size},){allowed}, not {given.shape}: one row for all"
+                " worlds, or one row per world.",
+                "state",
             )
         return given if given.ndim == 2 else arrays.broadcast_to(given, (self.worlds, size))
 
@@ -193,9 +194,10 @@ class KeptState:
         self.__dict__.update(_unpickled(kept["parts"]) | kept["rest"])
         program = step_program(self.plan)
         if program.fingerprint != kept["fingerprint"]:
-            raise TarsusError(
-                "this simulation was pickled by another version of Tarsus or CasADi, and would not"
-                " go on to the same bits: make it anew, and set q and u."
+            raise InvalidFile(
+                "this simulation was pickled by another version of Tarsus or CasADi and would not"
+                " continue with the same bits; create it again and set q and u.",
+                "fingerprint",
             )
         self._house()
         loaded(self._worlds, kept["registers"])
@@ -224,9 +226,10 @@ def _must_pickle(kind: str, part: Any) -> None:
     except Exception as error:
         name = getattr(part, "__qualname__", type(part).__qualname__)
         reason = str(error).rstrip(".")
-        raise TarsusError(
-            f"the {kind} {name!r} cannot be pickled ({reason}): functions and classes can that"
-            " stand at the top level of a module."
+        raise Unsupported(
+            f"the {kind} {name!r} cannot be pickled ({reason}); define its function or class at the"
+            " top level of a module.",
+            name,
         ) from error
 
 

@@ -14,7 +14,7 @@ from tarsus.contact.base import ForceLaw, Law
 from tarsus.dynamics.coordinates import loop_viewer
 from tarsus.dynamics.free_motion import DRY_FRICTION_SPEED
 from tarsus.dynamics.loop_closure import following
-from tarsus.errors import Notice, TarsusError, several
+from tarsus.errors import IncompatibleOptions, Notice, several
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
@@ -23,8 +23,8 @@ from tarsus.parameters import named
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import held_servos
 from tarsus.simulation.contact_selection import blocked
-from tarsus.simulation.kept_pairs import meeting
 from tarsus.simulation.placement import depths
+from tarsus.simulation.self_contact_cache import cached_self_contacts
 from tarsus.simulation.stable_steps import falling_notices, stability_notices, touching_notices
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
@@ -74,10 +74,10 @@ def ground_notices(scene: Scene) -> list[Notice]:
     )
     name, notices = registry.name_of(scene.law), list[Notice]()
     if not stiffness.is_one() and not named(type(scene.law), "stiffness", "damping"):
-        text = f"the law {name!r} has no stiffness: the terrain's is ignored."
+        text = f"the law {name!r} has no stiffness, so that of the terrain is ignored."
         notices.append(Notice(text, "ground-stiffness-ignored", name))
     if not friction.is_one() and not named(type(scene.law), "friction"):
-        text = f"the law {name!r} has no friction coefficient: the terrain's is ignored."
+        text = f"the law {name!r} has no friction coefficient, so that of the terrain is ignored."
         notices.append(Notice(text, "ground-friction-ignored", name))
     return notices
 
@@ -134,9 +134,9 @@ def height_notices(
     above = float(q[2] - placed[..., 2].max())
     if abs(above) < HIGH:
         return []
-    where = "above the ground" if above > 0 else "in the ground"
+    where = "above the ground" if above > 0 else "below the ground"
     text = (
-        f"the keyframe has {robot.name!r} {1e3 * abs(above):.3g} mm {where}; it is moved onto the"
+        f"the keyframe puts {robot.name!r} {1e3 * abs(above):.3g} mm {where}; it is moved onto the"
         " ground at the start. Call set(q=...) to put it elsewhere."
     )
     return [Notice(text, "keyframe-off-ground", robot.name)]
@@ -221,7 +221,7 @@ def tolerances_for_float32(chosen: Law, notices: list[Notice]) -> dict[str, NDAr
         if np.min(value) < 1e-4:
             raised[f"law.{name}"] = np.maximum(value, 1e-4)[..., None]
     if raised:
-        text = "the solver's tolerances are raised to 1e-4, the least that float32 resolves."
+        text = "the solver's tolerances are raised to 1e-4, the smallest that float32 resolves."
         notices.append(Notice(text, "float32-tolerance", registry.name_of(chosen)))
     return raised
 
@@ -245,18 +245,19 @@ def pair_notices(plan: Plan, self_collision: bool) -> list[Notice]:
     TarsusError where the stepper cannot let bodies touch each other.
     """
     if not plan.stepper.takes_slots and pairs(plan.scene.mechanism, self_collision):
-        raise TarsusError(
-            f"{registry.name_of(plan.stepper)!r} looks at contacts several times a step, and which"
-            " shapes touch each other changes in between: use a stepper that looks once"
-            f" ({named_where(lambda known: known.takes_slots)}), or simulate a robot without"
-            " objects and without self_collision."
+        raise IncompatibleOptions(
+            f"the stepper {registry.name_of(plan.stepper)!r} evaluates contacts several times per"
+            " step, so shapes cannot touch each other; use another stepper"
+            f" ({named_where(lambda known: known.takes_slots)}), or simulate one robot without"
+            " objects and without self_collision.",
+            "stepper",
         )
     if not self_collision:
         return stand_in_notices(plan.scene.pairs)
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
-    found = meeting(robot, True)
+    found = cached_self_contacts(robot, True)
     if not found.kept:
-        text = f"no shapes of {robot.name!r} can meet: it does not collide with itself."
+        text = f"no two shapes of {robot.name!r} can touch, so self_collision has no effect."
         none = [Notice(text, "no-self-collision", robot.name)]
         return none + _always(found.always)
     stand_ins = stand_in_notices(plan.scene.pairs)
@@ -280,7 +281,7 @@ def stand_in_notices(kept: Sequence[Pair]) -> list[Notice]:
         return []
     far = sorted(off.items(), key=lambda one: -one[1])
     names = several([f"{name} (up to {1e3 * away:.3g} mm off)" for name, away in far], SOME)
-    text = f"these shapes meet others as a capsule or box in their place: {names}."
+    text = f"these shapes collide with other bodies as a capsule or box instead: {names}."
     return [Notice(text, "shapes-approximated", far[0][0])]
 
 

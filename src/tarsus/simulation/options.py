@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tarsus.control.file_actuators import FileActuators
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.simulation.device import Device, checked
 
 PRECISIONS = ("float64", "float32")
@@ -150,19 +150,22 @@ def complete(given: Options) -> SimpleNamespace:
         if name == "slots" and value is None:
             continue
         if not _whole(value) or value < 1:
-            raise TarsusError(f"{name} must be a whole number of at least 1, not {value!r}.")
+            raise InvalidValue(f"{name} must be a whole number of at least 1, not {value!r}.", name)
     for name in ("stabilization", "bounce"):
         part = getattr(chosen, name)
         if not _number(part) or not 0 <= part <= 1:
-            raise TarsusError(f"{name} must lie between 0 and 1, not {part!r}.")
+            raise InvalidValue(f"{name} must lie between 0 and 1, not {part!r}.", name)
     for name in ("limits", "stiction", "self_collision"):
         if not isinstance(getattr(chosen, name), bool | np.bool_):
-            raise TarsusError(f"{name} must be True or False, not {getattr(chosen, name)!r}.")
+            raise InvalidValue(
+                f"{name} must be True or False, not {getattr(chosen, name)!r}.", name
+            )
     if chosen.control_rate is not None:
         positive("control_rate", chosen.control_rate, "Hz")
     if not isinstance(chosen.mass_scale, Mapping | None):
-        raise TarsusError(
-            f'mass_scale must be a dictionary such as {{"base": 1.2}}, not {chosen.mass_scale!r}.'
+        raise InvalidValue(
+            f'mass_scale must be a dictionary such as {{"base": 1.2}}, not {chosen.mass_scale!r}.',
+            "mass_scale",
         )
     chosen.device, chosen.precision = checked(chosen.device, chosen.precision, chosen.threads)
     return chosen
@@ -180,7 +183,7 @@ def _lists(chosen: SimpleNamespace) -> None:
     }.items():
         value = getattr(chosen, name)
         if isinstance(value, Mapping) or not isinstance(value, Iterable):
-            raise TarsusError(f"{name} must be {such}, not {value!r}.")
+            raise InvalidValue(f"{name} must be {such}, not {value!r}.", name)
     if isinstance(chosen.parameters, str):
         chosen.parameters = (chosen.parameters,)
 
@@ -193,9 +196,14 @@ def _number(value: Any) -> bool:
     return isinstance(value, float | int | np.number) and not isinstance(value, bool)
 
 
-def positive(name: str, value: Any, unit: str = "") -> float:
-    """The value as a number; TarsusError unless it is positive and finite."""
+def positive(name: str, value: Any, unit: str = "", subject: str | None = None) -> float:
+    """Return the value as a number; InvalidValue unless it is positive and finite.
+
+    subject: the parameter, if `name` is not its name
+    """
     if not _number(value) or not (value > 0 and np.isfinite(value)):
         number = f"a positive number of {unit}" if unit else "a positive number"
-        raise TarsusError(f"{name} must be {number}, not {value!r}.")
+        raise InvalidValue(
+            f"{name} must be {number}, not {value!r}.", name if subject is None else subject
+        )
     return float(value)

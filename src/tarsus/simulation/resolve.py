@@ -14,7 +14,7 @@ from tarsus import registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import GroundLeftOut, TarsusError, unknown
+from tarsus.errors import GroundLeftOut, IncompatibleOptions, InvalidValue, UnknownName, unknown
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import moved
@@ -22,7 +22,7 @@ from tarsus.model.spans import spans
 from tarsus.model.spots import with_spots
 from tarsus.morphology.outermost import outermost
 from tarsus.simulation.contact_selection import ALL, rare_contacts
-from tarsus.simulation.kept_pairs import meeting
+from tarsus.simulation.self_contact_cache import cached_self_contacts
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.tasks.base import LearningTask
 from tarsus.terrain.base import Terrain
@@ -43,8 +43,9 @@ def robot(given: Robot | Mechanism | str, **options: Any) -> Robot:
     if not isinstance(given, Mechanism):
         return robots.load(_one_of("robot", given, Robot, str, os.PathLike), **options)
     if options:
-        raise TarsusError(
-            f"{given.name!r} is loaded already: {', '.join(options)} is asked of tarsus.load."
+        raise IncompatibleOptions(
+            f"{given.name!r} is already loaded; pass {', '.join(options)} to tarsus.load instead.",
+            next(iter(options)),
         )
     return given if isinstance(given, Robot) else Robot.of(given)
 
@@ -104,7 +105,8 @@ def scene(
         touching = outermost(touching)
     touching = touching if ground.flat else with_spots(touching)
     # what lies between, and what touches each other
-    known = meeting(robot, chosen.self_collision).kept if stepper.takes_slots else ()
+    own = chosen.self_collision
+    known = cached_self_contacts(robot, own).kept if stepper.takes_slots else ()
     pairs = moved(known, mechanism)
     uneven = stepper.takes_slots and not ground.flat
     between = spans(mechanism, names) if uneven else ()
@@ -123,7 +125,7 @@ def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
     for name in given:
         if name not in chosen.body_names:
             wrong = unknown("body", name, chosen.body_names)
-            raise TarsusError(f"{wrong} The base is {chosen.bodies[0].name!r}.")
+            raise UnknownName(f"{wrong} The base is {chosen.bodies[0].name!r}.", wrong.subject)
     return given
 
 
@@ -154,9 +156,10 @@ def controller(
     if given is None or isinstance(given, Controller):
         return given
     if isinstance(given, type) or not callable(given) or not _takes_three(given):
-        raise TarsusError(
-            "the controller must be a gait's name, a Controller such as Trot(), a function"
-            f" (t, q, u) -> torques, or None, not {given!r}."
+        raise InvalidValue(
+            "controller must be the name of a gait, a Controller such as Trot(), a function"
+            f" (t, q, u) -> torques, or None, not {given!r}.",
+            "controller",
         )
     return given
 
@@ -184,25 +187,28 @@ def _one_of(what: str, given: T, *families: type) -> T:
     if isinstance(given, families):
         return given
     if isinstance(given, type):
-        raise TarsusError(
-            f"{given.__name__} is a class; the {what} is an object of it, such as"
-            f" {given.__name__}()."
+        raise InvalidValue(
+            f"{what} must be an object, and {given.__name__} is a class; pass {given.__name__}().",
+            what,
         )
-    raise TarsusError(f"the {what} must be a name or a {families[0].__name__}, not {given!r}.")
+    raise InvalidValue(f"{what} must be a name or a {families[0].__name__}, not {given!r}.", what)
 
 
 def control_interval(given: object, rate: float | None, dt: float) -> int:
     """Steps between two calls of a Python controller; 0 if there is none."""
     if isinstance(given, Controller) or given is None:
         if rate is not None:
-            raise TarsusError(
-                "control_rate belongs to a Python controller; this one is compiled into every step."
+            raise IncompatibleOptions(
+                "control_rate applies to Python controllers only; this controller is compiled into"
+                " every step.",
+                "control_rate",
             )
         return 0
     every = 1 if rate is None else round(1 / (rate * dt))
     if every < 1 or (rate is not None and abs(every * rate * dt - 1) > 1e-6):
-        raise TarsusError(
-            f"control_rate {rate:g} Hz does not fit dt = {dt:g} s: 1 / (rate dt) must be a whole"
-            " number."
+        raise IncompatibleOptions(
+            f"control_rate = {rate:g} Hz does not fit dt = {dt:g} s; 1 / (control_rate * dt) must"
+            " be a whole number.",
+            "control_rate",
         )
     return every

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.program.run.backend import Array, Backend
 from tarsus.program.run.samples import evaluate
 from tarsus.sensing.base import Sensor
@@ -37,8 +37,8 @@ def named(given: Any, scene: Scene) -> Sensing:
     if isinstance(given, str | Sensor):
         given = (given,)
     if not isinstance(given, Mapping | Sequence):
-        raise TarsusError(
-            f'sensors must be a list such as ["imu"], or a dictionary, not {given!r}.'
+        raise InvalidValue(
+            f'sensors must be a list such as ["imu"] or a dictionary, not {given!r}.', "sensors"
         )
     pairs = given.items() if isinstance(given, Mapping) else [("", part) for part in given]
     found: dict[str, Sensor] = {}
@@ -55,8 +55,12 @@ def _sensor(part: Any) -> Sensor:
     if isinstance(part, str):
         return registry.made(FOLDER, "sensor", part, Sensor)
     if not isinstance(part, Sensor):
-        shown = f"{part.__name__} is a class; use" if isinstance(part, type) else f"{part!r} is not"
-        raise TarsusError(f"{shown} a sensor such as Imu(frame=...), or a name such as 'imu'.")
+        given = f"the class {part.__name__}" if isinstance(part, type) else repr(part)
+        raise InvalidValue(
+            f"a sensor must be a name such as 'imu' or an object such as Imu(frame=...), not"
+            f" {given}.",
+            "sensors",
+        )
     return part
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.algebra.random_numbers import WORD, mixed, seed_words
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared
 from tarsus.program.ir.trace import Builder
@@ -69,14 +69,15 @@ def changed(
     """
     known = dict(sensing.sensors)
     if not known:
-        raise TarsusError(
-            "this simulation has no sensors: name some when you make it, Simulation(...,"
-            ' sensors=["imu"]).'
+        raise IncompatibleOptions(
+            'this simulation has no sensors; create it with, for example, sensors=["imu"].',
+            "sensors",
         )
     if not isinstance(given, Mapping) or not all(isinstance(v, Mapping) for v in given.values()):
-        raise TarsusError(
-            f'sensors must be a dictionary such as {{"{next(iter(known))}": {{"delay": 2}}}}: of'
-            " each sensor the numbers to change."
+        raise InvalidValue(
+            "sensors must be a dictionary of the numbers to change by sensor, such as"
+            f' {{"{next(iter(known))}": {{"delay": 2}}}}, not {given!r}.',
+            "sensors",
         )
     # the numbers of one sensor after the other
     found: dict[str, Array] = {}
@@ -97,9 +98,10 @@ def _new(name: str, sensor: Sensor, field: str, given: Any, sizes: tuple[Backend
     declared(Sensor)[field].check(f"the sensor {name!r}", numbers)
     found, most = _shaped(name, field, numbers, k, worlds.count), latest(sensor)
     if field == "delay" and np.any(found > most):
-        raise TarsusError(
-            f"the sensor {name!r}: a delay of {np.max(numbers)} steps is more than the {most} that"
-            " are compiled in; its delay when it is made is the longest."
+        raise InvalidValue(
+            f"the delay of the sensor {name!r} must be at most {most} steps, its delay when the"
+            f" simulation was created, not {np.max(numbers)}.",
+            "delay",
         )
     return found
 
@@ -111,18 +113,20 @@ def _same(value: Any) -> Any:
 def _settable(name: str, sensor: Sensor, field: str) -> None:
     """TarsusError unless this number of the sensor can be set."""
     if field == "seed":
-        raise TarsusError(
-            f"the seed of the sensor {name!r} is chosen when it is made; reset(seed=...) begins"
-            " other noise."
+        raise Unsupported(
+            f"the seed of the sensor {name!r} cannot be changed; call reset(seed=...) for other"
+            " noise.",
+            "seed",
         )
     if field not in FIELDS:
         raise unknown(f"number to set of the sensor {name!r}", field, FIELDS)
     if sensor.exact and field in ADDED:
-        raise TarsusError(sensor.why_exact)
+        raise Unsupported(sensor.why_exact, field)
     if not _has(sensor, field):
-        raise TarsusError(
-            f"the sensor {name!r} was made without delay: its delay when it is made, such as"
-            " delay=4, is the longest that can be set."
+        raise IncompatibleOptions(
+            f"the sensor {name!r} was created without a delay; create it with the longest that you"
+            " will set, such as delay=4.",
+            "delay",
         )
 
 
@@ -136,10 +140,11 @@ def _shaped(name: str, field: str, given: ArrayLike, k: int, worlds: int) -> Arr
     value, size = np.asarray(given, float), 1 if field == "delay" else k
     by_channel = field != "delay" and value.shape in ((1, k), (worlds, k))
     if value.shape not in ((), (worlds,)) and not by_channel:
-        each = "" if field == "delay" else f", (1, {k}), one a channel, or ({worlds}, {k})"
-        raise TarsusError(
-            f"the sensor {name!r}: {field} must be one number, or ({worlds},), one a world{each},"
-            f" not {value.shape}."
+        each = "" if field == "delay" else f", (1, {k}) for one per channel, or ({worlds}, {k})"
+        raise InvalidValue(
+            f"{field} of the sensor {name!r} must be one number, or an array of shape ({worlds},)"
+            f" for one per world{each}, not {value.shape}.",
+            field,
         )
     if value.ndim == 0:
         return np.full(size, value)
@@ -151,11 +156,13 @@ def begin(worlds: Backend, mask: Any, seed: int | None) -> None:
     that nothing asks for, or that is none.
     """
     if seed is not None and EPISODE not in worlds:
-        raise TarsusError(
-            "a seed is for the noise of sensors, and this simulation has none: reset() alone."
+        raise IncompatibleOptions(
+            "seed sets the noise of sensors, and this simulation has none; call reset() without"
+            " it.",
+            "seed",
         )
     if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
-        raise TarsusError(f"seed must be a whole number of at least 0, not {seed!r}.")
+        raise InvalidValue(f"seed must be a whole number of at least 0, not {seed!r}.", "seed")
     if EPISODE in worlds:
         after = worlds.get(EPISODE)
         after[:, -1] += 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import coordinates
 from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.solids import Pair
 from tarsus.program.ir.loops import Values
@@ -90,9 +90,10 @@ def memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
     for name, sensor in sensing.sensors:
         k, m = len(sensor.channels(whole(scene))), sensor.initial_memory(whole(scene)).size
         if k * latest(sensor) > LATE:
-            raise TarsusError(
-                f"the sensor {name!r} has {k} channels and may come at most {LATE // k} steps late,"
-                f" not {latest(sensor)}."
+            raise InvalidValue(
+                f"the delay of the sensor {name!r} with its {k} channels must be at most"
+                f" {LATE // k} steps, not {latest(sensor)}.",
+                "delay",
             )
         found[f"sensing.{name}"] = b.declare(f"sensing.{name}", m + latest(sensor) * k)
     return found
@@ -139,8 +140,10 @@ def asked(name: str, sensor: Sensor, seen: Seen, channels: int) -> tuple[SX, SX]
         ("reading", "memory"), answer, (channels, seen.memory.numel()), strict=True
     ):
         if SX(part).numel() != size:
-            raise TarsusError(
-                f"the sensor {name!r} gave a {what} of {SX(part).numel()} numbers; it told {size}."
+            raise InvalidValue(
+                f"the sensor {name!r} returned a {what} of {SX(part).numel()} numbers, but it"
+                f" declares {size}.",
+                name,
             )
     reading, memory = (ca.densify(SX(part)) for part in answer)
     return reading, memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tarsus.errors import TarsusError, near_names, shortened, unknown
+from tarsus.errors import UnknownName, near_names, shortened, unknown
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.varied import KINDS
 
@@ -26,22 +26,27 @@ def settable(worlds: Backend, varying: Sequence[str]) -> list[str]:
 OTHERWISE = {"friction": "mu", "restitution": "e_N"}  # what laws call it
 
 
-def not_settable(name: str, worlds: Backend, varying: Sequence[str]) -> TarsusError:
+def not_settable(name: str, worlds: Backend, varying: Sequence[str]) -> UnknownName:
     """The error for a name that `set` does not know: near names of what can be set here, else of
     what could be varied, else all that can be set.
     """
     known = settable(worlds, varying)
     if OTHERWISE.get(name) in known:
-        return TarsusError(
-            f"there is no state or parameter named {name}; the law's is {OTHERWISE[name]}."
+        return UnknownName(
+            f"there is no state or parameter named {name}; this law calls it {OTHERWISE[name]}.",
+            name,
         )
     if name in ("noise", "bias") and "sensors" in known:
-        return TarsusError(f'{name} is of a sensor: set(sensors={{NAME: {{"{name}": ...}}}}).')
+        return UnknownName(
+            f'{name} belongs to a sensor; call set(sensors={{NAME: {{"{name}": ...}}}}) instead.',
+            name,
+        )
     near = near_names(name, KINDS)
     if near and not near_names(name, known):
-        return TarsusError(
+        return UnknownName(
             f"there is no state or parameter named {shortened(name)}; did you mean"
-            f" {' or '.join(near)}? Name it when you make it, Simulation(...,"
-            f' varied=["{near[0]}"]).'
+            f" {' or '.join(near)}? To change it, create the simulation with"
+            f' varied=["{near[0]}"].',
+            name,
         )
     return unknown("state or parameter", name, known)

@@ -7,7 +7,7 @@ from dataclasses import is_dataclass, replace
 from typing import Any, NamedTuple
 
 from tarsus import parameters
-from tarsus.errors import TarsusError, near_names, shortened
+from tarsus.errors import InvalidValue, UnknownName, Unsupported, near_names, shortened
 from tarsus.parameters import Parameter
 
 NONE = "none"  # the word for a parameter that is left out, as tables print it
@@ -41,7 +41,9 @@ def with_parameters(parts: Mapping[str, Any], given: Sequence[str]) -> dict[str,
     for text in given:
         setting = read(text, owners)
         if setting.name in changes[setting.whose]:
-            raise TarsusError(f"{setting.name} of the {setting.whose} is set twice.")
+            raise InvalidValue(
+                f"{setting.name} of the {setting.whose} is set twice; keep one.", setting.name
+            )
         declaration = _declared(parts[setting.whose])[setting.name]
         owner = parameters.name_of(parts[setting.whose])
         changes[setting.whose][setting.name] = _value(owner, declaration, setting.value)
@@ -65,7 +67,9 @@ def read(text: str, owners: Sequence[Owner]) -> Setting:
     """Whose parameter a NAME=VALUE sets, the first owner's that has it; TarsusError if none has."""
     full, equals, value = text.partition("=") if isinstance(text, str) else ("", "", "")
     if not equals:
-        raise TarsusError(f"a parameter is set as NAME=VALUE, such as kp=60, not {text!r}.")
+        raise InvalidValue(
+            f"parameters are set as NAME=VALUE, such as kp=60, not {text!r}.", "parameters"
+        )
     whose, dot, name = full.rpartition(".")
     for owner in owners:
         if name in owner.parameters and (not dot or whose in owner[:2]):
@@ -86,10 +90,12 @@ def unambiguous(given: Sequence[str], owners: Sequence[Owner]) -> None:
         having = [owner for owner in owners if name in owner.parameters]
         if len(having) > 1:
             meant = (f"{o.whose}.{name}={value} (the {o.whose} {o.name}'s)" for o in having)
-            raise TarsusError(f"{name} is not of one alone: say {' or '.join(meant)}.")
+            raise InvalidValue(
+                f"{name} is a parameter of several parts; write {' or '.join(meant)}.", name
+            )
 
 
-def _unknown(name: str, owners: Sequence[Owner]) -> TarsusError:
+def _unknown(name: str, owners: Sequence[Owner]) -> UnknownName:
     """An error that names the near parameters and their owners, else all."""
     whose = dict[str, list[str]]()
     for owner in owners:
@@ -101,8 +107,8 @@ def _unknown(name: str, owners: Sequence[Owner]) -> TarsusError:
         hint = f"did you mean {' or '.join(meant)}?"
     else:
         there = [f"{', '.join(o.parameters)} ({o.whose} {o.name})" for o in owners if o.parameters]
-        hint = f"there are: {'; '.join(there)}."
-    return TarsusError(f"no part of this run has a parameter named {shortened(name)}; {hint}")
+        hint = f"known are: {'; '.join(there)}."
+    return UnknownName(f"no part of this run has a parameter named {shortened(name)}; {hint}", name)
 
 
 def _value(owner: str, declaration: Parameter, text: str) -> Any:
@@ -112,11 +118,13 @@ def _value(owner: str, declaration: Parameter, text: str) -> Any:
     if not declaration.numeric:
         if isinstance(declaration.default, str):
             return text
-        raise TarsusError(f"{owner}: {declaration.name} can be set from Python only.")
+        raise Unsupported(
+            f"{owner}: {declaration.name} can be set from Python only.", declaration.name
+        )
     number = int if declaration.whole else float
     try:
         found = [number(part) for part in text.split(",")]
     except ValueError:
         rule = f"{owner}: {declaration.name} must be {declaration.kind}"
-        raise TarsusError(f"{rule}, not {text!r}.") from None
+        raise InvalidValue(f"{rule}, not {text!r}.", declaration.name) from None
     return found[0] if len(found) == 1 else tuple(found)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.sensing.base import Sensor
 from tarsus.simulation.recording.part_text import class_of, name_of, parameters
 from tarsus.simulation.step_program import Plan
@@ -93,7 +93,8 @@ def _read(sensor: Sensor, first: str) -> dict[str, Any]:
 
 
 def checked(given: Any, marks: Mapping[str, StateMark], arrays: Any) -> None:
-    """TarsusError, saying what differs, unless the states (..., n) are of such a simulation.
+    """Raise an InvalidValue that says what differs, unless the states (..., n) are of this kind of
+    simulation.
 
     arrays: the module of the array
     """
@@ -106,18 +107,20 @@ def checked(given: Any, marks: Mapping[str, StateMark], arrays: Any) -> None:
     other = [float(number) for number in wrong]
     # what differs
     differs = {
-        name: f"{name}={mark.there(number)} in place of {mark.here}"
+        name: f"{name} = {mark.there(number)} instead of {mark.here}"
         if mark.plain
-        else f"{'other' if name.endswith('s') else 'another'} {name} (here {mark.here})"
+        else f"different {name} (here {mark.here})"
         for (name, mark), number in zip(marks.items(), other, strict=True)
         if number != mark.number
     }
     if all(name in differs for name, mark in marks.items() if not mark.plain):
-        raise TarsusError(
-            "this is no state that a simulation of this version gave, such as sim.state()."
+        raise InvalidValue(
+            "not a snapshot of this version; pass the array that `sim.state()` returned.", "state"
         )
     if len(differs) > 1:
         differs.pop(REGISTERS, None)  # they follow from the rest
-    raise TarsusError(
-        f"this state is of a simulation that was made otherwise: {', '.join(differs.values())}."
+    raise InvalidValue(
+        "the state comes from a simulation with other settings:"
+        f" {', '.join(differs.values())}; restore it in one that was created the same way.",
+        "state",
     )

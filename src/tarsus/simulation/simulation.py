@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice, TarsusError
+from tarsus.errors import IncompatibleOptions, Notice
 from tarsus.simulation import (
     actuation,
     default_controller,
@@ -227,11 +227,12 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         """
         if action is not None:
             if "action" not in self._worlds:
-                raise TarsusError(
-                    "a compiled controller moves this robot: step() takes no action;"
-                    " set(command=...)."
+                raise IncompatibleOptions(
+                    "step() takes no action, because a compiled controller drives this robot; call"
+                    " set(command=...) instead.",
+                    "action",
                 )
-            inputs.act(action, "the action", self._action, self._worlds)
+            inputs.act(action, "action", self._action, self._worlds)
         elif self._every and round(self.time / self.dt) % self._every == 0:
             self._feed_back()
         self._worlds.advance()
@@ -240,7 +241,7 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         """Ask the Python controller for torques."""
         assert callable(self.controller)
         torques = self.controller(self.time, *self.uncut_state)
-        inputs.act(torques, "the controller's answer", self._action, self._worlds)
+        inputs.act(torques, "controller", self._action, self._worlds)
 
     def _between(self, push: Pushing | None) -> Interventions:
         """What is done between the steps of a run."""

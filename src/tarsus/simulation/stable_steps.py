@@ -51,8 +51,8 @@ def falling_notices(plan: Plan, dt: float) -> list[Notice]:
         return []
     text = (
         f"dt = {inner:g} s is above the stable limit of a fall, about {limit:.2g} s where"
-        f" {body!r} lands, {mass:.2g} kg felt by its contacts together: a fall may gain energy;"
-        " the stepper midpoint takes shorter steps for contacts alone (forces=resolved)."
+        f" {body!r} lands (effective mass {mass:.2g} kg), so a fall may gain energy; the stepper"
+        " midpoint can take shorter steps for the contacts (forces=resolved)."
     )
     return [Notice(text, "dt-too-long-for-falls", body)]
 

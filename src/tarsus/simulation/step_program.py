@@ -24,10 +24,10 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation import actuation, kept_programs, sensor_noise, varied, varied_numbers
+from tarsus.simulation import actuation, fingerprint, sensor_noise, varied, varied_numbers
 from tarsus.simulation.actuation import Actuation
-from tarsus.simulation.alike import first_alike
 from tarsus.simulation.physical_range import in_range
+from tarsus.simulation.program_cache import cached_program
 from tarsus.simulation.sensor_program import (
     NO_SENSORS,
     Moment,
@@ -42,7 +42,7 @@ from tarsus.stepping.base import Scene, Stepper, StepStart
 
 KEPT = 8  # plans whose programs are kept
 
-_PLANS: list[Plan] = []
+_PLANS: dict[str, Plan] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +72,14 @@ class Plan:
 
 
 def shared(plan: Plan) -> Plan:
-    """An earlier plan that is alike, or this one: nothing is traced twice."""
-    return first_alike(_PLANS, plan, KEPT)
+    """Return an earlier plan with the same fingerprint, or this one: nothing is traced twice."""
+    return fingerprint.shared(_PLANS, plan, KEPT)
 
 
 @lru_cache(maxsize=KEPT)
 def step_program(plan: Plan) -> Program:
-    """The program of one step: `traced`, or as it was kept when it was."""
-    return kept_programs.kept(plan, traced)
+    """Return the program of one step, from the cache if it was traced before."""
+    return cached_program(plan, traced)
 
 
 def traced(plan: Plan) -> Program:

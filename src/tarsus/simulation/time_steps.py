@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from math import ceil
 
-from tarsus.errors import Notice, TarsusError, TarsusWarning
+from tarsus.errors import InvalidValue, Notice, TarsusWarning
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.options import positive
 
@@ -16,21 +16,23 @@ LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over
 
 
 def steps(seconds: float, dt: float) -> int:
-    """The steps of dt nearest to a time, one at least: warned of if they make another; TarsusError
-    if there is no end of them.
+    """Return the number of steps of dt nearest to a time, at least one.
+
+    Warns if they take another time. InvalidValue for too many of them.
     """
-    if positive("the duration", seconds, "seconds") / dt > MOST_STEPS:
-        raise TarsusError(
-            f"a duration of {seconds:g} s takes {seconds / dt:.3g} steps of {dt:g} s; at most"
-            f" {MOST_STEPS:g} are run at once."
+    if positive("the duration", seconds, "seconds", "seconds") / dt > MOST_STEPS:
+        raise InvalidValue(
+            f"a duration of {seconds:g} s takes {seconds / dt:.3g} steps of {dt:g} s; one run is"
+            f" limited to {MOST_STEPS:g} steps.",
+            "seconds",
         )
     count = max(round(seconds / dt), 1)
     if abs(count * dt - seconds) > ROUNDED * seconds:
         text = (
-            f"{seconds:g} s is no whole number of steps of {dt:g} s: {count * dt:g} s are run."
-            f" Choose dt so that it is, such as dt={seconds / ceil(seconds / dt):.4g}."
+            f"{seconds:g} s is not a whole number of steps of {dt:g} s, so {count * dt:g} s are"
+            f" simulated; dt={seconds / ceil(seconds / dt):.4g} fits."
         )
-        warnings.warn(text, TarsusWarning, stacklevel=3)
+        warnings.warn(TarsusWarning(text, "duration-rounded", "seconds"), stacklevel=3)
     return count
 
 
@@ -47,11 +49,8 @@ def of_file(dt: float, robot: Mechanism) -> list[Notice]:
 
 
 def step(dt: float) -> float:
-    """A time step, s; TarsusError for one that is not positive, or that no legged robot bears."""
+    """Return a time step, s; InvalidValue unless it is positive and short enough for any robot."""
     if positive("dt", dt, "seconds") > LONGEST:
-        meant = f"; did you mean {dt / 1000:g}?" if dt / 1000 <= LONGEST else ""
-        raise TarsusError(
-            f"dt = {dt:g} s is longer than any step that a legged robot bears, {LONGEST:g} s"
-            f"{meant or '.'}"
-        )
+        meant = f"; did you mean {dt / 1000:g}?" if dt / 1000 <= LONGEST else "."
+        raise InvalidValue(f"dt must be at most {LONGEST:g} s, not {dt:g} s{meant}", "dt")
     return float(dt)

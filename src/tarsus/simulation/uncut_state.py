@@ -39,7 +39,7 @@ def _closed(mechanism: Mechanism, q: Array, notices: list[Notice]) -> Array:
         at = mechanism.q_slices[body].start
         if abs(led[at] - q[at]) > OPEN:
             unit = "m" if mechanism.bodies[body].joint.kind == "slide" else "rad"
-            why = f"follows {coupling.leader!r}" if coupling.leader else "is held by the file"
+            why = f"follows {coupling.leader!r}" if coupling.leader else "is locked by the file"
             text = (
                 f"joint {coupling.joint!r} {why}: it starts at {led[at]:.4g} {unit}, not at"
                 f" {q[at]:.4g} {unit} as the keyframe says."
@@ -51,8 +51,8 @@ def _closed(mechanism: Mechanism, q: Array, notices: list[Notice]) -> Array:
     if apart > OPEN:
         moved = [float(np.abs(found[at] - q[at]).max()) for at in mechanism.q_slices]
         text = (
-            f"the loops were open by {apart:.3g} m or rad at {name!r} before the start: closed by"
-            f" moving the joints, most of all {mechanism.joint_names[int(np.argmax(moved))]!r} by"
+            f"the start posture left {name!r} open by {apart:.3g} m or rad; the joints were moved"
+            f" to close it, {mechanism.joint_names[int(np.argmax(moved))]!r} the most, by"
             f" {max(moved):.3g} m or rad."
         )
         notices.append(Notice(text, "loops-closed", name))
@@ -106,6 +106,7 @@ def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backen
     apart, name = loop_closure.widest(mechanism, fetched(worlds, state["q"]))
     if apart > LOOSE:
         text = (
-            f"the q set leaves {name!r} open by {apart:.3g} m or rad; Robot.closed(q) closes loops."
+            f"q leaves {name!r} open by {apart:.3g} m or rad; Robot.closed(q) returns coordinates"
+            " with all loops closed."
         )
-        warnings.warn(text, TarsusWarning, stacklevel=4)
+        warnings.warn(TarsusWarning(text, "loop-open", name), stacklevel=4)

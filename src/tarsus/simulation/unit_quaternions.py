@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 
 UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
@@ -18,9 +18,10 @@ def check(mechanism: Mechanism, q: Any) -> None:
         off = abs(norms - 1)
         if bool((off > UNIT).any()):
             worst = float(norms.ravel()[int(off.ravel().argmax())])
-            raise TarsusError(
+            raise InvalidValue(
                 f"the quaternion (w, x, y, z) of {name!r} in q must have length 1, not {worst:.3g};"
-                " (1, 0, 0, 0) is upright."
+                " upright is (1, 0, 0, 0).",
+                "q",
             )
 
 

@@ -19,7 +19,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import Controller
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
 from tarsus.model.mechanism import Body, Mechanism
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.inertia import LinearInertia
@@ -93,30 +93,36 @@ def chosen(
         if kind not in KINDS:
             raise unknown("number that can be varied", str(kind), KINDS)
         if own and kind in (*GAINS, "strength", "delay"):
-            raise TarsusError(
-                f"the file's actuators have a {kind} of their own, which set({kind}=...) changes."
+            raise IncompatibleOptions(
+                f"{kind} cannot be varied, because the file's actuators have their own; change it"
+                f" with set({kind}=...).",
+                kind,
             )
         found[kind] = _longest(which) if kind == "delay" else _those(kind, which, mechanism)
     return Varied(**found)
 
 
 def _listed(given: str | Sequence[str]) -> dict[str, Any]:
-    names = _names("varied", given)
+    names = _names("varied", given, "varied")
     return {name: LONGEST if name == "delay" else "all" for name in names}
 
 
-def _names(what: str, given: Any) -> list[str]:
-    """One name, or several; TarsusError for what are none."""
+def _names(what: str, given: Any, subject: str) -> list[str]:
+    """Return one name or several as a list; else raise an InvalidValue."""
     if isinstance(given, str):
         return [given]
     if not isinstance(given, Iterable):
-        raise TarsusError(f"{what} must be a name or a list of names, not {given!r}.")
+        raise InvalidValue(f"{what} must be a name or a list of names, not {given!r}.", subject)
     return [str(name) for name in given]
 
 
 def _longest(given: Any) -> int:
     if not isinstance(given, int | np.integer) or not 1 <= given <= 100:
-        raise TarsusError(f"varied: the longest delay must be 1 to 100 steps, not {given!r}.")
+        raise InvalidValue(
+            "the longest delay in varied must be a whole number of steps from 1 to 100, not"
+            f" {given!r}.",
+            "delay",
+        )
     return int(given)
 
 
@@ -125,10 +131,12 @@ def _those(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
     owner = KINDS[kind][0]
     known = _rubbing(mechanism) if kind == "dry_friction" else _known(owner, mechanism)
     if not known:
-        raise TarsusError(f"{mechanism.name!r} has no {owner} in its tree whose {kind} may vary.")
+        raise InvalidValue(
+            f"{kind} cannot be varied, because {mechanism.name!r} has no {owner} with one.", kind
+        )
     if isinstance(given, str) and given == "all":
         return tuple(known)
-    names = _names(f"varied: what has another {kind}", given)
+    names = _names(f"{kind} in varied", given, kind)
     for name in names:
         if name not in known:
             raise unknown(owner, name, known)

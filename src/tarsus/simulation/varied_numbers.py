@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
 from tarsus.model.mechanism import Inertia, Mechanism
 from tarsus.parameters.range import Range
 from tarsus.program.run.backend import Backend
@@ -30,9 +30,11 @@ def registers(varied: Varied, mechanism: Mechanism, controller: Any) -> dict[str
         if which := getattr(varied, name):
             own = getattr(controller, name, None)
             if own is None or len(which) < len(mechanism.actuators):
-                raise TarsusError(
-                    f"{name} is varied for all joints of a gait's servos at once, and this"
-                    f" controller has {'no ' + name if own is None else 'more'}."
+                lacking = f"has no {name}" if own is None else "drives more joints than those named"
+                raise IncompatibleOptions(
+                    f"{name} can be varied only for all servos of a gait at once; this controller"
+                    f" {lacking}.",
+                    name,
                 )
             found[f"varied.{name}"] = np.broadcast_to(np.asarray(own, float), len(which)).copy()
     if varied.strength:
@@ -81,10 +83,12 @@ def _delays(given: Any, longest: int, worlds: int) -> Array:
     within = value == np.clip(np.round(value), 0, longest)
     if value.shape not in ((), (worlds,)) or not within.all():
         each = f", or one for each of {worlds} worlds" if worlds > 1 else ""
-        longer = "; Simulation(..., varied={'delay': STEPS}) lets it be longer"
+        longer = "; for longer delays create the simulation with varied={'delay': STEPS}"
         more = longer if bool((value > longest).any()) else ""
-        raise TarsusError(
-            f"delay must be a whole number of steps from 0 to {longest}{each}, not {given!r}{more}."
+        raise InvalidValue(
+            f"delay must be a whole number of steps from 0 to {longest}{each}, not"
+            f" {given!r}{more}.",
+            "delay",
         )
     return value
 
@@ -105,17 +109,21 @@ def _numbers(kind: str, name: str, given: Any, worlds: int) -> Array:
     try:
         value = np.asarray(given, float)
     except (TypeError, ValueError):
-        raise TarsusError(f"{kind} of {name!r} must be {_called(shape)}, not {given!r}.") from None
+        raise InvalidValue(
+            f"{kind} of {name!r} must be {_called(shape)}, not {given!r}.", kind
+        ) from None
     if value.shape not in (shape, (worlds, *shape)):
         each = f", or one for each of {worlds} worlds" if worlds > 1 else ""
-        raise TarsusError(
-            f"{kind} of {name!r} must be {_called(shape)}{each}, not of shape {value.shape}."
+        raise InvalidValue(
+            f"{kind} of {name!r} must be {_called(shape)}{each}, not an array of shape"
+            f" {value.shape}.",
+            kind,
         )
     allowed = Range.read(within)
     wrong = value[~allowed.holds(value)]
     if wrong.size:
         worst = wrong.ravel()[0]
-        raise TarsusError(f"{kind} of {name!r} must {allowed.rule(worst)}, not {worst:g}.")
+        raise InvalidValue(f"{kind} of {name!r} must {allowed.rule(worst)}, not {worst:g}.", kind)
     return value
 
 
@@ -148,7 +156,11 @@ def _with(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
     """
     if kind == "mass":
         if not own.mass > 0:
-            raise TarsusError(f"{name!r} is a body without mass: no inertia can grow with one.")
+            raise InvalidValue(
+                f"mass of {name!r} cannot be changed, because the body has no mass to scale its"
+                " inertia from.",
+                "mass",
+            )
         return Inertia(float(value), own.com, own.about_com * (float(value) / own.mass))
     if kind == "com":
         return Inertia(own.mass, value, own.about_com)
@@ -156,7 +168,11 @@ def _with(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
     off = 1e-9 * most  # of a rod in any direction the least is zero to round-off
     bad = np.abs(value - value.T).max() > off or most > (least + middle) * 1.001
     if bad or not least >= -off:
-        raise TarsusError(f"the inertia of {name!r} is none that a body has: {value.tolist()}.")
+        raise InvalidValue(
+            f"the inertia of {name!r} is not physical: it must be symmetric and positive"
+            f" semidefinite and satisfy the triangle inequality, not {value.tolist()}.",
+            "inertia",
+        )
     return Inertia(own.mass, own.com, value)
 
 

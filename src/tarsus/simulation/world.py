@@ -11,7 +11,7 @@ from casadi import DM, SX
 from tarsus.dynamics import outlines
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.check import check
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.merge import merged, placed, standing
@@ -40,15 +40,21 @@ def world(robot: Given, *others: Given, at: Sequence[Sequence[float]] = ()) -> R
     A built-in robot touches others with its round contact points, its feet.
     """
     if len(at) != len(others):
-        raise TarsusError(
-            f"{len(others)} things beside the first need as many places, not {len(at)}."
+        raise InvalidValue(
+            f"at must hold one position for each of the {len(others)} objects after the first,"
+            f" not {len(at)}.",
+            "at",
         )
     # the robot, then each thing where it starts
     parts = [_standing(_mechanism(robot))]
     for thing, where in zip(others, at, strict=True):
         place = [float(x) for x in where]
         if not 2 <= len(place) <= 4 or not np.isfinite(place).all():
-            raise TarsusError(f"a place is x, y, height and yaw, two to four numbers, not {where}.")
+            raise InvalidValue(
+                "each position in at must be two to four finite numbers (x, y, height, yaw), not"
+                f" {where}.",
+                "at",
+            )
         x, y, height, yaw = (*place, *[0.0] * (4 - len(place)))
         own = _standing(_mechanism(thing))
         turned = placed(own, Pose(np.zeros(3), rotation_about(UP, yaw)))

@@ -21,7 +21,7 @@ from tarsus.contact.problem import Bilateral, Contact, ContactProblem, ContactSo
 from tarsus.dynamics import crba, rnea, springs
 from tarsus.dynamics.free_motion import FreeMotion, dissipation, free_motion
 from tarsus.dynamics.kinematics import Kinematics, coordinate_rate, kinematics
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Candidate
 from tarsus.model.solids import Pair
 from tarsus.model.spans import Span
@@ -200,17 +200,19 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     springs, unlike `free_motion`.
     """
     if not scene.law.at_instants:
-        raise TarsusError(
-            f"the law {name_of(scene.law)!r} gives impulses, not forces: use a stepper that takes"
-            f" them ({named_where(lambda stepper: stepper.takes_impulses)}), or a law that gives"
-            " forces, such as 'compliant'."
+        raise Unsupported(
+            f"the law {name_of(scene.law)!r} computes impulses, which this stepper does not"
+            f" accept: use one of {named_where(lambda stepper: stepper.takes_impulses)}, or a law"
+            " that computes forces, such as 'compliant'.",
+            name_of(scene.law),
         )
     mechanism, kin = scene.mechanism, kinematics(scene.mechanism, at.q, at.u)
     if mechanism.constrained:
         able = named_where(lambda stepper: stepper.holds_constraints)
-        raise TarsusError(
-            "cut joints, closed loops and joints that follow others are held at the level of"
-            f" velocity: use a stepper that holds them ({able})."
+        raise Unsupported(
+            "this stepper does not support cut joints, closed loops and mimic joints: use one of"
+            f" {able}.",
+            mechanism.name,
         )
     touching = contact_kinematics(scene, kin, at.terrain)
     h = at.tau - rnea.bias(kin, at.inertias) - dissipation(mechanism, at.u) * at.u
@@ -330,7 +332,8 @@ def contact_problem(
 def solution(law: Law, problem: ContactProblem, at: StepStart, builder: Builder) -> ContactSolution:
     """The law's impulses; a law is asked only where there are contacts."""
     if not problem.n:
-        return ContactSolution([], SX(0, 1), SX(0), SX(1))
+        stage = SX(0) if law.stages else None
+        return ContactSolution([], SX(0, 1), SX(0), SX(1), stage=stage)
     return law.solve(problem, at.law, at.memory, builder)
 
 

@@ -10,7 +10,7 @@ What two steppers share goes to `assemble`, or to `runge_kutta` if it is for Run
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -221,10 +221,11 @@ class StepOutputs:
 
     def values(self) -> Values:
         """By the names of a program's registers: q, u, memory, impulse (3n,), bilateral,
-        iterations, converged; left_out and joints, if it has them.
+        iterations, converged; left_out, joints and stage, if it has them.
         """
         solved = self.contact
         others = {"left_out": self.left_out, "joints": self.joints, "carried": self.carried}
+        others |= {"stage": solved.stage}
         return {name: value for name, value in others.items() if value is not None} | {
             "q": self.q,
             "u": self.u,
@@ -240,6 +241,7 @@ class StepOutputs:
         """The inverse of `values`."""
         how = values["iterations"], values["converged"], values["bilateral"]
         solved = ContactSolution(triples(values["impulse"]), values["memory"], *how)
+        solved = replace(solved, stage=values.get("stage"))
         others = (values.get(name) for name in ("left_out", "joints", "carried"))
         return cls(values["q"], values["u"], solved, None, *others)
 

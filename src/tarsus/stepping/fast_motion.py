@@ -77,7 +77,7 @@ def fast_motion(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Fast
         return {"u_fast": without_gain(mechanism, bound, momentum, u_end)}, SX(0)
 
     fast = builder.keep("fast", fast)
-    loop = builder.rarely if mechanism.nu > LONG else builder.loop
+    loop = builder.cold_loop if mechanism.nu > LONG else builder.loop
     found = loop({"u_fast": start.u}, turning_fast, 1, fast)
     return FastMotion(fast, found["u_fast"])
 

@@ -47,6 +47,7 @@ def nothing_yet(scene: Scene, start: StepStart) -> StepOutputs:
     """What a loop over solutions of a step begins with."""
     impulses = [SX.zeros(3)] * scene.geometry.reported
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
+    contact = replace(contact, stage=SX(0) if scene.law.stages else None)
     left_out = SX(0) if scene.slots else None
     joints = SX.zeros(impulse_count(scene)) if rows(scene) else None
     carried = start.u if subcycles(scene, start) else None
@@ -110,7 +111,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
 
     # limits are far, as a rule: the step without them, and again where it passes one
     begin, wrong = without_limits((scene, free), (joints, view), start, builder)
-    end = StepOutputs.of(builder.rarely(begin, once, PASSES, wrong))
+    end = StepOutputs.of(builder.cold_loop(begin, once, PASSES, wrong))
     return together((scene, free), (joints, view), start, end, builder)
 
 
@@ -183,7 +184,7 @@ def together(
     # where that is needed
     unsolved = ca.logic_not(end.contact.converged)
     begin = end.values() | {"tried": SX(0)}
-    return StepOutputs.of(builder.rarely(begin, solved, 2, unsolved))
+    return StepOutputs.of(builder.cold_loop(begin, solved, 2, unsolved))
 
 
 def bounded(scene: Scene, joints: list[JointState]) -> BoundedJoints:

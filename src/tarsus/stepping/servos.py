@@ -103,7 +103,7 @@ def _within_limits(
         wrong = after.pop("wrong") > 0
         redone = ca.logic_and(first, wrong)
         give = {"give": after["give"]}
-        after |= builder.rarely(give, lambda _: ({"give": bent()}, SX(0)), 1, redone)
+        after |= builder.cold_loop(give, lambda _: ({"give": bent()}, SX(0)), 1, redone)
         done = now["pass"] + 1
         after |= {"acted": acted, "pass": done}
         return end.values() | after, ca.logic_and(wrong, done < PASSES)

@@ -107,7 +107,7 @@ def with_slots(
         )
         return StepOutputs.of(stood | {"left_out": left_out, "converged": converged})
     lying = Lying(scene, feet, gaps, at_slot, solved, start, attempt, memory, builder)
-    return StepOutputs.of(builder.rarely(stood, lying.step, 1, fallen))
+    return StepOutputs.of(builder.cold_loop(stood, lying.step, 1, fallen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ class Lying(Generic[T]):
             return self._in_slots(numbers, left_out), SX(0)
 
         end = self.builder.loop(standing, few, 1, ca.logic_not(crowded))
-        return self.builder.rarely(end, all_of_them, 1, crowded), SX(0)
+        return self.builder.cold_loop(end, all_of_them, 1, crowded), SX(0)
 
     def _chosen(self) -> tuple[list[SX], SX]:
         """Who comes into slots."""

@@ -47,7 +47,7 @@ def softened(coupling: Coupling, builder: Builder, give: list[SX]) -> Solved:
         1 / M.inverse_pivots[j] if j == k else SX(0) for j in range(M.size) for k in range(M.size)
     ]
     K = builder.summed("given", begin, list(zip(halves, give, strict=True)), added)
-    if builder.brief:
+    if builder.traces_cold:
         rows = [K[M.size * j : M.size * (j + 1)] for j in range(M.size)]
         factored = eliminated_dense(rows, builder)
     else:
@@ -101,7 +101,7 @@ class ConstraintsAnswer:
         if hold is None:
             return None
         half, size = hold.half, coupling.factor.size
-        if builder.brief:
+        if builder.traces_cold:
             # zeros too: rows that look alike are solved by one loop
             kept = entries(builder.keep("bound", ca.vertcat(*(x for row in half for x in row))))
             half = [kept[size * b : size * (b + 1)] for b in range(len(half))]

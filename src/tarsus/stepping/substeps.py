@@ -8,7 +8,7 @@ from typing import ClassVar
 import casadi as ca
 from casadi import SX
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
@@ -30,9 +30,11 @@ class Substeps(Stepper):
 
     def __post_init__(self) -> None:
         if not isinstance(self.stepper, Stepper):
-            raise TarsusError(f"Substeps wraps a stepper such as Midpoint(), not {self.stepper!r}.")
+            raise InvalidValue(
+                f"Substeps wraps a stepper such as Midpoint(), not {self.stepper!r}.", "stepper"
+            )
         if not isinstance(self.n, int) or isinstance(self.n, bool) or self.n < 1:
-            raise TarsusError(f"Substeps needs a whole number n of at least 1, not {self.n!r}.")
+            raise InvalidValue(f"n must be a whole number of at least 1, not {self.n!r}.", "n")
 
     @property
     def order(self) -> int | None:
@@ -80,6 +82,8 @@ class Substeps(Stepper):
                 if summed in end:
                     end[summed] = now[summed] + end[summed]
             end["converged"] = ca.fmin(now["converged"], end["converged"])
+            if "stage" in end:
+                end["stage"] = ca.fmax(now["stage"], end["stage"])
             if out.strikes is not None:
                 size = slot_size(start.q.numel(), start.u.numel(), len(scene.candidates))
                 begun = now["done"] * start.dt / self.n
@@ -95,6 +99,8 @@ class Substeps(Stepper):
         none = SX.zeros(3 * len(scene.candidates))
         before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
         before["bilateral"] = SX.zeros(start.bilateral.numel())
+        if scene.law.stages and self.takes_impulses:
+            before["stage"] = SX(0)
         if joint_rows.reported(scene, self.stepper):
             before["joints"] = SX.zeros(joint_rows.impulse_count(scene))
         return before | {"iterations": SX(0), "converged": SX(1), "done": SX(0)}

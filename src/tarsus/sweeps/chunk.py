@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.errors import Notice, TarsusError, one_of_each, unknown
+from tarsus.errors import InvalidFile, InvalidValue, Notice, TarsusError, one_of_each, unknown
 from tarsus.model.files import needed_library
 from tarsus.simulation import time_steps
 from tarsus.simulation.by_candidate import by_candidate
@@ -144,8 +144,10 @@ def _batch(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[Notic
     for name, outcome in watched.items():
         value = np.asarray(outcome.value(), float)
         if value.shape != (len(chunk),):
-            raise TarsusError(
-                f"the outcome {name} must give one number a world, not {value.shape}."
+            raise InvalidValue(
+                f"the outcome {name!r} must return one number per world, an array of shape"
+                f" {(len(chunk),)}, not {value.shape}.",
+                name,
             )
         measured[name] = np.where(well, value, np.nan)
     return measured, failure, list(simulation.notices)
@@ -204,7 +206,7 @@ def _own(path: str) -> dict[str, Callable[[Simulation], SweepOutcome]]:
         elif inspect.isfunction(value):
             found[name] = lambda simulation, asked=value: AtEnd(simulation, asked)
     if not found:
-        raise TarsusError(f"{path} defines neither a function nor an SweepOutcome.")
+        raise InvalidFile(f"{path} must define a function or a SweepOutcome.", path)
     return found
 
 

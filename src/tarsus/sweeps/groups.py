@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import tarsus.errors
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile, InvalidValue
 from tarsus.files import json_text
 from tarsus.program.run.cache import source_hash
 from tarsus.sweeps import names
@@ -92,7 +92,7 @@ def _of_file(name: str) -> str:
         state = Path(name).stat()
         return _hashed(name, state.st_mtime_ns, state.st_size)
     except OSError as error:
-        raise TarsusError(f"{name} cannot be read: {error.strerror}.") from None
+        raise InvalidFile(f"cannot read {name}: {error.strerror}.", name) from None
 
 
 @cache
@@ -137,8 +137,9 @@ def _kept(keep: str | int | tuple[int, ...], count: int) -> str | tuple[int, ...
     if not isinstance(keep, int):
         beyond = [k for k in keep if k >= count] if not isinstance(keep, str) else []
         if beyond:
-            raise TarsusError(
-                f"trajectories: there is no sample {beyond[0]}: they are 0 to {count - 1}."
+            raise InvalidValue(
+                f"trajectories.keep must list samples from 0 to {count - 1}, not {beyond[0]}.",
+                "trajectories.keep",
             )
         return keep
     few = min(keep, count)

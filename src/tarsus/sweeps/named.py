@@ -11,7 +11,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from tarsus.control.base import Controller
-from tarsus.errors import TarsusError, TarsusWarning, unknown
+from tarsus.errors import TarsusWarning, UnknownName, unknown
 from tarsus.model.cut import in_coordinates
 from tarsus.model.held import base_options
 from tarsus.parameters import declared
@@ -66,8 +66,8 @@ def _check(own: Mapping[str, Any], others: Sequence[str]) -> None:
     known = controller.commands if isinstance(controller, Controller) else {}
     for name in _of("command", others):
         if not known:
-            raise TarsusError(
-                f"the gait {name_of(controller)} takes no commands: leave command.{name} out."
+            raise UnknownName(
+                f"the gait {name_of(controller)} takes no commands: leave out command.{name}.", name
             )
         if name not in known:
             raise unknown(f"command of the gait {name_of(controller)}", name, known)

@@ -16,7 +16,7 @@ from math import inf, isfinite
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
 from tarsus.model import held
 from tarsus.model.robot_data import file_of
 from tarsus.parameters import declared
@@ -58,7 +58,7 @@ def check_value(name: str, value: Any) -> None:
     numeric = part in ("seed", "mass", "command", "noise") or (part == "push" and own != "body")
     number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     if numeric and not number:
-        raise TarsusError(f"{name} must be a finite number, not {value!r}.")
+        raise InvalidValue(f"{name} must be a finite number, not {value!r}.", name)
 
 
 def _options() -> list[str]:
@@ -104,8 +104,11 @@ def own_file(world: Mapping[str, Any]) -> list[str]:
 def completed(world: Mapping[str, Any]) -> dict[str, Any]:
     """A world's names with the defaults filled in. TarsusError for what does not go together."""
     found = {**DEFAULTS, **world}
-    if any(name.startswith("push.") for name in found) and "push.body" not in found:
-        raise TarsusError('a push needs a body: push.body = "base" under [fixed].')
+    pushes = [name for name in found if name.startswith("push.")]
+    if pushes and "push.body" not in found:
+        raise IncompatibleOptions(
+            f'{pushes[0]} needs a body to push: add push.body = "base" to [fixed].', pushes[0]
+        )
     held.base_options(found)
     return found
 
@@ -120,11 +123,14 @@ def check_times(world: Mapping[str, Any]) -> None:
         begun, whole = world.get("push.at", 0.0), world["seconds"]
         known = isinstance(begun, int | float)
         if not known or not 0 <= begun < whole:
-            raise TarsusError(f"push.at must lie within the run of {whole} s, not {begun!r}.")
+            raise InvalidValue(
+                f"push.at must be at least 0 and below the run's {whole} s, not {begun!r}.",
+                "push.at",
+            )
 
 
 def _positive(name: str, value: Any) -> None:
     """TarsusError unless it is a finite number above zero."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < inf:
-        raise TarsusError(f"{name} must be a positive number of seconds, not {value!r}.")
+        raise InvalidValue(f"{name} must be a positive number of seconds, not {value!r}.", name)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from tarsus.errors import TarsusError
+from tarsus.errors import UnmetCondition
 from tarsus.sweeps.chunk import simulated
 from tarsus.sweeps.groups import LEAST, Chunk
 from tarsus.sweeps.trajectories import ALL, logged
@@ -70,11 +70,12 @@ def check_room(
     if megabytes <= min(most_mb, free):
         return
     fewer = max(int(count * min(most_mb, free) / megabytes), 1)
-    why = f"{most_mb:.0f} MB are allowed" if most_mb < free else f"{free:.0f} MB are free there"
+    why = f"{most_mb:.0f} MB are allowed" if most_mb < free else f"{free:.0f} MB are free"
     more = f", or allow more with most_mb = {megabytes:.0f}" if most_mb < free else ""
-    raise TarsusError(
-        f"{count} trajectories would take about {megabytes:.0f} MB, and {why}: keep fewer under"
-        f" [trajectories], such as keep = {fewer} in place of {keep!r}{more}."
+    raise UnmetCondition(
+        f"{count} trajectories would take about {megabytes:.0f} MB, but only {why}: keep fewer"
+        f" under [trajectories], such as keep = {fewer} instead of {keep!r}{more}.",
+        "trajectories.keep",
     )
 
 

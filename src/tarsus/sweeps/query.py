@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, TarsusError
 from tarsus.files import is_file
 from tarsus.model.files import needed_library
 from tarsus.schema import ListRule, TableRule, TextRule, json_file
@@ -30,8 +30,10 @@ BINS = 12  # of a column of many numbers
 SERIES = 12  # groups that a picture tells apart
 
 
-class NoAccess(TarsusError):
-    """A question in SQL asks for something other than the sweep's rows."""
+class NoAccess(IncompatibleOptions):
+    """An SQL query reads something other than the sweep's rows. The subject is the option that
+    allows it.
+    """
 
 
 def asked(
@@ -53,7 +55,9 @@ def asked(
         if last is None or path.stem in last
     ]
     if not files:
-        raise TarsusError(f"there are no rows of a sweep in {folder}.")
+        raise InvalidFile(
+            f"{folder} contains no rows of a sweep: run `tarsus sweep` first.", folder
+        )
     # the question to them
     duckdb: Any = needed_library("duckdb", "a question about a sweep", "sweeps")
     connection = duckdb.connect()
@@ -69,13 +73,15 @@ def asked(
             isinstance(error, duckdb.PermissionException) or "has been locked" in str(error)
         ):
             raise NoAccess(
-                "the question asks for more than the sweep's rows (files, databases, extensions or"
-                " settings): --external-access (external_access=True in Python) allows it."
+                "the query reads more than the sweep's rows (files, databases, extensions or"
+                " settings): allow it with --external-access (external_access=True in Python).",
+                "external_access",
             ) from None
         said = str(error).splitlines()[0]
-        raise TarsusError(
-            f"DuckDB says: {said} The table is {ROWS!r}; 'SELECT * FROM {ROWS} LIMIT 1' shows its"
-            " columns."
+        raise InvalidValue(
+            f"DuckDB rejects the query: {said} The table is {ROWS!r}; list its columns with"
+            f" 'SELECT * FROM {ROWS} LIMIT 1'.",
+            "sql",
         ) from None
     finally:
         connection.close()
@@ -90,8 +96,9 @@ def _rows(files: Sequence[Path]) -> Any:
         schema = arrow.unify_schemas(schemas, promote_options="permissive")
         return dataset.dataset(files, schema=schema)
     except (OSError, arrow.ArrowException) as error:
-        raise TarsusError(
-            f"the rows in {files[0].parent} cannot be read: {str(error).splitlines()[0]}"
+        raise InvalidFile(
+            f"cannot read the rows in {files[0].parent}: {str(error).splitlines()[0]}",
+            files[0].parent,
         ) from None
 
 

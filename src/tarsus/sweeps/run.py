@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import TarsusError
+from tarsus.errors import UnmetCondition
 from tarsus.files import json_text, part_of, replacing
 from tarsus.sweeps import named, pilot
 from tarsus.sweeps import spec as specs
@@ -264,10 +264,11 @@ def _check_budget(progress: SweepProgress, most_mb: float) -> None:
     """TarsusError where trajectories have become too much; what is there stays."""
     held = progress.megabytes_before + progress.megabytes
     if held > most_mb:
-        raise TarsusError(
-            f"the trajectories have taken {held:.0f} MB, {progress.done} of {progress.total} chunks"
-            f" being done: keep fewer, or allow more with most_mb under [trajectories]; the next"
-            " run goes on from there."
+        raise UnmetCondition(
+            f"the trajectories have reached {held:.0f} MB after {progress.done} of {progress.total}"
+            " chunks: keep fewer, or raise most_mb under [trajectories]; the next run continues"
+            " from there.",
+            "trajectories.most_mb",
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 
 Array = NDArray[np.float64]
 METHODS = ("grid", "latin", "random")
@@ -40,12 +40,15 @@ class Axis(ABC):
             low, high = float(given["low"]), float(given["high"])
             steps = int(given.get("steps", 0))
         except (TypeError, ValueError):
-            raise TarsusError(f"{name}: low, high and steps must be numbers.") from None
+            raise InvalidValue(f"{name}: low, high and steps must be numbers.", name) from None
         log, whole = bool(given.get("log", False)), bool(given.get("whole", False))
         if not (np.isfinite([low, high]).all() and low <= high):
-            raise TarsusError(f"{name}: low must not be above high, and both be finite.")
+            raise InvalidValue(
+                f"{name}: low must not be above high, and both finite, not {low:g} and {high:g}.",
+                name,
+            )
         if log and low <= 0:
-            raise TarsusError(f"{name}: a range with log = true lies above zero.")
+            raise InvalidValue(f"{name}: low must be above 0 where log = true, not {low:g}.", name)
         return Between(name, low, high, log, steps, whole)
 
 
@@ -68,7 +71,9 @@ class Between(Axis):
 
     def points(self) -> list[Any]:
         if self.steps < 1:
-            raise TarsusError(f"{self.name}: on a grid a range says how many steps it has.")
+            raise InvalidValue(
+                f"{self.name}: a range on a grid needs steps, such as steps = 5.", self.name
+            )
         return self.at(np.linspace(0, 1, self.steps) if self.steps > 1 else np.zeros(1))
 
 

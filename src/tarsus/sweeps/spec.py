@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
 from tarsus.files import toml_tables
 from tarsus.sweeps import names
 from tarsus.sweeps.sampling import METHODS, Axis, Words
@@ -78,9 +78,14 @@ class SweepSpec:
         # what is named, and whether it exists
         both = sorted(set(self.fixed) & set(self.axes))
         if both:
-            raise TarsusError(f"{', '.join(both)} cannot be both fixed and varied.")
+            raise IncompatibleOptions(
+                f"{', '.join(both)} cannot be in both [fixed] and [vary]: remove one entry.",
+                both[0],
+            )
         if "robot" not in self.fixed and "robot" not in self.axes:
-            raise TarsusError('a sweep needs a robot: robot = "mini_cheetah" under [fixed].')
+            raise InvalidValue(
+                'a sweep needs a robot: set robot = "mini_cheetah" under [fixed].', "robot"
+            )
         for name in (*self.fixed, *self.axes):
             names.check(name)
         for name, value in self.fixed.items():
@@ -92,15 +97,24 @@ class SweepSpec:
         if self.method not in METHODS:
             raise unknown("sampling method", str(self.method), METHODS)
         if self.method != "grid" and not 1 <= self.count <= MOST:
-            raise TarsusError(f"count must be a whole number from 1 to {MOST:g}, not {self.count}.")
+            raise InvalidValue(
+                f"count must be a whole number from 1 to {MOST:g}, not {self.count}.", "count"
+            )
         if self.method == "grid" and self.count:
-            raise TarsusError("a grid takes no count: its axes' steps make it.")
+            raise IncompatibleOptions(
+                'count cannot be combined with method = "grid", whose size follows from its axes.',
+                "count",
+            )
         # what is kept
         counts = (self.keep,) if isinstance(self.keep, int) else self.keep
         if not isinstance(counts, str) and any(k < 0 for k in counts):
-            raise TarsusError("trajectories: neither a count nor a sample is negative.")
+            raise InvalidValue(
+                f"trajectories.keep must not be negative, not {min(counts)}.", "trajectories.keep"
+            )
         if not self.most_mb > 0:
-            raise TarsusError(f"trajectories: most_mb must be above zero, not {self.most_mb}.")
+            raise InvalidValue(
+                f"trajectories.most_mb must be above 0, not {self.most_mb}.", "trajectories.most_mb"
+            )
         object.__setattr__(self, "names", tuple(sorted((*self.fixed, *self.axes))))
 
 
@@ -129,7 +143,7 @@ def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
         if table not in TABLES:
             raise unknown("table of a sweep", table, TABLES)
         if not isinstance(value, Mapping):
-            raise TarsusError(f"[{table}] must be a table.")
+            raise InvalidValue(f"[{table}] must be a table, not {value!r}.", table)
         for name in value:
             if (known := TABLES[table]) is not None and name not in known:
                 raise unknown(f"entry of [{table}]", name, known)
@@ -163,16 +177,19 @@ def keeping(given: Any) -> str | int | tuple[int, ...]:
     if isinstance(given, str) or type(given) is int:
         return given
     if not isinstance(given, Sequence) or any(type(k) is not int for k in given) or not given:
-        raise TarsusError(
-            'trajectories are kept of "all", of "failed", where an outcome such as "fell" is not'
-            f" zero, of so many worlds (20), or of samples ([3, 17]), not of {given!r}."
+        raise InvalidValue(
+            'trajectories.keep must be "all", "failed", an outcome such as "fell", a number of'
+            f" worlds (20) or a list of samples ([3, 17]), not {given!r}.",
+            "trajectories.keep",
         )
     return tuple(sorted(set(given)))
 
 
 def _megabytes(given: Any) -> float:
     if type(given) not in (int, float):
-        raise TarsusError(f"most_mb must be a number, not {given!r}.")
+        raise InvalidValue(
+            f"trajectories.most_mb must be a number, not {given!r}.", "trajectories.most_mb"
+        )
     return float(given)
 
 
@@ -192,20 +209,21 @@ def _axis(name: str, value: Any, folder: Path) -> Axis:
     if isinstance(value, Mapping):
         return Axis.read(name, value)
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise TarsusError(
-            f"{name} is varied by a list of values, or by {{ low = 0.2, high = 1.0 }}, not by"
-            f" {value!r}."
+        raise InvalidValue(
+            f"{name} must be a list of values or a range, such as {{ low = 0.2, high = 1.0 }}, not"
+            f" {value!r}.",
+            name,
         )
     kinds = {isinstance(v, str) for v in value}
     if len(kinds) > 1 or any(not isinstance(v, str | int | float | bool) for v in value):
-        raise TarsusError(f"{name}: a list holds numbers alone or words alone.")
+        raise InvalidValue(f"{name} must list only numbers or only words.", name)
     return Words(name, tuple(_placed(name, v, folder) for v in value))
 
 
 def _placed(name: str, value: Any, folder: Path) -> Any:
     """A file's path from the spec's folder; anything else as it is."""
     if not isinstance(value, str | int | float | bool):
-        raise TarsusError(f"{name} must be a number or a word, not {value!r}.")
+        raise InvalidValue(f"{name} must be a number or a word, not {value!r}.", name)
     if isinstance(value, str) and name in names.FILES and Path(value).suffix:
         return str((folder / value).resolve())
     return value
@@ -213,11 +231,11 @@ def _placed(name: str, value: Any, folder: Path) -> Any:
 
 def _words(name: str, given: Any) -> tuple[str, ...]:
     if isinstance(given, str) or not all(isinstance(word, str) for word in given):
-        raise TarsusError(f"{name} must be a list of words, not {given!r}.")
+        raise InvalidValue(f"{name} must be a list of words, not {given!r}.", name)
     return tuple(given)
 
 
 def _whole(name: str, given: Any) -> int:
     if type(given) is not int:
-        raise TarsusError(f"{name} must be a whole number, not {given!r}.")
+        raise InvalidValue(f"{name} must be a whole number, not {given!r}.", name)
     return given

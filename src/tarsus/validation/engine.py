@@ -13,14 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.control.base import Controller
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 
 
-class NotModeled(TarsusError):
-    """The law or the stepper does not claim what the scene needs; the message says why."""
+class NotModeled(Unsupported):
+    """The law or the stepper does not claim what the scene needs.
+
+    The message says why; the subject is the effect or parameter.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +145,6 @@ class Engine(ABC):
         """Simulate `seconds` s in steps of dt, s; the first `skip` s are not logged."""
         for name in start.parameters:
             if name not in self.parameters:
-                raise NotModeled(f"the law has no parameter {name}")
+                raise NotModeled(f"the law has no parameter {name}", name)
         unlogged = round(skip / dt)
         return self.motion(start, dt, max(round(seconds / dt) - unlogged, 1), unlogged)

@@ -64,11 +64,15 @@ class MuJoCo(Engine):
 
     def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
         if start.controller is not None:
-            raise NotModeled("the robot is held by a compiled servo, which runs here only")
+            raise NotModeled("the robot has a compiled servo, which MuJoCo cannot run", "servo")
         if pairs(start.body, own=False) and not start.motion_alone:
-            raise NotModeled("objects that meet are compared apart, on one MJCF file")
+            raise NotModeled(
+                "contact between objects is compared separately, on one MJCF file", "objects"
+            )
         if start.bounce:
-            raise NotModeled("its joint limits have a damping ratio, no coefficient of restitution")
+            raise NotModeled(
+                "its joint limits have a damping ratio, not a coefficient of restitution", "bounce"
+            )
         worlds = [self._world(start, k, dt, (steps, skip)) for k in range(start.worlds)]
         q, u, impulse, joints = (np.stack(parts, 1) for parts in zip(*worlds, strict=True))
         return Motion(q, u, impulse, np.ones(q.shape[:2], bool), dt, joints)

@@ -9,9 +9,8 @@ from concurrent.futures.process import BrokenProcessPool
 from time import perf_counter
 from typing import Any, TypeVar
 
-from tarsus.errors import TarsusError
-from tarsus.processes import Workers
-from tarsus.program.run.optimizer import usable_cores
+from tarsus.errors import UnmetCondition
+from tarsus.processes import Workers, usable_cores
 
 T = TypeVar("T")
 WORTH = 12  # pieces of work that are worth the start of a process, which takes a second or two
@@ -61,8 +60,9 @@ def each(
                 done += 1
                 told(work[number])
     except BrokenProcessPool:
-        raise TarsusError(
-            f"a process was ended from outside after {done} of {count}, perhaps for want of memory:"
-            " fewer workers need less."
+        raise UnmetCondition(
+            f"a worker process was killed after {done} of {count}, perhaps because memory ran out;"
+            " use fewer workers.",
+            "workers",
         ) from None
     return [found[number] for number in range(count)]

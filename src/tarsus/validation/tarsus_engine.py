@@ -83,7 +83,10 @@ class Ours(Engine):
         if key not in self._compiled:
             scene = replace(self._scene(body), limits=start.limits, bounce=start.bounce)
             if start.limits and not joint_rows.reported(scene, self._stepper):
-                raise NotModeled("this stepper's limits are springs, its dry friction a damper")
+                raise NotModeled(
+                    "the stepper models joint limits as springs and dry friction as a damper",
+                    "stepper",
+                )
             bodies_pushed = (body.bodies[0].name,) if pushed else ()
             plan = Plan(scene, self._stepper, start.controller, pushed_bodies=bodies_pushed)
             self._compiled[key] = plan, step_program(plan)
@@ -96,7 +99,10 @@ class Ours(Engine):
         if not pairs:
             return scene
         if not self._stepper.takes_slots:
-            raise NotModeled("the stepper looks at contacts several times a step: objects pass")
+            raise NotModeled(
+                "the stepper evaluates contacts several times per step, so objects do not collide",
+                "objects",
+            )
         robot = Robot.of(body)
         rare, slots = rare_contacts(robot, body.candidates, self._stepper, None, len(pairs))
         return replace(scene, secondary=rare, slots=slots)

@@ -20,7 +20,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from tarsus.errors import TarsusError, shortened
+from tarsus.errors import InvalidValue, MissingPackage, UnmetCondition, shortened
 
 PORT = 8080
 TRIES = 20  # ports after the one asked for
@@ -48,7 +48,7 @@ class Address:
 def free_port(host: str, port: int) -> int:
     """Return the first free port from `port` on; TarsusError if none of `TRIES` is free."""
     if not 0 <= port <= 65535 - TRIES:
-        raise TarsusError(f"port must lie between 0 and {65535 - TRIES}, not {port}.")
+        raise InvalidValue(f"port must be from 0 to {65535 - TRIES}, not {port}.", "port")
     family, *_, address = _found(host)[0]
     for number in range(port, port + TRIES) if port else [0]:
         with socket.socket(family) as probe:
@@ -56,10 +56,13 @@ def free_port(host: str, port: int) -> int:
                 probe.bind((address[0], number, *address[2:]))
             except OSError as error:
                 if error.errno == errno.EADDRNOTAVAIL:
-                    raise TarsusError(f"--host {host!r} is no address of this machine.") from None
+                    raise _no_address(host) from None
                 continue
             return int(probe.getsockname()[1])
-    raise TarsusError(f"none of the ports {port} to {port + TRIES - 1} of {host} is free.")
+    raise UnmetCondition(
+        f"the ports {port} to {port + TRIES - 1} of {host} are all in use: choose another port.",
+        "port",
+    )
 
 
 class Guard:
@@ -175,8 +178,8 @@ class Guard:
                 library.serve = usual  # type: ignore[misc]
         if not checked:
             server.stop()
-            raise TarsusError(
-                "pages cannot be protected with this version of viser: pip install viser==1.1.1."
+            raise MissingPackage(
+                "this version of viser cannot protect pages: run pip install viser==1.1.1.", "viser"
             )
         return server
 
@@ -198,8 +201,9 @@ def _name(given: str) -> str:
     """A host name as browsers send it; TarsusError for anything else."""
     found = _parsed(given)
     if found is None or found[1] is not None or not found[0]:
-        raise TarsusError(
-            f"--allow-host takes a host name alone, such as robot.example.org, not {given!r}."
+        raise InvalidValue(
+            f"--allow-host must be a host name, such as robot.example.org, not {given!r}.",
+            "--allow-host",
         )
     return found[0]
 
@@ -228,6 +232,11 @@ def _found(host: str) -> list[Any]:
             raise OSError
         return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise TarsusError(
-            f"--host {host!r} is not an address of this machine: give one, or 0.0.0.0 for all."
-        ) from None
+        raise _no_address(host) from None
+
+
+def _no_address(host: str) -> InvalidValue:
+    return InvalidValue(
+        f"--host {host!r} is not an address of this machine: give one, or 0.0.0.0 for all.",
+        "--host",
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue, unknown
 from tarsus.morphology.fall import TILTED, upright
 from tarsus.parameters import named
 from tarsus.simulation.simulation import Simulation
@@ -104,11 +104,11 @@ def variations(texts: tuple[str, ...], law: Any) -> dict[str, tuple[float, float
         if name == FRICTION and named(type(law), FRICTION):
             name = named(type(law), FRICTION)[0]
         if name not in law.parameters():
-            known = ", ".join([FRICTION, *law.parameters()])
-            raise TarsusError(f"--vary: {name!r} is no parameter of the law: known are {known}.")
+            known = [FRICTION, *law.parameters()]
+            raise unknown("parameter of the law", name, known).within("--vary")
         try:
             first, last = (float(end) for end in ends.split(":"))
         except ValueError:
-            raise TarsusError(f"--vary takes NAME=FIRST:LAST, not {text!r}.") from None
+            raise InvalidValue(f"--vary must be NAME=FIRST:LAST, not {text!r}.", "--vary") from None
         found[name] = first, last
     return found

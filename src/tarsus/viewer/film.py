@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import InvalidValue, TarsusWarning, Unsupported
 from tarsus.files import replacing
 from tarsus.model.files import needed_library
 from tarsus.viewer.arrows import Scale, arrows, cones
@@ -57,15 +57,21 @@ class Filming:
         for name in ("width", "height"):
             value = getattr(self, name)
             if not 16 <= value <= 8192 or value % 2:
-                raise TarsusError(f"{name} must be an even number from 16 to 8192, not {value}.")
+                raise InvalidValue(
+                    f"{name} must be an even number from 16 to 8192, not {value}.", name
+                )
         if not 0.1 <= self.distance <= 1000:
-            raise TarsusError(f"distance must lie between 0.1 and 1000, not {self.distance:g}.")
+            raise InvalidValue(
+                f"distance must be from 0.1 to 1000, not {self.distance:g}.", "distance"
+            )
         if self.elevation is not None and not abs(self.elevation) < np.deg2rad(89.0):
-            raise TarsusError(
-                f"elevation must lie between -89 and 89, not {np.rad2deg(self.elevation):g}."
+            raise InvalidValue(
+                "elevation must be between -89 and 89 degrees, not"
+                f" {np.rad2deg(self.elevation):g}.",
+                "elevation",
             )
         if self.apart is not None and not 0 <= self.apart <= 100:
-            raise TarsusError(f"apart must lie between 0 and 100 m, not {self.apart:g}.")
+            raise InvalidValue(f"apart must be from 0 to 100 m, not {self.apart:g}.", "apart")
 
 
 class Stage:
@@ -106,11 +112,17 @@ class Stage:
         asked = self.view.apart
         if asked is not None:
             if asked and uneven:
-                raise TarsusError("robots stand apart on level ground alone; this log's is not.")
+                raise Unsupported(
+                    "apart needs level ground, but this log's terrain is uneven: leave it out.",
+                    "apart",
+                )
             return asked if worlds > 1 else 0.0
         if uneven and worlds > ALIKE:
-            text = f"on uneven ground robots share one place: {ALIKE} worlds of a log are drawn."
-            warnings.warn(text, TarsusWarning, stacklevel=3)
+            text = (
+                f"only {ALIKE} of {worlds} worlds are drawn: on uneven ground, all robots are drawn"
+                " in the same place."
+            )
+            warnings.warn(TarsusWarning(text, "worlds-not-drawn", "world"), stacklevel=3)
         tidy = APART * float(self.tracks[0].extent.max())
         return tidy if worlds > ALIKE and not uneven else 0.0
 
@@ -217,9 +229,9 @@ def _smoothed(way: Array, steps: int) -> Array:
 
 def times(track: Track, rate: float, speed: float) -> Array:
     """The times (n,), s, of a film's frames: `rate` a second, `speed` times as fast as real."""
-    for name, value in (("frames per second", rate), ("speed", speed)):
+    for name, value in (("rate", rate), ("speed", speed)):
         if not 1e-3 <= value <= 1e3:
-            raise TarsusError(f"{name} must lie between 0.001 and 1000, not {value:g}.")
+            raise InvalidValue(f"{name} must be from 0.001 to 1000, not {value:g}.", name)
     first, last = float(track.time[0]), float(track.time[-1])
     return first + np.arange(int((last - first) * rate / speed + 1e-9) + 1) * speed / rate
 

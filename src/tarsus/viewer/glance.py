@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.control.base import Controller
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.parameters import named
 from tarsus.simulation.recording.divergence import Diverged, advice, first_fault
 from tarsus.simulation.recording.seen import SeenSteps, seen_steps
@@ -30,7 +30,10 @@ class Glances:
     def __init__(self, simulation: Simulation) -> None:
         given = simulation.controller
         if given is not None and not isinstance(given, Controller):
-            raise TarsusError("a live page moves a robot by a compiled gait, or by none.")
+            raise Unsupported(
+                "a live page supports only compiled gaits: log the run, then view the log.",
+                "controller",
+            )
         self.simulation = simulation
         self._states = np.zeros((0, 0), int)  # of the contacts, over the last FLASH seconds
         self._touched: list[str] = []  # looked at from now on: other contacts compile anew

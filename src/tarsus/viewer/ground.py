@@ -100,6 +100,7 @@ def terrain_of(attributes: Mapping[str, Any]) -> Terrain:
     except UntrustedFile as error:
         reason = str(error)
     except TarsusError:
-        reason = f"the log does not hold all of its terrain {name!r}."
-    warnings.warn(f"{reason.rstrip('.')}; level ground is drawn.", TarsusWarning, stacklevel=2)
+        reason = f"the log lacks part of its terrain {name!r}."
+    text = f"{reason.rstrip('.')}; level ground is drawn instead."
+    warnings.warn(TarsusWarning(text, "terrain-not-drawn", name), stacklevel=2)
     return Plane()

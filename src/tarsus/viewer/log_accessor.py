@@ -15,7 +15,7 @@ import xarray as xr
 
 from tarsus.contact.criteria import STATES
 from tarsus.contact.ledger import SHARES
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.simulation.recording.attitude import trunk_angles
 from tarsus.simulation.recording.log import mean_of_role, opened
 from tarsus.simulation.recording.log_schema import checked
@@ -171,7 +171,9 @@ class LogAccessor:
 
     def _one(self) -> xr.Dataset:
         if "world" in self._log.dims:
-            raise TarsusError("this log holds several worlds: choose one, log.isel(world=0).")
+            raise InvalidValue(
+                "this log contains several worlds: choose one with log.isel(world=0).", "world"
+            )
         return self._log
 
 

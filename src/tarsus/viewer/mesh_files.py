@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile
 from tarsus.model.meshes import load_scene, meters
 from tarsus.model.robot_files import RobotFiles
 from tarsus.viewer.drawn import Color
@@ -44,7 +44,7 @@ def _load(path: Path, stamp: int, files: RobotFiles) -> list[tuple[Mesh, Color |
             parts = scene.dump()
             colors = [_color(part) for part in parts]
     except Exception as error:  # trimesh lets its own exceptions through
-        raise TarsusError(f"the mesh {path.name} cannot be read: {error}.") from error
+        raise InvalidFile(f"cannot read the mesh {path.name}: {error}.", path.name) from error
     scale = meters(scene.units)
     return [
         (creased(scale * np.asarray(part.vertices, float), np.asarray(part.faces)), color)

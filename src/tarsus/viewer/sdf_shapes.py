@@ -56,8 +56,11 @@ def sdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     if missing:
         listed = several(list(dict.fromkeys(missing)), SOME)
         warnings.warn(
-            f"{len(set(missing))} meshes are not found and not drawn: {listed}.",
-            TarsusWarning,
+            TarsusWarning(
+                f"{len(set(missing))} meshes were not found and are not drawn: {listed}.",
+                "mesh-not-found",
+                missing[0],
+            ),
             stacklevel=2,
         )
     return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import UnmetCondition
 from tarsus.files import is_file
 from tarsus.model.files import root_tag
 from tarsus.model.mechanism import WORLD, Candidate, Mechanism
@@ -44,7 +44,9 @@ def drawn_shapes(robot: Robot) -> list[DrawnShape]:
         found = readers.get(root_tag(path), urdf_shapes)(robot, path)
     shapes = merged(found or links(robot))
     if not shapes:
-        raise TarsusError(f"{robot.name} has nothing to draw: no shapes, no links, no masses.")
+        raise UnmetCondition(
+            f"{robot.name!r} has nothing to draw: it has no shapes, links or masses.", robot.name
+        )
     return shapes
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics import jacobian
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.files import plain
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.recording.log_schema import checked, fitting
@@ -53,8 +53,12 @@ def poses(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> 
     """What `drawn` needs, in JSON's types: lines, hulls and forces at each time, m and N."""
     # the instants asked for
     at = np.ravel(np.asarray(times, float))
-    if "world" in log.dims or not at.size:
-        raise TarsusError("a strip shows one world, at one time at least: log.isel(world=0).")
+    if "world" in log.dims:
+        raise InvalidValue(
+            "this log contains several worlds: choose one with log.isel(world=0).", "world"
+        )
+    if not at.size:
+        raise InvalidValue("times must contain at least one time.", "times")
     log = checked(log, ("q", "force_world", "contact_point"))
     robot = fitting(log, robot or robot_of(log))
     shown = log.sel(time=at, method="nearest")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import InvalidFile, TarsusWarning
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.log_schema import checked, fitting
 from tarsus.simulation.recording.whose import robot_of
@@ -169,12 +169,15 @@ def _kept(q: Array) -> tuple[Array, NDArray[np.bool_]]:
     good: NDArray[np.bool_] = np.asarray(np.isfinite(q).all(-1))
     last = np.maximum.accumulate(np.where(good, np.arange(len(q))[:, None], -1), axis=0)
     if (last < 0).any() or not good.any(1).all():
-        raise TarsusError("this log holds coordinates that are not finite.")
+        raise InvalidFile("this log cannot be drawn: its coordinates q are not finite.", "q")
     if not good.all():
         warnings.warn(
-            f"{(~good).any(0).sum()} of {q.shape[1]} worlds diverged: they are drawn where they"
-            " last were.",
-            TarsusWarning,
+            TarsusWarning(
+                f"{(~good).any(0).sum()} of {q.shape[1]} worlds diverged: they are drawn in their"
+                " last finite pose.",
+                "worlds-diverged",
+                "world",
+            ),
             stacklevel=3,
         )
     return q[last, np.arange(q.shape[1])], good

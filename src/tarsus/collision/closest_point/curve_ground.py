@@ -234,7 +234,7 @@ def deepest_spans(
         return {name: last[name] for name in begin}, SX(0)
 
     begin = Deepest.none(geometry.slots, spans=True, faces=wide).values()
-    return Deepest.of(builder.rarely(begin, inside, 1, near_any))
+    return Deepest.of(builder.cold_loop(begin, inside, 1, near_any))
 
 
 def _with_line(

@@ -15,7 +15,7 @@ from casadi import SX
 
 from tarsus.contact.base import ForceLaw
 from tarsus.contact.problem import Contact
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.parameters import Value, choice, damping, friction, parameter, stiffness
 from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
 from tarsus.references.reference import Citation
@@ -63,9 +63,7 @@ class Hertz(ForceLaw):
     def __post_init__(self) -> None:
         super().__post_init__()
         if np.any(np.asarray(self.v_d) < np.asarray(self.v_s)):
-            raise TarsusError(
-                "Hertz: v_d, where sliding friction is reached, must not be below v_s."
-            )
+            raise InvalidValue("v_d must be at least v_s: friction peaks there first.", "v_d")
 
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         depth = ca.fmax(-contact.gap, 0)

@@ -132,7 +132,7 @@ class Linearized(Law):
         last = builder.loop(begin, lambda values: one_pass(known, values), PASSES if many else 1)
         # where that does not settle, by the solver of hard contact
         if many:
-            last = builder.rarely(
+            last = builder.cold_loop(
                 last, lambda values: by_coulomb(problem, known, values, builder), 1, last["moving"]
             )
         # solved if it settled and all is finite; what has not settled at least gives no energy

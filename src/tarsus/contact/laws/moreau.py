@@ -20,6 +20,7 @@ from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._last_step import with_slope
 from tarsus.contact.solvers._with_joints import with_joints
 from tarsus.contact.solvers.base import (
+    STAGES,
     ConstraintSolver,
     HardProblem,
     Outcome,
@@ -27,7 +28,7 @@ from tarsus.contact.solvers.base import (
     finite,
     one_by_one,
 )
-from tarsus.errors import TarsusError
+from tarsus.errors import IncompatibleOptions
 from tarsus.parameters import (
     Value,
     absolute_tolerance,
@@ -129,14 +130,19 @@ class Moreau(HardLaw):
         super().__post_init__()
         if self.bilateral == "prox" and self.solver not in ITERATED:
             known = " or ".join(repr(name) for name in ITERATED)
-            raise TarsusError(
-                f"bilateral='prox' iterates with the solver {known}, not {self.solver!r}."
+            raise IncompatibleOptions(
+                f"bilateral='prox' needs solver={known}, not {self.solver!r}.", "solver"
             )
 
     @property
     def solves_joints(self) -> bool:
         """Not by an iteration of the paper: whether that converges is told as it is."""
         return self.solver in ("auto", *AUTOMATIC)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Those of newton and exact, and of contacts solved together with joints."""
+        return STAGES if self.solves_joints else ()
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
         """Of a contact that stood: its velocity is carried on to the step's end, and a part of its
@@ -199,8 +205,10 @@ class Moreau(HardLaw):
         told = [entry for impulse in outcome.impulses for entry in entries(impulse)]
         numbers = finite(told + [c_i[0] for c_i in hard.c])
         good = ca.logic_and(outcome.converged, numbers)
-        beside = outcome.bilateral, outcome.joints
-        return ContactSolution(outcome.impulses, warm, outcome.iterations, good, *beside)
+        solution = ContactSolution(
+            outcome.impulses, warm, outcome.iterations, good, outcome.bilateral, outcome.joints
+        )
+        return replace(solution, stage=outcome.stage) if self.stages else solution
 
     def _constant(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
         """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact above the ground may

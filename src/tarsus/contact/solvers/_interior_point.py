@@ -27,6 +27,7 @@ from tarsus.contact.problem import Softened
 from tarsus.contact.solvers._exact_blocks import Local, sweeps
 from tarsus.contact.solvers._prox import projected
 from tarsus.contact.solvers.base import (
+    STAGES,
     HardProblem,
     Outcome,
     at_once,
@@ -194,7 +195,8 @@ def settled(hard: HardProblem, local: list[Local], near: Outcome, maximum: int) 
     if hard.problem.softened is None and one_by_one(hard):
         unsettled = ca.logic_not(near.converged)
         rest = sweeps(hard, local, near.impulses, near.roots, maximum, unsettled)
-        return replace(rest, iterations=near.iterations + rest.iterations)
+        stage = ca.if_else(unsettled, STAGES.index("refinement"), near.stage)
+        return replace(rest, iterations=near.iterations + rest.iterations, stage=stage)
     return in_two_rounds(
         hard, near, lambda start, roots: sweeps(hard, local, start, roots, maximum // 4)
     )
@@ -214,7 +216,8 @@ def in_two_rounds(hard: HardProblem, near: Outcome, refined: Refined) -> Outcome
         rest = refined(begin.impulses, begin.roots)
         solved = ca.logic_and(ca.logic_and(second, inner.converged), ca.logic_not(rest.converged))
         done = last.iterations + inner.iterations + rest.iterations
-        new = replace(rest.replaced(inner, solved), iterations=done)
+        stage = ca.if_else(second, STAGES.index("interior points"), STAGES.index("refinement"))
+        new = replace(rest.replaced(inner, solved), iterations=done, stage=stage)
         return new.reached() | {"second": SX(1)}, ca.logic_not(new.converged)
 
     begin = near.reached() | {"second": SX(0)}

@@ -67,7 +67,7 @@ def with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
     last = hard.builder.loop(begin, sweep, SWEEPS)
     good = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(last["joints"])))
     found = triples(last["impulse"]), last["sweeps"], good
-    return Outcome(*found, [SX(0)] * n, joints=last["joints"])
+    return Outcome(*found, [SX(0)] * n, joints=last["joints"]).at_stage("joint rows")
 
 
 def pressed(hard: HardProblem, i: int, impulse: SX, b: SX) -> SX:

@@ -23,6 +23,9 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
+STAGES = ("none", "standing", "edges", "roots", "refinement", "interior points", "joint rows")
+"""Stages of the solvers `newton` and `exact`, in the order in which they follow each other; logs
+name the one that ended each step's solve."""
 DENSE = 12  # contacts up to which all are solved at once by their Delassus matrix; as many as slots
 CROWD = 24  # up to which those of a robot that lies are
 HUGE = 1e30  # N s or m/s: what is larger has overflowed, in either precision
@@ -59,6 +62,8 @@ class Outcome:
     """The constraints' impulses (nb,), None if they were solved for."""
     joints: SX | None = None
     """Impulses (m,) of the problem's joint rows, None without any."""
+    stage: SX = field(default_factory=lambda: SX(0))
+    """Place in `STAGES` of the stage that ended the solve; 0: a method that has none."""
 
     def replaced(self, other: Outcome, where: SX) -> Outcome:
         """The other one where `where` is 1."""
@@ -68,7 +73,12 @@ class Outcome:
             ca.if_else(where, other.iterations, self.iterations),
             ca.if_else(where, other.converged, self.converged),
             [ca.if_else(where, b, a) for a, b in zip(self.roots, other.roots, strict=True)],
+            stage=ca.if_else(where, other.stage, self.stage),
         )
+
+    def at_stage(self, name: str) -> Outcome:
+        """Return the same, ended by the stage of that name."""
+        return replace(self, stage=SX(STAGES.index(name)))
 
     def reached(self) -> Values:
         """What the next method goes on from."""
@@ -77,6 +87,7 @@ class Outcome:
             "root": ca.vertcat(*self.roots),
             "sweeps": self.iterations,
             "unsettled": ca.logic_not(self.converged),
+            "stage": self.stage,
         }
 
     @staticmethod
@@ -87,6 +98,7 @@ class Outcome:
             reached["sweeps"],
             ca.logic_not(reached["unsettled"]),
             entries(reached["root"]),
+            stage=reached["stage"],
         )
 
 
@@ -175,7 +187,7 @@ def into_cones(hard: HardProblem, impulses: list[SX]) -> list[SX]:
 
 def one_by_one(hard: HardProblem) -> bool:
     """Whether there are more contacts than are solved at once."""
-    return hard.problem.n > (CROWD if hard.builder.brief else DENSE)
+    return hard.problem.n > (CROWD if hard.builder.traces_cold else DENSE)
 
 
 def at_once(hard: HardProblem, K: SX, rest: list[SX]) -> list[SX]:

@@ -1,23 +1,28 @@
-"""All contacts at once: an active-set Newton method on the sliding roots.
+"""All contacts at once, by a cascade of stages: an active-set Newton method and what follows it.
 
 A solution of the inclusions (12)-(13) of Gehring 2014 is a linear system once it is known who
 presses and who slides how fast: (G + S) L = -c over the pressing contacts, with S = s_i on both
 tangents of contact i, because xi_T = -s L_T. Sticking is s = 0. What remains are n scalars, s_i >=
-0 with |L_T| <= mu L_N, and the set of pressing contacts. Each iteration factors G + S (symmetric,
-positive definite), then corrects every s_i by a Newton step on 1 / |L_T| with the contact's own
-block as derivative (as for a trust region), and the set by signs: a contact that pulls opens if it
-would fly off by itself, else it slides; one that closes by itself presses. While feet stick, one
-factorization gives the exact answer. Where rigid bodies touch with several points the roots chase
-one another: worlds that do not settle at once go on with Newton steps on the cones' edges
-(`_cone_edges.py`), and at last with interior points; more contacts than are solved at once with
-block Gauss-Seidel sweeps. Contacts that share few rigid bodies begin otherwise, through these: as
-if all stick (`_standing.py`), then on the edges (`_shared_edges.py`); what that does not solve is
-seldom. Robots that lie begin on the edges, at the last step's impulses: no roots settle a load that
-many contacts share, and from step to step it hardly changes.
+0 with |L_T| <= mu L_N, and the set of pressing contacts.
+
+The stages, in order; a world leaves the cascade at the first one that solves its problem:
+
+1. `standing` (`_standing.py`): contacts that share few rigid bodies, as if all stick.
+2. `edges`: Newton steps on the edges of the cones from the last step's impulses, through the shared
+   bodies (`_shared_edges.py`) or, of robots that lie, by the Delassus matrix (`_cone_edges.py`):
+   no roots settle a load that many contacts share, and from step to step it hardly changes.
+3. `roots`: each iteration factors G + S (symmetric, positive definite), then corrects every s_i by
+   a Newton step on 1 / |L_T| with the contact's own block as derivative (as for a trust region),
+   and the set by signs: a contact that pulls opens if it would fly off by itself, else it slides;
+   one that closes by itself presses. While feet stick, one factorization gives the exact answer.
+4. `refinement`: where rigid bodies touch with several points the roots chase one another. Steps on
+   the edges go on from them; with more contacts than are solved at once, Gauss-Seidel sweeps.
+5. `interior points` (`_interior_point.py`), refined in the same way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -54,17 +59,47 @@ class Newton(Solver):
     """All contacts at once."""
 
     patience: int = 4
-    """Steps on the roots before those on the edges; an even number, as roots that go to and fro are
-    too large after it: loads start well inside the cones."""
+    """Steps on the roots before refinement; an even number, as roots that go to and fro are too
+    large after it: loads start well inside the cones."""
     edges: int = 20
-    """Steps on the cones' edges, before interior points and after them."""
-    lying: int = 20
-    """Steps on the edges of robots that lie, before those on the roots."""
+    """Steps on the cones' edges, in each stage that takes them."""
     many: int = 12
     """Steps on the roots of more contacts than are solved at once, before sweeps."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        # begin with the contacts that pressed in the last step or would sink without impulse
+        inputs = StageInputs.of(self, hard, start, roots)
+        return cascaded([stage for stage in CASCADE if stage.applies(inputs)], inputs, None)
+
+
+@dataclass(frozen=True)
+class StageInputs:
+    """What every stage is given.
+
+    Parameters
+    ----------
+    method : Newton
+        Numbers of steps.
+    hard : HardProblem
+        The inclusions.
+    start, roots : list of SX
+        Impulses (3,) and sliding root of each contact to begin from.
+    pressing : list of SX
+        1 for each contact that pressed in the last step or would sink without an impulse.
+    sizes : list of SX or None
+        `own_sizes` of contacts that share few rigid bodies, which are solved through these; None:
+        they are solved by the Delassus matrix.
+    """
+
+    method: Newton
+    hard: HardProblem
+    start: list[SX]
+    roots: list[SX]
+    pressing: list[SX]
+    sizes: list[SX] | None
+
+    @staticmethod
+    def of(method: Newton, hard: HardProblem, start: list[SX], roots: list[SX]) -> StageInputs:
+        """Prepare the stages from the last step's impulses and roots."""
         pressing = [
             ca.logic_and(active, ca.logic_or(last[0] > 0, c[0] < 0))
             for active, last, c in zip(hard.problem.active, start, hard.c, strict=True)
@@ -76,121 +111,168 @@ class Newton(Solver):
                 for presses, active in zip(pressing, hard.problem.active, strict=True)
             ]
             roots = [ca.if_else(restart, 0, root) for root in roots]
-        shared, crowded = hard.problem.shared, len(start) > DENSE
-        if hard.builder.brief and not one_by_one(hard) and (crowded or shared is None):
-            lay = start if restart is None else [ca.if_else(restart, 0, L) for L in start]
-            return self._lying(hard, lay, pressing, roots)
-        if crowded or shared is None:
-            return self._stepped(hard, pressing, roots, self.many if crowded else self.patience)
-
-        def rest(values: Values) -> tuple[Values, SX]:
-            outcome = self._stepped(hard, pressing, roots, self.patience)
-            return added(outcome, values).reached(), SX(0)
-
-        # soles that stand are soon done
+        inputs = StageInputs(method, hard, start, roots, pressing, None)
+        shared = hard.problem.shared
+        if shared is None or inputs.crowded:
+            return inputs
         pressing = hard.builder.hold("pressing", pressing)
-        own = hard.builder.hold("own", own_sizes(shared))
-        found = standing(hard, shared, own, pressing)
+        sizes = hard.builder.hold("own", own_sizes(shared))
+        return replace(inputs, pressing=pressing, sizes=sizes)
 
-        # those that slide by steps on the edges, through the same bodies
-        def sliding(values: Values) -> tuple[Values, SX]:
-            begin = start
-            if restart is not None:
-                stood = triples(values["impulse"])
-                begin = [ca.if_else(restart, a, b) for a, b in zip(stood, start, strict=True)]
-            begin = into_cones(hard, begin)
-            near = on_edges(hard, ByBodies.of(hard, shared, own), begin, self.edges)
-            near = added(trimmed(hard, near), values)
-            astray = ca.logic_not(near.converged)
-            return hard.builder.loop(near.reached(), rest, 1, astray, seldom=True), SX(0)
+    @property
+    def crowded(self) -> bool:
+        """Whether there are more contacts than stand on the ground as a rule."""
+        return len(self.start) > DENSE
 
-        # a body with a direction in which it cannot move has no inertia there
-        movable = not any(row[k].is_zero() for k, row in enumerate(shared.mobility))
-        onward, stood = sliding if movable else rest, found.reached()
-        return Outcome.of(hard.builder.loop(stood, onward, 1, ca.logic_not(found.converged)))
+    @property
+    def lies(self) -> bool:
+        """Whether the contacts are those of a robot that lies, few enough to solve at once."""
+        return self.hard.builder.traces_cold and not one_by_one(self.hard) and self.sizes is None
 
-    def _lying(
-        self, hard: HardProblem, lay: list[SX], pressing: list[SX], roots: list[SX]
-    ) -> Outcome:
-        """A robot that lies, as it lay in the last step; what that does not solve from the roots
-        on, where many touch from interior points.
-        """
-        crowded, steps = len(lay) > DENSE, ByBlocks(hard)
-        near = on_edges(hard, steps, into_cones(hard, lay), self.lying)
+    @property
+    def movable(self) -> bool:
+        """Whether every shared body can move in all directions: else it has no inertia there."""
+        shared = self.hard.problem.shared
+        assert shared is not None
+        return not any(row[k].is_zero() for k, row in enumerate(shared.mobility))
 
-        def rest(values: Values) -> tuple[Values, SX]:
-            if crowded:
-                found = in_two_rounds(
-                    hard,
-                    Outcome.of(values),
-                    lambda L, _: on_edges(hard, steps, into_cones(hard, L), self.edges),
-                )
-                return without_gain(hard, trimmed(hard, found)).reached(), SX(0)
-            found = self._stepped(hard, pressing, roots, self.patience)
-            return added(found, values).reached(), SX(0)
 
-        near = trimmed(hard, near)
-        astray = ca.logic_not(near.converged)
-        return Outcome.of(hard.builder.rarely(near.reached(), rest, 1, astray))
+@dataclass(frozen=True)
+class SolverStage:
+    """A stage of the cascade.
 
-    def _stepped(
-        self, hard: HardProblem, pressing: list[SX], roots: list[SX], steps: int
-    ) -> Outcome:
-        """Newton steps on the roots, and what follows them, from these contacts and roots."""
-        n, local = len(pressing), prepared(hard)
-        begin = {
-            "impulse": SX.zeros(3 * n),
-            "pressing": ca.vertcat(*pressing),
-            "root": ca.vertcat(*roots),
-            "sweeps": SX(0),
-            "unsettled": SX(1),
-        }
-        last = hard.builder.loop(begin, lambda values: self._iterate(hard, local, values), steps)
-        # worlds that did not settle go on
-        moved, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
-        near = Outcome(moved, last["sweeps"], done, entries(last["root"]))
-        if one_by_one(hard):
-            pairs = zip(into_cones(hard, moved), moved, strict=True)
-            near = replace(near, impulses=[ca.if_else(done, b, a) for a, b in pairs])
-            rest = settled(hard, local, near, self.maximum)
-        else:
-            rest = in_two_rounds(
-                hard,
-                near,
-                lambda L, _: on_edges(hard, ByBlocks(hard), into_cones(hard, L), self.edges),
-            )
-        return without_gain(hard, trimmed(hard, rest))
+    Parameters
+    ----------
+    name : str
+        One of `STAGES`.
+    applies : callable
+        Whether the stage is part of the cascade for these inputs.
+    solve : callable
+        Goes on from the outcome of the stage before, None for the first one.
+    selects : bool
+        Whether it takes up only worlds that the stage before left unsolved, by itself.
+    """
 
-    def _iterate(self, hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
-        n = len(hard.c)
-        pressing, roots = entries(values["pressing"]), entries(values["root"])
-        solved = triples(linear_solution(hard, pressing, roots))
-        impulses = [ca.if_else(pressing[i], solved[i], 0) for i in range(n)]
-        unsettled = SX(0)
-        for i in range(n):
-            b = velocity_from_others(hard, i, impulses)
-            state = State(pressing[i], roots[i], impulses[i])
-            pressing[i], roots[i], wrong = corrected(hard, i, local[i], state, b)
-            unsettled = ca.logic_or(unsettled, wrong)
-        new = {
-            "impulse": ca.vertcat(*impulses),
-            "pressing": ca.vertcat(*pressing),
-            "root": ca.vertcat(*roots),
-            "sweeps": values["sweeps"] + 1,
-            "unsettled": unsettled,
-        }
-        return new, unsettled
+    name: str
+    applies: Callable[[StageInputs], bool]
+    solve: Callable[[StageInputs, Outcome | None], Outcome]
+    selects: bool = False
+
+
+def cascaded(stages: list[SolverStage], inputs: StageInputs, before: Outcome | None) -> Outcome:
+    """Return the outcome of the first stage that solves the problem, else that of the last."""
+    stage, *rest = stages
+    outcome = stage.solve(inputs, before)
+    if not stage.selects:
+        outcome = outcome.at_stage(stage.name)
+        if before is not None:
+            outcome = replace(outcome, iterations=before.iterations + outcome.iterations)
+    if not rest or rest[0].selects:
+        return cascaded(rest, inputs, outcome) if rest else outcome
+
+    def next_stages(values: Values) -> tuple[Values, SX]:
+        return cascaded(rest, inputs, Outcome.of(values)).reached(), SX(0)
+
+    builder, unsolved = inputs.hard.builder, ca.logic_not(outcome.converged)
+    reached = outcome.reached()
+    if inputs.lies:
+        return Outcome.of(builder.cold_loop(reached, next_stages, 1, unsolved))
+    cold = stage.name != "standing"
+    return Outcome.of(builder.loop(reached, next_stages, 1, unsolved, cold=cold))
+
+
+def _standing(inputs: StageInputs, _: Outcome | None) -> Outcome:
+    shared = inputs.hard.problem.shared
+    assert shared is not None and inputs.sizes is not None
+    return standing(inputs.hard, shared, inputs.sizes, inputs.pressing)
+
+
+def _on_edges(inputs: StageInputs, before: Outcome | None) -> Outcome:
+    hard, begin, restart = inputs.hard, inputs.start, inputs.hard.problem.restart
+    if restart is not None:
+        stood = [SX.zeros(3)] * len(begin) if before is None else before.impulses
+        begin = [ca.if_else(restart, a, b) for a, b in zip(stood, begin, strict=True)]
+    begin, steps = into_cones(hard, begin), ByBlocks(hard)
+    if inputs.sizes is not None:
+        assert hard.problem.shared is not None
+        steps = ByBodies.of(hard, hard.problem.shared, inputs.sizes)
+    return trimmed(hard, on_edges(hard, steps, begin, inputs.method.edges))
+
+
+def _on_roots(inputs: StageInputs, _: Outcome | None) -> Outcome:
+    hard, n, local = inputs.hard, len(inputs.start), prepared(inputs.hard)
+    begin = {
+        "impulse": SX.zeros(3 * n),
+        "pressing": ca.vertcat(*inputs.pressing),
+        "root": ca.vertcat(*inputs.roots),
+        "sweeps": SX(0),
+        "unsettled": SX(1),
+    }
+    steps = inputs.method.many if inputs.crowded else inputs.method.patience
+    last = hard.builder.loop(begin, lambda values: _corrected_once(hard, local, values), steps)
+    moved, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
+    near = Outcome(moved, last["sweeps"], done, entries(last["root"]))
+    if not one_by_one(hard):
+        return near
+    pairs = zip(into_cones(hard, moved), moved, strict=True)
+    return replace(near, impulses=[ca.if_else(done, b, a) for a, b in pairs])
+
+
+def _refined(inputs: StageInputs, before: Outcome | None) -> Outcome:
+    """Go on from the stage before, then from interior points; shorten what stays unsolved."""
+    hard = inputs.hard
+    assert before is not None
+    if one_by_one(hard):
+        found = settled(hard, prepared(hard), before, inputs.method.maximum)
+    else:
+        steps = ByBlocks(hard)
+        found = in_two_rounds(
+            hard,
+            before,
+            lambda L, _: on_edges(hard, steps, into_cones(hard, L), inputs.method.edges),
+        )
+    return without_gain(hard, trimmed(hard, found))
+
+
+CASCADE = (
+    SolverStage("standing", lambda inputs: inputs.sizes is not None, _standing),
+    SolverStage(
+        "edges",
+        lambda inputs: inputs.lies or (inputs.sizes is not None and inputs.movable),
+        _on_edges,
+    ),
+    SolverStage("roots", lambda inputs: not (inputs.lies and inputs.crowded), _on_roots),
+    SolverStage("refinement", lambda inputs: True, _refined, selects=True),
+)
+"""The cascade: its last stage ends with interior points where refinement does not settle."""
+
+
+def _corrected_once(hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
+    """Solve with the present contacts and roots, and correct both."""
+    n = len(hard.c)
+    pressing, roots = entries(values["pressing"]), entries(values["root"])
+    solved = triples(linear_solution(hard, pressing, roots))
+    impulses = [ca.if_else(pressing[i], solved[i], 0) for i in range(n)]
+    unsettled = SX(0)
+    for i in range(n):
+        b = velocity_from_others(hard, i, impulses)
+        state = State(pressing[i], roots[i], impulses[i])
+        pressing[i], roots[i], wrong = corrected(hard, i, local[i], state, b)
+        unsettled = ca.logic_or(unsettled, wrong)
+    new = {
+        "impulse": ca.vertcat(*impulses),
+        "pressing": ca.vertcat(*pressing),
+        "root": ca.vertcat(*roots),
+        "sweeps": values["sweeps"] + 1,
+        "unsettled": unsettled,
+    }
+    return new, unsettled
 
 
 def trimmed(hard: HardProblem, found: Outcome) -> Outcome:
     """Without what the tolerance left outside the cones."""
     each = zip(found.impulses, hard.mu, found.roots, strict=True)
     return replace(found, impulses=[radial_return(L, mu, root > 0) for L, mu, root in each])
-
-
-def added(found: Outcome, before: Values) -> Outcome:
-    """With the steps done before it."""
-    return replace(found, iterations=before["sweeps"] + found.iterations)
 
 
 def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> SX:

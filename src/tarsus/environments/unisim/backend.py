@@ -32,7 +32,7 @@ from tarsus.environments.unisim.model import UnsupportedError
 from tarsus.environments.unisim.scene import Gains, robot_of, with_servos
 from tarsus.environments.unisim.tensors import STATE
 from tarsus.environments.unisim.wrenches import Wrenches
-from tarsus.errors import TarsusError
+from tarsus.errors import UnknownName
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.simulation import inputs
 from tarsus.simulation.actuation import FILE, MOTOR
@@ -77,7 +77,7 @@ class TarsusBackend(DrawnAnew):
         # the robot, and what moves it
         for own, name in (("controller", "set_pre_step_control"), ("worlds", "num_envs")):
             if own in options:
-                raise TarsusError(f"{own} is no option of this backend: use {name}.")
+                raise UnknownName(f"this backend has no option {own}; use {name}.", own)
         robot, keyframe = robot_of(scene)
         if servos is not None:
             robot = with_servos(robot, servos)
@@ -92,7 +92,9 @@ class TarsusBackend(DrawnAnew):
         if self.simulation.plan.scene.mechanism.uncut is not None or (
             self.simulation.options.device != "cpu"
         ):
-            raise UnsupportedError("this backend takes coordinates='minimal' and device='cpu'.")
+            raise UnsupportedError(
+                "this backend supports only coordinates='minimal' and device='cpu'."
+            )
         for notice in self.simulation.notices:
             LOG.warning(notice)
         self._num_envs = self.simulation.worlds

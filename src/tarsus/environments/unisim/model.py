@@ -13,7 +13,7 @@ from unisim.errors import UnsupportedCapabilityError
 
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.unisim.bodies import SCALAR, BodyStates, of_dofs
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import InvalidValue, unknown
 from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[Any]
@@ -188,7 +188,7 @@ class ModelQueries(SimBackend):
         """The number of the body that a hinge or slide moves; ValueError for others."""
         number = self.model.joint_index(name)
         if self.model.bodies[number].joint.kind not in SCALAR:
-            raise TarsusError(f"the joint {name!r} is no hinge or slide.")
+            raise InvalidValue(f"the joint {name!r} must be a hinge or slide.", name)
         return number
 
     def get_joint_range(self, *, names: Sequence[str] | None = None) -> Array:

@@ -11,7 +11,7 @@ from unisim.scene import SceneCfg
 
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.unisim.model import UnsupportedError
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.file_actuators import FileActuator
 from tarsus.simulation import resolve
 
@@ -30,11 +30,11 @@ def robot_of(scene: SceneCfg | Robot | str | Path) -> tuple[Robot, str | None]:
     }
     if given := [name for name, part in parts.items() if part]:
         raise UnsupportedError(
-            f"a scene with {', '.join(given)} is not supported: give a model file alone, and"
+            f"a scene with {', '.join(given)} is not supported; give only a model file, and pass"
             " terrain=... to the backend."
         )
     if not scene.model_file:
-        raise TarsusError("the scene names no model file.")
+        raise InvalidValue("the scene must name a model file; set model_file.", "model_file")
     return resolve.robot(scene.model_file), scene.default_keyframe_name
 
 
@@ -47,8 +47,10 @@ def with_servos(robot: Robot, servos: Gains) -> Robot:
     try:
         kp, kd = (np.broadcast_to(np.asarray(g, float), len(motors)).tolist() for g in servos)
     except (TypeError, ValueError):
-        raise TarsusError(
-            f"servos are (kp, kd), each a number or {len(motors)}, one a motor, not {servos!r}."
+        raise InvalidValue(
+            f"servos must be (kp, kd), each a number or {len(motors)} numbers, one per motor, not"
+            f" {servos!r}.",
+            "servos",
         ) from None
     made: list[FileActuator] = []
     for motor, p, d in zip(motors, kp, kd, strict=True):

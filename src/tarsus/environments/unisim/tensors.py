@@ -21,7 +21,7 @@ from unisim.backend.base import (
 from unisim.dr.types import TensorResetRandomizationPayload
 
 from tarsus.environments.unisim.model import ModelQueries, UnsupportedError
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import MissingPackage, unknown
 from tarsus.installation import install_packages
 
 Array = NDArray[Any]
@@ -39,8 +39,8 @@ def _torch() -> Any:
     try:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise TarsusError(
-            f"the tensor methods of unisim need PyTorch: run {install_packages('torch')}."
+        raise MissingPackage(
+            f"the tensor methods of unisim need PyTorch; run {install_packages('torch')}.", "torch"
         ) from None
     return torch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Mechanism
 
 Array = NDArray[np.float64]
@@ -33,9 +33,9 @@ def centipede(legs: int, points: int = 1) -> Mechanism:
     """
     # check the numbers
     if legs < 2 or legs % 2:
-        raise TarsusError(f"a centipede has an even number of legs, 2 or more, not {legs}.")
+        raise InvalidValue(f"legs must be an even number, 2 or more, not {legs}.", "legs")
     if points not in POINTS:
-        raise TarsusError(f"a centipede's foot has 1, 2 or 4 contact points, not {points}.")
+        raise InvalidValue(f"points must be 1, 2 or 4 per foot, not {points}.", "points")
     # the trunk
     pairs = legs // 2
     bodies = [

@@ -17,7 +17,7 @@ from tarsus.experiments.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus.experiments.gehring2014.centipede import centipede
 from tarsus.experiments.gehring2014.configurations import DT, MU, PUBLISHED, TOLERANCE, standing
 from tarsus.experiments.gehring2014.runs import at_start
-from tarsus.program.run.optimizer import at_once
+from tarsus.program.run.tiers import optimize_everything
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.colors import COLORS
 
@@ -171,7 +171,7 @@ class Scaling(Exhibit):
 def measured(kind: str, legs: int, points: int, rounds: int) -> Size:
     """One centipede settling: median over the rounds, mean over the steps."""
     # compile
-    at_once()
+    optimize_everything()
     robot = Robot.of(centipede(legs, points))
     law = Moreau(**PUBLISHED, mu=MU, solver="sor", alpha=ALPHA, T_rel=TOLERANCE, T_abs=TOLERANCE)
     began = process_time()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.environments.environment import Environment
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile
 from tarsus.learning.blas import one_thread
 from tarsus.learning.policy import Policy
 from tarsus.learning.tally import Tally
@@ -93,9 +93,10 @@ class Learner(ABC):
         for name, own in self.state().items():
             given = state.get(name)
             if given is None or given.shape != own.shape or given.dtype.kind != own.dtype.kind:
-                raise TarsusError(
-                    f"the checkpoint is damaged: {name} is missing, or not of the shape"
-                    f" {own.shape} and the type {own.dtype}; remove it, or name another folder."
+                raise InvalidFile(
+                    f"the checkpoint is damaged: {name} must have the shape {own.shape} and the"
+                    f" type {own.dtype}. Delete the checkpoint or choose another folder.",
+                    name,
                 )
         self.rounds = int(state["rounds"])
         for prefix, arrays in (("own", self.arrays()), ("tally", self.tally.arrays())):

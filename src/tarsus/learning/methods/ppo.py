@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.environments.environment import Environment
 from tarsus.environments.mirror import Mirror
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.learning.methods.base import Learner, Method, Round
 from tarsus.learning.network import Adam, Network
 from tarsus.learning.policy import Policy, SeenScale
@@ -98,9 +98,10 @@ class PPOLearner(Learner):
     def __init__(self, settings: PPO, environment: Environment, seed: int) -> None:
         super().__init__(environment, seed)
         if (rows := environment.worlds * settings.periods) < settings.parts:
-            raise TarsusError(
-                f"{settings.parts} parts of an epoch are more than a round's {rows} rows: worlds"
-                " times periods must not be fewer."
+            raise InvalidValue(
+                f"parts must not exceed the {rows} rows of a round, worlds times periods, not"
+                f" {settings.parts}.",
+                "parts",
             )
         # the networks, their own images if they shall be
         k, n, h = environment.observations, environment.actions, settings.width

@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from tarsus.program.codegen import on_entry
+from tarsus.program.codegen import cold_table
 from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import Around, KernelShell
@@ -39,7 +39,7 @@ class OneWorld(KernelShell):
     varying: frozenset[str]
     lanes: int
     parts: tuple[tuple[int, frozenset[str]], ...]
-    sets_apart = True
+    has_cold_functions = True
 
     @property
     def vectors(self) -> int:
@@ -68,7 +68,7 @@ class OneWorld(KernelShell):
 
 @dataclass(frozen=True)
 class SharedRoom:
-    """What lies in `shared`, in numbers: temporaries of seldom loops, then registers that differ by
+    """What lies in `shared`, in numbers: temporaries of cold loops, then registers that differ by
     direction, and slots, [entry][direction], then what waits within a block for its directions.
     """
 
@@ -77,10 +77,10 @@ class SharedRoom:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Where the temporaries of seldom loops are that do not differ by direction."""
+        """Where the temporaries of cold loops are that do not differ by direction."""
         program = self.program
-        apart = {name for k in range(len(program.seldom)) for name in program.shared(k)}
-        return places(program, sorted(apart - self.frame.varying))
+        own = {name for k in range(len(program.cold)) for name in program.shared(k)}
+        return places(program, sorted(own - self.frame.varying))
 
     @cached_property
     def vectors(self) -> dict[str, int]:
@@ -125,8 +125,8 @@ class DirectionalEmitter(Emitter):
 
     frame: OneWorld
 
-    def __init__(self, program: Program, frame: OneWorld) -> None:
-        super().__init__(program, Target(1), frame)
+    def __init__(self, program: Program, frame: OneWorld, in_pieces: bool = False) -> None:
+        super().__init__(program, Target(1), frame, in_pieces=in_pieces)
         self.wide = self.scribe.beside(frame.lanes)
         self._room = SharedRoom(program, frame)
         self._shared = self._room.numbers
@@ -137,23 +137,23 @@ class DirectionalEmitter(Emitter):
         }
         self._reach = reach(program, seeded, (1 << len(frame.parts)) - 1)
 
-    def apart(self, number: int) -> str:
-        """The module of the function of a seldom loop."""
+    def cold_module(self, number: int) -> str:
+        """The module of the function of a cold loop."""
         self._inside = True
-        loop = self.program.seldom[number]
+        loop = self.program.cold[number]
         assert isinstance(loop, While)
         self._while(loop)
         s = self.scribe
-        return "\n".join([*s.declarations(), *on_entry.function(s.lines, 0)])
+        return "\n".join([*s.declarations(), *cold_table.function(s.lines, 0)])
 
     def _short_way(self) -> None:
         """None: what a loop changes lies in memory anyhow."""
 
-    def _is_apart(self, block: Block) -> bool:
-        return super()._is_apart(block) and not self._inside
+    def _is_cold(self, block: Block) -> bool:
+        return super()._is_cold(block) and not self._inside
 
-    def _handing(self, number: int) -> on_entry.Handed:
-        return on_entry.Handed("%shared", [], [])  # where it is, it stays
+    def _handing(self, number: int) -> cold_table.Handed:
+        return cold_table.Handed("%shared", [], [])  # where it is, it stays
 
     def _workspace(self) -> str:
         size = max(sum(r.size for r in self.program.of_kind("temporary")), 1)

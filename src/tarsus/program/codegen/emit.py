@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import assert_never
 
 from tarsus.errors import IncompatibleOptions
-from tarsus.program.codegen import odds, on_entry
+from tarsus.program.codegen import branch_weights, cold_table
+from tarsus.program.codegen.cold_calls import ColdCalls
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
-from tarsus.program.codegen.registers import SPARE
-from tarsus.program.codegen.seldom_calls import SeldomCalls
-from tarsus.program.codegen.short_functions import PIECE, PIECE_END
-from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.codegen.registers import BY, ROOM, SLICED, SPARE
+from tarsus.program.ir.blocks import Block, ColdLoop, Lookup, Slice, Stamp, Straight, While
 from tarsus.program.ir.program import CYCLES, Program
 from tarsus.program.lowering.ends import ends
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import Node, tape
 
+LONG_PIECE = 500  # lines of a straight piece that may be a function of its own
+POINTERS = ("%world", "%tables", "%shared", "%work", "%memory", ROOM, BY, SLICED)
+NAME = re.compile(r"%[\w.]+")
 EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
 
 
-class Emitter(SeldomCalls):
+class Emitter(ColdCalls):
     """Writes a kernel: what is done with a world; the frame says how they are stored and walked.
 
     shared: temporaries of a loop's function that lie where its caller brought them
+    in_pieces: whether the code is cut into short blocks, and long straight pieces are functions of
+        their own: for cold code, and all that is not optimized. LLVM compiles pieces in less time,
+        and their places on the stack are free when they end: a robot that falls calls functions of
+        hundreds of thousands of instructions, each within another, and without pieces they need
+        more than the 8 MB that a stack may have.
     """
 
     def __init__(
@@ -33,11 +41,13 @@ class Emitter(SeldomCalls):
         target: Target,
         frame: KernelShell | None = None,
         shared: Sequence[str] = (),
+        in_pieces: bool = False,
     ) -> None:
-        super().__init__(program, target, frame or LaneGroups(), shared)
+        super().__init__(program, target, frame or LaneGroups(), shared, in_pieces)
         program = self.program
         # what is known while blocks are written
         self._labels = 0
+        self._pieces: list[str] = []  # functions of long straight pieces
         self._turns: list[str] = []  # how many rounds each loop around has begun
         self._stays = False  # whether a loop's code stays in it
         self._odds = isinstance(self.frame, LaneGroups)  # whether LLVM is told how often
@@ -49,34 +59,36 @@ class Emitter(SeldomCalls):
             )
 
     def text(self) -> str:
-        """The kernel's module; those of the functions it calls for seldom loops: `apart`."""
+        """Return the kernel's module, without those of its cold functions."""
         self._step()
         around = self.frame.around(self.program, self.target, self._workspace())
         declarations = [*self.scribe.declarations(), *around.declarations]
-        table = on_entry.table(self._calls) if self._calls else []
-        lines = [*declarations, *table, *around.opening, *self.scribe.lines, *around.closing]
-        told = [*(odds.STAYING if self._stays else ()), *odds.TOLD]
+        table = cold_table.table(self._calls) if self._calls else []
+        lines = [*declarations, *table, *self._pieces]
+        lines += [*around.opening, *self.scribe.lines, *around.closing]
+        told = [*(branch_weights.STAYING if self._stays else ()), *branch_weights.TOLD]
         return "\n".join([*lines, *told, ""])
 
-    def function(self) -> str:
-        """The module of one of those functions, `on_entry.NAME`, of a program of one loop
+    def cold_function(self) -> str:
+        """The module of one of those functions, `cold_table.NAME`, of a program of one loop
         (`Program.part`).
         """
         self._inside = True
         for block in self.program.blocks:
             self._block(block)
-        table = on_entry.table(self._calls) if self._calls else []
+        table = cold_table.table(self._calls) if self._calls else []
         lines = [self._workspace(), *self.scribe.lines]
-        whole = on_entry.function(lines, len(self.program.tables))
-        return "\n".join([*self.scribe.declarations(), *table, *whole, *odds.TOLD, ""])
+        whole = cold_table.function(lines, len(self.program.tables))
+        lines = [*self.scribe.declarations(), *table, *self._pieces, *whole, *branch_weights.TOLD]
+        return "\n".join([*lines, ""])
 
     def _block(self, block: Block) -> None:
         self._arrive(block)
         if isinstance(block, Straight):
             self._straight(block)
         elif isinstance(block, While):
-            self._call(block) if self._is_apart(block) else self._while(block)
-        elif isinstance(block, Later):
+            self._call(block) if self._is_cold(block) else self._while(block)
+        elif isinstance(block, ColdLoop):
             self._call(block)
         elif isinstance(block, Stamp):
             self._stamp(block)
@@ -90,8 +102,7 @@ class Emitter(SeldomCalls):
     def _straight(self, block: Straight) -> None:
         t = self.frame.arranged(tape(block.function), self.target, self._lying(block))
         s, outputs = self.scribe, (*block.outputs, SPARE)
-        begun = s.arithmetic
-        s.lines.append(PIECE)
+        begun, first = s.arithmetic, len(s.lines)
         values: list[str] = []
         soon, late = ends(t, block, self.frame.overlaps)
         for k, (node, used) in enumerate(zip(t.nodes, t.live(), strict=True)):
@@ -102,8 +113,26 @@ class Emitter(SeldomCalls):
         for register, entry, k in late:
             if not self._is_there(block, t.nodes[k], (register, entry)):
                 self._store(s.number(values[k]), register, entry)
-        s.lines.append(PIECE_END)
+        self._move_long_piece(first)
         s.forget()
+
+    def _move_long_piece(self, first: int) -> None:
+        """Move a long straight piece into a function of its own, if code is written so.
+
+        first: number of its first line
+        """
+        s = self.scribe
+        code = s.lines[first:]
+        if not self.in_pieces or not self.frame.has_cold_functions or len(code) < LONG_PIECE:
+            return
+        kinds = dict.fromkeys(POINTERS, "ptr")
+        kinds |= dict.fromkeys(self._masks, s.mask) | dict.fromkeys(self._turns, "i64")
+        used = set(NAME.findall("\n".join(code)))
+        given = ", ".join(f"{kind} {name}" for name, kind in kinds.items() if name in used)
+        name = f"@piece{len(self._pieces)}"
+        opening = f"define internal void {name}({given}) noinline #0 {{\nentry:"
+        self._pieces.append("\n".join([opening, *code, "  ret void", "}"]))
+        s.lines[first:] = [f"  call void {name}({given})"]
 
     def _value(
         self, node: Node, values: list[str], block: Straight, outputs: tuple[str, ...]
@@ -140,7 +169,7 @@ class Emitter(SeldomCalls):
         self._jump(f"{tag}.before")
         first = self._wanting(block.more)
         some = s.any(first)
-        chance = odds.of_loop(block) if self._odds and not self._inside else ""
+        chance = branch_weights.of_loop(block) if self._odds and not self._inside else ""
         s.lines += [
             f"  br i1 {some}, label %{tag}.first, label %{tag}.exit{chance}",
             f"{tag}.first:",
@@ -165,7 +194,7 @@ class Emitter(SeldomCalls):
         self._tell(s.arithmetic - self._told - begun)
         begun = s.arithmetic
         self._put_right(kept, tag)
-        self._told += s.arithmetic - begun  # so seldom that nobody counts it
+        self._told += s.arithmetic - begun  # so cold that nobody counts it
         self._masks.pop()
         self._turns.pop()
         self._local.pop()
@@ -212,14 +241,14 @@ class Emitter(SeldomCalls):
         s.forget()
 
     def _slice(self, block: Slice) -> None:
-        self.scribe.lines.append(PIECE)
+        first = len(self.scribe.lines)
         size, moved = self.program.sizes[block.part], self._moved(block)
         for k in range(size):
             if block.stored:
                 self._store(self._load(block.part, k), block.whole, k, moved)
             else:
                 self._store(self._load(block.whole, k, moved=moved), block.part, k)
-        self.scribe.lines.append(PIECE_END)
+        self._move_long_piece(first)
         self.scribe.forget()
 
     def _moved(self, block: Slice) -> str:
@@ -248,6 +277,6 @@ class Emitter(SeldomCalls):
         s.lines += [f"  store i64 {now}, {clock}, align 8", barrier]
 
 
-def ir_text(program: Program, target: Target) -> str:
-    """LLVM IR of the program's kernel."""
-    return Emitter(program, target).text()
+def ir_text(program: Program, target: Target, in_pieces: bool = False) -> str:
+    """Return the LLVM IR of the program's kernel; in_pieces: as of `Emitter`."""
+    return Emitter(program, target, in_pieces=in_pieces).text()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 from typing import Self
+
+MAX_BLOCK = 500  # instructions of a short basic block
 
 
 class IrLines:
@@ -12,10 +15,24 @@ class IrLines:
 
     Masks (one bit a lane) and numbers are told apart by name, so that comparisons stay masks until
     used as 0 or 1.
+
+    Parameters
+    ----------
+    lanes, bits : int
+        Numbers of a value, and bits of a number.
+    short_blocks : bool
+        Whether basic blocks are cut. After every call LLVM's quick instruction selection counts
+        what is left of the block, and straight code is one block of up to 30,000 instructions.
+    letter : str
+        First letter of the names of values.
     """
 
-    def __init__(self, lanes: int, bits: int, letter: str = "v") -> None:
+    def __init__(
+        self, lanes: int, bits: int, short_blocks: bool = False, letter: str = "v"
+    ) -> None:
         self.lanes, self.bits, self._letter = lanes, bits, letter
+        self._block_length = MAX_BLOCK if short_blocks else sys.maxsize
+        self._block_begin = 0
         self.lines: list[str] = []
         self._count = self._of_memory = 0
         self._masks: set[str] = set()
@@ -29,7 +46,8 @@ class IrLines:
 
     def beside(self, lanes: int) -> Self:
         """A writer of so many lanes into the same lines."""
-        other = type(self)(lanes, self.bits, "w")
+        short_blocks = self._block_length == MAX_BLOCK
+        other = type(self)(lanes, self.bits, short_blocks, "w")
         other.lines, other._declared = self.lines, self._declared
         return other
 
@@ -55,6 +73,10 @@ class IrLines:
 
     def define(self, expression: str) -> str:
         """A new name for an instruction's result."""
+        if self._count - self._block_begin >= self._block_length:
+            label = f"cut.{self._letter}{self._count}"
+            self.lines += [f"  br label %{label}", f"{label}:"]
+            self._block_begin = self._count
         self._count += 1
         name = f"%{self._letter}{self._count}"
         self.lines.append(f"  {name} = {expression}")

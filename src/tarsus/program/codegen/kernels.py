@@ -7,9 +7,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from tarsus.program.codegen.cold_table import TABLES
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.layout import Target, effort_at, lane_record_size, logged_size
-from tarsus.program.codegen.on_entry import TABLES
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.schedule import on_demand
 from tarsus.program.lowering.spill import Memory, in_memory, most_alive, within
@@ -33,8 +33,8 @@ class Around:
 class KernelShell(ABC):
     """How worlds are stored and walked."""
 
-    sets_apart: bool = False
-    """Whether loops that seldom run are functions of their own."""
+    has_cold_functions: bool = False
+    """Whether cold loops are functions of their own."""
 
     overlaps: bool = False
     """Whether a temporary may lie where another lay that is done."""
@@ -77,7 +77,7 @@ class LaneGroups(KernelShell):
     log is not null.
     """
 
-    sets_apart = True
+    has_cold_functions = True
 
     def around(self, program: Program, target: Target, work: str) -> Around:
         vector, logged = target.vector, logged_size(program)
@@ -137,8 +137,8 @@ attributes #0 = {{ nounwind "stackrealign" }}"""
         return f"ptr {scribe.access(f'load ptr, ptr {slot}')}"
 
 
-class SeldomLoop(LaneGroups):
-    """A function that a kernel over groups of lanes calls for a loop (`on_entry`)."""
+class ColdShell(LaneGroups):
+    """A function that a kernel over groups of lanes calls for a loop (`cold_table`)."""
 
     overlaps = True
 

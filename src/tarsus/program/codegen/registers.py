@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from tarsus.program.codegen.cold_table import Handed
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.kernels import KernelShell
 from tarsus.program.codegen.layout import Target, layout
-from tarsus.program.codegen.on_entry import Handed
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.overlapping import overlapping
 from tarsus.program.lowering.passed import Passed, passed
@@ -27,15 +27,21 @@ class Registers:
     """Registers in a world's record, in the workspace, or where a caller brought them.
 
     shared: temporaries of a loop's function that lie where its caller brought them
+    in_pieces: whether the code is written in short blocks
     """
 
     def __init__(
-        self, program: Program, target: Target, frame: KernelShell, shared: Sequence[str]
+        self,
+        program: Program,
+        target: Target,
+        frame: KernelShell,
+        shared: Sequence[str],
+        in_pieces: bool,
     ) -> None:
         # where registers lie
-        self.target, self.frame = target, frame
-        self.program = program = program if self.frame.sets_apart else program.whole
-        self.scribe = IrWriter(target.lanes, target.bits)
+        self.target, self.frame, self.in_pieces = target, frame, in_pieces
+        self.program = program = program if self.frame.has_cold_functions else program.whole
+        self.scribe = IrWriter(target.lanes, target.bits, short_blocks=in_pieces)
         self._number, self._align = target.vector, target.lanes * target.bits // 8
         self._persistent, self._temporary = layout(program)
         self._room = sum(r.size for r in program.of_kind("temporary"))
@@ -57,12 +63,12 @@ class Registers:
         self._masks: list[str] = []
         self._local: list[frozenset[str]] = []
         self._scopes = local_registers(program, shared)
-        self._inside = False  # whether this is a seldom loop's function
+        self._inside = False  # whether this is a cold loop's function
         self._same = Same()  # what temporaries hold of the record, here
 
     @cached_property
     def _passed(self) -> list[Passed]:
-        """What the function of each seldom loop is given, and gives back."""
+        """What the function of each cold loop is given, and gives back."""
         return passed(self.program, tuple(self._shared))
 
     def _handing(self, number: int) -> Handed:

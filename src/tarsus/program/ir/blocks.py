@@ -75,19 +75,19 @@ class Straight:
 class While:
     """Run `body` while register `more` is positive, at most `maximum` times, each world for itself.
 
-    A world that is done keeps its registers while others go on. A `seldom` one is rarely entered: a
-    processor's code for it is compiled apart, quickly rather than well.
+    A world that is done keeps its registers while others go on. A `cold` one is entered by few:
+    its code is a function of its own, compiled when a world first needs it.
     """
 
     more: str
     body: tuple[Block, ...]
     maximum: int
-    seldom: bool = False
+    cold: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """The body of a loop that was traced later: its own registers, its blocks, the tables that
+    """The body of a cold loop: its own registers, its blocks, the tables that
     they look up.
     """
 
@@ -97,8 +97,8 @@ class Traced:
 
 
 @dataclass(frozen=True, eq=False)
-class Later:
-    """A `seldom` loop whose body is traced when someone first asks for it.
+class ColdLoop:
+    """A `cold` loop whose body is traced when someone first asks for it.
 
     reads, writes: registers of the program around it that the body may read, and those it writes
     make: traces the body
@@ -109,7 +109,7 @@ class Later:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     make: Callable[[], Traced]
-    seldom: bool = True
+    cold: bool = True
 
     @cached_property
     def traced(self) -> Traced:
@@ -118,7 +118,7 @@ class Later:
 
     def loop(self) -> While:
         """The loop with its body."""
-        return While(self.more, self.traced.body, self.maximum, self.seldom)
+        return While(self.more, self.traced.body, self.maximum, self.cold)
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -196,17 +196,19 @@ class Stamp:
         return ()
 
 
-Block = Straight | While | Later | Lookup | Slice | Stamp
+Block = Straight | While | ColdLoop | Lookup | Slice | Stamp
 
 
-def with_later(blocks: tuple[Block, ...], change: Callable[[Later], Block]) -> tuple[Block, ...]:
-    """The blocks with others for their later loops, in order; the same if there are none."""
+def with_cold_loops(
+    blocks: tuple[Block, ...], change: Callable[[ColdLoop], Block]
+) -> tuple[Block, ...]:
+    """Return the blocks with others for their cold loops, in order; the same if there are none."""
 
     def new(block: Block) -> Block:
-        if isinstance(block, Later):
+        if isinstance(block, ColdLoop):
             return change(block)
         if isinstance(block, While):
-            body = with_later(block.body, change)
+            body = with_cold_loops(block.body, change)
             return block if body is block.body else replace(block, body=body)
         return block
 
@@ -214,13 +216,13 @@ def with_later(blocks: tuple[Block, ...], change: Callable[[Later], Block]) -> t
     return blocks if all(a is b for a, b in zip(changed, blocks, strict=True)) else changed
 
 
-def outermost_seldom(blocks: tuple[Block, ...]) -> Iterator[While | Later]:
-    """The `seldom` loops that stand in no other, in order."""
+def outermost_cold(blocks: tuple[Block, ...]) -> Iterator[While | ColdLoop]:
+    """The `cold` loops that stand in no other, in order."""
     for block in blocks:
-        if isinstance(block, Later) or (isinstance(block, While) and block.seldom):
+        if isinstance(block, ColdLoop) or (isinstance(block, While) and block.cold):
             yield block
         elif isinstance(block, While):
-            yield from outermost_seldom(block.body)
+            yield from outermost_cold(block.body)
 
 
 def flat(blocks: tuple[Block, ...], inside: bool = False) -> Iterator[tuple[Block, bool]]:
@@ -244,17 +246,17 @@ def names_in(blocks: tuple[Block, ...]) -> set[str]:
 
 
 def feed(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
-    """All that decides their code; of later loops what they read and write."""
+    """Hash all that decides their code; of cold loops what they read and write."""
     for block in blocks:
         if isinstance(block, Straight):
             digest.update(repr((block.inputs, block.outputs)).encode())
             digest.update(block.code.encode())
         elif isinstance(block, While):
-            digest.update(repr((block.more, block.maximum, block.seldom)).encode())
+            digest.update(repr((block.more, block.maximum, block.cold)).encode())
             feed(digest, block.body)
             digest.update(b"end")
-        elif isinstance(block, Later):
-            told = ("later", block.more, block.maximum, block.reads, block.writes)
+        elif isinstance(block, ColdLoop):
+            told = ("cold", block.more, block.maximum, block.reads, block.writes)
             digest.update(repr(told).encode())
         elif isinstance(block, Stamp):
             digest.update(repr(("stamp", block.section, block.clock)).encode())

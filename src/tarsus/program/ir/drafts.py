@@ -10,7 +10,7 @@ from casadi import SX
 
 from tarsus.program.ir.blocks import (
     Block,
-    Later,
+    ColdLoop,
     Lookup,
     Register,
     Slice,
@@ -35,10 +35,10 @@ class Loop:
     more: str
     body: list[Drafted]
     maximum: int
-    seldom: bool = False
+    cold: bool = False
 
 
-Drafted = Draft | Loop | Later | Lookup | Slice | Stamp
+Drafted = Draft | Loop | ColdLoop | Lookup | Slice | Stamp
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Drafts:
     def _finished(self, block: Drafted, read: set[str]) -> Block:
         if isinstance(block, Loop):
             body = self.finished(block.body, read)
-            return While(block.more, body, block.maximum, block.seldom)
-        if isinstance(block, Later | Lookup | Slice | Stamp):
+            return While(block.more, body, block.maximum, block.cold)
+        if isinstance(block, ColdLoop | Lookup | Slice | Stamp):
             return block
         wanted = {
             n: v

@@ -27,7 +27,7 @@ class KeptValues:
         self._pending: dict[str, SX] = {}
         self._kept: dict[str, SX] = {}
         self._tables: dict[str, np.ndarray] = {}
-        self._scope = ""  # the later loop whose body is being traced
+        self._scope = ""  # the cold loop whose body is being traced
 
     def declare(self, name: str, size: int, kind: Kind = "state") -> SX:
         """Symbols (size,) of a new persistent register."""

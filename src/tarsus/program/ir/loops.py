@@ -30,17 +30,17 @@ class Loops(KeptValues):
         body: Body,
         maximum: int,
         first: SX | None = None,
-        seldom: bool = False,
+        cold: bool = False,
     ) -> Values:
         """Carry `start` through body(values) -> (values, more) while more > 0; the last values.
 
-        Worlds where `first` is not positive do not enter the loop at all; seldom: few ever do
-        (`While.seldom`).
+        Worlds where `first` is not positive do not enter the loop at all; cold: few ever do
+        (`While.cold`).
         """
         symbols, names, more = self._begun(start, first)
         outer, self._blocks = self._blocks, []
         self._round(body, symbols, names, more)
-        outer.append(Loop(more, self._blocks, maximum, seldom))
+        outer.append(Loop(more, self._blocks, maximum, cold))
         self._blocks = outer
         return symbols
 
@@ -83,12 +83,12 @@ class Loops(KeptValues):
         )[0]
 
     def loops_over(self, items: Sequence[Any]) -> bool:
-        """Whether the code is `brief`, and the items look alike."""
-        return self.brief and alike(items)
+        """Whether cold code is traced, and the items look alike."""
+        return self.traces_cold and alike(items)
 
     @property
-    def brief(self) -> bool:
-        """Whether code is traced that seldom runs: it shall be short rather than fast."""
+    def traces_cold(self) -> bool:
+        """Whether cold code is being traced, which should be short rather than fast."""
         return bool(self._scope)
 
     def _rounds(

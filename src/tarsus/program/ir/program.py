@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tarsus.program.ir.blocks import (
     Block,
+    ColdLoop,
     Kind,
-    Later,
     Register,
     Slice,
     Straight,
@@ -21,8 +21,8 @@ from tarsus.program.ir.blocks import (
     feed,
     flat,
     names_in,
-    outermost_seldom,
-    with_later,
+    outermost_cold,
+    with_cold_loops,
 )
 
 CYCLES = "cycles"
@@ -34,7 +34,7 @@ class Program:
 
     A simulation's program is one time step; it runs once a step for every world. `Builder` writes
     a program, `reference.run` evaluates it in Python, `run.worlds.Worlds` compiles and runs it.
-    Loops that are traced `Later` hold registers, blocks and tables that the program has not yet:
+    Loops that are traced `ColdLoop` hold registers, blocks and tables that the program has not yet:
     `whole` has all.
     """
 
@@ -48,7 +48,7 @@ class Program:
     sections: tuple[str, ...] = ()
     """Names of the entries of the register CYCLES, if the program is timed (`Builder.stamp`)."""
     origin: str = ""
-    """What its later loops are known by: programs of one origin trace them alike."""
+    """Cache key of its cold loops: programs of one origin trace them alike."""
 
     def of_kind(self, *kinds: Kind) -> tuple[Register, ...]:
         """Registers of the given kinds in order."""
@@ -65,13 +65,13 @@ class Program:
         return {r.name: r.size for r in self.registers}
 
     @cached_property
-    def seldom(self) -> tuple[While | Later, ...]:
-        """The outermost `seldom` loops in order; none where cycles are counted."""
-        return () if self.sections else tuple(outermost_seldom(self.blocks))
+    def cold(self) -> tuple[While | ColdLoop, ...]:
+        """The outermost `cold` loops in order; none where cycles are counted."""
+        return () if self.sections else tuple(outermost_cold(self.blocks))
 
     def shared(self, number: int) -> tuple[str, ...]:
-        """The temporaries that one of the `seldom` loops reads or writes."""
-        used = names_in((self.seldom[number],))
+        """The temporaries that one of the `cold` loops reads or writes."""
+        used = names_in((self.cold[number],))
         return tuple(r.name for r in self.of_kind("temporary") if r.name in used)
 
     @cached_property
@@ -79,32 +79,32 @@ class Program:
         """The program with all bodies traced: the same if they are."""
         registers, tables = list(self.registers), dict(self.tables)
 
-        def loop(later: Later) -> Block:
-            registers.extend(later.traced.registers)
-            tables.update(later.traced.tables)
-            return replace(later.loop(), body=with_later(later.traced.body, loop))
+        def loop(cold: ColdLoop) -> Block:
+            registers.extend(cold.traced.registers)
+            tables.update(cold.traced.tables)
+            return replace(cold.loop(), body=with_cold_loops(cold.traced.body, loop))
 
-        blocks = with_later(self.blocks, loop)
+        blocks = with_cold_loops(self.blocks, loop)
         if blocks is self.blocks:
             return self
         return Program(self.name, tuple(registers), blocks, tables, self.sections)
 
     def part(self, number: int) -> Program:
-        """One of the `seldom` loops as a program of its own."""
-        loop, shared = self.seldom[number], self.shared(number)
+        """One of the `cold` loops as a program of its own."""
+        loop, shared = self.cold[number], self.shared(number)
         own, tables = tuple[Register, ...](), self.tables
-        if isinstance(loop, Later):
+        if isinstance(loop, ColdLoop):
             own, tables = loop.traced.registers, loop.traced.tables
             loop = loop.loop()
         outside = tuple(r for r in self.of_kind("temporary") if r.name in shared)
-        blocks, origin = (replace(loop, seldom=False),), f"{self.origin}.{number}"
+        blocks, origin = (replace(loop, cold=False),), f"{self.origin}.{number}"
         registers = (*self.persistent, *outside, *own)
         return Program(self.name, registers, blocks, tables, origin=origin)
 
     @cached_property
-    def has_later(self) -> bool:
+    def has_untraced(self) -> bool:
         """Whether some loop has yet to be traced."""
-        return with_later(self.blocks, lambda one: While(one.more, (), 0)) is not self.blocks
+        return with_cold_loops(self.blocks, lambda one: While(one.more, (), 0)) is not self.blocks
 
     def straights(self) -> Iterator[tuple[Straight, bool]]:
         """Every straight block and whether it stands inside a loop."""

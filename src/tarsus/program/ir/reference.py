@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.program.ir.blocks import Block, Later, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.ir.blocks import Block, ColdLoop, Lookup, Slice, Stamp, Straight, While
 from tarsus.program.ir.program import CYCLES, Program
 
 Array = NDArray[np.float64]
@@ -63,7 +63,7 @@ def _run_blocks(
             table = program.tables[block.table]
             index = np.clip(np.floor(registers[block.index][live]), 0, len(table) - 1)
             registers[block.output][live] = table[np.nan_to_num(index).astype(int)]
-        elif isinstance(block, Later):
-            raise ValueError("a loop that is traced later is run from `Program.whole`")
+        elif isinstance(block, ColdLoop):
+            raise ValueError("a cold loop is run from `Program.whole`")
         else:
             assert_never(block)

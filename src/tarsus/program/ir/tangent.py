@@ -18,7 +18,15 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.program.ir.blocks import Block, Later, Register, Slice, Straight, While, with_later
+from tarsus.program.ir.blocks import (
+    Block,
+    ColdLoop,
+    Register,
+    Slice,
+    Straight,
+    While,
+    with_cold_loops,
+)
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import GUESS
@@ -39,7 +47,7 @@ def tangent(
 
     along: states and parameters that are varied; their tangents say how, before a run
     of: states and reports whose tangents are wanted after it
-    whole: whether loops that are traced later are in it; else ENTERED says who would need them
+    whole: whether cold loops are in it; else ENTERED says who would need them
     The program has a tangent of other states too if what is wanted depends on them: zero, before a
     run, unless they are varied. Raises ValueError for a program that counts cycles.
     """
@@ -77,16 +85,16 @@ def tangent(
 
 
 def _without_later(program: Program) -> Program:
-    """The program without the loops that are traced later, but with ENTERED."""
+    """The program without cold loops that are not traced, but with ENTERED."""
     more, entered = SX.sym("more"), SX.sym("entered")
     either = ca.Function("either", [entered, more], [ca.fmax(entered, more)])
     none = Straight.of(ca.Function("none", [], [SX(0)]), (), (ENTERED,))
 
-    def told(later: Later) -> Block:
-        return Straight.of(either, (ENTERED, later.more), (ENTERED,))
+    def told(loop: ColdLoop) -> Block:
+        return Straight.of(either, (ENTERED, loop.more), (ENTERED,))
 
     registers = (*program.registers, Register(ENTERED, 1, "report"))
-    blocks = (none, *with_later(program.blocks, told))
+    blocks = (none, *with_cold_loops(program.blocks, told))
     return Program(program.name, registers, blocks, program.tables)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike
 
-from tarsus.program.ir.blocks import Later, Lookup, Stamp, Traced
+from tarsus.program.ir.blocks import ColdLoop, Lookup, Stamp, Traced
 from tarsus.program.ir.drafts import Drafts, tables_of
 from tarsus.program.ir.kept_values import Held
 from tarsus.program.ir.loops import Body, Loops, Values
@@ -28,7 +28,7 @@ class Builder(Loops):
     declare: symbols of a register that lasts from run to run.
     keep: a value computed once, here, for later use.
     loop: repeats until its body ends it, each world for itself.
-    rarely: a loop that few worlds enter, traced when the first does; its code is `brief`.
+    cold_loop: a loop that few worlds enter, traced when the first does.
     program: writes the results and closes the program.
 
     Only loops and look-ups cut the code into blocks: until the next cut a kept value stays an
@@ -43,12 +43,13 @@ class Builder(Loops):
         self._sections: list[str] = []
         self._tracing = RLock()
 
-    def rarely(self, start: Mapping[str, SX], body: Body, maximum: int, first: SX) -> Values:
-        """A `seldom` loop whose body is traced when someone first asks for it (`Later`): then it
-        reads what its closure holds, and declares no more than temporaries.
+    def cold_loop(self, start: Mapping[str, SX], body: Body, maximum: int, first: SX) -> Values:
+        """Write a loop whose body is traced on first need (`ColdLoop`).
+
+        The body reads what its closure holds, and declares no more than temporaries.
         """
         if self.timed:
-            return self.loop(start, body, maximum, first, seldom=True)
+            return self.loop(start, body, maximum, first, cold=True)
         symbols, names, more = self._begun(start, first)
         body = held(body)
         inside = [ca.vec(ca.densify(x)) for x in expressions(body, self)]
@@ -58,12 +59,14 @@ class Builder(Loops):
 
         def traced() -> Traced:
             with self._tracing:
-                return self._apart(lambda: self._round(body, symbols, names, more), reads, writes)
+                return self._trace_cold(
+                    lambda: self._round(body, symbols, names, more), reads, writes
+                )
 
-        self._blocks.append(Later(more, maximum, reads, writes, traced))
+        self._blocks.append(ColdLoop(more, maximum, reads, writes, traced))
         return dict(symbols)
 
-    def _apart(
+    def _trace_cold(
         self, trace: Callable[[], None], reads: tuple[str, ...], writes: tuple[str, ...]
     ) -> Traced:
         """What a loop's body makes, traced when the program around it is finished."""
@@ -84,8 +87,8 @@ class Builder(Loops):
         lasting = [r.name for r in own if r.kind != "temporary"]
         if lost or lasting:
             raise ValueError(
-                f"the body of a rare loop reads {lost}, which its closure does not hold, or"
-                f" declares {lasting}: use loop(..., seldom=True)"
+                f"the body of a cold loop reads {lost}, which its closure does not hold, or"
+                f" declares {lasting}: use loop(..., cold=True)"
             )
         finished = drafts.finished(body, {*read, *writes})
         registers = tuple(r for r in own if r.name in read)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.program.ir.blocks import (
     Block,
-    Later,
+    ColdLoop,
     Lookup,
     Register,
     Slice,
@@ -27,24 +27,26 @@ from tarsus.program.ir.program import Program
 QUICK = 1  # zlib's level: a seventh of the size in a tenth of a second
 
 
-Found = Callable[[str], Traced]  # the body of a later loop, by what says whether it goes on
+Found = Callable[
+    [str], Traced
+]  # the body of a cold loop, by the register that says whether it runs
 
 
 def written(program: Program) -> bytes:
-    """The program; of its later loops what they read and write alone."""
+    """Write a program; of its cold loops only what they read and write."""
     whole = {"name": program.name, "sections": program.sections}
     return _bytes(program.registers, program.blocks, program.tables, whole)
 
 
 def read(content: bytes, found: Found | None = None) -> Program:
-    """The program that `written` wrote; `found` gives the bodies of its later loops."""
+    """The program that `written` wrote; `found` gives the bodies of its cold loops."""
     whole, *parts = _parts(content, found)
     registers, blocks, tables = parts
     return Program(whole["name"], registers, blocks, tables, tuple(whole["sections"]))
 
 
 def body_written(body: Traced) -> bytes:
-    """The body of a later loop."""
+    """Write the body of a cold loop."""
     return _bytes(body.registers, body.body, body.tables, {})
 
 
@@ -87,9 +89,9 @@ def _block(block: Block, codes: dict[str, int]) -> list[Any]:
         return ["straight", code, block.inputs, block.outputs]
     if isinstance(block, While):
         body = [_block(inner, codes) for inner in block.body]
-        return ["while", block.more, body, block.maximum, block.seldom]
-    if isinstance(block, Later):
-        return ["later", block.more, block.maximum, block.reads, block.writes]
+        return ["while", block.more, body, block.maximum, block.cold]
+    if isinstance(block, ColdLoop):
+        return ["cold", block.more, block.maximum, block.reads, block.writes]
     if isinstance(block, Lookup):
         return ["lookup", block.table, block.index, block.output]
     if isinstance(block, Slice):
@@ -106,8 +108,8 @@ def _of(row: list[Any], codes: list[str], found: Found | None) -> Block:
     if what == "while":
         body = tuple(_of(inner, codes, found) for inner in fields[1])
         return While(fields[0], body, *fields[2:])
-    if what == "later":
+    if what == "cold":
         more, maximum, reads, writes = fields
-        assert found is not None, "who reads later loops says where their bodies are"
-        return Later(more, maximum, tuple(reads), tuple(writes), partial(found, more))
+        assert found is not None, "who reads cold loops must say where their bodies are"
+        return ColdLoop(more, maximum, tuple(reads), tuple(writes), partial(found, more))
     return {"lookup": Lookup, "slice": Slice, "stamp": Stamp}[what](*fields)

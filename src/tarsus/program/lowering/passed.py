@@ -1,4 +1,4 @@
-"""What a function for a seldom loop is passed of the temporaries, and what it gives back.
+"""What a function for a cold loop is passed of the temporaries, and what it gives back.
 
 The kernel copies these entries where it calls the function, which it hardly ever does: until then
 they stay where the compiler of the kernel likes them best.
@@ -36,12 +36,12 @@ class Passed:
 
 
 def passed(program: Program, shared: tuple[str, ...] = ()) -> list[Passed]:
-    """Of each of the program's seldom loops.
+    """Of each of the program's cold loops.
 
     shared: temporaries that others than the program read and write
     """
-    own = [_touched(program, [loop]) for loop in program.seldom]
-    rest = _touched(program, program.blocks, set(map(id, program.seldom)))
+    own = [_touched(program, [loop]) for loop in program.cold]
+    rest = _touched(program, program.blocks, set(map(id, program.cold)))
     outside = {(name, k) for name in shared for k in range(program.sizes[name])}
     rest.read.update(outside)
     rest.written.update(outside)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from tarsus.program.ir.blocks import Block, Later, Straight, While
+from tarsus.program.ir.blocks import Block, ColdLoop, Straight, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.instructions import instructions
 from tarsus.program.lowering.unchanged import Same, unchanged, without
@@ -33,32 +33,32 @@ class ShortWay:
     inside: int = 0
 
 
-def short_way(program: Program, is_apart: Callable[[Block], bool]) -> ShortWay | None:
+def short_way(program: Program, is_cold: Callable[[Block], bool]) -> ShortWay | None:
     """The longest end of a step that begins with a loop that is a function of its own and is not
     too long; None if there is none.
     """
-    return _out_of_loop(program, is_apart) or _behind_loops(program, is_apart)
+    return _out_of_loop(program, is_cold) or _behind_loops(program, is_cold)
 
 
-def _behind_loops(program: Program, is_apart: Callable[[Block], bool]) -> ShortWay | None:
+def _behind_loops(program: Program, is_cold: Callable[[Block], bool]) -> ShortWay | None:
     """Of an end outside of any loop."""
     blocks = program.blocks
-    first = _first(blocks, LONGEST, is_apart)
+    first = _first(blocks, LONGEST, is_cold)
     if first is None:
         return None
     return ShortWay(tuple(blocks[first:]), unchanged(program, blocks, first)[first:])
 
 
-def _out_of_loop(program: Program, is_apart: Callable[[Block], bool]) -> ShortWay | None:
+def _out_of_loop(program: Program, is_cold: Callable[[Block], bool]) -> ShortWay | None:
     """Of an end that begins in the last loop, if every world enters that."""
     blocks = program.blocks
-    loops = [k for k, block in enumerate(blocks) if isinstance(block, While) and not block.seldom]
+    loops = [k for k, block in enumerate(blocks) if isinstance(block, While) and not block.cold]
     if not loops or not _entered(blocks, loops[-1]):
         return None
     at, behind = loops[-1], blocks[loops[-1] + 1 :]
     loop, left = blocks[at], LONGEST - sum(map(_length, behind))
     assert isinstance(loop, While)
-    first = _first(loop.body, left, is_apart) if left >= 0 else None
+    first = _first(loop.body, left, is_cold) if left >= 0 else None
     if first is None:
         return None
     # what holds in every round
@@ -68,15 +68,15 @@ def _out_of_loop(program: Program, is_apart: Callable[[Block], bool]) -> ShortWa
     return ShortWay((*loop.body[first:], *behind), known, loop, len(loop.body) - first)
 
 
-def _first(blocks: Sequence[Block], longest: int, is_apart: Callable[[Block], bool]) -> int | None:
-    """The number of the first loop apart behind which no more than that is straight code."""
+def _first(blocks: Sequence[Block], longest: int, is_cold: Callable[[Block], bool]) -> int | None:
+    """Return the number of the first cold loop behind which no more than that is straight code."""
     length, first = 0, None
     for k in range(len(blocks) - 1, -1, -1):
         block = blocks[k]
         length += _length(block)
-        if length > longest or not isinstance(block, Straight | While | Later):
+        if length > longest or not isinstance(block, Straight | While | ColdLoop):
             break
-        if is_apart(block):
+        if is_cold(block):
             first = k
     return first
 

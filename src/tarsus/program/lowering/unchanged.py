@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from tarsus.program.ir.blocks import Block, Later, Straight, While
+from tarsus.program.ir.blocks import Block, ColdLoop, Straight, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.instructions import instructions
 from tarsus.program.lowering.passed import Entry
@@ -27,7 +27,7 @@ def unchanged(
         same = found[-1]
         if isinstance(block, Straight):
             same = _after(block, same, record)
-        elif k < first or not isinstance(block, While | Later):
+        elif k < first or not isinstance(block, While | ColdLoop):
             same = without(same, (block,))
         found.append(same)
     return found

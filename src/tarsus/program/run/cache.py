@@ -1,4 +1,4 @@
-"""Compiled code kept on disk, under names made from everything that affects it.
+"""Cache compiled code on disk, under names made from everything that affects it.
 
 A name must hold a hash of the program, of the processor and of `source_hash`, the compiler itself.
 What is read here is run: an object or a folder that anyone but the user could have written is not
@@ -26,7 +26,7 @@ WINDOWS = os.name == "nt"
 
 
 def cache_folder() -> Path:
-    """Where compiled objects are kept: $TARSUS_CACHE, else the user's cache folder."""
+    """Return the folder of the cache: $TARSUS_CACHE, else the user's cache folder."""
     if given := os.environ.get("TARSUS_CACHE"):
         return Path(given)
     if WINDOWS and (local := os.environ.get("LOCALAPPDATA")):
@@ -48,8 +48,8 @@ def source_hash(compiler: Path = COMPILER) -> str:
     return digest.hexdigest()
 
 
-def kept(name: str) -> bytes | None:
-    """The object kept under this name; None if there is none, or it is damaged or not ours."""
+def read(name: str) -> bytes | None:
+    """Return the object cached under a name; None if it is missing, damaged or not the user's."""
     try:
         found = _files().content(cache_folder(), name, LARGEST)
     except (OSError, RuntimeError):  # there is none, or no home to look in
@@ -61,8 +61,8 @@ def kept(name: str) -> bytes | None:
     return code if seal == _seal(name, code) else None
 
 
-def keep(name: str, code: bytes) -> None:
-    """Keep an object for later sessions; a cache that cannot be written is no error.
+def write(name: str, code: bytes) -> None:
+    """Write an object for later processes; a cache that cannot be written is no error.
 
     It is written beside and renamed, so that a reader never sees half an object.
     """

@@ -158,7 +158,7 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
     )
     name = f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:40]}.cubin"
     # assemble it if it is not in the cache
-    code = cache.kept(name)
+    code = cache.read(name)
     if code is None:
         text = ptx.ptx(program, bits, chip)
         try:
@@ -172,5 +172,5 @@ def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> by
                 f" {isa} for {chip} ({error}): update it, or use device 'cpu'.",
                 "cuda",
             ) from None
-        cache.keep(name, code)
+        cache.write(name, code)
     return code

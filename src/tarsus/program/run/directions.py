@@ -30,7 +30,7 @@ class Directions:
         self.record = aligned((record_size(program),), np.dtype(float))
         self._shared = aligned((self._room.size,), np.dtype(float))
         self._at = layout(program)[0]
-        self._kernel, self._asks = native.compile_directions(program, frame)
+        self._kernel, self._cold = native.compile_directions(program, frame)
         self._tables = [np.ascontiguousarray(t, float) for t in program.tables.values()]
         pointers = [t.ctypes.data for t in self._tables] or [0]
         self._pointers = np.array(pointers, dtype=np.uintp)
@@ -55,8 +55,8 @@ class Directions:
     def run(self) -> None:
         """Run the program once."""
         self._kernel(*self._given)
-        if self._asks and self._asks.failed:
-            self._asks.raise_failed()
+        if self._cold and self._cold.failures:
+            self._cold.raise_failures()
 
 
 def _parts(ends: Mapping[str, int], lanes: int) -> tuple[tuple[int, frozenset[str]], ...]:

@@ -1,24 +1,14 @@
-"""LLVM's machine for this processor, and how text becomes machine code. It loads nothing else of
-Tarsus' weight: a process of its own starts with it (`optimizer`).
-"""
+"""Turn LLVM IR into machine code for this processor."""
 
 from __future__ import annotations
 
-import re
-import sys
 from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
 
-from tarsus.program.codegen.short_addresses import with_short_addresses
-from tarsus.program.codegen.short_blocks import in_short_blocks
-from tarsus.program.codegen.short_functions import in_short_functions
 from tarsus.program.run.llvm_options import for_few_registers
 
-ESCAPED = str.maketrans({"\\": r"\5C", '"': r"\22", "\n": r"\0A"})  # as LLVM reads a string
-CALL = re.compile(r"\bcall\b[^(]*\((.*)\)")
-WHOLE = re.compile(r"\b(?:ptr|i8|i16|i32|i64) ")
 VECTOR_BITS = {"avx512vl": 512, "avx": 256}  # else 128, which every 64-bit processor has
 
 
@@ -61,20 +51,19 @@ def compiler(optimized: bool) -> llvm.TargetMachine:
 
 
 def module(text: str, target_machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    """A module from its text, improved if the machine is the one that optimizes."""
-    optimized = target_machine is compiler(True)
-    made = llvm.parse_assembly(text if optimized else in_short_blocks(in_short_functions(text)))
+    """Parse a module, and improve it if the machine is the one that optimizes."""
+    made = llvm.parse_assembly(text)
     made.verify()
-    if optimized:
+    if target_machine is compiler(True):
         _improve(made, target_machine)
     return made
 
 
 def _improve(made: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> None:
-    """Temporaries into registers, then what is simpler so.
+    """Move temporaries into registers, then simplify.
 
-    What else LLVM does by itself searches straight code for repetitions that are not there, and
-    takes out of loops what is then spilled: ten times as long, for slower code (decision 0041).
+    LLVM's other standard passes search straight code for repetitions that are not there, and move
+    values out of loops that are then spilled: ten times as long, for slower code (decision 0041).
     """
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
@@ -86,30 +75,10 @@ def _improve(made: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> None:
 
 
 def assembly(text: str, target_machine: llvm.TargetMachine) -> str:
-    """The machine code of a module as text."""
-    written = target_machine.emit_assembly(module(text, target_machine))
-    return with_short_addresses(written, _handed(text)) if _shortens(target_machine) else written
-
-
-def _handed(text: str) -> int:
-    """How many whole numbers and addresses a call of a module hands over, at most."""
-    return max((len(WHOLE.findall(call)) for call in CALL.findall(text)), default=0)
+    """Return the machine code of a module as text."""
+    return target_machine.emit_assembly(module(text, target_machine))
 
 
 def compiled(text: str, target_machine: llvm.TargetMachine) -> bytes:
-    """The machine code of a module."""
-    if not _shortens(target_machine):
-        return target_machine.emit_object(module(text, target_machine))
-    return target_machine.emit_object(of_assembly(assembly(text, target_machine), target_machine))
-
-
-def of_assembly(written: str, target_machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    """A module of nothing but such text."""
-    text = written.translate(ESCAPED)
-    return llvm.parse_assembly(f'target triple = "{target_machine.triple}"\nmodule asm "{text}"\n')
-
-
-def _shortens(target_machine: llvm.TargetMachine) -> bool:
-    """Whether addresses of its code can be made shorter: vectors of 512 bits, optimized code."""
-    able = host().vector_bits == 512 and sys.platform == "linux"
-    return able and target_machine is compiler(True)
+    """Return the machine code of a module."""
+    return target_machine.emit_object(module(text, target_machine))

@@ -8,7 +8,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import count as counting
 from threading import RLock
@@ -20,64 +20,72 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from tarsus.errors import TarsusWarning
+from tarsus.program.codegen.cold_table import NAME, SYMBOLS, TABLES
 from tarsus.program.codegen.directional import DirectionalEmitter, OneWorld
 from tarsus.program.codegen.emit import Emitter, ir_text
-from tarsus.program.codegen.kernels import HostThread, KernelShell, LaneGroups, SeldomLoop
+from tarsus.program.codegen.kernels import ColdShell, HostThread, KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
-from tarsus.program.codegen.on_entry import NAME, SYMBOLS, TABLES
 from tarsus.program.ir.program import Program
 from tarsus.program.run import cache as disk
-from tarsus.program.run import machine, optimizer
+from tarsus.program.run import machine
+from tarsus.program.run.cold_functions import ColdFunction, ColdFunctions, Failure
 from tarsus.program.run.machine import compiled, compiler, host
-from tarsus.program.run.optimizer import optimizes
-from tarsus.program.run.when_entered import Better, Failed, Made, WhenEntered
+from tarsus.program.run.tiers import optimizes, optimizes_cold
 
 LOG = logging.getLogger(__name__)
-LONG = 250_000  # instructions of a program whose compiling is told before it begins
+LONG = 250_000  # instructions of a program whose compiling time is announced
 PACE = 3e-5  # s of the processor that an instruction of such a program takes
 STACK_PROBES = ("__chkstk",)  # called on Windows by a function whose stack is more than a page
 Kernel = Callable[..., None]
+CompileCold = Callable[[list[Failure], int], ColdFunction]
 
 
 def compile_kernel(
-    program: Program, target: Target, quickly: bool = False
-) -> tuple[Kernel, WhenEntered | None]:
-    """The program's kernel over groups of lanes, a C function; arguments: `kernels.LaneGroups`.
-    And what it asks for as it runs.
+    program: Program, target: Target, quick: bool = False
+) -> tuple[Kernel, ColdFunctions | None]:
+    """Compile a program over groups of lanes.
 
-    quickly: without optimization, whatever `optimizes` says
+    Returns the kernel, a C function with the arguments of `kernels.LaneGroups`, and its cold
+    functions.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether nothing is optimized, for a few runs.
     """
     signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4
-    build = Build(program, target, LaneGroups(), not quickly and optimizes())
-    loop = partial(_loop, program, target, build.optimized)
-    return _compiled(build, signature, lambda: Emitter(program, target), loop)
+    build = Build(program, target, LaneGroups(), optimizes() and not quick)
+    emitter = partial(Emitter, program, target, in_pieces=not build.optimized)
+    return _load(build, signature, emitter, partial(_cold_loop, program, target, quick))
 
 
 def compile_thread(program: Program, bits: int) -> Kernel:
-    """The GPU kernel of one world as a C function on this processor.
+    """Compile the GPU kernel of one world as a C function on this processor.
 
     Its arguments: `kernels.HostThread`.
     """
     program, target, frame = program.whole, Target(1, bits), HostThread()
     signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
     build = Build(program, target, frame, optimizes())
-    return _compiled(build, signature, lambda: Emitter(program, target, frame), None)[0]
+    emitter = partial(Emitter, program, target, frame, in_pieces=not build.optimized)
+    return _load(build, signature, emitter, None)[0]
 
 
-def compile_directions(program: Program, frame: OneWorld) -> tuple[Kernel, WhenEntered | None]:
-    """The kernel of one world and many directions, a C function.
+def compile_directions(program: Program, frame: OneWorld) -> tuple[Kernel, ColdFunctions | None]:
+    """Compile a kernel of one world and many directions, and its cold functions.
 
     Its arguments: `directional.OneWorld`.
     """
-    emitter = partial(DirectionalEmitter, program, frame)
 
-    def loop(number: int, failed: Failed, better: Better) -> Made:
+    def cold_loop(failures: list[Failure], number: int) -> ColdFunction:
         name = f"{build.key}.{number}"
-        code = _code(name, program.name, lambda: emitter().apart(number), compiler(False))
-        return _linked(name, code, [NAME]), ((), None)
+        code = _code(name, program.name, lambda: emitter(True).cold_module(number), compiler(False))
+        return ColdFunction(_linked(name, code, [NAME]), [], None)
 
-    build = Build(program, Target(1), frame, optimizes())
-    return _compiled(build, [ctypes.c_void_p] * 3, emitter, loop)
+    emitter = partial(DirectionalEmitter, program, frame)
+    build = Build(program, Target(1), frame, optimizes_cold(1, _operations(program)))
+    signature = [ctypes.c_void_p] * 3
+    return _load(build, signature, partial(emitter, not build.optimized), cold_loop)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,54 +99,50 @@ class Build:
 
     @cached_property
     def key(self) -> str:
-        """A hash of what decides its code."""
+        """A hash of everything that decides its code."""
         return _key(self.program, self.target, self.frame, self.optimized)
 
 
-def _compiled(
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A kernel in memory."""
+
+    module: llvm.orcjit.ResourceTracker
+    kernel: Kernel
+    cold: ColdFunctions | None
+
+
+def _load(
     build: Build,
     signature: list[Any],
     emitter: Callable[[], Emitter],
-    loop: Callable[[int, Failed, Better], Made] | None,
-) -> tuple[Kernel, WhenEntered | None]:
-    """The kernel, and what it asks for: `loop` makes the function of a seldom loop."""
-    # later loops of another origin are others
+    compile_cold: CompileCold | None,
+) -> tuple[Kernel, ColdFunctions | None]:
+    """Return the kernel and its cold functions, compiled if this process has not loaded them."""
     program, key = build.program, build.key
-    known = key, (program.origin or program) if program.has_later else ""
+    # cold loops that are traced on first need differ by origin
+    known = key, (program.origin or program) if program.has_untraced else ""
     with _linking:
         if known not in _loaded:
-            count = len(program.seldom) if loop else 0
-            code, text = _first_code(build, lambda: emitter().text())
-            symbols = ["kernel", *(SYMBOLS if count else ())]
-            tracker = _linked(key, code, symbols)
-            rest = WhenEntered(count, tracker, loop, []) if loop and count else None
-            kernel = ctypes.CFUNCTYPE(None, *signature)(tracker["kernel"])
-            _loaded[known] = ([tracker], kernel, rest)
-            if text is not None:
-                swap = partial(_swapped, symbols, *_loaded[known])
-                optimizer.Optimizing(key, text, swap)
-    return _loaded[known][1:]
+            what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
+            if disk.read(f"{key}.o") is None:
+                _warn_if_long(program)
+            code = _code(key, what, lambda: emitter().text(), compiler(build.optimized))
+            count = len(program.cold) if compile_cold else 0
+            module = _linked(key, code, ["kernel", *(SYMBOLS if count else ())])
+            kernel = ctypes.CFUNCTYPE(None, *signature)(module["kernel"])
+            cold = None
+            if compile_cold and count:
+                failures = list[Failure]()
+                cold = ColdFunctions(count, module, partial(compile_cold, failures), failures)
+            _loaded[known] = Loaded(module, kernel, cold)
+    loaded = _loaded[known]
+    return loaded.kernel, loaded.cold
 
 
-def _first_code(build: Build, text: Callable[[], str]) -> tuple[bytes, str | None]:
-    """A kernel's code; and its text if that is still to be optimized, in a process beside."""
-    program, key = build.program, build.key
-    what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
-    kept = disk.kept(f"{key}.o") is not None
-    if not kept:
-        _tell_if_long(program)
-    if kept or not build.optimized:
-        return _code(key, what, text, compiler(build.optimized)), None
-    written = text()
-    if program.sections or not optimizer.worth_while(written):  # who counts cycles counts the best
-        return _code(key, what, lambda: written, compiler(True)), None
-    quick = replace(build, optimized=False).key
-    return _code(quick, f"{what}, quickly", lambda: written, compiler(False)), written
-
-
-def _tell_if_long(program: Program) -> None:
-    """A warning, before it begins, that compiling takes long."""
-    count = sum(block.function.n_instructions() for block, _ in program.straights())
+def _warn_if_long(program: Program) -> None:
+    """Warn before it begins that compiling takes long."""
+    count = _operations(program)
     if count < LONG:
         return
     warnings.warn(
@@ -153,78 +157,44 @@ def _tell_if_long(program: Program) -> None:
     )
 
 
-def _swapped(
-    symbols: Sequence[str],
-    trackers: list[llvm.orcjit.ResourceTracker],
-    kernel: Any,
-    rest: WhenEntered | None,
-    key: str,
-    code: bytes,
-) -> None:
-    """Optimized code from the kernel's next call on; who runs the other one still may go on."""
-    tracker = _linked(key, code, symbols)
-    if rest is not None:
-        rest.serve(tracker)
-    trackers.append(tracker)
-    # what a function of ctypes calls stands at its own address, read under Python's lock
-    ctypes.c_void_p.from_address(ctypes.addressof(kernel)).value = tracker["kernel"]
+def _operations(program: Program) -> int:
+    return sum(block.function.n_instructions() for block, _ in program.straights())
 
 
-def _loop(
-    program: Program,
-    target: Target,
-    optimized: bool,
-    number: int,
-    failed: Failed,
-    better: Better,
-) -> Made:
-    """The function of a seldom loop in memory, and its tables and own loops, as long as it is.
-
-    It runs not optimized at first, if it is not small, for it may be entered once and never again;
-    a process beside optimizes it meanwhile.
-    """
-    # what it is, and what it finds by address
-    part, shared, frame = program.part(number), program.shared(number), SeldomLoop()
-    what = f"{part.name}, {target.lanes} x float{target.bits}, its seldom loop {number}"
+def _cold_loop(
+    program: Program, target: Target, quick: bool, failures: list[Failure], number: int
+) -> ColdFunction:
+    """Compile the function of a cold loop, with its tables and its own cold functions."""
+    part, shared, frame = program.part(number), program.shared(number), ColdShell()
+    what = f"{part.name}, {target.lanes} x float{target.bits}, its cold loop {number}"
+    optimized = not quick and optimizes_cold(target.lanes, _operations(part))
     tables = [np.ascontiguousarray(t, f"f{target.bits // 8}") for t in part.tables.values()]
-    symbols = [NAME, *(SYMBOLS if part.seldom else ()), *([TABLES] if tables else ())]
-
-    def linked(name: str, code: bytes) -> llvm.orcjit.ResourceTracker:
-        tracker = _linked(name, code, symbols)
-        if tables:
-            pointers = (ctypes.c_void_p * len(tables)).from_address(tracker[TABLES])
-            pointers[:] = [table.ctypes.data for table in tables]
-        return tracker
-
-    # its code: the best, if it is there or soon made, else what runs until then
-    text = cache(lambda: Emitter(part, target, frame, shared).function())
-    quick, best = (f"{_key(part, target, frame, how, shared)}.{number}" for how in (False, True))
-    known = optimized and disk.kept(f"{best}.o") is not None
-    now = known or (optimized and optimizer.loop_at_once(text()))
-    name = best if now else quick
-    tracker = linked(name, _code(name, what, text, compiler(now)))
-    inner = partial(_loop, part, target, optimized)
-    own = WhenEntered(len(part.seldom), tracker, inner, failed) if part.seldom else None
-
-    def swap(name: str, code: bytes) -> None:
-        made = linked(name, code)
-        if own is not None:
-            own.serve(made)
-        better(made)
-
-    if optimized and not now and optimizer.works_beside():
-        optimizer.Optimizing(best, text(), swap, seldom=True)
-    return tracker, (tables, own)
+    symbols = [NAME, *(SYMBOLS if part.cold else ()), *([TABLES] if tables else ())]
+    # its code
+    name = f"{_key(part, target, frame, optimized, shared)}.{number}"
+    emitter = partial(Emitter, part, target, frame, shared, in_pieces=True)
+    module = _linked(
+        name, _code(name, what, lambda: emitter().cold_function(), compiler(optimized)), symbols
+    )
+    # what the code points to
+    if tables:
+        pointers = (ctypes.c_void_p * len(tables)).from_address(module[TABLES])
+        pointers[:] = [table.ctypes.data for table in tables]
+    inner = None
+    if part.cold:
+        compile_cold = partial(_cold_loop, part, target, quick, failures)
+        inner = ColdFunctions(len(part.cold), module, compile_cold, failures)
+    return ColdFunction(module, tables, inner)
 
 
 def _code(key: str, what: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
-    """A module's machine code, from the cache or compiled and put there."""
-    code, began = disk.kept(f"{key}.o"), perf_counter()
+    """Return a module's machine code, from the cache or compiled and put there."""
+    code, began = disk.read(f"{key}.o"), perf_counter()
     if code is not None:
         LOG.debug("%s: read from %s", what, disk.cache_folder())
         return code
     code = compiled(text(), machine)
-    disk.keep(f"{key}.o", code)
+    disk.write(f"{key}.o", code)
     LOG.debug("%s: compiled in %.2f s", what, perf_counter() - began)
     return code
 
@@ -252,8 +222,8 @@ def _key(
 
 
 def assembly(program: Program, target: Target) -> str:
-    """The kernel's machine code as text."""
-    return machine.assembly(ir_text(program, target), compiler(optimizes()))
+    """Return the kernel's machine code as text."""
+    return machine.assembly(ir_text(program, target, not optimizes()), compiler(optimizes()))
 
 
 @cache
@@ -276,7 +246,7 @@ def _from_windows() -> dict[str, int]:
     return {name: at for name, at in zip(STACK_PROBES, found, strict=True) if at is not None}
 
 
-_loaded: dict[Any, tuple[list[llvm.orcjit.ResourceTracker], Any, WhenEntered | None]] = {}
+_loaded: dict[Any, Loaded] = {}
 _linking = RLock()  # a library's name may be given once
 _libraries = counting()
 

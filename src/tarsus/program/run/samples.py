@@ -24,7 +24,7 @@ def evaluate(program: Program, samples: Mapping[str, Array]) -> dict[str, Array]
     parts: list[dict[str, Array]] = []
     for first in range(0, total, CHUNK):
         piece = {name: value[first : first + CHUNK] for name, value in samples.items()}
-        view = Worlds(program, min(CHUNK, total - first), quickly=total <= FEW)
+        view = Worlds(program, min(CHUNK, total - first), quick=total <= FEW)
         for name, value in piece.items():
             view.set(name, value)
         view.advance()

@@ -19,7 +19,7 @@ from tarsus.program.codegen.layout import (
     record_size,
 )
 from tarsus.program.ir.program import Program
-from tarsus.program.run import machine, native, optimizer
+from tarsus.program.run import machine, native
 from tarsus.program.run.backend import Array, Backend
 from tarsus.program.run.grouping import Grouping, Numbers
 
@@ -34,7 +34,7 @@ class Worlds(Backend):
     Those that take alike long come to stand side by side (`grouping`), whatever their numbers.
     bits: 64 or 32; threads: how many share the work (the results do not depend on it); lanes:
     worlds an instruction, by default the host's vector width for batches and 1 for a few worlds;
-    quickly: compiled without optimization, for a few runs (`optimizer.optimizes`).
+    quick: compiled without optimization, for a few runs (`tiers.optimizes`).
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Worlds(Backend):
         bits: int = 64,
         threads: int = 1,
         lanes: int | None = None,
-        quickly: bool = False,
+        quick: bool = False,
     ) -> None:
         wide = machine.host().lanes(bits)
         # the worlds and what runs over them
@@ -54,8 +54,8 @@ class Worlds(Backend):
         self.groups = -(-worlds // self.lanes)
         size = lane_record_size(program, self.target)
         self.data = aligned((self.groups, size, self.lanes), self.dtype)
-        self._kernel, self._asks = native.compile_kernel(program, self.target, quickly)
-        self._failed = self._asks.failed if self._asks else []
+        self._kernel, self._cold = native.compile_kernel(program, self.target, quick)
+        self._failures = self._cold.failures if self._cold else []
         self._tables = [np.ascontiguousarray(t, self.dtype) for t in program.tables.values()]
         self._pointers = np.array([t.ctypes.data for t in self._tables] or [0], dtype=np.uintp)
         # who runs over which of them
@@ -143,8 +143,8 @@ class Worlds(Backend):
     def advance(self, steps: int = 1) -> None:
         if steps == 1 and len(self._spans) == 1:
             self._kernel(*self._once)
-            if self._failed and self._asks:
-                self._asks.raise_failed()
+            if self._failures and self._cold:
+                self._cold.raise_failures()
             if self._grouping:
                 self._grouping.look(1)
         else:
@@ -165,9 +165,8 @@ class Worlds(Backend):
         return found
 
     def compile_ahead(self) -> None:
-        if self._asks:
-            self._asks.fill_all()
-        optimizer.finish()
+        if self._cold:
+            self._cold.load_all()
 
     @property
     def nbytes(self) -> int:
@@ -185,8 +184,8 @@ class Worlds(Backend):
                 piece = int(min(piece, self._grouping.steps()))
             began = perf_counter()
             self._piece(piece, None if log is None else log[done:].ctypes.data)
-            if self._failed and self._asks:
-                self._asks.raise_failed()
+            if self._failures and self._cold:
+                self._cold.raise_failures()
             orders.append((done, done + piece, self._places))
             done += piece
             if self._grouping:

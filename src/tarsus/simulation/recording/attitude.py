@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.spatial.quaternion import zyx_angles
 
 ANGLES = ("yaw", "pitch", "roll")
@@ -26,7 +26,7 @@ def trunk_angles(log: xr.Dataset) -> xr.DataArray:
     at its ends yaw and roll are not defined. TarsusError for a robot whose base is fixed.
     """
     if not floats(log):
-        raise TarsusError("this robot's base is fixed: it has no attitude.")
+        raise Unsupported("a robot with a fixed base has no attitude.", "attitude")
     # the base before joints were cut
     q = log["q_uncut" if "q_uncut" in log else "q"]
     angles = zyx_angles(q.values[..., 3:7])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.base import ForceLaw
-from tarsus.errors import TarsusError
+from tarsus.errors import UnmetCondition
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters.declare import declared
 from tarsus.simulation.physical_range import FAR, largest_rates
@@ -24,23 +24,32 @@ if TYPE_CHECKING:
 SMALL = 1e-5  # s: a step this small is not what a run diverged from
 
 
-class Diverged(TarsusError):
-    """A run hit a NaN or left the range of motion of robots; `log` holds all up to there."""
+class Diverged(UnmetCondition):
+    """A run hit a NaN or left the range of motion of robots.
 
-    def __init__(self, message: str, log: xr.Dataset | None = None) -> None:
-        super().__init__(message)
+    `log` holds all steps up to there; `subject` is the joint that was first.
+    """
+
+    log: xr.Dataset | None = None
+
+    def __init__(self, message: str, log: xr.Dataset | None = None, subject: object = "") -> None:
+        super().__init__(message, subject)
         self.log = log
 
     def __reduce__(self) -> Any:
-        return type(self), (*self.args, self.log)
+        return type(self), (*self.args, self.log, self.subject)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """The steps of a run that are finite, and a sentence about the first that is not."""
+    """The steps of a run that are finite, and a sentence about the first that is not.
+
+    joint: the one that diverged first, if one did
+    """
 
     good_steps: int
     message: str
+    joint: str = ""
 
 
 def first_fault(
@@ -73,6 +82,7 @@ def first_fault(
     return Fault(
         done + step,
         f"the simulation{where} diverged at t = {when:.4f} s: joint {joint!r} {how}",
+        joint,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from tarsus.errors import Notice
 from tarsus.model.mechanism import Mechanism
 
 ALLOWED = 0.01  # m: the energy that lifts the robot by this height is gained without a warning
@@ -29,7 +30,7 @@ def energy_gained(log: xr.Dataset) -> float:
     return float(np.where(np.isfinite(gained), gained, np.inf).max(initial=0.0))
 
 
-def gain_warnings(robot: Mechanism, log: xr.Dataset) -> list[str]:
+def gain_warnings(robot: Mechanism, log: xr.Dataset) -> list[Notice]:
     """Return a warning if the log's energy gain would lift the robot by more than `ALLOWED`.
 
     Without gravity, if it exceeds the part `SHARE` of the kinetic energy at the start.
@@ -40,10 +41,11 @@ def gain_warnings(robot: Mechanism, log: xr.Dataset) -> list[str]:
         allowed, compared = ALLOWED * weight, f"enough to lift the robot by {gained / weight:.2g} m"
     else:
         start = float(log["kinetic_energy"].isel(time=0).max())
-        allowed, compared = SHARE * start, f"with {start:.3g} J of kinetic energy at first"
+        allowed, compared = SHARE * start, f"it started with {start:.3g} J of kinetic energy"
     if not gained > allowed:
         return []
-    return [
-        f"the run gained {gained:.3g} J that no motor or push gave it, {compared}: its result is"
-        " not physical; use a smaller dt or another law."
-    ]
+    text = (
+        f"the run gained {gained:.3g} J that no motor or push supplied ({compared}), so its result"
+        " is not physical; use a smaller dt or another law."
+    )
+    return [Notice(text, "energy-gained", robot.name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from scipy.io import netcdf_file
 
 from tarsus.contact.base import Law
 from tarsus.dynamics import loop_constraints
-from tarsus.errors import TarsusError, several
+from tarsus.errors import InvalidFile, Notice, several
 from tarsus.files import is_file, missing, replacing
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared
@@ -68,6 +68,7 @@ def dataset(
         **contacts,
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
+        **_of_stages(scene.law, records),
         **variables.of_energies(seen, solved, seen["stored"]),
         **variables.of_balance(seen, grounded, -mechanism.gravity_acceleration[2]),
         **_in_joints(plan, worlds, seen, records, dt),
@@ -165,6 +166,20 @@ def _of_loops(
     return found
 
 
+def _of_stages(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
+    """Return the variable that names the solver's stage of each step, if the law has stages."""
+    if "stage" not in records:
+        return {}
+    meanings = {"flag_values": list(range(len(law.stages))), "flag_meanings": _as_flags(law.stages)}
+    stage = records["stage"][..., 0].astype(np.int8)
+    return {"solver_stage": (("time", "world"), stage, meanings)}
+
+
+def _as_flags(names: Sequence[str]) -> str:
+    """Join names as the CF conventions do: blanks between them, none inside."""
+    return " ".join(name.replace(" ", "_") for name in names)
+
+
 def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
     """Of each of the law's parameters: mean over the worlds, unit, and role if it has one."""
     found: dict[str, float | str] = {}
@@ -183,37 +198,41 @@ def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
     return float(log.attrs[f"mean_{names[0]}"]) if names else missing
 
 
-def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
+def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
     """Warnings for a reader of the log about the robot (before cuts): unconverged steps, joints
     beyond their limits.
     """
     # steps that were not solved
-    found = []
+    found = list[Notice]()
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
-        found.append(f"{unconverged} steps did not converge to the solver's tolerance.")
+        text = f"{unconverged} steps did not converge to the solver's tolerance."
+        found.append(Notice(text, "steps-not-converged", "converged"))
     # energy from nothing
     found += gain_warnings(mechanism, log)
     # steps with the other treatment of velocity terms
     fast = log.attrs["fast_steps"]
     if fast:
-        found.append(
-            f"in {fast} steps a joint turned by more than {FAST:g} rad: their velocity terms are"
-            " damped so that no energy comes from nothing; a smaller dt follows such motion."
+        text = (
+            f"in {fast} steps a joint turned by more than {FAST:g} rad, so their velocity terms"
+            " were damped to create no energy; a smaller dt resolves such motion."
         )
+        found.append(Notice(text, "fast-steps-damped", "dt"))
     # impacts that found no slot
     lost = log.attrs.get("strikes_lost", 0)
     if lost:
-        found.append(
-            f"{lost} impacts are missing in the log's table of strikes, for some steps had more"
-            " than it keeps: --set strikes=16, or a smaller dt."
+        text = (
+            f"{lost} impacts are missing in the log's table of strikes, because some steps had more"
+            " than it holds; use --set strikes=16 or a smaller dt."
         )
+        found.append(Notice(text, "strikes-lost", "strikes"))
     # contacts that found no slot
     if crowded := log.attrs.get("crowded_steps", 0):
-        found.append(
-            f"in {crowded} steps more contacts touched than there are slots, at most"
-            f" {log.attrs['most_left_out']} more: the deepest were kept; slots=N holds more."
+        text = (
+            f"in {crowded} steps more contacts touched than there are slots, by up to"
+            f" {log.attrs['most_left_out']}; only the deepest were kept. Set slots=N for more."
         )
+        found.append(Notice(text, "slots-exceeded", "slots"))
     # how far each joint went beyond its limits
     beyond: dict[str, float] = {}
     q = log["q_uncut" if "q_uncut" in log else "q"].values
@@ -229,7 +248,8 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[str]:
     )
     if worst:
         listed = several([f"{name} by {beyond[name]:.3g}" for name in worst], 3)
-        found.append(f"{len(worst)} joints went beyond their limits: {listed} (rad or m).")
+        text = f"{len(worst)} joints went beyond their limits: {listed} (rad or m)."
+        found.append(Notice(text, "limits-exceeded", worst[0]))
     return found
 
 
@@ -250,7 +270,7 @@ def opened(path: Path) -> xr.Dataset:
             warnings.simplefilter("ignore", xr.SerializationWarning)
             return xr.load_dataset(path, engine="scipy", decode_times=False)
     except Exception:  # readers let whatever a damaged file provokes through
-        raise TarsusError(f"{path} cannot be read as a netCDF file.") from None
+        raise InvalidFile(f"{path} cannot be read as a netCDF file.", path) from None
 
 
 def save(log: xr.Dataset, path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from tarsus.contact.criteria import STATES
-from tarsus.errors import TarsusError, several
+from tarsus.errors import InvalidFile, several
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role
 from tarsus.schema import (
@@ -74,7 +74,14 @@ ATTRIBUTES: dict[str, Rule] = {
 }
 
 BY_STEP = (
-    *("iterations", "converged", "kinetic_energy", "potential_energy", "equation_residual"),
+    *(
+        "iterations",
+        "converged",
+        "solver_stage",
+        "kinetic_energy",
+        "potential_energy",
+        "equation_residual",
+    ),
     *(f"energy_{share}" for share in ROBOT_SHARES),
     *("support_margin", "drift", "joint_friction_residual"),
 )
@@ -117,8 +124,8 @@ SIZES = {"axis": 3, "xyz": 3, "xy": 2, "wrench": 6}
 
 
 def checked(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
-    """The log with what empty dimensions hold; TarsusError, naming the attribute or variable, for
-    what is no log, or a damaged one.
+    """Return the log with what empty dimensions hold; InvalidFile, naming the attribute or
+    variable, if it is damaged or not a log.
 
     needed: variables and attributes that the caller reads
     """
@@ -127,16 +134,18 @@ def checked(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
         name for name in ("time",) if name not in log.variables
     ]
     if missing or "time" not in log.dims:
-        raise TarsusError(f"this is no log of tarsus run: {', '.join(missing) or 'time'} missing.")
+        missing = missing or ["time"]
+        raise InvalidFile(f"not a log of tarsus run: it lacks {', '.join(missing)}.", missing[0])
     if not log.sizes["time"]:
-        raise TarsusError("this log holds no step: run one or more.")
+        raise InvalidFile("this log has no steps; record at least one.", "time")
     attributes = _plain(log.attrs)
     TableRule(ATTRIBUTES).check("", attributes)
     for name in attributes:
         if name.startswith("role_") and f"mean_{name[5:]}" not in attributes:
-            raise TarsusError(f"mean_{name[5:]} is missing.")
+            raise InvalidFile(f"the log lacks the attribute mean_{name[5:]}.", f"mean_{name[5:]}")
     if ("q_start" in log.variables) != ("u_start" in log.variables):
-        raise TarsusError("a log has both q_start and u_start, or neither.")
+        absent = "u_start" if "q_start" in log.variables else "q_start"
+        raise InvalidFile("a log must have both q_start and u_start, or neither.", absent)
     _check_dimensions(log)
     _check_values(log)
     return log
@@ -149,16 +158,18 @@ def fitting(log: xr.Dataset, robot: R) -> R:
     sizes |= {f"{uncut}velocity": ("velocities", robot.nu)}
     for dimension, (what, count) in sizes.items():
         if log.sizes.get(dimension, count) != count:
-            raise TarsusError(
-                f"the log has {log.sizes[dimension]} {what}, {robot.name} has {count}: it was made"
-                " by another robot, or its file has changed since."
+            raise InvalidFile(
+                f"the log has {log.sizes[dimension]} {what}, but {robot.name} has {count}: it is of"
+                " another robot, or the robot's file has changed since.",
+                dimension,
             )
     known = {actuator.name for actuator in robot.actuators}
     names = map(str, log["actuator"].values) if "actuator" in log else ()
     if other := [name for name in names if name not in known]:
-        raise TarsusError(
-            f"the log has motors that {robot.name} has not, {several(other, 3)}: it was made by"
-            " another robot, or its file has changed since."
+        raise InvalidFile(
+            f"the log has motors that {robot.name} lacks ({several(other, 3)}): it is of another"
+            " robot, or the robot's file has changed since.",
+            "actuator",
         )
     return robot
 
@@ -173,7 +184,7 @@ def _plain(attributes: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _check_dimensions(log: xr.Dataset) -> None:
-    """TarsusError for a variable of other dimensions, or a dimension of another size."""
+    """Raise InvalidFile for a variable with wrong dimensions or a dimension of the wrong size."""
     # the dimensions of each variable
     for name, wanted in DIMENSIONS.items():
         if name not in log.variables:
@@ -181,45 +192,49 @@ def _check_dimensions(log: xr.Dataset) -> None:
         dims = tuple(map(str, log.variables[name].dims))
         own = tuple(dim for dim in dims if dim != "world")
         if own != wanted or ("world" in dims and dims.index("world") != dims[:1].count("time")):
-            raise TarsusError(
-                f"this is no log of tarsus run: the dimensions of {name} must be"
-                f" {', '.join(wanted) or 'none'}, not {', '.join(dims) or 'none'}."
+            raise InvalidFile(
+                f"not a log of tarsus run: the dimensions of {name} must be"
+                f" {', '.join(wanted) or 'none'}, not {', '.join(dims) or 'none'}.",
+                name,
             )
         values = log.variables[name]
         if values.dtype.kind not in "fiub":
-            raise TarsusError(f"{name} must hold numbers.")
+            raise InvalidFile(f"{name} must hold numbers.", name)
     # their sizes and labels
     for dimension, size in SIZES.items():
         if log.sizes.get(dimension, size) != size:
-            raise TarsusError(f"the dimension {dimension} must have the size {size}.")
+            raise InvalidFile(
+                f"the dimension {dimension} must have size {size}, not {log.sizes[dimension]}.",
+                dimension,
+            )
     for name in LABELS:
         if name in NAMED and name in log.sizes and name not in log.variables:
-            raise TarsusError(f"this is no log of tarsus run: {name} missing.")
+            raise InvalidFile(f"not a log of tarsus run: it lacks {name}.", name)
         if name in log.variables:
             labels = log.variables[name]
             own = labels.values.ravel().tolist()
             words = all(isinstance(label, str) and label.isprintable() for label in own)
             if labels.dims != (name,) or not words:
-                raise TarsusError(f"{name} must hold a name for each place along it.")
+                raise InvalidFile(f"{name} must hold one printable name per entry.", name)
             if len(set(labels.values.tolist())) < labels.size:
-                raise TarsusError(f"{name} must not hold a name twice.")
+                raise InvalidFile(f"the names in {name} must be unique.", name)
 
 
 def _check_values(log: xr.Dataset) -> None:
-    """TarsusError for times that do not rise, states that are none, and numbers beyond any sense.
+    """Raise InvalidFile for times that do not increase, unknown states and huge numbers.
 
-    NaN may stand in what a world that diverged has left.
+    NaN is allowed: a world that diverged leaves it.
     """
     time = log["time"].values
     if not (np.isfinite(time).all() and time.min() >= 0 and time.max() <= LAST):
-        raise TarsusError(f"time must lie between 0 and {LAST:g} s.")
+        raise InvalidFile(f"time must lie between 0 and {LAST:g} s.", "time")
     if (np.diff(time) <= 0).any():
-        raise TarsusError("time must rise from step to step.")
+        raise InvalidFile("time must increase from step to step.", "time")
     if "state" in log and not np.isin(log["state"].values, (*range(len(STATES)), np.nan)).all():
-        raise TarsusError(f"state must be from 0 to {len(STATES) - 1}.")
+        raise InvalidFile(f"state must be a whole number from 0 to {len(STATES) - 1}.", "state")
     for name in DIMENSIONS:
         if name in log.variables and name not in ("time", "state", "state_start"):
             values = log.variables[name].values.astype(float)
             too_large = (np.abs(values) > LARGEST) & np.isfinite(values)
             if too_large.any():
-                raise TarsusError(f"{name} must be at most {LARGEST:g} in SI units.")
+                raise InvalidFile(f"{name} must be at most {LARGEST:g} in SI units.", name)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from tarsus.errors import Notice
 from tarsus.program.run.backend import Array
 from tarsus.simulation.inputs import fetched
 from tarsus.simulation.recording import log
@@ -78,13 +79,13 @@ def logged(
         result = None
         if good:
             result = _log(run, start, chunks, (0, good))
-            warnings = [message] if message else _warnings(setup, result)
-            result.attrs["warnings"] = "\n".join([*run.notices, *warnings])
+            told = [message] if message else _warnings(setup, result)
+            result.attrs["warnings"] = "\n".join([*run.notices, *told])
             result.attrs["wall_time"] = kept.wall
         parts.finish(result)
     # how it ended
     if message and worlds.count == 1:
-        raise Diverged(message, result)
+        raise Diverged(message, result, kept.fault.joint if kept.fault else "")
     if kept.interrupted:
         now = float(worlds.first("steps")[0]) * run.dt
         raise Interrupted(f"interrupted at t = {now:.4g} s.", result)
@@ -92,7 +93,7 @@ def logged(
     return result
 
 
-def _warnings(setup: Setup, result: xr.Dataset) -> list[str]:
+def _warnings(setup: Setup, result: xr.Dataset) -> list[Notice]:
     """What a whole log shows that its reader should know."""
     found = log.warnings_of(setup.robot, result)
     return found if setup.options.self_collision else found + notices(setup.robot, result)

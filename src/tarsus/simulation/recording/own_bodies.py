@@ -24,7 +24,7 @@ def notices(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
         return []
     named = [f"{p.first.name}:{p.second.name} (by {1e3 * deep:.3g} mm)" for p, deep in found]
     text = (
-        f"shapes of {mechanism.name!r} went through each other, although its file lets them touch:"
+        f"shapes of {mechanism.name!r} passed through each other although they can collide:"
         f" {several(named, SOME)}. Use self_collision=True, or --self-collision."
     )
     return [Notice(text, "passed-through-itself", found[0][0].first.name)]

@@ -17,7 +17,7 @@ import numpy as np
 from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.control.file_actuators import FileActuators
-from tarsus.errors import TarsusError, shortened
+from tarsus.errors import InvalidFile, TarsusError, UnknownName, Unsupported, shortened
 from tarsus.sensing.base import Sensor
 from tarsus.stepping.base import Stepper
 from tarsus.stepping.substeps import Substeps
@@ -111,7 +111,9 @@ def part_of(kind: str, told: Mapping[str, Any]) -> Any:
     """
     where = told.get(f"{kind}_class")
     if not where:
-        raise TarsusError(f"the log does not say which class its {kind} {told.get(kind)!r} is of.")
+        raise InvalidFile(
+            f"the log does not name the class of its {kind} {told.get(kind)!r}.", f"{kind}_class"
+        )
     own = {FILE: told.get(f"{kind}_file"), SHA: told.get(f"{kind}_file_sha256")}
     own = {name: value for name, value in own.items() if value}
     return made(kind, where, told.get(f"{kind}_parameters", {}) | own)
@@ -134,7 +136,7 @@ def made(kind: str, where: str, told: Mapping[str, Any]) -> Any:
     owner = _class(kind, where, told)
     family = KINDS[kind][1] if kind in KINDS else object
     if owner is None or not issubclass(owner, family):
-        raise TarsusError(f"there is no {kind} {shortened(where)} here.")
+        raise UnknownName(f"there is no {kind} {shortened(where)} here.", where)
     return filled(owner, told)
 
 
@@ -151,7 +153,10 @@ def filled(kind: type[T], told: Mapping[str, Any]) -> T:
     except TarsusError:
         raise
     except Exception as error:  # a class says in its own way what it refuses
-        raise TarsusError(f"the log's {kind.__name__} cannot be made again: {error}.") from None
+        raise InvalidFile(
+            f"the log's {kind.__name__} cannot be recreated: {str(error).rstrip('.')}.",
+            kind.__name__,
+        ) from None
 
 
 def _class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | None:
@@ -180,10 +185,14 @@ def made_of(value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         if set(value) == {FUNCTION}:
-            raise TarsusError(f"the log holds no more than the name of {value[FUNCTION]}().")
+            raise Unsupported(
+                f"the log holds only the name of the function {value[FUNCTION]}().",
+                value[FUNCTION],
+            )
         if "sha256" in value and "shape" in value:
-            raise TarsusError(
-                f"an array of shape {tuple(value['shape'])} was too long to be kept in the log."
+            raise Unsupported(
+                f"an array of shape {tuple(value['shape'])} was too long to be stored in the log.",
+                "array",
             )
         if CLASS in value:
             return made("part", str(value[CLASS]), value)

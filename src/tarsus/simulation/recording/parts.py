@@ -19,7 +19,7 @@ from typing import BinaryIO
 import xarray as xr
 
 from tarsus.claims import claimed
-from tarsus.errors import TarsusError, TarsusWarning
+from tarsus.errors import InvalidFile, TarsusWarning
 from tarsus.files import check_writable, replacing
 from tarsus.simulation.recording.classic_file import COUNT_AT, written
 from tarsus.simulation.recording.log import save
@@ -40,7 +40,7 @@ def log_path(to: str | Path) -> Path:
     """
     path = Path(to)
     if path.suffix != SUFFIX:
-        raise TarsusError(f"a log is a netCDF file: name it *{SUFFIX}, not {path.name!r}.")
+        raise InvalidFile(f"a log is a netCDF file; name it *{SUFFIX}, not {path.name!r}.", to)
     check_writable(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
@@ -134,12 +134,11 @@ class Parts:
 
     def _warn(self, path: Path, error: OSError) -> None:
         if not self._warned:
-            warnings.warn(
-                f"{path} cannot be written while the run goes on: {error.strerror or error}."
-                " Free some space: writing is tried again.",
-                TarsusWarning,
-                stacklevel=3,
+            text = (
+                f"{path} cannot be written: {error.strerror or error}. The run continues and tries"
+                " again; free some space."
             )
+            warnings.warn(TarsusWarning(text, "partial-log-not-written", str(path)), stacklevel=3)
         self._warned = True
 
     def finish(self, log: xr.Dataset | None) -> None:
@@ -162,11 +161,8 @@ class Parts:
         try:
             parts.unlink(missing_ok=True)
         except OSError as error:  # on Windows, while someone reads it
-            warnings.warn(
-                f"{parts} is not needed any more and stays: {error.strerror or error}.",
-                TarsusWarning,
-                stacklevel=2,
-            )
+            text = f"{parts} is no longer needed but cannot be removed: {error.strerror or error}."
+            warnings.warn(TarsusWarning(text, "partial-log-not-removed", str(parts)), stacklevel=2)
 
 
 def _set_aside(path: Path) -> None:
@@ -177,11 +173,8 @@ def _set_aside(path: Path) -> None:
     names = (f"{path.stem}-{date}{more}{SUFFIX}" for more in ("", *map("-{}".format, range(2, 99))))
     to = next(path.with_name(name) for name in names if not path.with_name(name).exists())
     path.rename(to)
-    warnings.warn(
-        f"an earlier run did not end: its log up to there, {path.name}, is now {to}.",
-        TarsusWarning,
-        stacklevel=4,
-    )
+    text = f"an earlier run did not finish; its partial log {path.name} was renamed to {to}."
+    warnings.warn(TarsusWarning(text, "partial-log-renamed", path.name), stacklevel=4)
 
 
 def partial(log: xr.Dataset) -> xr.Dataset:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.program.run.backend import Backend
-from tarsus.program.run.when_entered import WaitClock
+from tarsus.program.run.cold_functions import WaitClock
 from tarsus.simulation.recording.divergence import Fault
 from tarsus.simulation.recording.interrupt import noticing
 

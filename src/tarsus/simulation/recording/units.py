@@ -42,6 +42,7 @@ UNITS = {
     "state": ("1", "0 open, 1 stick, 2 slip"),
     "iterations": ("1", "solver iterations"),
     "converged": ("1", "1 if the solver met its tolerance"),
+    "solver_stage": ("1", "stage of the solver that ended the step, by its flag_meanings"),
     "center_of_mass": ("m", "after the step, world frame"),
     "center_of_mass_velocity": ("m/s", "after the step, world frame"),
     "zero_moment_point": (

@@ -15,7 +15,7 @@ import xarray as xr
 
 from tarsus import registry, robots
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, shortened
+from tarsus.errors import IncompatibleOptions, InvalidFile, TarsusError, UnknownName, shortened
 from tarsus.files import is_file
 from tarsus.model.digest import digest
 from tarsus.model.read import UnknownOption
@@ -41,20 +41,24 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
     attrs = run.attrs if isinstance(run, xr.Dataset) else {}
     name, file = str(attrs.get("robot", "")), Path(str(attrs.get("robot_file", "")))
     if not name:
-        raise TarsusError(
-            "this run names no robot: say which robot's it is, by a built-in one's name or its file"
-            " (--robot)."
+        raise IncompatibleOptions(
+            "this run does not name its robot; give a built-in robot or a model file with --robot.",
+            "robot",
         )
     if file == Path():
         if own := _IN_PYTHON.get(str(attrs.get("model_sha256"))):
             return own
         return _built_in(name, attrs)
     if not is_file(file):
-        raise TarsusError(f"the log's robot file {file} is not there: name it (--robot FILE).")
+        raise InvalidFile(
+            f"the robot file of the log does not exist: {file}; name it with --robot FILE.", file
+        )
     digest = attrs.get("robot_sha256")
     if digest and hashlib.sha256(file_bytes(file)).hexdigest() != digest:
-        raise TarsusError(
-            f"{file} has changed since the run: name the file that was simulated (--robot FILE)."
+        raise InvalidFile(
+            f"{file} has changed since the run; name the file that was simulated with --robot"
+            " FILE.",
+            file,
         )
     return _loaded(file, attrs)
 
@@ -79,9 +83,10 @@ def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
     except TarsusError as error:
         if name in registry.names(robots.__name__):
             raise
-        raise TarsusError(
-            f"{str(error).rstrip('.')}. A robot or world that was made in Python is not in its log:"
-            " make it again and give it, as in tarsus.rerun(log, robot=...)."
+        raise UnknownName(
+            f"{str(error).rstrip('.')}. A log does not contain a robot or world made in Python;"
+            " create it again and pass it, as in tarsus.rerun(log, robot=...).",
+            name,
         ) from None
 
 
@@ -98,7 +103,8 @@ def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
     except (TypeError, ValueError) as error:  # no JSON object, or no option of this robot
         if isinstance(error, TarsusError) and not isinstance(error, UnknownOption):
             raise
-        raise TarsusError(
-            f"the log's robot_options are none of {source}, {shortened(told)}: name the robot"
-            " (--robot)."
+        raise InvalidFile(
+            f"the log's robot_options {shortened(told)} are not valid for {source}; name the robot"
+            " with --robot.",
+            "robot_options",
         ) from None

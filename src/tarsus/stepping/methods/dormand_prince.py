@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.parameters import parameter
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
@@ -71,7 +71,7 @@ class DormandPrince(Stepper):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.rtol == self.atol == 0:
-            raise TarsusError("DormandPrince: rtol and atol must not both be zero.")
+            raise InvalidValue("rtol and atol must not both be zero.", "rtol")
 
     @property
     def order(self) -> None:

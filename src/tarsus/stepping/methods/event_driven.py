@@ -15,7 +15,7 @@ from casadi import SX
 from tarsus import registry
 from tarsus.dynamics import rnea
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Body, LoopJoint
 from tarsus.parameters import parameter, part
 from tarsus.program.ir.loops import Values
@@ -69,9 +69,10 @@ class EventDriven(Stepper):
             named = registry.member(METHODS, "stepper", self.inner, Stepper)
             object.__setattr__(self, "inner", named())
         if not isinstance(self.inner, Stepper) or isinstance(self.inner, EventDriven):
-            raise TarsusError(
-                "event_driven wraps another stepper, such as inner=midpoint in text or Midpoint(),"
-                f" not {self.inner!r}."
+            raise InvalidValue(
+                f"inner must be another stepper, such as Midpoint() or 'midpoint', not"
+                f" {self.inner!r}.",
+                "inner",
             )
 
     @property
@@ -144,6 +145,8 @@ class EventDriven(Stepper):
         }
         state = {"q": start.q, "u": start.u, "memory": start.memory, "converged": SX(1)}
         clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
+        if scene.law.stages and self.takes_impulses:
+            sums["stage"] = SX(0)
         if joint_rows.reported(scene, self.inside):
             sums["joints"] = SX.zeros(joint_rows.impulse_count(scene))
         begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
@@ -206,6 +209,7 @@ class EventDriven(Stepper):
             "impulse": now["impulse"] + end["impulse"],
             "bilateral": now["bilateral"] + end["bilateral"],
             **({"joints": now["joints"] + end["joints"]} if "joints" in now else {}),
+            **({"stage": ca.fmax(now["stage"], end["stage"])} if "stage" in now else {}),
             "converged": ca.fmin(ca.fmin(now["converged"], end["converged"]), good),
             "time": time,
             "h": start.dt - time,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile
 from tarsus.files import is_file
 
 
@@ -69,10 +69,11 @@ class RealExperiment(ABC):
         named = os.environ.get(self.variable, "")
         path = given if given is not None else Path(named) if named else None
         if path is None:
-            raise TarsusError(
-                f"the recordings are not part of Tarsus: give their file with --data FILE or in"
-                f" {self.variable}; {self.where}."
+            raise InvalidFile(
+                f"the recordings are not part of Tarsus; give their file with --data FILE or in"
+                f" {self.variable}; {self.where}.",
+                "data",
             )
         if not is_file(path):
-            raise TarsusError(f"there is no file {path} with the recordings; {self.where}.")
+            raise InvalidFile(f"there is no file {path} with the recordings; {self.where}.", path)
         return path

@@ -33,7 +33,7 @@ class Hoap1Drop(ValidationScene):
 
     def measure(self, engine: Engine) -> list[Case]:
         if not set(FLOOR) <= engine.parameters:
-            raise NotModeled("the law has no stiffness k and damping c")
+            raise NotModeled("the law has no stiffness k and damping c", "stiffness")
         # the robot with locked joints, above its stand
         robot = resolve.robot("hoap1")
         q = np.array(robot.keyframes["stand"])

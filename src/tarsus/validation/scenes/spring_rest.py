@@ -26,7 +26,7 @@ class SpringRest(ValidationScene):
     def measure(self, engine: Engine) -> list[Case]:
         name = next((name for name in NAMES if name in engine.parameters), None)
         if name is None:
-            raise NotModeled("the law has no stiffness")
+            raise NotModeled("the law has no stiffness", "stiffness")
         body, dt = bodies.box(), engine.step(0.005)
         start = Start(body, bodies.pose([0, 0, BOX[2]]), parameters={name: STIFFNESS})
         motion = engine.run(start, dt, 6.0, skip=5.9)

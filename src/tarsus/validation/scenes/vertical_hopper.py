@@ -36,7 +36,7 @@ class VerticalHopper(ValidationScene):
         elif "e_N" in engine.parameters and "restitution" not in engine.not_modeled:
             on_ground, lost, parameters = 0.0, G * dt, {"e_N": 1.0}
         else:
-            raise NotModeled("the law has neither an undamped spring nor restitution")
+            raise NotModeled("the law has neither an undamped spring nor restitution", "damping")
         period = 2 * speed / G + on_ground
         start = Start(bodies.point_mass(), bodies.pose([0, 0, DROP]), parameters=parameters)
         motion = engine.run(start, dt, speed / G + 1.3 * period)

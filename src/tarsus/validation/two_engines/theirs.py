@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import UnmetCondition
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.mjcf_compile import compiled_on_floor
 from tarsus.model.mjcf_extras import body_names
@@ -185,4 +185,4 @@ def _step(model: Any, data: Any, steps: int) -> None:
     with warned() as said:
         mujoco().mj_step(model, data, steps)
     if said:
-        raise TarsusError(f"MuJoCo itself gives up: {said[0]}")
+        raise UnmetCondition(f"MuJoCo fails: {said[0]}", "MuJoCo")

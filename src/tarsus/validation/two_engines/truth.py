@@ -21,7 +21,7 @@ from tarsus import robots
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.outlines import lowest
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError
+from tarsus.errors import TarsusError, UnmetCondition
 from tarsus.morphology.self_contacts import self_contacts
 from tarsus.mujoco_runs.settings import NAMED, SHOWN, label, printed
 from tarsus.simulation.default_controller import STAND, prepared
@@ -203,8 +203,8 @@ class Beside:
                 continue
             if apart(self.robot, found, finer).angle < STEADY:
                 return found
-            why = f"MuJoCo itself is unstable with steps of {1e3 * DT / parts:g} ms (RK4)"
-        raise TarsusError(why)
+            why = f"MuJoCo is unstable with steps of {1e3 * DT / parts:g} ms (RK4)"
+        raise UnmetCondition(why, "MuJoCo")
 
 
 def stated() -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile
 from tarsus.model.mechanism import Mechanism
 from tarsus.validation import bodies
 
@@ -74,29 +74,33 @@ class Tosses:
 
 
 def read(path: Path) -> Tosses:
-    """The tosses of an archive, by number; TarsusError for what is none."""
+    """Return the tosses of an archive, by number; InvalidFile if it is not one."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: np.asarray(archive[name]) for name in archive.files}
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile):
-        raise TarsusError(f"{path} is no NumPy archive of tosses; {WHERE}.") from None
+        raise InvalidFile(f"{path} is not a NumPy archive of tosses; {WHERE}.", path) from None
     return of(arrays, str(path))
 
 
 def of(arrays: dict[str, NDArray], source: str = "the tosses") -> Tosses:
     """Tosses of arrays (frames, 13) by name; TarsusError for another shape or no motion."""
     if not arrays:
-        raise TarsusError(f"{source}: there is no toss in it.")
+        raise InvalidFile(f"{source}: the archive holds no toss.", source)
     # each a motion of at least two frames
     for name, toss in arrays.items():
         if toss.ndim != 2 or toss.shape[1] != COLUMNS or len(toss) < 2:
-            raise TarsusError(
-                f"{source}: the toss {name} has shape {toss.shape}, not (frames, {COLUMNS})."
+            raise InvalidFile(
+                f"{source}: the toss {name} must have shape (frames, {COLUMNS}) with at least two"
+                f" frames, not {toss.shape}.",
+                name,
             )
         if toss.dtype.kind != "f" or not np.isfinite(toss).all():
-            raise TarsusError(f"{source}: the toss {name} holds what is no finite number.")
+            raise InvalidFile(f"{source}: the toss {name} must hold finite numbers.", name)
         if np.abs(np.linalg.norm(toss[:, :4], axis=1) - 1).max() > UNIT:
-            raise TarsusError(f"{source}: quaternions of the toss {name} are not of length 1.")
+            raise InvalidFile(
+                f"{source}: the quaternions of the toss {name} must have length 1.", name
+            )
     # in one array, in the order of their numbers
     names = sorted(arrays, key=lambda name: (len(name), name))
     length = np.array([len(arrays[name]) for name in names])

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import TarsusError
+from tarsus.errors import Unsupported
 from tarsus.identification.ranges import SearchRange
 from tarsus.mujoco_runs.library import mujoco, rollout
 from tarsus.validation.real.cube_tosses.candidates import SCENE
@@ -40,7 +40,7 @@ class MujocoTosses(Tosser):
     def paths(self, tosses: Tosses, values: Mapping[str, Array]) -> Array:
         for name in values:
             if name in SCENE and name not in ("height", "back"):
-                raise TarsusError(f"{name} is not tried with MuJoCo.")
+                raise Unsupported(f"{name} cannot be varied with MuJoCo.", name)
         count, frames = len(next(iter(values.values()))), tosses.q.shape[1]
         path = np.empty((count, len(tosses), frames, 7))
         for k in range(count):

@@ -1,4 +1,4 @@
-"""Loops that few worlds enter are traced when the first does, to what they would have been."""
+"""Cold loops are traced when a world first enters one, to what they would have been."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.ir.within_reach import expressions, held
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation import kept_programs
+from tarsus.simulation import program_cache
 
 SQUARES = np.arange(50.0) ** 2
 
@@ -28,13 +28,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def counting(tell: Callable[[str], object] = len, rare: bool = True) -> Program:
+def counting(tell: Callable[[str], object] = len, cold: bool = True) -> Program:
     """x counts up by one; from 10 on its square comes from a table, from 1000 on it is set to
     what it was by a loop inside that loop. What is traced tells its name.
     """
     b = Builder("counting")
     x = b.declare("x", 1)
-    loop = b.rarely if rare else b.loop
+    loop = b.cold_loop if cold else b.loop
     more = b.keep("more", x + 1)
     kept: Values = {"more": more}
 
@@ -93,7 +93,7 @@ def test_a_loop_is_given_what_it_alone_carries() -> None:
         round_ = now["round"] + 1
         return {"x": now["x"] + 10 * round_, "round": round_}, round_ < 7
 
-    after = b.rarely({"x": x, "round": SX(5)}, twice, 3, x > 0)
+    after = b.cold_loop({"x": x, "round": SX(5)}, twice, 3, x > 0)
     worlds = Worlds(b.program(x=after["x"]))
     worlds.set("x", 1.0)
     for expected in (131.0, 261.0):
@@ -102,33 +102,33 @@ def test_a_loop_is_given_what_it_alone_carries() -> None:
 
 
 def test_whole_it_is_what_it_would_have_been() -> None:
-    later, at_once = counting(), counting(rare=False)
-    assert later.has_later and not later.whole.has_later and not at_once.has_later
-    assert later.whole.tables.keys() == at_once.tables.keys()
+    on_need, at_once = counting(), counting(cold=False)
+    assert on_need.has_untraced and not on_need.whole.has_untraced and not at_once.has_untraced
+    assert on_need.whole.tables.keys() == at_once.tables.keys()
     values = {"x": np.arange(60.0)[:, None], "y": np.zeros((60, 1))}
     for name, value in reference.run(at_once, values, 4).items():
         if not name.startswith("~"):
-            np.testing.assert_array_equal(reference.run(later, values, 4)[name], value)
+            np.testing.assert_array_equal(reference.run(on_need, values, 4)[name], value)
 
 
 def test_bodies_are_read_by_the_next_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_programs, "name_of", lambda plan: plan)
+    monkeypatch.setattr(program_cache, "cache_key", lambda plan: plan)
     traced: list[str] = []
-    first = kept_programs.kept("counting", lambda _: counting(traced.append)).whole
+    first = program_cache.cached_program("counting", lambda _: counting(traced.append)).whole
     assert traced == ["squared", "back"]
-    again = kept_programs.kept("counting", lambda _: pytest.fail("traced again"))
+    again = program_cache.cached_program("counting", lambda _: pytest.fail("traced again"))
     assert again.whole.fingerprint == first.fingerprint
 
 
 def test_what_was_not_kept_is_traced_where_it_is_missing(
     monkeypatch: pytest.MonkeyPatch, own_cache: Path
 ) -> None:
-    monkeypatch.setattr(kept_programs, "name_of", lambda plan: plan)
-    first = kept_programs.kept("counting", lambda _: counting()).whole
+    monkeypatch.setattr(program_cache, "cache_key", lambda plan: plan)
+    first = program_cache.cached_program("counting", lambda _: counting()).whole
     for file in own_cache.glob("counting.*.program"):
         lost = file.read_bytes()
         file.unlink()
-        again = kept_programs.kept("counting", lambda _: counting())
+        again = program_cache.cached_program("counting", lambda _: counting())
         assert again.whole.fingerprint == first.fingerprint
         assert file.read_bytes() == lost
 
@@ -138,7 +138,7 @@ def test_a_body_reads_what_its_closure_holds_alone() -> None:
     x = b.declare("x", 1)
     hidden = cache(lambda: b.keep("hidden", x + 1))
     hidden()
-    after = b.rarely({"x": x}, lambda _: ({"x": hidden()}, SX(0)), 1, x)
+    after = b.cold_loop({"x": x}, lambda _: ({"x": hidden()}, SX(0)), 1, x)
     with pytest.raises(ValueError, match="'~hidden'"):
         b.program(x=after["x"]).whole.fingerprint.isalnum()
 
@@ -146,16 +146,16 @@ def test_a_body_reads_what_its_closure_holds_alone() -> None:
 def test_a_body_declares_nothing_that_lasts() -> None:
     b = Builder("lasting")
     x = b.declare("x", 1)
-    after = b.rarely({"x": x}, lambda _: ({"x": b.parameter("p")}, SX(0)), 1, x)
+    after = b.cold_loop({"x": x}, lambda _: ({"x": b.parameter("p")}, SX(0)), 1, x)
     with pytest.raises(ValueError, match="declares \\['p'\\]"):
         b.program(x=after["x"]).whole.fingerprint.isalnum()
 
 
-@pytest.mark.parametrize("rare", [False, True])
-def test_what_is_looked_up_and_not_read_is_left_out(rare: bool) -> None:
+@pytest.mark.parametrize("cold", [False, True])
+def test_what_is_looked_up_and_not_read_is_left_out(cold: bool) -> None:
     b = Builder("unread")
     x = b.declare("x", 1)
-    loop = b.rarely if rare else b.loop
+    loop = b.cold_loop if cold else b.loop
     b.lookup("outside", SQUARES, x)
 
     def inside(now: Values) -> tuple[Values, SX]:
@@ -194,11 +194,11 @@ def test_what_a_rare_loop_carries_and_nobody_reads_after_it_begins_as_said() -> 
     b = Builder("carries")
     x = b.declare("x", 1)
 
-    def rare(values: Values) -> tuple[Values, SX]:
+    def cold(values: Values) -> tuple[Values, SX]:
         count = values["count"] + 1
         return {"x": values["x"] + count, "count": count}, count < 3
 
-    after = b.rarely({"x": x, "count": SX(1)}, rare, 9, x >= 10)
+    after = b.cold_loop({"x": x, "count": SX(1)}, cold, 9, x >= 10)
     worlds = Worlds(b.program(x=after["x"] + 1), 8, lanes=4)
     worlds.set("x", np.arange(6.0, 14.0)[:, None])
     worlds.advance()

@@ -1,25 +1,25 @@
-"""IR of a kernel that asks for a function when it first needs it, and waits until it is there.
+"""IR for cold functions: the table that a kernel looks them up in, and their calls.
 
-The module has a table of functions, empty at first, and addresses that who loads it fills in: of
-functions that start the work of making what the table lacks, and of one that gives the processor
-away for a while.
+Where the table is empty, the kernel asks for the function and waits until it is there. Whoever
+loads the module fills in three kinds of addresses: of functions that start compiling an entry of
+the table, of one that pauses, and later of the cold functions (`run.cold_functions`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tarsus.program.codegen.odds import SELDOM
+from tarsus.program.codegen.branch_weights import COLD
 
-TABLE, ASK, PAUSE, NOTHING = "seldom", "ask", "pause", "nothing"  # symbols of the kernel's module
+TABLE, ASK, PAUSE, NOTHING = "cold", "ask", "pause", "nothing"  # symbols of the kernel's module
 SYMBOLS = TABLE, ASK, PAUSE, NOTHING
-NAME = "seldom_loop"  # of the function in each module of its own
+NAME = "cold_function"  # of the function in each module of its own
 TABLES = "own_tables"  # of the program's tables there
 WAIT = 200  # microseconds between two looks
 
 
 def table(count: int) -> list[str]:
-    """The table, the addresses, and a function that does nothing, for what cannot be made."""
+    """Write the table, the addresses, and a function that does nothing, for failures."""
     return [
         f"@{TABLE} = global [{count} x ptr] zeroinitializer",
         f"@{ASK} = global [{count} x ptr] zeroinitializer",
@@ -46,7 +46,7 @@ def call(number: int, wanted: str, handed: Handed) -> list[str]:
     place, ask = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, ASK))
     # is it there, else ask, and wait for it; then call it
     return [
-        f"  br i1 {wanted}, label %{tag}.look, label %{tag}.past, !prof !{SELDOM}",
+        f"  br i1 {wanted}, label %{tag}.look, label %{tag}.past, !prof !{COLD}",
         f"{tag}.look:",
         f"  %{tag}.first = load atomic ptr, ptr {place} acquire, align 8",
         f"  %{tag}.none = icmp eq ptr %{tag}.first, null",
@@ -58,11 +58,11 @@ def call(number: int, wanted: str, handed: Handed) -> list[str]:
         f"{tag}.wait:",
         f"  %{tag}.pausing = load ptr, ptr @{PAUSE}",
         f"  call void %{tag}.pausing(i32 {WAIT})",
-        f"  %{tag}.later = load atomic ptr, ptr {place} acquire, align 8",
-        f"  %{tag}.still = icmp eq ptr %{tag}.later, null",
+        f"  %{tag}.then = load atomic ptr, ptr {place} acquire, align 8",
+        f"  %{tag}.still = icmp eq ptr %{tag}.then, null",
         f"  br i1 %{tag}.still, label %{tag}.wait, label %{tag}.call",
         f"{tag}.call:",
-        f"  %{tag}.at = phi ptr [ %{tag}.first, %{tag}.look ], [ %{tag}.later, %{tag}.wait ]",
+        f"  %{tag}.at = phi ptr [ %{tag}.first, %{tag}.look ], [ %{tag}.then, %{tag}.wait ]",
         *handed.there,
         f"  call void %{tag}.at(ptr %world, ptr %tables, ptr {handed.room})",
         *handed.back,

@@ -1,9 +1,9 @@
-"""Calls of the functions that hold seldom loops, and the short way past the last of them.
+"""Calls of cold functions, and the short way past the last of them.
 
-What a step ends with is written twice where it is short: first for worlds that enter none of its
-loops, then for all others. Else all that a loop may change would have to lie in one place when the
-two ways meet, however it came there: a standing robot carried the empty slots of a fallen one
-through every step (docs/decisions/0065-a-step-s-end-twice.md).
+The end of a step is written twice where it is short: first for worlds that enter none of its cold
+loops, then for all others. If both ways met, everything that a cold loop may change would have to
+lie in one place in memory, and a standing robot would carry the empty slots of a fallen one through
+every step (docs/decisions/0065-a-step-s-end-twice.md).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from tarsus.program.codegen import odds, on_entry
+from tarsus.program.codegen import branch_weights, cold_table
 from tarsus.program.codegen.kernels import KernelShell
 from tarsus.program.codegen.layout import Target
 from tarsus.program.codegen.rounds import Rounds
-from tarsus.program.ir.blocks import Block, Later, Straight, While
+from tarsus.program.ir.blocks import Block, ColdLoop, Straight, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.passed import Entry
 from tarsus.program.lowering.short_way import ShortWay, short_way
@@ -25,13 +25,18 @@ from tarsus.program.lowering.unchanged import Same
 END = "step.done"
 
 
-class SeldomCalls(Rounds):
+class ColdCalls(Rounds):
     """Writes calls, and the short way around them."""
 
     def __init__(
-        self, program: Program, target: Target, frame: KernelShell, shared: Sequence[str]
+        self,
+        program: Program,
+        target: Target,
+        frame: KernelShell,
+        shared: Sequence[str],
+        in_pieces: bool,
     ) -> None:
-        super().__init__(program, target, frame, shared)
+        super().__init__(program, target, frame, shared, in_pieces)
         self._calls = 0  # functions so far
         self._told = 0  # operations whose worlds know of them
         self.operations: list[
@@ -50,7 +55,7 @@ class SeldomCalls(Rounds):
 
     def _short_way(self) -> ShortWay | None:
         """The end of the step that is written twice."""
-        return short_way(self.program, self._is_apart)
+        return short_way(self.program, self._is_cold)
 
     def _step(self) -> None:
         """Write the blocks of a step."""
@@ -93,7 +98,7 @@ class SeldomCalls(Rounds):
                 self._leave(way.around.more, f"short.{k}.round", self._door(way.around))
             if isinstance(block, Straight):
                 self._straight(block)
-            elif isinstance(block, While | Later):
+            elif isinstance(block, While | ColdLoop):
                 self._leave(block.more, f"short.{k}", self._door(block))
         self._tell(s.arithmetic - self._told)
         # as if nothing had been written
@@ -117,7 +122,7 @@ class SeldomCalls(Rounds):
         s = self.scribe
         wanted = s.any(self._wanting(more))
         s.lines += [
-            f"  br i1 {wanted}, label %{tag}.leave, label %{tag}.on, !prof !{odds.SELDOM}",
+            f"  br i1 {wanted}, label %{tag}.leave, label %{tag}.on, !prof !{branch_weights.COLD}",
             f"{tag}.leave:",
         ]
         for (name, entry), own in self._same.items():
@@ -125,12 +130,12 @@ class SeldomCalls(Rounds):
         s.lines += [f"  br label %{door}", f"{tag}.on:"]
         s.forget()
 
-    def _is_apart(self, block: Block) -> bool:
+    def _is_cold(self, block: Block) -> bool:
         """Whether it is a loop that is a function of its own."""
-        seldom = isinstance(block, While | Later) and block.seldom
-        return seldom and self.frame.sets_apart and not self.program.sections
+        cold = isinstance(block, While | ColdLoop) and block.cold
+        return cold and self.frame.has_cold_functions and not self.program.sections
 
-    def _call(self, block: While | Later) -> None:
+    def _call(self, block: While | ColdLoop) -> None:
         """A call of the function that holds the loop, where a lane wants it."""
         s, number = self.scribe, self._calls
         wanted = self._wanting(block.more)
@@ -138,7 +143,7 @@ class SeldomCalls(Rounds):
             self._write(s.select(wanted, s.const(1.0), s.const(0.0)), block.more, 0)
         called = s.any(wanted)
         self._calls += 1
-        s.lines += on_entry.call(number, called, self._handing(number))
+        s.lines += cold_table.call(number, called, self._handing(number))
         s.forget()
 
     def _is_there(self, block: Straight, node: Node, to: Entry) -> bool:

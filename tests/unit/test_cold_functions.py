@@ -1,4 +1,4 @@
-"""Loops that seldom run are compiled when a world enters one: a running kernel asks and waits."""
+"""Cold loops are compiled when a world first enters one: a running kernel asks and waits."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ import numpy as np
 import pytest
 from casadi import SX
 
-from tarsus.commands._progress import SELDOM, Progress
+from tarsus.commands._progress import COLD, Progress
 from tarsus.errors import TarsusError
+from tarsus.program.codegen.cold_table import NAME
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.program.lowering.passed import passed
 from tarsus.program.run import native
-from tarsus.program.run.optimizer import optimizes
+from tarsus.program.run.tiers import optimizes
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.recording.recorder import Interventions, Records, record
 
@@ -41,14 +42,14 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def two_rare_cases() -> Program:
+def two_cold_loops() -> Program:
     """x counts up by one; from 10 on it doubles once a run as well, from 1000 on it is set to 1."""
-    b = Builder("rare")
+    b = Builder("cold")
     x = b.declare("x", 1)
     start: Values = {"x": x + 1}
-    doubled = b.loop(start, lambda v: ({"x": 2 * v["x"]}, ca.SX(0)), 1, x >= 10, seldom=True)
+    doubled = b.loop(start, lambda v: ({"x": 2 * v["x"]}, ca.SX(0)), 1, x >= 10, cold=True)
     back = b.loop(
-        doubled, lambda v: ({"x": ca.SX(1)}, ca.SX(0)), 1, doubled["x"] >= 1000, seldom=True
+        doubled, lambda v: ({"x": ca.SX(1)}, ca.SX(0)), 1, doubled["x"] >= 1000, cold=True
     )
     return b.program(x=back["x"])
 
@@ -64,7 +65,7 @@ def objects(folder: Path) -> list[str]:
 
 
 def test_a_command_tells_that_it_waits_for_a_loop(capsys: pytest.CaptureFixture[str]) -> None:
-    worlds = Worlds(two_rare_cases())
+    worlds = Worlds(two_cold_loops())
     worlds.set("x", 8.0)
     with Progress(quiet=False, verbose=True) as progress:
         progress.say("running")
@@ -73,7 +74,7 @@ def test_a_command_tells_that_it_waits_for_a_loop(capsys: pytest.CaptureFixture[
         worlds.set("x", 20.0)
         worlds.advance()
         said = [line.partition("] ")[2] for line in capsys.readouterr().err.splitlines()]
-        assert said == [SELDOM, "compiled"]
+        assert said == [COLD, "compiled"]
         worlds.advance()
     worlds.set("x", 1000.0)
     worlds.advance()
@@ -81,16 +82,16 @@ def test_a_command_tells_that_it_waits_for_a_loop(capsys: pytest.CaptureFixture[
 
 
 def test_a_run_s_time_is_without_that_for_which_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    make = native._loop
+    make = native._cold_loop
 
     def slow(*given: Any, **named: Any) -> Any:
         time.sleep(0.5)
         return make(*given, **named)
 
-    monkeypatch.setattr(native, "_loop", slow)
-    b = Builder("rare")
+    monkeypatch.setattr(native, "_cold_loop", slow)
+    b = Builder("cold")
     q = b.declare("q", 1)
-    run = b.loop({"q": q + 1}, lambda v: ({"q": 2 * v["q"]}, ca.SX(0)), 1, q >= 3, seldom=True)
+    run = b.loop({"q": q + 1}, lambda v: ({"q": 2 * v["q"]}, ca.SX(0)), 1, q >= 3, cold=True)
     worlds, into = Worlds(b.program(q=run["q"])), (list[Records](), lambda done: None)
     began = time.perf_counter()
     kept = record(worlds, 8, 0.01, lambda records, done: None, Interventions(), into)
@@ -99,7 +100,7 @@ def test_a_run_s_time_is_without_that_for_which_it_waits(monkeypatch: pytest.Mon
 
 
 def test_a_loop_is_compiled_when_a_world_enters_it(own_cache: Path) -> None:
-    worlds, x = Worlds(two_rare_cases()), 0.0
+    worlds, x = Worlds(two_cold_loops()), 0.0
     worlds.set("x", x)
     seen = []
     for _ in range(40):
@@ -113,7 +114,7 @@ def test_a_loop_is_compiled_when_a_world_enters_it(own_cache: Path) -> None:
 
 
 def test_all_can_be_compiled_ahead(own_cache: Path) -> None:
-    worlds = Worlds(two_rare_cases())
+    worlds = Worlds(two_cold_loops())
     worlds.compile_ahead()
     assert objects(own_cache) == ["", "0.", "1."]
     worlds.compile_ahead()
@@ -123,7 +124,7 @@ def test_all_can_be_compiled_ahead(own_cache: Path) -> None:
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_worlds_that_enter_at_once_get_the_same(threads: int, lanes: int) -> None:
     begin = np.arange(200.0)
-    worlds = Worlds(two_rare_cases(), 200, threads=threads, lanes=lanes)
+    worlds = Worlds(two_cold_loops(), 200, threads=threads, lanes=lanes)
     worlds.set("x", begin[:, None])
     worlds.advance(30)
     expected = begin
@@ -137,7 +138,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, instead: Callable[[], None]) -> None
     compiled = native.compiled
 
     def late(text: str, machine: llvm.TargetMachine) -> bytes:
-        if "seldom_loop" in text:
+        if NAME in text:
             instead()
         return compiled(text, machine)
 
@@ -147,7 +148,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, instead: Callable[[], None]) -> None
 def test_what_cannot_be_compiled_is_raised_and_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    worlds = Worlds(two_rare_cases())
+    worlds = Worlds(two_cold_loops())
     with monkeypatch.context() as patch:
         broken(patch, lambda: (_ for _ in ()).throw(TarsusError("no room")))
         for how in (lambda: worlds.advance(), lambda: worlds.advance(3), lambda: worlds.record(2)):
@@ -166,7 +167,7 @@ def test_ctrl_c_while_it_compiles_is_heard_afterwards(monkeypatch: pytest.Monkey
         interrupt_main()
         sent.set()
 
-    worlds = Worlds(two_rare_cases())
+    worlds = Worlds(two_cold_loops())
     worlds.set("x", 10.0)
     broken(monkeypatch, interrupt)
     with pytest.raises(KeyboardInterrupt):
@@ -177,7 +178,7 @@ def test_ctrl_c_while_it_compiles_is_heard_afterwards(monkeypatch: pytest.Monkey
 
 def test_it_is_read_from_the_cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
-        worlds = Worlds(two_rare_cases())
+        worlds = Worlds(two_cold_loops())
         worlds.set("x", 10.0)
         worlds.advance()
         assert worlds.get("x")[0, 0] == 22
@@ -187,30 +188,30 @@ def test_it_is_read_from_the_cache(own_cache: Path, monkeypatch: pytest.MonkeyPa
         broken(monkeypatch, lambda: pytest.fail("compiled again"))
 
 
-def waiting(seldom: bool) -> Program:
+def waiting(cold: bool) -> Program:
     """x grows by one and its quarter; from 10 on it is halved. Of three numbers that wait one is
-    read in the rare case alone.
+    read in the cold case alone.
     """
     b = Builder("waiting")
     x = b.declare("x", 1)
     held = entries(b.keep("held", ca.vertcat(x / 2, x / 4, x / 8)))
     start: Values = {"x": x + 1, "y": held[1]}
 
-    def rare(values: Values) -> tuple[Values, SX]:
+    def halved(values: Values) -> tuple[Values, SX]:
         return {"x": held[0], "y": 0 * values["y"]}, SX(0)
 
-    after = b.loop(start, rare, 1, x >= 10, seldom)
+    after = b.loop(start, halved, 1, x >= 10, cold)
     return b.program(x=after["x"] + after["y"] + 0 * held[2])
 
 
 def test_a_function_is_passed_what_it_reads_and_gives_back_what_is_read_after_it() -> None:
-    program = waiting(seldom=True)
+    program = waiting(cold=True)
     [found] = passed(program)
     assert found.given == [("~held", 0), ("~more", 0), ("~x", 0), ("~y", 0)]
     assert found.back == [("~x", 0), ("~y", 0)]
     # worlds that enter stand beside others that do not
     begin, ends = np.arange(4.0, 20.0), []
-    for how in (program, waiting(seldom=False)):
+    for how in (program, waiting(cold=False)):
         worlds = Worlds(how, 16, lanes=4)
         worlds.set("x", begin[:, None])
         worlds.advance(5)

@@ -1,0 +1,114 @@
+"""Fingerprint a plan: a hash that is equal for plans made of the same numbers and the same code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+PLAIN = (bool, int, float, str, np.generic)
+KNOWN_PACKAGES = frozenset(("builtins", "types", "numpy", "tarsus"))
+"""Packages whose classes and functions are identified by name, in every process the same."""
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Hash of a value.
+
+    Attributes
+    ----------
+    digest : str
+        Equal for values that are made of the same numbers and the same code, to the last bit.
+    portable : bool
+        Whether the digest means the same in every process. It does not where the value holds code
+        or objects from outside the package: these are identified by their address.
+    """
+
+    digest: str
+    portable: bool
+
+
+def fingerprint(value: Any) -> Fingerprint:
+    """Hash a value with everything it is made of, whatever attributes hold it."""
+    digest, portable = hashlib.sha256(), True
+    for part in _parts(value):
+        if isinstance(part, _Object):
+            portable = False
+            part = f"object {id(part.value)};".encode()
+        digest.update(part)
+    return Fingerprint(digest.hexdigest(), portable)
+
+
+@dataclass(frozen=True, eq=False)
+class _Object:
+    """A part that only this process can identify."""
+
+    value: Any
+
+
+def _parts(value: Any) -> Iterator[bytes | _Object]:
+    kind = type(value)
+    if isinstance(value, type | FunctionType):
+        yield _named(value)
+        return
+    yield _named(kind)
+    if value is None or isinstance(value, PLAIN):
+        yield f"{value!r};".encode()
+    elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        yield f"{value.dtype.str} {value.shape};".encode()
+        yield value.tobytes()
+    elif isinstance(value, tuple | list):
+        yield b"%d " % len(value)
+        for part in value:
+            yield from _parts(part)
+    elif isinstance(value, set | frozenset):
+        yield from _parts(sorted(value, key=repr))
+    elif isinstance(value, Mapping):
+        yield from _parts([part for pair in value.items() for part in pair])
+    elif is_dataclass(value):
+        yield from _parts(_attributes(value))
+    else:
+        yield _Object(value)
+
+
+def _named(code: type | FunctionType) -> bytes | _Object:
+    """A class or function of a known package by its name, another by its address."""
+    known = code.__module__.partition(".")[0] in KNOWN_PACKAGES
+    if not known or "<" in code.__qualname__:
+        return _Object(code)
+    return f"{code.__module__}.{code.__qualname__}:".encode()
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Attributes by name, without cached properties, which follow from the others."""
+    kind = type(value)
+    return {
+        name: part
+        for name, part in sorted(vars(value).items())
+        if not isinstance(getattr(kind, name, None), cached_property)
+    }
+
+
+def shared(recent: dict[str, T], new: T, limit: int) -> T:
+    """Return the recent value with the fingerprint of the new one, or the new one, which is added.
+
+    Parameters
+    ----------
+    recent : dict
+        Values by the digest of their fingerprint, the last used last.
+    new : object
+        A value that may equal one of them.
+    limit : int
+        Number of values that are retained.
+    """
+    digest = fingerprint(new).digest
+    value = recent[digest] = recent.pop(digest, new)
+    while len(recent) > limit:
+        del recent[next(iter(recent))]
+    return value

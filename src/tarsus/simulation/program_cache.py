@@ -1,0 +1,115 @@
+"""Cache traced programs on disk, so that the next process reads them instead of tracing them.
+
+A cache key is a hash of the plan, of the package's source files and of the versions of what traces
+and compiles. A plan that holds code from outside the package has no key and is traced in every
+process. Code that is replaced at run time, as tests do, is not part of the key: such a process must
+name a cache folder of its own (`TARSUS_CACHE`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from importlib import metadata
+from pathlib import Path
+from time import perf_counter
+from typing import TypeVar
+
+from tarsus.program.ir.blocks import Block, ColdLoop, Traced, with_cold_loops
+from tarsus.program.ir.program import Program
+from tarsus.program.ir.written import body_read, body_written, read, written
+from tarsus.program.run import cache as disk
+from tarsus.simulation.fingerprint import fingerprint
+
+SOURCE = Path(__file__).parents[1]
+PACKAGES = ("casadi", "llvmlite", "numpy")
+LOG = logging.getLogger(__name__)
+P = TypeVar("P")
+
+
+def cached_program(plan: P, trace: Callable[[P], Program]) -> Program:
+    """Return the plan's program from the cache, or trace it and write it there.
+
+    The bodies of its cold loops are cached one by one, when a world first enters them.
+    """
+    began, key = perf_counter(), cache_key(plan)
+    if key is None:
+        return trace(plan)
+    bodies = _CachedBodies(key, partial(trace, plan))
+    content = disk.read(f"{key}.program")
+    if content is not None:
+        program = replace(read(content, bodies.body), origin=key)
+        LOG.debug("%s: program read in %.2f s", program.name, perf_counter() - began)
+        return program
+    program = trace(plan)
+    LOG.debug("%s: program traced in %.2f s", program.name, perf_counter() - began)
+    disk.write(f"{key}.program", written(program))
+    return replace(program, blocks=bodies.cached(program.blocks), origin=key)
+
+
+def cache_key(plan: object) -> str | None:
+    """Return the name under which results for a plan are cached; None if they must not be."""
+    identity = fingerprint(plan)
+    if not identity.portable:
+        return None
+    parts = (identity.digest, disk.source_hash(SOURCE), *_versions())
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    return sys.version, platform.machine(), *map(metadata.version, PACKAGES)
+
+
+class _CachedBodies:
+    """Bodies of a program's cold loops, each under the register that says whether it runs.
+
+    Parameters
+    ----------
+    key : str
+        Cache key of the program.
+    trace : callable
+        Traces the program, where a body is missing.
+    """
+
+    def __init__(self, key: str, trace: Callable[[], Program]) -> None:
+        self._key, self._trace = key, trace
+        self._loops: dict[str, ColdLoop] = {}
+
+    def cached(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """Return traced blocks whose cold loops take their bodies from here."""
+
+        def new(loop: ColdLoop) -> Block:
+            self._loops[loop.more] = loop
+            return replace(loop, make=partial(self.body, loop.more))
+
+        return with_cold_loops(blocks, new)
+
+    def body(self, more: str) -> Traced:
+        """Read a body from the cache, or trace it and write it there."""
+        began, number = perf_counter(), hashlib.sha256(more.encode()).hexdigest()[:8]
+        file = f"{self._key}.{number}.program"
+        content = disk.read(file)
+        if content is not None:
+            return body_read(content, self.body)
+        if more not in self._loops:
+            self.cached(self._trace().blocks)
+        if more not in self._loops:  # it stands in the body of another, which was read
+            assert " in " in more
+            self._trace_around(more)
+        body = self._loops[more].traced
+        LOG.debug("%s: the body of a loop traced in %.2f s", more, perf_counter() - began)
+        disk.write(file, body_written(body))
+        return replace(body, body=self.cached(body.body))
+
+    def _trace_around(self, more: str) -> None:
+        """Trace the bodies around a loop, outermost first."""
+        around = more.split(" in ")[1:]
+        for k in range(len(around) - 1, -1, -1):
+            outer = " in ".join(around[k:])
+            self.cached(self._loops[outer].traced.body)

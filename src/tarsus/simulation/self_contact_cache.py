@@ -1,0 +1,23 @@
+"""Cache on disk which solids of a robot can meet, which takes seconds to find for some robots."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.self_contacts import SelfContacts, fates, self_contacts, sorted_out
+from tarsus.program.run import cache
+from tarsus.simulation.program_cache import cache_key
+
+
+@lru_cache(maxsize=8)
+def cached_self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
+    """Return `self_contacts`, read from the cache if an earlier process wrote them there."""
+    key = cache_key((mechanism, own)) if own else None
+    if key is None:
+        return self_contacts(mechanism, own)
+    content = cache.read(f"{key}.pairs")
+    if content is None:
+        content = fates(mechanism, own).encode()
+        cache.write(f"{key}.pairs", content)
+    return sorted_out(mechanism, own, content.decode())
