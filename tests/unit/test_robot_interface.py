@@ -60,7 +60,8 @@ def with_entry(values: np.ndarray, at: Any, value: float) -> np.ndarray:
         ),
         (
             lambda: ROBOT.gravity(np.zeros(19)),
-            (InvalidValue, "q"),
+            InvalidValue,
+            "q",
         ),
         (lambda: ROBOT.gravity("up"), InvalidValue, "q"),
         (
