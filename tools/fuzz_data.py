@@ -222,7 +222,7 @@ def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
     def drawn(path: Path) -> None:
         found = track(opened(path))
         ground_shapes(terrain_of(found.attributes), found.base()[:1, :2])
-        found.poses(0), found.contacts_at(0), found.size, found.middle
+        _ = found.poses(0), found.contacts_at(0), found.size, found.middle
 
     def exported(path: Path) -> None:
         log = opened(path)

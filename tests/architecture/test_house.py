@@ -372,3 +372,15 @@ def test_public_names_are_explained() -> None:
     missing = [name for name, module in MODULES.items() if not ast.get_docstring(module.tree)]
     missing += [d.where for d in DEFINITIONS if d.public and not _explained(d)]
     _none(missing, "without a docstring:")
+
+
+def test_errors_have_a_kind() -> None:
+    """Every error that bad input causes is one of the subclasses of `TarsusError`."""
+    bare = [
+        f"{m.name}:{node.lineno}"
+        for m in MODULES.values()
+        if m.name != "tarsus.errors"
+        for node in ast.walk(m.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "TarsusError"
+    ]
+    _none(bare, "errors without a kind:")

@@ -201,7 +201,7 @@ class MujocoSimulation:
                 result.attrs["warnings"] = "\n".join([*self.notices, message])
             parts.finish(result)
         if message:
-            raise Diverged(message, result)
+            raise Diverged(message, result, fault.joint if fault else "")
         if stopped:
             raise Interrupted(f"interrupted at t = {self.time:.4g} s.", result)
         assert result is not None

@@ -48,7 +48,8 @@ class Glances:
         records = worlds.record(steps)
         if fault := first_fault(mechanism, records, 0, begin, dt):
             q = mechanism.keyframes.get("stand", mechanism.neutral())
-            raise Diverged(fault.message + advice(simulation.plan, np.asarray(q), dt))
+            message = fault.message + advice(simulation.plan, np.asarray(q), dt)
+            raise Diverged(message, subject=fault.joint)
         # what they showed
         seen = seen_steps(simulation.plan, worlds, start, records, self._touched)
         names = seen.plan.scene.geometry.contact_names
