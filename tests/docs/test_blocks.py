@@ -44,10 +44,10 @@ SHORTER = {  # options for the tests, in place of the page's own
 FEWER = {"count = 10000": "count = 4", "window = 0.05 ": "window = 0.1\nwindows = 3\ntries = 1\n#"}
 NOT_RUN = {
     "bench": "it measures an idle machine for minutes",
-    "demo": "half a minute; tests/unit/test_command_line.py runs it",
+    "demo": "half a minute; tests/unit/commands/test_command_line.py runs it",
     "reproduce": "minutes; tests/experiments runs each paper",
-    "robots": "ten seconds of each of many robots; tests/unit/test_robots_command.py",
-    "validate": "minutes; tests/physics/test_validation.py runs the scenes",
+    "robots": "ten seconds of each of many robots; tests/unit/commands/test_robots_command.py",
+    "validate": "minutes; tests/physics/whole_robots/test_validation.py runs the scenes",
     "view": "it serves until it is stopped",
 }
 HISTORY = ROOT / "docs" / "decisions"  # of what was measured; its commands are read, not run

@@ -19,7 +19,7 @@ from tarsus.parameters import declared, name_of
 from tarsus.parameters.range import LARGEST
 from tarsus.simulation.settings import with_parameters
 
-TOOLS = Path(__file__).parents[2] / "tools"
+TOOLS = Path(__file__).parents[3] / "tools"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tarsus.benchmarks import history
 from tarsus.benchmarks.report import ROWS
 from tarsus.errors import TarsusError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 

@@ -1,7 +1,8 @@
 """Steppers against independent solutions: orders of convergence, sums over inner steps, refusals,
 and the trot.
 
-`pytest tests/physics/test_steppers.py -k order -s` prints the orders that docs/steppers.md quotes.
+The orders that docs/steppers.md quotes are printed by
+`pytest tests/physics/steppers/test_steppers.py -k order -s`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Environments as other learners take them: the same numbers, and those learners learn from them.
 
-uv run --group learners pytest -m slow tests/unit/test_adapters.py
+uv run --group learners pytest -m slow tests/unit/environments/test_adapters.py
 """
 
 from __future__ import annotations

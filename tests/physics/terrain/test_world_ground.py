@@ -26,7 +26,7 @@ from tarsus.terrain.plane import Plane
 from tarsus.terrain.world import World
 
 mujoco: Any = pytest.importorskip("mujoco")
-YARD = Path(__file__).parents[1] / "helpers" / "yard.xml"
+YARD = Path(__file__).parents[2] / "helpers" / "yard.xml"
 FLOOR = '<geom type="plane" size="0 0 1"/>'
 HILLS = """<geom type="cylinder" size=".2 .1" pos="0 0 .1"/>
   <geom type="box" size=".3 .2 .05" pos="1 0 .1" euler="0 20 0"/>

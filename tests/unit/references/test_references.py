@@ -13,7 +13,7 @@ from tarsus import cli, references, registry
 from tarsus.references.data import TARSUS
 from tarsus.references.reference import Citation, Reference, text
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SOURCE = Path(tarsus.__file__).parent
 EVERY = references.every()
 NEEDED = {  # what an entry of each type must have, besides author, title and year

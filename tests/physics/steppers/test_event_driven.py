@@ -1,8 +1,8 @@
 """The event-driven stepper against closed forms: landing times, rebounds and the order it keeps
 across impacts.
 
-`pytest tests/physics/test_event_driven.py -k order -s` prints the orders that docs/steppers.md
-quotes.
+The orders that docs/steppers.md quotes are printed by
+`pytest tests/physics/steppers/test_event_driven.py -k order -s`.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ PROCESS = """
 
 
 def test_another_process_finds_the_same_key() -> None:
-    text = textwrap.dedent(PROCESS).format(tests=str(Path(__file__).parents[1]))
+    text = textwrap.dedent(PROCESS).format(tests=str(Path(__file__).parents[2]))
     environment = os.environ | {"PYTHONHASHSEED": "12345"}
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, env=environment
@@ -316,7 +316,7 @@ IN_PIECES = """
 @pytest.mark.skipif(sys.platform != "linux", reason="holes are made as Linux makes them")
 def test_code_is_linked_where_memory_is_in_pieces() -> None:
     """Holes for the constants, and gigabytes between them and where the code finds room."""
-    text = textwrap.dedent(IN_PIECES).format(tests=str(Path(__file__).parents[1]))
+    text = textwrap.dedent(IN_PIECES).format(tests=str(Path(__file__).parents[2]))
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert done.stdout.strip() == "done", done.stderr[-500:]
 

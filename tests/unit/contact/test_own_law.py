@@ -16,7 +16,7 @@ from tarsus.comparison.laws import compare
 from tarsus.comparison.picture import picture
 from tarsus.comparison.report import rows
 
-DOCS = Path(__file__).parents[2] / "docs" / "add_a_law.md"
+DOCS = Path(__file__).parents[3] / "docs" / "add_a_law.md"
 
 
 @pytest.fixture

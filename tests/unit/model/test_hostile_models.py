@@ -22,7 +22,7 @@ from tarsus.model.read import read
 from tarsus.model.robot_files import NotARegularFile
 from tarsus.model.urdf import read_urdf
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 INERTIA = '<inertia ixx="1" iyy="1" izz="1"/>'
 BODY = '<body name="b"><freejoint/><geom size="1"/></body>'

@@ -1,6 +1,6 @@
 """Tarsus behind `unisim-core`'s tensor methods, and its own check on robots of the field.
 
-uv run --group learners pytest -m slow tests/unit/test_unisim_tensors.py
+uv run --group learners pytest -m slow tests/unit/environments/test_unisim_tensors.py
 """
 
 from __future__ import annotations
