@@ -191,8 +191,8 @@ def examples() -> str:
 
 READ_FIRST = """
 algebra/projections.py spatial/rotation.py model/mechanism.py morphology/legs.py dynamics/rnea.py
-terrain/base.py robots/mini_cheetah.py sensing/base.py control/base.py tasks/base.py
-contact/base.py stepping/assemble.py program/ir/blocks.py simulation/simulation.py
+terrain/base.py collision/narrow_phase.py robots/mini_cheetah.py sensing/base.py control/base.py
+tasks/base.py contact/base.py stepping/assemble.py program/ir/blocks.py simulation/simulation.py
 environments/environment.py learning/run.py planning/planner.py identification/run.py sweeps/run.py
 validation/table.py comparison/laws.py benchmarks/speed.py experiments/base.py
 mujoco_runs/simulation.py viewer/figure.py exchange/table.py parameters/declare.py
