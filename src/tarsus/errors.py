@@ -8,11 +8,13 @@ file or attribute at fault, so that programs and tests need not read the sentenc
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Self
 
 MAX_QUOTED = 80  # characters of a text that a message quotes in full
 MIN_LIKENESS = 0.5  # likeness, 0 to 1, from which a name is suggested
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # in names that a message quotes
 
 
 class TarsusError(ValueError):
@@ -23,13 +25,14 @@ class TarsusError(ValueError):
     Parameters
     ----------
     message : str
-        What is wrong, then what to do, as one sentence.
+        What is wrong, then what to do, as one sentence. Control characters are escaped, so that it
+        stays on one line whatever names it quotes.
     subject : str, optional
         Name of the option, joint, file or attribute at fault.
     """
 
     def __init__(self, message: str = "", subject: object = "") -> None:
-        super().__init__(message)
+        super().__init__(CONTROL.sub(_escaped, message))
         self.subject = str(subject)
 
     def within(self, context: str) -> Self:
@@ -77,6 +80,10 @@ class UnmetCondition(TarsusError):
 
 class UntrustedFile(TarsusError):
     """Data names a file of Python code that the user has not named. The subject is the file."""
+
+
+def _escaped(control: re.Match[str]) -> str:
+    return repr(control[0])[1:-1]
 
 
 class TarsusWarning(UserWarning):

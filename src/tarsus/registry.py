@@ -17,7 +17,9 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -29,6 +31,7 @@ OWN = ".py"  # ending of a file with a user's own law, terrain, gait, ...
 DIGITS = 12  # of a checksum in a message
 
 _trusted: dict[str, None] = {}  # real paths of the files that the user has named, in order
+_named_by_data: ContextVar[bool] = ContextVar("named_by_data", default=False)
 _run: dict[str, tuple[str, ModuleType]] = {}  # by real path: checksum, and the module made of it
 
 
@@ -94,11 +97,28 @@ def name_of(member: object) -> str:
 def given(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
     """Return the class that a user names: a member's name, or the path of a Python file.
 
-    The file is run. Never call this with a name that was read from data.
+    The file is run, unless the name may come from data (`naming_by_data`): then it must be one that
+    the user trusts.
     """
     if not name.endswith(OWN):
         return member(package, kind, name, family)
+    if _named_by_data.get():
+        name = trusted(kind, name, None)
     return only_member(from_file(name, kind), family)
+
+
+@contextmanager
+def naming_by_data() -> Iterator[None]:
+    """Treat every path of a Python file as data: it runs only if the user trusts that file.
+
+    Readers of logs make simulations within this context, so that no option of a simulation can name
+    code, whatever its type.
+    """
+    token = _named_by_data.set(True)
+    try:
+        yield
+    finally:
+        _named_by_data.reset(token)
 
 
 def made(package: str, kind: str, name: str, family: type[T]) -> T:

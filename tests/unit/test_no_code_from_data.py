@@ -30,6 +30,8 @@ from tarsus.errors import TarsusError, UntrustedFile
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.network import Network
 from tarsus.learning.policy import Policy, SeenScale
+from tarsus.sensing.base import Sensor
+from tarsus.simulation import options
 from tarsus.simulation.recording import part_text
 from tarsus.simulation.recording.log import save
 
@@ -257,6 +259,22 @@ def test_logs_in_memory_run_nothing(evil: Path, tmp_path: Path) -> None:
             with contextlib.suppress(TarsusError):
                 read()
             assert not (tmp_path / "mark").exists(), path.name
+
+
+@pytest.mark.parametrize("name", sorted({*options.declared(), *options.POSITIONAL}))
+def test_no_option_of_a_log_names_code(name: str, evil: Path, tmp_path: Path) -> None:
+    for value in (str(evil), [str(evil)], {"own": str(evil)}):
+        log = sound_log().copy()
+        log.attrs["options"] = json.dumps(json.loads(log.attrs["options"]) | {name: value})
+        with contextlib.suppress(TarsusError):
+            tarsus.rerun(log)
+        assert not (tmp_path / "mark").exists(), value
+
+
+def test_a_path_in_data_runs_only_if_it_is_trusted(evil: Path, tmp_path: Path) -> None:
+    with registry.naming_by_data(), pytest.raises(UntrustedFile):
+        registry.made("tarsus.sensing", "sensor", str(evil), Sensor)
+    assert not (tmp_path / "mark").exists()
 
 
 def test_only_the_registry_runs_or_imports_what_a_variable_names() -> None:

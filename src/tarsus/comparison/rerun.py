@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tarsus import registry
 from tarsus.errors import (
     InvalidFile,
     TarsusError,
@@ -25,6 +26,7 @@ from tarsus.errors import (
 from tarsus.exchange.table import FORMATS, read_table
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.simulation.options import declared
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.log import opened
@@ -173,7 +175,8 @@ def _prepared(
         notes.append(REPLAYED.format(name=told["gait"]))
         again |= {f"gait{end}" for end in ("", "_class", "_file", "_file_sha256")}
     on = _on_mujoco if told.get("engine") else _on_tarsus
-    return on(log, told, chosen), again
+    with registry.naming_by_data():
+        return on(log, told, chosen), again
 
 
 def _part(told: Mapping[str, Any], kind: str) -> Any:
@@ -224,6 +227,9 @@ def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any])
             "this log does not hold the state at its start, so it cannot be rerun.", "state_start"
         )
     options = {name: _option(name, value) for name, value in told["options"].items()}
+    for name in options:
+        if name not in declared():
+            raise unknown("option", name, declared())
     if options.get("worlds", 1) != log.sizes.get("world", 1):
         raise UnmetCondition(
             f"the log holds {log.sizes.get('world', 1)} of the {options.get('worlds', 1)} worlds"

@@ -14,7 +14,7 @@ from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, Mechanism
 
 ROUND_OFF = 1e-12
 POSTURES = 10  # in which the mass matrix is looked at where an inertia is doubtful
-LARGEST = 1e12  # in SI units: no robot comes near, and products of three fit into float32
+LARGEST = 1e10  # in SI units: no robot comes near, and products of three fit into float32
 INEQUALITY_SLACK = 1e-3  # files round their inertias to a few digits
 
 

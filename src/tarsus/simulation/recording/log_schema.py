@@ -41,6 +41,7 @@ LARGEST = 1e100  # of any number that is not time: its square is still a number
 COUNT = NumberRule(0, 1e15, whole=True)
 TEXT, NAMES = TextRule(), AnyOf((TextRule(), ListRule(TextRule())), or_none=True)
 MASS = NumberRule(1e-9, 1e9)
+PART = AnyOf((TextRule(), TableRule()))
 OPTIONS = {
     "worlds": NumberRule(1, MOST_WORLDS, whole=True),
     "threads": NumberRule(1, MOST_THREADS, whole=True),
@@ -48,6 +49,7 @@ OPTIONS = {
     **dict.fromkeys(("contacts", "coordinates", "pushes"), NAMES),
     "parameters": ListRule(TextRule()),
     "actuators": AnyOf((TextRule(), TableRule())),
+    "sensors": AnyOf((TEXT, ListRule(PART), TableRule(others=PART))),
     **dict.fromkeys(("keyframe", "precision", "device"), AnyOf((TEXT,), or_none=True)),
     **dict.fromkeys(("limits", "stiction", "self_collision"), FlagRule()),
     **dict.fromkeys(("bounce", "stabilization"), NumberRule(0, 1)),
@@ -123,6 +125,13 @@ NAMED = ("coordinate", "velocity", "actuator", "contact")  # dimensions that mus
 SIZES = {"axis": 3, "xyz": 3, "xy": 2, "wrench": 6}
 
 
+def checked_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the attributes of a log as Python's types; InvalidFile names one that is damaged."""
+    plain = _plain(attributes)
+    TableRule(ATTRIBUTES).check("", plain)
+    return plain
+
+
 def checked(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
     """Return the log with what empty dimensions hold; InvalidFile, naming the attribute or
     variable, if it is damaged or not a log.
@@ -138,8 +147,7 @@ def checked(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
         raise InvalidFile(f"not a log of tarsus run: it lacks {', '.join(missing)}.", missing[0])
     if not log.sizes["time"]:
         raise InvalidFile("this log has no steps; record at least one.", "time")
-    attributes = _plain(log.attrs)
-    TableRule(ATTRIBUTES).check("", attributes)
+    attributes = checked_attributes(log.attrs)
     for name in attributes:
         if name.startswith("role_") and f"mean_{name[5:]}" not in attributes:
             raise InvalidFile(f"the log lacks the attribute mean_{name[5:]}.", f"mean_{name[5:]}")

@@ -200,7 +200,11 @@ def made_of(value: Any) -> Any:
     if isinstance(value, list):
         parts = [made_of(part) for part in value]
         numbers = [isinstance(part, int | float | np.ndarray) for part in parts]
-        return np.array(parts) if parts and all(numbers) else tuple(parts)
+        if not (parts and all(numbers)):
+            return tuple(parts)
+        if len({np.shape(part) for part in parts}) > 1:
+            raise InvalidFile("the log holds an array whose rows differ in length.", "array")
+        return np.array(parts)
     return INFINITE.get(value, value) if isinstance(value, str) else value
 
 

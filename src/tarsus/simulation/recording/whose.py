@@ -20,6 +20,7 @@ from tarsus.files import is_file
 from tarsus.model.digest import digest
 from tarsus.model.read import UnknownOption
 from tarsus.model.robot_files import file_bytes
+from tarsus.simulation.recording.log_schema import checked_attributes
 
 KEPT = 8  # robots
 FOLDERS = ("asset_folders", "packages")  # options that name folders
@@ -38,7 +39,7 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
     """The robot that a log names; TarsusError if its file is no longer what it was, or for one that
     another process made in Python.
     """
-    attrs = run.attrs if isinstance(run, xr.Dataset) else {}
+    attrs = checked_attributes(run.attrs) if isinstance(run, xr.Dataset) else {}
     name, file = str(attrs.get("robot", "")), Path(str(attrs.get("robot_file", "")))
     if not name:
         raise IncompatibleOptions(
@@ -97,10 +98,10 @@ def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of the run, which the log has
             asked = json.loads(told)
-            for name in FOLDERS:  # a log does not say what may be read on this machine
-                asked.pop(name, None)
+            # a log does not say what may be read on this machine
+            asked = {name: value for name, value in asked.items() if name not in FOLDERS}
             return robots.load(source, **asked)
-    except (TypeError, ValueError) as error:  # no JSON object, or no option of this robot
+    except (TypeError, ValueError) as error:  # no option of this robot
         if isinstance(error, TarsusError) and not isinstance(error, UnknownOption):
             raise
         raise InvalidFile(
