@@ -374,7 +374,7 @@ def test_what_is_not_taken_is_named() -> None:
     with refused(InvalidModel, "free"):
         wrong = JointCoupling("wrong", "ja", "free", (0.0, 1.0))
         check(replace(mechanism, couplings=(wrong,)))
-    with pytest.raises(TarsusError, match="follow others are held"):
+    with pytest.raises(TarsusError, match="mimic joints"):
         Simulation(gear("0 1 0 0 0"), "compliant", "rk4")
 
 

@@ -240,7 +240,7 @@ def test_one_mesh_of_many_robots_is_their_picture_one_by_one(log: xr.Dataset) ->
         (["LOG", "out.png", "--apart", "-1"], "apart"),
         (["LOG", "out.png", "--robot", "hoap1"], "hoap1 has"),
         (["BROKEN", "out.png"], "cannot be read"),
-        (["EMPTY", "out.png"], "no log of tarsus run"),
+        (["EMPTY", "out.png"], "log of tarsus run: it lacks q"),
     ],
 )
 def test_what_is_refused(
