@@ -1,4 +1,7 @@
-"""The hall where the wings meet: from a robot to a contact problem, and back to velocities."""
+"""From a robot to a contact problem, and back to velocities.
+
+This is the one file that knows both mechanics and contact laws.
+"""
 
 from __future__ import annotations
 
@@ -56,19 +59,19 @@ from tarsus.stepping.subcycling import rest_of_step, subcycles, with_sinking
 
 @dataclass(frozen=True, eq=False)
 class ContactKinematics:
-    """A contact candidate at the ground: the contact, and how its velocity follows from u."""
+    """A contact, and how its velocity follows from u."""
 
     contact: Contact
     attached: Attached
 
     @property
     def rows(self) -> list[list[SX]]:
-        """Rows (3, nu) with gamma = rows u, also of a contact that shares a body with others."""
+        """Rows (3, nu) with contact velocity = rows u."""
         return self.attached.contact_rows
 
     @staticmethod
     def of(at: ContactPoint) -> ContactKinematics:
-        """A point of the robot as a contact of the law."""
+        """Describe a contact point as the contact of a law."""
         ball = Roundness(at.radius, at.rotation, at.arm, at.tracked)
         contact = Contact(
             at.gap,
@@ -85,12 +88,20 @@ class ContactKinematics:
 
 @dataclass(frozen=True, eq=False)
 class StepView:
-    """What a step sees at coordinates, whatever holds the robot's joints.
+    """What a step sees at its coordinates, whichever joints are locked.
 
-    free: mass matrix and force without contact
-    moving: worlds where a joint turns fast
-    touching: the contacts that are looked at in every step
-    gaps: of the others; None without slots
+    Parameters
+    ----------
+    kin : Kinematics
+        Pose and velocity of the robot.
+    free : FreeMotion
+        Mass matrix, and force without contact.
+    moving : FastMotion
+        Worlds where a joint turns fast.
+    touching : list of ContactKinematics
+        The primary contacts.
+    gaps : SecondaryGaps or None
+        Of the secondary contacts; None without slots.
     """
 
     kin: Kinematics
@@ -101,7 +112,10 @@ class StepView:
 
 
 def seen(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepView:
-    """What a step sees at q (nq,); a timed program has the sections of Gehring 2014, Fig. 7."""
+    """Evaluate kinematics, dynamics and contacts at q (nq,).
+
+    A timed program has the sections of Gehring 2014, Fig. 7.
+    """
     moving = builder.stamp("M, h", fast_motion(scene, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     if scene.pairs or scene.spans:  # loops find those near; M, behind them, needs R again
@@ -177,7 +191,7 @@ def contact_kinematics(
     terrain: object,
     which: Sequence[Candidate | Span | Pair] | None = None,
 ) -> list[ContactKinematics]:
-    """Gap, frame, Jacobian and velocity of all that may touch in the scene, or of some of it."""
+    """Return the contacts of everything that may touch, or of some of it."""
     contacts = scene.geometry.contacts if which is None else which
     found = contact_points(scene.geometry, kin, terrain, contacts)
     return [ContactKinematics.of(at) for at in found]
@@ -186,8 +200,10 @@ def contact_kinematics(
 def not_ahead(
     touch: ContactKinematics, moving: FastMotion, at: tuple[Scene, StepStart]
 ) -> ContactKinematics:
-    """The contact without its velocity product where a joint turns fast: taken at the start of the
-    step it would say as little of the step's end as c does. At an impact there is no way to go.
+    """Return the contact without its velocity product in worlds where a joint turns fast.
+
+    Taken at the start of the step, the product would predict the end as poorly as c does. At an
+    impact no time passes, and it is zero.
     """
     (scene, start), own = at, touch.contact.velocity_product
     product = SX.zeros(3) if start.evaluation.impact else ca.if_else(moving.fast, 0, own)
@@ -196,8 +212,15 @@ def not_ahead(
 
 
 def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
-    """u' = M^-1 (tau - c - g - D u - K (q - rest) + W f) at an instant: explicit damping and
-    springs, unlike `free_motion`.
+    """Return the derivative of the state at an instant, for Runge-Kutta steppers.
+
+    u' = M^-1 (tau - c - g - D u - K (q - rest) + W f), with explicit damping and springs, unlike
+    `free_motion`.
+
+    Raises
+    ------
+    Unsupported
+        If the law computes impulses, or the robot has constraints.
     """
     if not scene.law.at_instants:
         raise Unsupported(
@@ -264,7 +287,7 @@ def with_override(contact: Contact, at: StepStart, i: int) -> Contact:
 
 
 def begun(scene: Scene, at: StepStart) -> Values:
-    """What a step that begins here holds under a law of impulses; nothing where none can act."""
+    """Return what a step that begins here keeps for a law of impulses (`instants.begun`)."""
     if not (scene.law.impulsive and scene.candidates):
         return {}
     kin = kinematics(scene.mechanism, at.q, at.u)
@@ -282,8 +305,9 @@ def contact_problem(
     attempt: Attempt,
     builder: Builder,
 ) -> ContactProblem:
-    """Gaps, velocities and Delassus matrix as a law wants them, the constraints solved for unless
-    it asks for them.
+    """Pose the contact problem of a step: gaps, velocities and Delassus matrix.
+
+    Constraints are eliminated, unless the law asks for them.
     """
     locked, bounded = attempt.locked, attempt.bounded
     # contacts with what event location says of them; those that take part
@@ -330,7 +354,7 @@ def contact_problem(
 
 
 def solution(law: Law, problem: ContactProblem, at: StepStart, builder: Builder) -> ContactSolution:
-    """The law's impulses; a law is asked only where there are contacts."""
+    """Solve the contact problem by the law; without contacts there is nothing to solve."""
     if not problem.n:
         stage = SX(0) if law.stages else None
         return ContactSolution([], SX(0, 1), SX(0), SX(1), stage=stage)
@@ -338,7 +362,7 @@ def solution(law: Law, problem: ContactProblem, at: StepStart, builder: Builder)
 
 
 def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:
-    """u_end (nu,) = u_free + M^-1 (W_U L_U + W_B L_B), and the solution with impulses L_B."""
+    """Return u_end (nu,) = u_free + M^-1 (W_U L_U + W_B L_B), and the solution with L_B."""
     impulse = entries(contact.stacked())
     on_rows = coupling.on_rows(impulse, contact.joints)
     answer = (

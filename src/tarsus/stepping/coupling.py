@@ -1,5 +1,6 @@
-"""How impulses move the robot: its free velocity, its factored mass matrix, and the constraints
-of cut joints and closed loops (Gehring 2014, Eqn. (20)).
+"""How impulses move the robot: free velocity, factored mass matrix, bilateral constraints.
+
+The constraints are those of cut joints and closed loops (Gehring 2014, Eqn. (20)).
 """
 
 from __future__ import annotations
@@ -24,14 +25,12 @@ from tarsus.stepping.base import Attempt, Scene, StepStart
 from tarsus.stepping.fast_motion import FastMotion
 from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
 
-FREE = 1e20  # times its own mobility: what a joint that may be held gives while it is free
+FREE = 1e20  # times its own mobility: how much a joint that may be locked gives while it is free
 
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """Where a contact's rows begin in those of a coupling, and its arms (3, 6) if they are a
-    body's.
-    """
+    """The rows of a contact in a coupling: the first one, and arms (3, 6) if they are a body's."""
 
     first: int
     arms: SX | None = None
@@ -75,18 +74,18 @@ class Coupling:
         return len(self.rows) - self.joints
 
     def constraint_impulses(self, impulse: list[SX]) -> list[SX]:
-        """Impulses (nb,) of the constraints under the impulses of the rows."""
+        """Return the constraints' impulses (nb,) that go with the impulses of the rows."""
         if self.constraints is None:
             return []
         driven = zip(self.constraints.gamma, self.G_BU, strict=True)
         return self.constraints.impulses([gamma + dot(row, impulse) for gamma, row in driven])
 
     def free_velocities(self, held: bool) -> list[SX]:
-        """Contact velocities (3n,) at the step's end without contact, constraints acting or not."""
+        """Return the contact velocities (3n,) at the step's end without contact impulses."""
         return self.of_contacts(self.row_velocities(held))
 
     def row_velocities(self, held: bool) -> list[SX]:
-        """The same of all rows."""
+        """Return the same of all rows; held: whether the constraints act."""
         velocities = [dot(row, entries(self.u_free)) for row in self.rows]
         if self.constraints is not None and held:
             answer = self.constraint_impulses([SX(0)] * len(self.rows))
@@ -96,7 +95,7 @@ class Coupling:
         return velocities
 
     def of_contacts(self, values: list[SX]) -> list[SX]:
-        """Three numbers a contact from one a row."""
+        """Return three values per contact from one value per row."""
         found = []
         for contact in self.contacts:
             own = values[contact.first : contact.first + contact.size]
@@ -104,7 +103,7 @@ class Coupling:
         return found
 
     def on_rows(self, impulse: list[SX], joints: SX | None = None) -> list[SX]:
-        """One number a row from contact impulses (3n,), and of the joints' rows theirs (m,)."""
+        """Return one impulse per row, from those of contacts (3n,) and of joints' rows (m,)."""
         found = [SX(0)] * self.joints_first
         found += [SX(0)] * self.joints if joints is None else entries(joints)
         for i, contact in enumerate(self.contacts):
@@ -116,7 +115,7 @@ class Coupling:
         return found
 
     def by_contact(self, rows: list[list[SX]]) -> list[list[SX]]:
-        """Three vectors (nu,) a contact from one a row."""
+        """Return three vectors (nu,) per contact from one vector per row."""
         columns = [self.of_contacts(list(column)) for column in zip(*rows, strict=True)]
         return [list(row) for row in zip(*columns, strict=True)]
 
@@ -176,8 +175,10 @@ def without_contact(
 
 
 def _with_give(G_B: list[list[SX]], weights: list[SX]) -> list[list[SX]]:
-    """G_B with its last rows those of joints that may be held: as if `weight` times their own
-    inertia were added to them; without any they bear nothing.
+    """Return G_B with the rows of loop joints that may be locked softened.
+
+    A joint is as stiff as if `weight` times its own inertia were added to it; with weight 0 it
+    carries nothing.
     """
     first = len(G_B) - len(weights)
     for k, weight in enumerate(weights, first):
@@ -236,7 +237,7 @@ def couple(
     builder: Builder,
     bounded: BoundedJoints | None = None,
 ) -> Coupling:
-    """How these contacts move the robot, and joints that are solved for together with them."""
+    """Return how contacts, and joints solved together with them, move the robot."""
     # rows of their own, or of the bodies that they share; then the joints'
     groups, contacts, first, count = [], [], dict[int, int](), 0
     for own in attached:
@@ -265,7 +266,7 @@ def couple(
 
 
 def velocity_change(M: Factor, acting: list[tuple[list[SX], SX]]) -> list[SX]:
-    """M^-1 sum w L of half-solved directions and impulses, from leaves to root and back."""
+    """Return M^-1 sum w L of half-solved directions w and impulses L."""
     y = [SX(0)] * M.size
     for row, impulse in acting:
         y = [a + b * impulse for a, b in zip(y, row, strict=True)]

@@ -1,16 +1,15 @@
 """Joint limits and dry friction in joints: inclusions, solved together with the contacts.
 
-A joint with a range may not leave it: its rate u^E at the end of a step lies in an interval, and an
-impulse acts only where it stands at an end of that. As the rate is asked for that brings the joint
-to its limit when the next step looks at it, none goes beyond. Dry friction holds a joint at rest
-with up to f, and brakes a moving one with f: Coulomb's law of one row.
+A joint may not leave its range: its rate u^E at the end of a step lies in an interval, and an
+impulse acts only at an end of that interval. The interval ends at the rate that brings the joint to
+its limit when the next step looks at it, so no joint goes beyond. Dry friction holds a joint at
+rest with up to f and brakes a moving one with f: Coulomb's law of one row.
 
-Which joints are held is guessed from the step's start; a step with these held is solved, with all
-its contacts under any law, and where an inclusion is violated it is solved again with others held:
-an active-set method on the joints (docs/decisions/0028-joint-limits-and-stiction.md). A held joint
-is one of much more inertia: it costs a step no further rows. Where no guess is a solution, a law
-that `solves_joints` solves for stops, friction and contacts together (`together`,
-docs/decisions/0052-jammed-limbs.md).
+This is an active-set method (docs/decisions/0028-joint-limits-and-stiction.md). The locked joints
+are guessed from the start of the step, and the step is solved with these, including all contacts,
+under any law. Where an inclusion is violated, the next attempt locks others. A locked joint is one
+with much more inertia, so it adds no rows. Where no guess is a solution, a law that `solves_joints`
+solves limits, friction and contacts together (`together`, docs/decisions/0052-jammed-limbs.md).
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
 from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
 from tarsus.stepping.subcycling import subcycles
 
-PASSES = 40  # solutions of a step until all inclusions hold
-FASTEST = 1e3  # m/s: an impulse that would throw the whole robot so fast is none of a contact
+PASSES = 40  # attempts at a step until all inclusions hold
+FASTEST = 1e3  # m/s: an impulse that would throw the whole robot faster is not physical
 
 
 def nothing_yet(scene: Scene, start: StepStart) -> StepOutputs:
-    """What a loop over solutions of a step begins with."""
+    """Return what a loop over attempts at a step begins with."""
     impulses = [SX.zeros(3)] * scene.geometry.reported
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
     contact = replace(contact, stage=SX(0) if scene.law.stages else None)
@@ -55,7 +54,7 @@ def nothing_yet(scene: Scene, start: StepStart) -> StepOutputs:
 
 
 def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepOutputs:
-    """The step of `assemble.velocity_step`, with joints held at limits and by dry friction."""
+    """Solve a step with joints locked at their limits and by dry friction."""
     joints = joint_states(scene, q, start)
     if rubbing_places(scene) or loop_rows(scene):
         joints = builder.hold("joints", joints)
@@ -72,7 +71,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         view = replace(view, **dict(zip(("free", "touching", "gaps"), held, strict=True)))
 
     def once(now: Values) -> tuple[Values, SX]:
-        # the step with these joints held
+        # the step with these joints locked
         asked = now["modes"]
         if scene.slots and not rubbing:
             asked = ca.if_else(now["left_out"] == WAITING, guess(joints), asked)
@@ -109,7 +108,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         end = StepOutputs.of(builder.loop(begin, once, PASSES))
         return together((scene, free), (joints, view), start, end, builder)
 
-    # limits are far, as a rule: the step without them, and again where it passes one
+    # joints are usually away from their limits: solve without them, again where one is passed
     begin, wrong = without_limits((scene, free), (joints, view), start, builder)
     end = StepOutputs.of(builder.cold_loop(begin, once, PASSES, wrong))
     return together((scene, free), (joints, view), start, end, builder)
@@ -121,10 +120,10 @@ def without_limits(
     start: StepStart,
     builder: Builder,
 ) -> tuple[Values, SX]:
-    """The step with no joint held, with the modes that it asks for, and 1 where that is another or
-    none was made yet, for joints stand at their limits as it begins; of joints without friction.
+    """Solve a step with no joint locked, of a robot whose joints have no dry friction.
 
-    scenes, at: as of `together`
+    Returns what the loop over attempts begins with, including the modes that the step asks for, and
+    1 where these lock a joint or contacts in slots still wait. scenes, at: as of `together`.
     """
     (scene, free), (joints, view), none = scenes, at, SX(0)
     # the step
@@ -145,7 +144,7 @@ def without_limits(
 
 
 def guess(joints: list[JointState]) -> SX:
-    """The modes of all that the start of the step suggests."""
+    """Return the modes of all joints that the start of the step suggests."""
     return ca.vertcat(*(joint.guess() for joint in joints))
 
 
@@ -156,22 +155,32 @@ def together(
     end: StepOutputs,
     builder: Builder,
 ) -> StepOutputs:
-    """The step's end; where no guess of held joints was a solution of it, stops and dry friction
-    are rows of the contact problem instead, and stops ask for no more than rest; where that is not
-    solved, contacts do not either.
+    """Return the end of the step, solved with joints as rows where no locked joints solve it.
 
-    The latter has a solution, as all velocities being zero is among what it allows; where the law
-    does not find it, `end` stays. Contacts at rest sink where limbs go on moving, so that a robot
-    whose stops jam at rest must not lose their corrections in every step.
+    Where no guess of locked joints was a solution, limits and dry friction become rows of the
+    contact problem, and limits ask for no more than rest. If that is not solved either, contacts
+    ask for no more than rest too. That problem has a solution, for it allows all velocities to be
+    zero; if the law does not find it, `end` stays. Contacts are relaxed last, because contacts at
+    rest sink while limbs go on moving.
 
-    scenes: the scene, and the same without dry friction
-    at: the joints, and what a step sees
+    Parameters
+    ----------
+    scenes : tuple of Scene
+        The scene, and the same without dry friction.
+    at : tuple
+        The joints, and what a step sees.
+    start : StepStart
+        What the step begins with.
+    end : StepOutputs
+        Its end after the last attempt with locked joints.
+    builder : Builder
+        Takes the loop.
     """
     (scene, free), (joints, view) = scenes, at
     if not scene.law.solves_joints or not scene.geometry.reported:
         return end
 
-    # with no joint held; first contacts ask for all that the law wants, then for rest
+    # with no joint locked; first with the law's corrections at contacts, then with rest alone
     def solved(now: Values) -> tuple[Values, SX]:
         rows = bounded(scene, joints)
         attempt = Attempt(bounded=rows, restart=SX(1), at_rest=now["tried"])
@@ -181,15 +190,16 @@ def together(
         again = ca.logic_not(ca.logic_or(good, now["tried"]))
         return after | {"tried": SX(1)}, again
 
-    # where that is needed
+    # in worlds that need it
     unsolved = ca.logic_not(end.contact.converged)
     begin = end.values() | {"tried": SX(0)}
     return StepOutputs.of(builder.cold_loop(begin, solved, 2, unsolved))
 
 
 def bounded(scene: Scene, joints: list[JointState]) -> BoundedJoints:
-    """The joints as rows, whose stops ask for no more than rest: one beyond its limit need not come
-    back.
+    """Return the joints as rows whose limits ask for no more than rest.
+
+    A joint beyond its limit need not come back.
     """
     places = range(scene.mechanism.nu)
     return BoundedJoints(
@@ -202,8 +212,10 @@ def bounded(scene: Scene, joints: list[JointState]) -> BoundedJoints:
 
 
 def believed(scene: Scene, end: StepOutputs) -> StepOutputs:
-    """The same, not converged where a law that `asks_less` presses harder than any contact does: of
-    what it asks in vain only the trace on its diagonal is left to bear the load.
+    """Return the same, marked as not converged where impulses are larger than any contact's.
+
+    That happens under a law that `asks_less`: where it asks for the impossible, only the
+    regularization of its diagonal carries the load.
     """
     if not scene.law.asks_less or not end.contact.impulses:
         return end
@@ -213,8 +225,10 @@ def believed(scene: Scene, end: StepOutputs) -> StepOutputs:
 
 
 def or_at_rest(end: StepOutputs, now: Values, after: Values, wrong: SX) -> tuple[Values, SX]:
-    """The next pass and whether there is one: where contacts were not solved the same joints are
-    held again, and the law asks of contacts no more than rest.
+    """Return the next attempt, and whether there is one.
+
+    Where contacts were not solved, the same joints are locked again and contacts ask for no more
+    than rest.
     """
     stuck = ca.logic_and(ca.logic_not(end.contact.converged), ca.logic_not(now["at_rest"]))
     same = {name: ca.if_else(stuck, now[name], value) for name, value in after.items()}
@@ -229,16 +243,17 @@ def next_modes(
     before: tuple[Values, SX],
     builder: Builder,
 ) -> tuple[Values, SX]:
-    """The modes that a step solved in these asks for, and 1 if they are others: an inclusion is
-    violated. With dry friction also the point from which the next pass goes on (`joint_friction`).
+    """Return the modes that a step solved in these modes asks for, and 1 if they differ.
 
-    before: the loop's values before the step, and the mass matrix (nu, nu)
+    They differ if an inclusion is violated. With dry friction, the point from which the next pass
+    goes on is returned too (`joint_friction`). before: the loop's values before the step, and the
+    mass matrix (nu, nu).
     """
     now, M = before
     assert end.joints is not None
     limiting, others = entries(end.joints), iter(entries(end.joints)[len(joints) :])
     rubbed = [SX(0) if joint.friction is None else next(others) for joint in joints]
-    # which way friction shall brake
+    # the direction in which friction brakes
     rubbing = [k for k, joint in enumerate(joints) if joint.friction is not None]
     ways, found = [SX(0)] * len(joints), Values()
     if rubbing:

@@ -1,6 +1,4 @@
-"""What holds joints within a step, as numbers of the step: at limits, and by dry friction; and what
-bounds them where they are solved for together with the contacts.
-"""
+"""Joints within a step: locked at limits and by dry friction, or bounded as rows of their own."""
 
 from __future__ import annotations
 
@@ -14,17 +12,27 @@ from tarsus.program.ir.symbolic import entries
 
 @dataclass(frozen=True, eq=False)
 class LockedJoints:
-    """What acts in joints beside motors within a step (`stepping/joints.py`): m of them, those of
-    the tree first.
+    """What acts in m joints within a step besides motors; those of the tree come first.
 
-    places: entries of u of those in the tree
-    weight (m,): how often its inertia is added to a joint's, so that it ends the step with its
-        `velocity` (m,), rad/s or m/s; 0: it is free
-    drag (m,): inertia that is added so, kg m^2 or kg
-    friction (m,): impulse of dry friction on those that slide, N m s or N s
-    limited (m,): 1 where a limit holds the joint, 0 where it slides, is free, or friction holds it
-    rubbing: which of them have dry friction
-    loops: directions (nu,) of those that close loops
+    Parameters
+    ----------
+    places : list of int
+        Entries of u of the joints in the tree.
+    weight : SX
+        (m,): multiple of a joint's inertia that is added to it, so that it ends the step with
+        `velocity`; 0 for a free joint.
+    drag : SX
+        (m,): inertia that is added in the same way, kg m^2 or kg.
+    velocity : SX
+        (m,): rate of a locked joint at the end of the step, rad/s or m/s.
+    friction : SX
+        (m,): impulse of dry friction on joints that slide, N m s or N s.
+    limited : SX
+        (m,): 1 where a limit locks the joint, else 0.
+    rubbing : list of int
+        Which of them have dry friction.
+    loops : list
+        Directions (nu,) of the joints that close loops.
     """
 
     places: list[int]
@@ -38,7 +46,7 @@ class LockedJoints:
 
     @property
     def in_tree(self) -> LockedJoints | None:
-        """Those in the tree alone; None if there are none."""
+        """The joints of the tree alone; None if there are none."""
         n = len(self.places)
         if not n:
             return None
@@ -49,13 +57,18 @@ class LockedJoints:
 
 @dataclass(frozen=True, eq=False)
 class BoundedJoints:
-    """Joints that are rows of the contact problem (`ContactProblem.joints`), m of them, those of
-    the tree first: none of them is held.
+    """Joints as m rows of the contact problem (`ContactProblem.joints`); none of them is locked.
 
-    ways: directions (nu,) with rate = way . u
-    lower, upper: least and greatest rates, rad/s or m/s; None: any
-    friction: largest impulses of dry friction, N m s or N s
-    rubbing: which of them have dry friction
+    Parameters
+    ----------
+    ways : list
+        Directions (nu,) with rate = way . u.
+    lower, upper : list of SX or None
+        Least and greatest rates, rad/s or m/s; None: any.
+    friction : list of SX
+        Largest impulses of dry friction, N m s or N s.
+    rubbing : list of int
+        Which of them have dry friction.
     """
 
     ways: list[list[SX]]
@@ -65,8 +78,9 @@ class BoundedJoints:
     rubbing: list[int]
 
     def limits_and_friction(self, impulses: SX) -> SX:
-        """`StepOutputs.joints`: impulses of the limits (m,), then of dry friction in those that
-        have it, from those of both (m,).
+        """Split impulses (m,) into those of limits (m,), then those of dry friction.
+
+        The result is `StepOutputs.joints`.
         """
         rubbed = [
             ca.fmin(ca.fmax(own, -most), most)

@@ -1,10 +1,11 @@
-"""Contacts that touch only when a robot falls: gathered into slots, in worlds where one does.
+"""Slots: a fixed number of places for the contacts of a robot that has fallen.
 
-Every step finds the gaps of all such candidates. In worlds where one takes part, the deepest of all
-contacts, the feet's among them, come into a fixed number of slots, and the law solves the slots; in
-the others it solves the feet alone. Where no more than FEW touch, the law solves so many slots: a
-step costs by the square and cube of them. The law's memory of a slot goes with the candidate's
-number, by which the next step finds it again (docs/decisions/0025-slots.md).
+Every step finds the gaps of all secondary contacts. In worlds where one of them closes, the deepest
+of all contacts, primary ones included, are gathered into slots, and the law solves the slots; in
+other worlds it solves the primary contacts alone. The cost of a step grows with the square and the
+cube of the number of slots, so if no more than FEW contacts touch, only FEW slots are solved. The
+law's memory of a slot is stored with the contact's number, by which the next step finds it again
+(docs/decisions/0025-slots.md).
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.base import WAITING, Attempt, Scene, StepOutputs, StepStart
 
-FEW = 12  # slots that are solved where no more contacts touch
-LATE = 1.0  # m: higher than any gap that is closed; what only pressed comes behind those
+FEW = 12  # slots that are solved if no more contacts touch
+PRESSED_KEY = 1.0  # m: above any gap that closes; contacts that only pressed before come last
 
 
 class Touching(Protocol):
-    """A candidate at the ground."""
+    """A contact and how it moves."""
 
     @property
     def contact(self) -> Contact:
-        """Its gap, frame and velocity."""
+        """Gap, frame and velocity."""
         ...
 
 
@@ -47,16 +48,19 @@ Solve = Callable[[list[T], StepStart, Attempt], StepOutputs]
 
 
 @dataclass(frozen=True, eq=False)
-class Remembered:
-    """The law's memory of the usual contacts and of the slots; which candidate each slot holds."""
+class SlotMemory:
+    """The law's memory of the primary contacts and of the slots, and the contact in each slot.
 
-    usual: list[SX]
+    primary, slots: memory (contact_memory,) of each; numbers: contact number of each slot
+    """
+
+    primary: list[SX]
     slots: list[SX]
     numbers: list[SX]
 
     @classmethod
-    def of(cls, scene: Scene, memory: SX) -> Remembered:
-        """From the register (scene.memory_size,)."""
+    def of(cls, scene: Scene, memory: SX) -> SlotMemory:
+        """Unpack the register `memory`."""
         own = [
             scene.law.memory_of(memory, i) for i in range(len(scene.geometry.primary) + scene.slots)
         ]
@@ -64,8 +68,8 @@ class Remembered:
         return cls(own[: len(scene.geometry.primary)], own[len(scene.geometry.primary) :], numbers)
 
     def stacked(self) -> SX:
-        """The register."""
-        return ca.vertcat(SX(0, 1), *self.usual, *self.slots, *self.numbers)
+        """Pack the register `memory`."""
+        return ca.vertcat(SX(0, 1), *self.primary, *self.slots, *self.numbers)
 
 
 def with_slots(
@@ -78,29 +82,41 @@ def with_slots(
     attempt: Attempt,
     builder: Builder,
 ) -> StepOutputs:
-    """The end of the step, with impulses of the usual contacts and of the slots.
+    """Return the end of the step, with impulses of the primary contacts and of the slots.
 
-    gaps: of all but the primary candidates
-    at_slot: what a slot holds, at the ground
-    solved: the step with some contacts, from a start and an attempt with their memory
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    feet : list
+        The primary contacts.
+    gaps : SecondaryGaps
+        Of all other contacts.
+    at_slot : callable
+        Returns the contact that a slot holds.
+    solved : callable
+        Solves the step with some contacts, from a start and an attempt with their memory.
+    start, attempt : StepStart, Attempt
+        What the step begins with, and how it is tried.
+    builder : Builder
+        Takes the loops.
     """
-    law, memory = scene.law, Remembered.of(scene, start.memory)
+    law, memory = scene.law, SlotMemory.of(scene, start.memory)
     held = reduce(ca.fmax, memory.numbers) >= 0
     fallen = builder.keep("fallen", ca.logic_or(held, law.closes_at(gaps.least)))
 
-    # as if it stood, everywhere: a loop for worlds that stand would slow them down; the slots of
-    # one that stands are empty and stay so
-    begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.usual))
+    # in all worlds as if the robot stood: a loop around this would slow down worlds that stand
+    begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.primary))
     end = solved(feet, begin, replace(attempt, warm_start=None))
-    kept = replace(memory, usual=[end.contact.memory]).stacked()
+    kept = replace(memory, primary=[end.contact.memory]).stacked()
     none = [SX.zeros(3)] * scene.slots
     if start.impulse is not None:
         none = triples(start.impulse)[len(feet) :]
     contact = replace(end.contact, impulses=end.contact.impulses + none, memory=kept)
     stood = replace(end, contact=contact, left_out=SX(0)).values()
 
-    # over it, in worlds that have fallen; limbs that lie at their stops would swing through them: a
-    # solution without is of no use
+    # solved again in worlds where it has fallen; not before joints are locked at their limits, for
+    # limbs that lie at their stops would swing through them
     if attempt.defers_slots:
         left_out, converged = (
             ca.if_else(fallen, *x) for x in ((WAITING, 0), (1, stood["converged"]))
@@ -112,7 +128,7 @@ def with_slots(
 
 @dataclass(frozen=True, eq=False)
 class Lying(Generic[T]):
-    """The step with all contacts in slots; parts as of `with_slots`, and what its start holds."""
+    """The step with all contacts in slots; fields as the parameters of `with_slots`."""
 
     scene: Scene
     feet: list[T]
@@ -121,16 +137,16 @@ class Lying(Generic[T]):
     solved: Solve[T]
     start: StepStart
     attempt: Attempt
-    memory: Remembered
+    memory: SlotMemory
     builder: Builder
 
     def step(self, standing: Values) -> tuple[Values, SX]:
-        """As the body of a loop that runs once."""
+        """Solve the slots, as the body of a loop that runs once."""
         scene = self.scene
         numbers, left_out = self._chosen()
         if scene.slots <= FEW:
             return self._in_slots(numbers, left_out), SX(0)
-        # they come one behind the other: whoever fills one more than FEW needs all of them
+        # slots are filled in order: a world that fills one more than FEW needs all of them
         crowded = self.builder.keep("crowded", numbers[FEW] >= 0)
 
         def few(_: Values) -> tuple[Values, SX]:
@@ -143,7 +159,7 @@ class Lying(Generic[T]):
         return self.builder.cold_loop(end, all_of_them, 1, crowded), SX(0)
 
     def _chosen(self) -> tuple[list[SX], SX]:
-        """Who comes into slots."""
+        """Return the contact numbers of the slots, and how many contacts found none."""
         scene, memory = self.scene, self.memory
         pressed = [
             ca.logic_and(number >= 0, scene.law.stays_closed(own))
@@ -151,7 +167,7 @@ class Lying(Generic[T]):
         ]
         closed = [
             scene.law.is_closed(touch.contact, own)
-            for touch, own in zip(self.feet, memory.usual, strict=True)
+            for touch, own in zip(self.feet, memory.primary, strict=True)
         ]
         there = [
             ca.logic_and(flag, ca.logic_not(_gone(scene, number, self.gaps)))
@@ -160,9 +176,9 @@ class Lying(Generic[T]):
         return chosen(scene, self.feet, closed, self.gaps, there, memory, self.builder)
 
     def _in_slots(self, numbers: list[SX], left_out: SX) -> Values:
-        """The step with what slots of these numbers hold."""
+        """Solve the step with the contacts of these numbers in slots."""
         scene, memory, warm = self.scene, self.memory, self.attempt.warm_start
-        guess = None if warm is None else Remembered.of(scene, warm)
+        guess = None if warm is None else SlotMemory.of(scene, warm)
 
         def at(j: SX) -> tuple[T, SX, SX]:
             slot = look_up(scene.geometry, numbers, self.gaps, j, self.builder)
@@ -181,8 +197,8 @@ class Lying(Generic[T]):
 
 
 def _gone(scene: Scene, number: SX, gaps: SecondaryGaps) -> SX:
-    """1 for the number of a span that is nowhere nearest to the ground any more, or of a spot that
-    has moved away.
+    """Return 1 for a span inside of which the ground is no longer nearest, or a spot that has moved
+    away.
     """
     gone, first = SX(0), len(scene.geometry.primary)
     for k, (i, gap) in enumerate(zip(scene.secondary, gaps.candidates, strict=True), first):
@@ -201,16 +217,15 @@ def chosen(
     closed: list[SX],
     gaps: SecondaryGaps,
     pressed: list[SX],
-    memory: Remembered,
+    memory: SlotMemory,
     builder: Builder,
 ) -> tuple[list[SX], SX]:
-    """The number of the candidate that each slot holds, the deepest first, and how many touch but
-    find none.
+    """Choose the contact of each slot, the deepest first; also return how many find no slot.
 
-    closed: 1 for each foot that takes part; pressed: 1 for each slot of the last step whose contact
-    takes part whatever its gap: round-off that shows it open does not drop it.
+    closed: 1 for each primary contact that is closed; pressed: 1 for each slot of the last step
+    whose contact stays closed whatever its gap, so that round-off does not drop it
     """
-    # the order in which they come, and how many there are
+    # the keys by which they are sorted, and how many touch
     law, count = scene.law, scene.slots
     of_each = [*(touch.contact.gap for touch in feet), *gaps.candidates]
     flags = [*closed, *(law.closes_at(gap) for gap in gaps.candidates)]
@@ -219,10 +234,10 @@ def chosen(
     for found in gaps.others:
         keys += [ca.if_else(law.closes_at(gap), gap, SX.inf()) for gap in found.gaps]
         touch += found.touching
-    keys += [ca.if_else(flag, LATE + j, SX.inf()) for j, flag in enumerate(pressed)]
+    keys += [ca.if_else(flag, PRESSED_KEY + j, SX.inf()) for j, flag in enumerate(pressed)]
     keys = entries(builder.keep("keys", ca.vertcat(*keys)))
 
-    # one after the other: the least key behind the last one; of equal ones the first
+    # one after the other, in the order of their keys
     def next_one(now: Values) -> tuple[Values, SX]:
         best, at = next_key(keys, now["key"], now["place"])
         number = _number(scene, at, gaps, memory)
@@ -242,22 +257,20 @@ def chosen(
     return entries(last["numbers"]), ca.fmax(touch - count, 0)
 
 
-def _number(scene: Scene, at: SX, gaps: SecondaryGaps, memory: Remembered) -> SX:
-    """That of the contact whose key stands there: of feet and rare candidates, of what was found
-    beside them, of slots.
-    """
+def _number(scene: Scene, at: SX, gaps: SecondaryGaps, memory: SlotMemory) -> SX:
+    """Return the contact number that belongs to the key at a place."""
     number, found = at, [number for others in gaps.others for number in others.numbers]
     for k, own in enumerate([*found, *memory.numbers], len(scene.candidates)):
         number = ca.if_else(at == k, own, number)
     return number
 
 
-def remembered(law: Law, number: SX, memory: Remembered) -> SX:
-    """What the law kept (contact_memory,) of the candidate of that number."""
+def remembered(law: Law, number: SX, memory: SlotMemory) -> SX:
+    """Return the law's memory (contact_memory,) of the contact of that number."""
     own = law.new_memory
     for held, kept in zip(memory.numbers, memory.slots, strict=True):
         own = ca.if_else(ca.logic_and(number >= 0, held == number), kept, own)
-    for i, kept in enumerate(memory.usual):
+    for i, kept in enumerate(memory.primary):
         own = ca.if_else(number == i, kept, own)
     return own
 
@@ -265,36 +278,39 @@ def remembered(law: Law, number: SX, memory: Remembered) -> SX:
 def handed_back(
     scene: Scene,
     start: StepStart,
-    before: Remembered,
+    before: SlotMemory,
     feet: list[T],
     numbers: list[SX],
     contact: ContactSolution,
 ) -> ContactSolution:
-    """The solution of the slots with these numbers, the others being empty, with that of the usual
-    contacts in their own places.
+    """Return the solution of the slots with the primary contacts moved to their own places.
 
-    before: what the start's memory holds
+    before: what the memory at the start holds
     """
     law = scene.law
-    # the usual contacts
+    # the primary contacts
     after = [law.memory_of(contact.memory, j) for j in range(len(numbers))]
     solved = list(zip(numbers, contact.impulses, after, strict=True))
-    impulses, usual = [], []
+    impulses, primary = [], []
     for i, touch in enumerate(feet):
-        impulse, own = SX.zeros(3), law.released(touch.contact, start.law, before.usual[i])
+        impulse, own = SX.zeros(3), law.released(touch.contact, start.law, before.primary[i])
         for number, moved, kept in solved:
             impulse = ca.if_else(number == i, moved, impulse)
             own = ca.if_else(number == i, kept, own)
         impulses.append(impulse)
-        usual.append(own)
-    # the slots that others hold
-    rare = [number >= len(feet) for number in numbers]
+        primary.append(own)
+    # the slots of other contacts
+    secondary = [number >= len(feet) for number in numbers]
     impulses += [
-        ca.if_else(mine, moved, 0) for mine, (_, moved, _) in zip(rare, solved, strict=True)
+        ca.if_else(mine, moved, 0) for mine, (_, moved, _) in zip(secondary, solved, strict=True)
     ]
-    kept = [ca.if_else(mine, own, law.new_memory) for mine, own in zip(rare, after, strict=True)]
-    held = [ca.if_else(mine, number, EMPTY) for mine, number in zip(rare, numbers, strict=True)]
+    kept = [
+        ca.if_else(mine, own, law.new_memory) for mine, own in zip(secondary, after, strict=True)
+    ]
+    held = [
+        ca.if_else(mine, number, EMPTY) for mine, number in zip(secondary, numbers, strict=True)
+    ]
     empty = scene.slots - len(numbers)
     impulses += [SX.zeros(3)] * empty
     kept, held = kept + [law.new_memory] * empty, held + [SX(EMPTY)] * empty
-    return replace(contact, impulses=impulses, memory=Remembered(usual, kept, held).stacked())
+    return replace(contact, impulses=impulses, memory=SlotMemory(primary, kept, held).stacked())
