@@ -53,8 +53,22 @@ class JointCoupling:
 
 
 def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, str]) -> None:
-    """TarsusError unless all joins hinges and slides; kinds: of the tree's joints by name."""
+    """Raise InvalidModel unless couplings join hinges and slides of the tree, without circles.
+
+    kinds: of the tree's joints by name
+    """
     followers = [coupling.joint for coupling in couplings]
+    leaders = {coupling.joint: coupling.leader for coupling in couplings}
+    for first in followers:
+        chain = [first]
+        while (leader := leaders.get(chain[-1], "")) and leader not in chain:
+            chain.append(leader)
+        if leader == first:
+            raise InvalidModel(
+                f"joints follow each other in a circle: {' -> '.join((*chain, first))}; remove one"
+                " of these couplings.",
+                first,
+            )
     for coupling in couplings:
         if followers.count(coupling.joint) > 1:
             raise InvalidModel(

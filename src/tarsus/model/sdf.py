@@ -20,9 +20,9 @@ from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanis
 from tarsus.model.parts import Part, Report, Welded, weld, without_massless
 from tarsus.model.poses import Pose, moved, quaternion_from_rotation
 from tarsus.model.robot_files import RobotFiles
+from tarsus.model.sdf_couplings import gearbox_couplings, mimic_couplings
 from tarsus.model.sdf_elements import SdfJoint, joint_of, link_of, missing_visuals
 from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse
-from tarsus.model.sdf_gearboxes import couplings
 from tarsus.model.sdf_model import gravity_of, model_of, report_ignored
 from tarsus.model.sdf_motors import driven_joints
 from tarsus.model.sdf_tree import SdfTree, tree
@@ -95,6 +95,9 @@ def _mechanism(
     welded = weld(without_massless(parts, report), report)
     loops = _loops(found, welded, places, report)
     # the mechanism, with a motor for every driven joint
+    moving = [b.joint.name for b in welded.bodies if b.joint.kind in ("hinge", "slide")]
+    followers = gearbox_couplings(gearboxes, found, report)
+    followers += mimic_couplings(joints, moving, report)
     mechanism = Mechanism(
         name=model.get("name") or "robot",
         bodies=welded.bodies,
@@ -103,7 +106,7 @@ def _mechanism(
         solids=welded.solids,
         frames=welded.frames,
         loops=loops,
-        couplings=couplings(gearboxes, found, report),
+        couplings=followers,
     )
     motors = driven_joints(mechanism, found, driven, report)
     return replace(

@@ -36,6 +36,7 @@ class SdfJoint:
     lower, upper: infinite where the file has none
     effort, velocity: infinite if the file gives none, or a negative one (SDF: no limit)
     gearbox: of a gearbox its ratio and reference body, else None
+    mimic: of a joint that follows another: that joint, multiplier, offset, reference; else None
     """
 
     name: str
@@ -53,6 +54,7 @@ class SdfJoint:
     stiffness: float = 0.0
     rest: float = 0.0
     gearbox: tuple[float, str] | None = None
+    mimic: tuple[str, float, float, float] | None = None
 
     @property
     def limited(self) -> bool:
@@ -115,7 +117,22 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
         stiffness=_value(dynamics, "spring_stiffness", "0", where),
         rest=_value(dynamics, "spring_reference", "0", where),
         gearbox=gearbox,
+        mimic=_mimic(axis, where),
     )
+
+
+def _mimic(axis: ET.Element, where: str) -> tuple[str, float, float, float] | None:
+    mimic = axis.find("mimic")
+    if mimic is None:
+        return None
+    leader = mimic.get("joint")
+    if not leader:
+        raise InvalidModel(f"{where}: <mimic> needs the attribute joint.", "mimic")
+    numbers = {"multiplier": "1", "offset": "0", "reference": "0"}
+    multiplier, offset, reference = (
+        _value(mimic, tag, usual, where) for tag, usual in numbers.items()
+    )
+    return leader, multiplier, offset, reference
 
 
 def missing_visuals(model: ET.Element, files: RobotFiles) -> list[str]:

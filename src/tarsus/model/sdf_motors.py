@@ -23,7 +23,12 @@ def driven_joints(
     spring, of each closed loop one alone. TarsusError for a name that is none of them.
     """
     joints = {joint.name: joint for joint in found.above.values()}
-    moving = [body.joint.name for body in mechanism.bodies if body.joint.kind in ("hinge", "slide")]
+    following = {coupling.joint for coupling in mechanism.couplings}
+    moving = [
+        body.joint.name
+        for body in mechanism.bodies
+        if body.joint.kind in ("hinge", "slide") and body.joint.name not in following
+    ]
     # as asked for
     if asked is not None:
         for name in asked:

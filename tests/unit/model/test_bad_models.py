@@ -23,6 +23,7 @@ from tarsus.errors import (
 )
 from tarsus.model.check import check
 from tarsus.model.conventions import to_mujoco
+from tarsus.model.joint_coupling import JointCoupling, check_couplings
 from tarsus.model.mechanism import Actuator, Body, Candidate, Frame, Inertia, Joint, Mechanism
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.read import read
@@ -424,3 +425,17 @@ def test_what_is_no_robot_s_file(content: bytes, why: str, tmp_path: Path) -> No
     with refused(InvalidFile, file) as caught:
         read(file)
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_joints_do_not_follow_each_other_in_a_circle(size: int) -> None:
+    names = [f"j{k}" for k in range(size)]
+    kinds = dict.fromkeys([*names, "tail"], "hinge")
+    around = [
+        JointCoupling(f"c{k}", name, names[(k + 1) % size], (0.0, 2.0))
+        for k, name in enumerate(names)
+    ]
+    tail = JointCoupling("t", "tail", names[-1], (0.0, 1.0))
+    with refused(InvalidModel, names[0]):
+        check_couplings((tail, *around), kinds)
+    check_couplings((tail, *around[:-1]), kinds)  # a chain is sound

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from helpers.numpy_mechanics import mass_matrix, poses, random_state
 from helpers.refused import refused
+from helpers.warned import warned
 
 import tarsus
 from tarsus.dynamics.loop_closure import gaps
@@ -210,6 +211,35 @@ def test_a_gearbox_couples_its_links() -> None:
         "slow",
         (0.0, -25.0),
     )
+
+
+def followed(mimic: str) -> Mechanism:
+    """Two arms on a base in the world, the second with this <mimic> on its axis."""
+    second = turning("second", "base b", RANGE).replace("</axis>", mimic + "</axis>")
+    base = '<joint name="hold" type="fixed"><parent>world</parent><child>base</child></joint>'
+    parts = [link(name, 0, 1) for name in ("base", "a", "b")]
+    return read_sdf(sdf("".join(parts) + base + turning("first", "base a", RANGE) + second))
+
+
+def test_a_mimic_axis_follows_its_leader_without_a_motor() -> None:
+    numbers = "<multiplier>-3</multiplier><offset>0.2</offset><reference>0.5</reference>"
+    robot = followed(f'<mimic joint="first">{numbers}</mimic>')
+    (coupling,) = robot.couplings
+    assert (coupling.joint, coupling.leader) == ("second", "first")
+    assert coupling.at(0.8) == pytest.approx(-3 * (0.8 - 0.5) + 0.2)
+    assert [actuator.joint for actuator in robot.actuators] == ["first"]
+    plain = followed('<mimic joint="first"/>').couplings[0]
+    assert plain.coefficients == (0.0, 1.0)
+
+
+def test_a_mimic_axis_without_its_leader_moves_by_itself() -> None:
+    with warned("mimic-leader-missing", "second"):
+        robot = followed('<mimic joint="frist"/>')
+    assert not robot.couplings and len(robot.actuators) == 2
+    with refused(InvalidModel, "mimic"):
+        followed("<mimic/>")
+    fixed = followed('<mimic joint="hold"><offset>0.3</offset></mimic>').couplings[0]
+    assert (fixed.leader, fixed.coefficients) == ("", (0.3,))
 
 
 def test_motors_may_be_named() -> None:
