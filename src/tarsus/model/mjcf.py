@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import GroundLeftOut, InvalidModel
+from tarsus.errors import GroundLeftOut, InvalidModel, UnknownName
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
@@ -18,11 +18,12 @@ from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, gear_of, signals
-from tarsus.model.mjcf_compile import compiled, report_missing
+from tarsus.model.mjcf_compile import compiled, report_missing, report_obsolete
 from tarsus.model.mjcf_contacts import colliding, material, of_contacts, report_contacts
 from tarsus.model.mjcf_couplings import couplings
 from tarsus.model.mjcf_extras import body_names, report_constraints, report_dropped
 from tarsus.model.mjcf_loops import loop_joints
+from tarsus.model.mjcf_names import including_scenes
 from tarsus.model.mjcf_own_ground import report_ground
 from tarsus.model.mjcf_ranges import check_ranges
 from tarsus.model.mjcf_source import UNNAMED, Source
@@ -60,11 +61,23 @@ def read_mjcf(
     file, fallback = (path.name, path.stem) if path else ("MJCF text", "mechanism")
     with naming(file, path):
         given = Source.of(text, path, asset_folders)
-        model = compiled(given)
+        try:
+            model = compiled(given)
+        except UnknownName as error:
+            raise _suggesting_a_scene(error, path) from None
         found = from_mujoco_model(model, file, fallback, given)
         if given.document.gives("option", "timestep"):
             found = replace(found, timestep=float(model.opt.timestep))
         return found if floating else held(found, height)
+
+
+def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:
+    """Return the error, naming the scene to load if one beside the file includes it."""
+    scenes = including_scenes(path) if path else []
+    if not scenes:
+        return error
+    message = f"{error} {scenes[0]} includes this file and may have it: load {scenes[0]}."
+    return UnknownName(message, error.subject)
 
 
 def from_mujoco_model(
@@ -76,6 +89,7 @@ def from_mujoco_model(
     """
     report = Report(file)
     report_missing(source, report)
+    report_obsolete(source, report)
     check_ranges(model)
     parts, owner, anchors = _parts(model)
     welded = weld(parts, report)

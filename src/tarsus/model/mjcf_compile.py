@@ -68,6 +68,17 @@ def report_missing(source: Source | None, report: Report) -> None:
         )
 
 
+def report_obsolete(source: Source | None, report: Report) -> None:
+    """Warn of attributes that only older MuJoCo versions know."""
+    if source and source.obsolete:
+        report.warn(
+            "attributes of older MuJoCo versions are left out, which changes no motion:"
+            f" {several(list(dict.fromkeys(source.obsolete)), SOME)}.",
+            "obsolete-attributes",
+            source.obsolete[0],
+        )
+
+
 def _with_stand_ins(
     source: Source, size: float, floor: Sequence[tuple[str, str]] | None = None
 ) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from tarsus.errors import UnknownName, unknown
 from tarsus.model.mjcf_text import Document
@@ -19,6 +20,7 @@ REFERS |= {"jointinparent": "joint", "target": "body", "slidersite": "site", "cr
 REFERS |= {"refsite": "site", "sidesite": "site", "class": "class", "childclass": "class"}
 MEANT = {"objname": "objtype", "refname": "reftype"}  # their kind stands in another attribute
 CLASS, WORLD = "class", "world"
+MAX_SCENES, MAX_SCENE_BYTES = 100, 1 << 20  # files beside the robot's that may include it
 
 
 def unknown_name(said: str, document: Document) -> UnknownName | None:
@@ -43,3 +45,15 @@ def unknown_name(said: str, document: Document) -> UnknownName | None:
             what = "default class" if kind == CLASS else kind
             return unknown(what, value, known.get(kind, ())).within(f"{key} of <{tag}>")
     return None
+
+
+def including_scenes(path: Path) -> list[str]:
+    """Return the names of the files beside an MJCF file that include it.
+
+    A robot may refer to names, such as the floor's, that only the scene around it has.
+    """
+    include = re.compile(rf"<include\s[^>]*file\s*=\s*[\"'](?:\./)?{re.escape(path.name)}[\"']")
+    beside = (p for p in sorted(path.parent.glob("*.xml"))[:MAX_SCENES] if p != path)
+    readable = (p for p in beside if p.is_file() and p.stat().st_size <= MAX_SCENE_BYTES)
+    texts = ((p.name, p.read_text(encoding="utf-8", errors="replace")) for p in readable)
+    return [name for name, text in texts if include.search(text)]

@@ -33,6 +33,15 @@ SIDES = ("fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 UNNAMED = "MuJoCo Model"
 
 
+OBSOLETE: dict[str, dict[str, str | None]] = {
+    # attributes that later MuJoCo versions dropped, by element: the value that changes no motion,
+    # or None where none does
+    "option": {"apirate": None, "collision": "all", "mpr_iterations": None, "mpr_tolerance": None},
+    "flag": {"sensornoise": None, "passive": "enable"},
+    "compiler": {"convexhull": "true", "exactmeshinertia": "false"},
+}
+
+
 class AttachedToItself(InvalidFile):
     """A file includes or attaches itself, directly or through others."""
 
@@ -46,6 +55,7 @@ class Source:
     names: what the robot's file calls an asset
     missing: meshes and textures that are not there, by asset: what to say of each
     absent: names of the meshes among them
+    obsolete: attributes of older MuJoCo versions that are left out, as they are written
     """
 
     document: Document
@@ -54,6 +64,7 @@ class Source:
     names: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
+    obsolete: list[str] = field(default_factory=list)
 
     @staticmethod
     def of(text: str, path: Path | None, asset_folders: Sequence[str | Path] = ()) -> Source:
@@ -176,6 +187,11 @@ class _Reader:
     ) -> bool:
         """Give an element the names of its assets; False if it must go, for its file is missing."""
         tag = element.tag.lower()
+        for name, harmless in OBSOLETE.get(tag, {}).items():
+            value = element.get(name)
+            if value is not None and (harmless is None or value == harmless):
+                del element.attrib[name]
+                self.made.obsolete.append(f'<{tag} {name}="{value}">')
         if tag == "compiler":
             for name in FOLDERS:
                 element.attrib.pop(name, None)

@@ -14,7 +14,7 @@ from helpers.warned import warned
 
 import tarsus
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidFile, TarsusWarning, Unsupported
+from tarsus.errors import InvalidFile, TarsusWarning, UnknownName, Unsupported
 from tarsus.model.mjcf import read_mjcf
 
 BALL = '<geom name="{0}" type="sphere" size=".1" {1}/>'
@@ -180,3 +180,29 @@ def test_a_step_of_a_file_that_is_included(tmp_path: Path) -> None:
     for included, asked in (("", None), ('<include file="option.xml"/>', 0.002)):
         file.write_text(f"<mujoco>{included}{body}</mujoco>")
         assert read_mjcf(file).timestep == asked
+
+
+def test_attributes_of_older_versions_that_change_no_motion_are_left_out() -> None:
+    option = """<option apirate="60" mpr_iterations="20"><flag sensornoise="enable"/></option>
+        <compiler convexhull="true"/>"""
+    with warned("obsolete-attributes", '<option apirate="60">'):
+        robot = read_mjcf(_file(_body("a"), option))
+    plain = read_mjcf(_file(_body("a")))
+    assert robot.bodies[0].inertia.mass == plain.bodies[0].inertia.mass
+    with pytest.raises(InvalidFile):
+        read_mjcf(_file(_body("a"), '<option><flag passive="disable"/></option>'))
+
+
+def test_the_scene_that_includes_a_robot_is_suggested(tmp_path: Path) -> None:
+    pair = '<contact><pair geom1="a" geom2="floor"/></contact>'
+    (tmp_path / "robot.xml").write_text(_file(_body("a"), pair))
+    scene = '<mujoco><include file="robot.xml"/><worldbody>{}</worldbody></mujoco>'
+    floor = FLOOR.replace("<geom", '<geom name="floor"')
+    with refused(UnknownName, "floor") as caught:
+        read_mjcf(tmp_path / "robot.xml")
+    assert "world.xml" not in str(caught.value)
+    (tmp_path / "world.xml").write_text(scene.format(floor))
+    with refused(UnknownName, "floor") as caught:
+        read_mjcf(tmp_path / "robot.xml")
+    assert "world.xml" in str(caught.value)
+    read_mjcf(tmp_path / "world.xml")
