@@ -129,8 +129,9 @@ class Environment:
         self._registers |= {f"law.{k}": v[..., None] for k, v in self.law.parameters().items()}
         self._registers |= {f"terrain.{k}": v for k, v in self.terrain.parameters().items()}
         self._registers |= delays(work.sensing)
-        if bits == 32:
-            self._registers |= notices.tolerances_for_float32(self.law, self.notices)
+        self._registers |= notices.solver_tolerances(
+            self.law, scene.mechanism, self.dt, bits, self.notices
+        )
         plan = Plan(scene, stepping, None)
         found = notices.of_choices(plan, {"q": stand}, self.dt, chosen.self_collision)
         found += notices.of_state(plan, stand, self.dt, "an episode")

@@ -147,8 +147,7 @@ class Planner:
         found |= {name: np.array(getattr(self.gains, name)) for name in ("kp", "kd")}
         found |= {f"law.{k}": v[..., None] for k, v in self.law.parameters().items()}
         found |= {f"terrain.{k}": v for k, v in self.terrain.parameters().items()}
-        if bits == 32:
-            found |= notices.tolerances_for_float32(self.law, self.notices)
+        found |= notices.solver_tolerances(self.law, self.robot, self.dt, bits, self.notices)
         self._horizon, self._delay = (self.pace.steps(n, self.dt) for n in ("horizon", "delay"))
         return found
 

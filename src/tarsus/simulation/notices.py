@@ -19,7 +19,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
 from tarsus.morphology.self_contacts import overlapping, postures, told
-from tarsus.parameters import named
+from tarsus.parameters import declared, named
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import held_servos
 from tarsus.simulation.contact_selection import blocked
@@ -39,6 +39,7 @@ POSTURES = 3  # beside the start, in which a contact is looked at that may be un
 DEEP = 1e-3  # m: twice the slop of hard laws; what stands in the ground by less is not told
 HIGH = 0.02  # m: farther from the ground a keyframe is not meant to stand on it
 SOME = 5  # names that a notice shows
+WEIGHT_SHARE = 1e-3  # of the weight's impulse in a step: the largest sound absolute tolerance
 
 
 def of_choices(
@@ -213,8 +214,38 @@ def soft_joint_notices(plan: Plan) -> list[Notice]:
     return found
 
 
-def tolerances_for_float32(chosen: Law, notices: list[Notice]) -> dict[str, NDArray[np.float64]]:
-    """float32 cannot resolve the tolerances meant for float64: at least 1e-4."""
+def solver_tolerances(
+    chosen: Law, mechanism: Mechanism, dt: float, bits: int, notices: list[Notice]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the law's tolerances that differ from its parameters, by register; add notices.
+
+    float32 cannot resolve tolerances below 1e-4. In float64 a default absolute tolerance follows
+    the weight of a light robot; one that was set is kept, with a warning if it exceeds
+    WEIGHT_SHARE of the weight's impulse in a step.
+    """
+    if bits == 32:
+        return _tolerances_for_float32(chosen, notices)
+    lowered, values = {}, chosen.parameters()
+    gravity = np.linalg.norm(mechanism.gravity_acceleration)
+    most = WEIGHT_SHARE * float(mechanism.mass * gravity) * dt
+    for name in named(type(chosen), "absolute_tolerance"):
+        if not 0 < most < np.max(values[name]):
+            continue
+        if np.all(values[name] == declared(type(chosen))[name].default):
+            lowered[f"law.{name}"] = np.full((*np.shape(values[name]), 1), most)
+            text = f"{name} is lowered to {most:.2g} N s, for the robot weighs little."
+            notices.append(Notice(text, "tolerance-lowered", name))
+        else:
+            text = (
+                f"{name} = {np.max(values[name]):g} N s is more than a thousandth of the weight's"
+                f" impulse in a step: contact forces may be wrong; set {name}={most:.1g} or less."
+            )
+            notices.append(Notice(text, "tolerance-above-weight", name))
+    return lowered
+
+
+def _tolerances_for_float32(chosen: Law, notices: list[Notice]) -> dict[str, NDArray[np.float64]]:
+    """Raise tolerances meant for float64 to 1e-4."""
     raised, values = {}, chosen.parameters()
     for name in named(type(chosen), "relative_tolerance", "absolute_tolerance"):
         value = values[name]

@@ -127,8 +127,7 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         values["q"] = uncut_state.placed(self.plan.scene, given, placing)
         if self.options.keyframe is not None:
             placing += notices.height_notices(self.plan.scene, given, values["q"])
-        if bits == 32:
-            values |= notices.tolerances_for_float32(self.law, self.notices)
+        values |= notices.solver_tolerances(self.law, self.robot, self.dt, bits, self.notices)
         outside, mechanism = self.plan.controller is None, self.plan.scene.mechanism
         values |= actuation.registers(self.actuators, mechanism, self.worlds, outside)
         if scales:
