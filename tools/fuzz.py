@@ -46,7 +46,7 @@ from helpers.robots_of_the_field import robots_folder
 from tarsus.cli import main as tarsus_command
 from tarsus.comparison import judge  # noqa: F401
 from tarsus.errors import TarsusError, TarsusWarning
-from tarsus.model import mjcf, sdf, urdf  # noqa: F401
+from tarsus.model import check, mjcf, sdf, urdf  # noqa: F401
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.read import read
 
@@ -94,14 +94,16 @@ def nonsense(mechanism: Mechanism) -> str:
         "candidate": [(*c.position, c.radius) for c in mechanism.candidates],
         "gravity": [mechanism.gravity_acceleration],
         "keyframe": list(mechanism.keyframes.values()),
-        "joint": [
-            (b.joint.armature, b.joint.damping, b.joint.dry_friction) for b in mechanism.bodies
-        ],
     }
     for what, numbers in values.items():
         flat = np.concatenate([np.zeros(1), *(np.ravel(number) for number in numbers)])
         if not (np.abs(flat) <= LARGEST).all():
             return f"a {what} of {np.abs(flat).max():g}"
+    resistances = [
+        (b.joint.armature, b.joint.damping, b.joint.dry_friction) for b in mechanism.bodies
+    ]
+    if not (np.abs(np.array(resistances)) <= check.LARGEST).all():
+        return f"a joint's resistance of {np.abs(resistances).max():g}"
     for end in (end for motor in mechanism.actuators for end in (motor.lower, motor.upper)):
         if np.isnan(end) or (np.isfinite(end) and abs(end) > LARGEST):
             return f"a motor's limit of {end}"

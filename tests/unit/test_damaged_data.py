@@ -26,6 +26,9 @@ from tarsus.files import npz_arrays
 from tarsus.learning.policy import Policy
 from tarsus.simulation.recording.log import opened, save
 from tarsus.simulation.recording.log_schema import checked
+from tarsus.simulation.recording.part_text import made_of
+from tarsus.simulation.recording.summary import summary
+from tarsus.simulation.recording.whose import robot_of
 
 GIB = 1 << 30
 
@@ -110,6 +113,9 @@ def test_a_robot_file_that_is_a_fifo_is_refused(tmp_path: Path) -> None:
 CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "dt": lambda a: {"dt": 1e-12},
     "options.worlds": lambda a: {"options": json.dumps({"worlds": 1e9})},
+    "options.sensors": lambda a: {"options": json.dumps({"sensors": 3})},
+    "robot_options": lambda a: {"robot_options": "-1"},
+    "robot_sha256": lambda a: {"robot_sha256": np.zeros(3)},
     "options.threads": lambda a: {"options": json.dumps({"threads": 10**6})},
     "options.slots": lambda a: {"options": json.dumps({"slots": 10**9})},
     "options": lambda a: {"options": "[" * 10_000},
@@ -142,3 +148,28 @@ def test_as_many_worlds_as_the_log_holds_run_again() -> None:
     log = run().assign_attrs(options=json.dumps({"precision": "float64", "worlds": 10**6}))
     with refused(UnmetCondition, "world"):
         tarsus.rerun(log)
+
+
+def test_the_robot_of_a_log_is_read_after_its_attributes_are_checked() -> None:
+    for damage in ({"robot_options": '"x"'}, {"robot_sha256": np.zeros(3)}):
+        with refused(InvalidFile, next(iter(damage))):
+            robot_of(run().assign_attrs(damage))
+
+
+def test_a_log_without_worlds_or_wall_time() -> None:
+    with refused(InvalidFile, "world"):
+        checked(run().expand_dims(world=2).isel(world=slice(0)))
+    log = run().assign_attrs(wall_time=0.0)
+    assert np.isnan(
+        summary(tarsus.Simulation(robot_of(log), controller=None), log)["realtime_factor"]
+    )
+
+
+def test_arrays_whose_rows_differ_in_length_are_refused() -> None:
+    with refused(InvalidFile, "array"):
+        made_of([[1.0, 2.0], [3.0]])
+
+
+def test_messages_stay_on_one_line_whatever_they_quote() -> None:
+    error = InvalidFile("the file a\nb\x1b[31m is damaged.", "a\nb")
+    assert str(error).splitlines() == [str(error)] and "\x1b" not in str(error)

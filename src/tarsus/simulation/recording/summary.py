@@ -89,7 +89,7 @@ def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
     duration = float(log.sizes["time"] * log.attrs["dt"])
     did = outcome(simulation.robot, log)
     # the numbers by name
-    wall = float(log.attrs.get("wall_time", np.nan))  # of a partial log it is not known
+    wall = float(log.attrs.get("wall_time", 0.0)) or np.nan  # of a partial log it is not known
     return {
         **provenance.read(log.attrs),
         "dt": simulation.dt,
