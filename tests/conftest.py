@@ -9,8 +9,17 @@ from pathlib import Path
 
 import pytest
 from helpers.ball import BALL
+from helpers.slow_cases import SLOW_CASES
 
 from tarsus.program.run import tiers
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases that take long and have a quicker sibling."""
+    for item in items:
+        if item.nodeid.endswith(SLOW_CASES):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)
