@@ -173,3 +173,11 @@ def test_arrays_whose_rows_differ_in_length_are_refused() -> None:
 def test_messages_stay_on_one_line_whatever_they_quote() -> None:
     error = InvalidFile("the file a\nb\x1b[31m is damaged.", "a\nb")
     assert str(error).splitlines() == [str(error)] and "\x1b" not in str(error)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["iterations", "converged", "solver_stage"])
+def test_counts_that_are_not_finite_are_refused(name: str, value: float) -> None:
+    log = run()
+    with refused(InvalidFile, name):
+        checked(log.assign({name: log[name].astype(float) * value}))

@@ -120,6 +120,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {  # of variables, without `world`
     "strike_q": ("strike", "coordinate"),
     **{f"strike_u_{when}": ("strike", "velocity") for when in ("before", "after")},
 }
+COUNTED = ("iterations", "converged", "solver_stage")  # whole numbers
 LABELS = ("coordinate", "velocity", "actuator", "contact", "axis", "xyz", "xy", "pushed", "wrench")
 NAMED = ("coordinate", "velocity", "actuator", "contact")  # dimensions that must have labels
 SIZES = {"axis": 3, "xyz": 3, "xy": 2, "wrench": 6}
@@ -248,3 +249,5 @@ def _check_values(log: xr.Dataset) -> None:
             too_large = (np.abs(values) > LARGEST) & np.isfinite(values)
             if too_large.any():
                 raise InvalidFile(f"{name} must be at most {LARGEST:g} in SI units.", name)
+            if name in COUNTED and not np.isfinite(values).all():
+                raise InvalidFile(f"{name} must be a finite number in every step.", name)
