@@ -21,7 +21,6 @@ UP = np.array([0.0, 0.0, 1.0])
 CORNERS = np.array(list(product((1.0, -1.0), repeat=3)))  # of a box, in half edges
 STRAIGHT: Mapping[ShapeKind, tuple[tuple[int, int], ...]] = {  # of a shape's points, between which
     "capsule": ((0, 1),),
-    "cylinder": ((0, 3),),
     "box": tuple((i, i + k) for k in (4, 2, 1) for i in range(8) if not i & k),
 }
 FLAT = 1e-3  # m: vertices of a mesh not higher than this above its lowest carry it
@@ -88,8 +87,16 @@ def edges(
     return tuple(
         (names[a], names[b])
         for names, (_, _, shape) in zip(own, shapes, strict=True)
-        for a, b in STRAIGHT.get(shape.kind, ())
+        for a, b in _straight(shape.kind, len(names))
     )
+
+
+def _straight(kind: ShapeKind, count: int) -> tuple[tuple[int, int], ...]:
+    """Return which of a shape's points are joined by straight lines.
+
+    Of a cylinder these are the first points of both rims; a rim of radius 0 has one point.
+    """
+    return ((0, count // 2),) if kind == "cylinder" else STRAIGHT.get(kind, ())
 
 
 def _of_shapes(

@@ -21,6 +21,7 @@ from tarsus.errors import (
     UnknownName,
     Unsupported,
 )
+from tarsus.model.candidates import Shape, candidates, edges
 from tarsus.model.check import check
 from tarsus.model.conventions import to_mujoco
 from tarsus.model.joint_coupling import JointCoupling, check_couplings
@@ -439,3 +440,12 @@ def test_joints_do_not_follow_each_other_in_a_circle(size: int) -> None:
     with refused(InvalidModel, names[0]):
         check_couplings((tail, *around), kinds)
     check_couplings((tail, *around[:-1]), kinds)  # a chain is sound
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.03])
+def test_both_rims_of_a_cylinder_are_joined_whatever_their_radius(radius: float) -> None:
+    shape = ("leg", 0, Shape("cylinder", (radius, 0.1)))
+    names = [candidate.name for candidate in candidates([shape])]
+    ((one, other),) = edges([shape])
+    heights = {c.name: c.position[2] for c in candidates([shape])}
+    assert {one, other} <= set(names) and heights[one] == -heights[other] == 0.1
