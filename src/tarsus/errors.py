@@ -74,7 +74,7 @@ class MissingPackage(TarsusError):
 
 class UnmetCondition(TarsusError):
     """A computation that cannot succeed from this state or data: no solution, too few samples,
-    a robot that falls. The subject is what lacks.
+    a robot that falls. The subject is what is missing.
     """
 
 

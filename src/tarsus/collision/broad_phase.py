@@ -1,4 +1,4 @@
-"""Broad phase: how far the secondary contacts are from touching, without looking at each of them.
+"""Broad phase: the gaps of secondary contacts, without examining those that are far away.
 
 Bodies far from uneven ground are bounded by a ball and skipped. Edges, faces and pairs of solids
 are examined only where a lower bound on their distance (`distance_bounds`) allows contact.

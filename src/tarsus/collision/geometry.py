@@ -1,9 +1,9 @@
-"""What may touch what: the contact candidates of a mechanism over a terrain."""
+"""The contact candidates of a mechanism over a terrain, numbered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -93,6 +93,11 @@ class Geometry:
         own = [self.candidates[i].outline for i in self.order[: len(self.candidates)]]
         own += [None] * (len(self.spans) + len(self.pairs))
         return [(outline or NO_OUTLINE).numbers for outline in own]
+
+    @property
+    def all_secondary(self) -> Geometry:
+        """The same without pairs and primary candidates: its secondary gaps are those of all."""
+        return replace(self, secondary=tuple(range(len(self.candidates))), pairs=())
 
     def is_span(self, number: SX) -> SX:
         """Return 1 if the contact of that number is a span, else 0."""

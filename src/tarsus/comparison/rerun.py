@@ -241,7 +241,7 @@ def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any])
     for name, value in told.get("registers", {}).items():
         if name not in worlds:
             raise UnknownName(
-                f"this run had set the parameter {name}, which the step no longer has.", name
+                f"this run set the parameter {name}, which the step no longer has.", name
             )
         numbers, shape = made_of(value), worlds.get(name).shape
         if np.shape(numbers) not in (shape, shape[1:]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import casadi as ca
@@ -159,8 +158,7 @@ def _lifted(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: Builder) -> S
     """Coordinates (nq,) as high that neither candidates nor what lies between them is in the
     ground; the same where nothing is.
     """
-    everything = tuple(range(len(work.scene.candidates)))
-    geometry = replace(work.scene.geometry, secondary=everything, pairs=())
+    geometry = work.scene.geometry.all_secondary
 
     def higher(now: Values) -> tuple[Values, SX]:
         kin = kinematics(geometry.mechanism, ca.vertcat(q[:2], now["height"], q[3:]))

@@ -15,7 +15,7 @@ from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, Mechanism
 ROUND_OFF = 1e-12
 POSTURES = 10  # in which the mass matrix is looked at where an inertia is doubtful
 LARGEST = 1e12  # in SI units: no robot comes near, and products of three fit into float32
-LARGEST_OF_BODY = 1e10  # the same of masses, places, inertias and torques; files weld by damping
+LARGEST_OF_BODY = 1e10  # of masses, positions, inertias, torques; files weld by damping above it
 INEQUALITY_SLACK = 1e-3  # files round their inertias to a few digits
 
 
@@ -215,6 +215,7 @@ def _check_sizes(mechanism: Mechanism) -> None:
     """No quantity may be larger than any robot's: its square would overflow, or round all else."""
     # what has a size
     found: list[tuple[str, str, object]] = []
+    resistances: list[tuple[str, str, object]] = []
     found.append(("gravity", "gravity", mechanism.gravity_acceleration))
     found += [(name, f"keyframe {name!r}", q) for name, q in mechanism.keyframes.items()]
     found += [(f.name, f"frame {f.name!r}: position", f.position) for f in mechanism.frames]
@@ -234,19 +235,22 @@ def _check_sizes(mechanism: Mechanism) -> None:
             "spring": (joint.stiffness, joint.rest),
         }
         found += [(body.name, f"body {body.name!r}: {key}", v) for key, v in of_body.items()]
-        found += [(joint.name, f"joint {joint.name!r}: {key}", v) for key, v in of_joint.items()]
+        resistances += [
+            (joint.name, f"joint {joint.name!r}: {key}", v) for key, v in of_joint.items()
+        ]
     for actuator in mechanism.actuators:
         limits = np.array([actuator.lower, actuator.upper])
         what = f"actuator {actuator.name!r}: limits"
         found.append((actuator.name, what, limits[np.isfinite(limits)]))
     # none may be NaN or too large
-    for name, what, value in found:
-        largest = np.abs(np.asarray(value, dtype=float)).max(initial=0.0)
-        most = LARGEST if what.startswith("joint ") else LARGEST_OF_BODY
-        if not largest <= most:
-            raise InvalidModel(
-                f"{what} must be finite and at most {most:g} in SI units, not {largest:g}.", name
-            )
+    for quantities, most in ((found, LARGEST_OF_BODY), (resistances, LARGEST)):
+        for name, what, value in quantities:
+            largest = np.abs(np.asarray(value, dtype=float)).max(initial=0.0)
+            if not largest <= most:
+                raise InvalidModel(
+                    f"{what} must be finite and at most {most:g} in SI units, not {largest:g}.",
+                    name,
+                )
 
 
 def _check_mass_matrix(mechanism: Mechanism, postures: int) -> None:

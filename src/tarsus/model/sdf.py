@@ -17,12 +17,13 @@ from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, SHAPES, Link, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanism
+from tarsus.model.mimics import mimic_couplings, without_leaders
 from tarsus.model.parts import Part, Report, Welded, weld, without_massless
 from tarsus.model.poses import Pose, moved, quaternion_from_rotation
 from tarsus.model.robot_files import RobotFiles
-from tarsus.model.sdf_couplings import gearbox_couplings, mimic_couplings
 from tarsus.model.sdf_elements import SdfJoint, joint_of, link_of, missing_visuals
 from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse
+from tarsus.model.sdf_gearboxes import gearbox_couplings
 from tarsus.model.sdf_model import gravity_of, model_of, report_ignored
 from tarsus.model.sdf_motors import driven_joints
 from tarsus.model.sdf_tree import SdfTree, tree
@@ -96,8 +97,11 @@ def _mechanism(
     loops = _loops(found, welded, places, report)
     # the mechanism, with a motor for every driven joint
     moving = [b.joint.name for b in welded.bodies if b.joint.kind in ("hinge", "slide")]
+    mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
+    for name in without_leaders(mimics, {joint.name for joint in joints}, report):
+        del mimics[name]
     followers = gearbox_couplings(gearboxes, found, report)
-    followers += mimic_couplings(joints, moving, report)
+    followers += mimic_couplings(mimics, moving, report)
     mechanism = Mechanism(
         name=model.get("name") or "robot",
         bodies=welded.bodies,

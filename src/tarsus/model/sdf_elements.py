@@ -14,6 +14,7 @@ from tarsus.model.candidates import ShapeKind
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, Solid, Written, with_shapes
 from tarsus.model.mechanism import Inertia
+from tarsus.model.mimics import Mimic
 from tarsus.model.poses import moved
 from tarsus.model.robot_files import RobotFiles
 from tarsus.model.sdf_frames import MODEL, Frames, inverse, name_of, pose_of
@@ -36,7 +37,7 @@ class SdfJoint:
     lower, upper: infinite where the file has none
     effort, velocity: infinite if the file gives none, or a negative one (SDF: no limit)
     gearbox: of a gearbox its ratio and reference body, else None
-    mimic: of a joint that follows another: that joint, multiplier, offset, reference; else None
+    mimic: how it follows another joint, if it does (`//axis/mimic` of SDF 1.11)
     """
 
     name: str
@@ -54,7 +55,7 @@ class SdfJoint:
     stiffness: float = 0.0
     rest: float = 0.0
     gearbox: tuple[float, str] | None = None
-    mimic: tuple[str, float, float, float] | None = None
+    mimic: Mimic | None = None
 
     @property
     def limited(self) -> bool:
@@ -121,18 +122,19 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
     )
 
 
-def _mimic(axis: ET.Element, where: str) -> tuple[str, float, float, float] | None:
+def _mimic(axis: ET.Element, where: str) -> Mimic | None:
     mimic = axis.find("mimic")
     if mimic is None:
         return None
     leader = mimic.get("joint")
     if not leader:
         raise InvalidModel(f"{where}: <mimic> needs the attribute joint.", "mimic")
-    numbers = {"multiplier": "1", "offset": "0", "reference": "0"}
-    multiplier, offset, reference = (
-        _value(mimic, tag, usual, where) for tag, usual in numbers.items()
+    return Mimic(
+        leader,
+        multiplier=_value(mimic, "multiplier", "1", where),
+        offset=_value(mimic, "offset", "0", where),
+        reference=_value(mimic, "reference", "0", where),
     )
-    return leader, multiplier, offset, reference
 
 
 def missing_visuals(model: ET.Element, files: RobotFiles) -> list[str]:

@@ -64,8 +64,8 @@ def _find(
         )
     if len(asked) > DEEP:
         raise Unsupported(
-            f"the poses of more than {DEEP} frames are relative to each other in a chain; Tarsus"
-            " reads no longer chains.",
+            f"more than {DEEP} frames have poses relative to one another in a chain: shorten the"
+            " chain.",
             name,
         )
     element = elements[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,19 @@ from tarsus.model.held import check_height
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, LINKS, SHAPES, Link, check_names, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
+from tarsus.model.mimics import mimic_couplings, without_leaders
 from tarsus.model.parts import Part, Report, weld, without_massless
 from tarsus.model.poses import Pose
 from tarsus.model.robot_files import RobotFiles
 from tarsus.model.unread import report_unread
-from tarsus.model.urdf_elements import LIMITED, UrdfJoint, joint_of, link_of, missing_visuals
-from tarsus.model.urdf_mimics import MOVING, couplings, with_leaders
+from tarsus.model.urdf_elements import (
+    LIMITED,
+    MOVING,
+    UrdfJoint,
+    joint_of,
+    link_of,
+    missing_visuals,
+)
 
 KINDS: dict[str, JointKind] = {
     "revolute": "hinge",
@@ -80,7 +88,10 @@ def _mechanism(
         raise Unsupported(f"the robot has more than the {LINKS} links that Tarsus reads.", "link")
     report = Report(file)
     links = [link_of(element, files, shapes) for element in robot.findall("link")]
-    joints = with_leaders([joint_of(element) for element in robot.findall("joint")], report)
+    joints = [joint_of(element) for element in robot.findall("joint")]
+    mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
+    lost = without_leaders(mimics, {joint.name for joint in joints}, report)
+    joints = [replace(joint, mimic=None) if joint.name in lost else joint for joint in joints]
     report_shapes(links, shapes, missing_visuals(robot, files), files, report)
     owners = [robot, *robot.findall("link"), *robot.findall("joint"), *robot.iter(shapes)]
     report_unread(owners, READ, report)
@@ -98,7 +109,9 @@ def _mechanism(
     parts = _parts(named, root, children, None if floats else stand)
     welded = weld(without_massless(parts, report), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
-    coupled = couplings(joints, welded.joint_names, report)
+    moving = {j.name for j in joints if j.kind in MOVING and j.name in welded.joint_names}
+    mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
+    coupled = mimic_couplings(mimics, moving, report)
     # the mechanism, with a motor for every driven joint
     return Mechanism(
         name=robot.get("name") or "robot",

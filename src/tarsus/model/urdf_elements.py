@@ -12,10 +12,12 @@ from tarsus.errors import InvalidFile, InvalidModel, shortened
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, Solid, Written, with_shapes
 from tarsus.model.mechanism import Inertia
+from tarsus.model.mimics import Mimic
 from tarsus.model.poses import Pose, moved, rotation_from_rpy
 from tarsus.model.robot_files import RobotFiles
 
 Array = NDArray[np.float64]
+MOVING = ("revolute", "continuous", "prismatic")
 LIMITED = ("revolute", "prismatic")  # kinds of joints with a range
 PRIMITIVES = ("box", "sphere", "cylinder", "capsule")
 
@@ -38,9 +40,7 @@ class UrdfJoint:
     velocity: float
     damping: float
     friction: float
-    mimic: str
-    multiplier: float
-    offset: float
+    mimic: Mimic | None
 
 
 def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
@@ -90,9 +90,15 @@ def joint_of(element: ET.Element) -> UrdfJoint:
         velocity=_most(limit, "velocity", where, largest=np.inf),
         damping=_number(dynamics, "damping", where),
         friction=_number(dynamics, "friction", where),
-        mimic="" if mimic is None else _attribute(mimic, "joint", where),
-        multiplier=_number(mimic, "multiplier", where, default="1"),
-        offset=_number(mimic, "offset", where),
+        mimic=None if mimic is None else _mimic(mimic, where),
+    )
+
+
+def _mimic(element: ET.Element, where: str) -> Mimic:
+    return Mimic(
+        leader=_attribute(element, "joint", where),
+        multiplier=_number(element, "multiplier", where, default="1"),
+        offset=_number(element, "offset", where),
     )
 
 

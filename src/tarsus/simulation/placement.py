@@ -149,9 +149,7 @@ def _look(scene: Scene) -> Program:
     normals = [frame[0, :].T for frame in frames]
     gaps = [distance - c.radius for c, distance in zip(scene.candidates, distances, strict=True)]
     if scene.spans:
-        everything = tuple(range(len(scene.candidates)))
-        geometry = replace(scene.geometry, secondary=everything, pairs=())
-        secondary = secondary_gaps(geometry, kin, terrain, b)
+        secondary = secondary_gaps(scene.geometry.all_secondary, kin, terrain, b)
         gaps = secondary.candidates + ([] if secondary.spans is None else secondary.spans.gaps)
     ground = [c - distance * n for c, distance, n in zip(points, distances, normals, strict=True)]
     return b.program(

@@ -1,1 +1,1 @@
-"""Closest points: one file for each pair of shapes; `solids` says which applies."""
+"""Closest points, in one file for each pair of shapes; `solids` selects the file for two solids."""

@@ -1,4 +1,4 @@
-"""Where two solids touch: which closest-point search applies to which pair of shapes.
+"""Contacts of two solids: select the closest-point search for their shapes.
 
 A contact of a pair presses on both bodies at one point with opposite forces, so that it changes
 neither momentum nor angular momentum of the robot. The second solid is its ground.

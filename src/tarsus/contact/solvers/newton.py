@@ -121,7 +121,7 @@ class StageInputs:
 
     @property
     def crowded(self) -> bool:
-        """Whether there are more contacts than stand on the ground as a rule."""
+        """Whether there are more contacts than a standing robot usually has."""
         return len(self.start) > DENSE
 
     @property
@@ -150,13 +150,16 @@ class SolverStage:
     solve : callable
         Goes on from the outcome of the stage before, None for the first one.
     selects : bool
-        Whether it takes up only worlds that the stage before left unsolved, by itself.
+        Whether its own loops skip the worlds that the stage before solved, and it names its stages.
+    often_fails : bool
+        Whether many worlds go on to the next stage, which then is not cold code.
     """
 
     name: str
     applies: Callable[[StageInputs], bool]
     solve: Callable[[StageInputs, Outcome | None], Outcome]
     selects: bool = False
+    often_fails: bool = False
 
 
 def cascaded(stages: list[SolverStage], inputs: StageInputs, before: Outcome | None) -> Outcome:
@@ -167,8 +170,10 @@ def cascaded(stages: list[SolverStage], inputs: StageInputs, before: Outcome | N
         outcome = outcome.at_stage(stage.name)
         if before is not None:
             outcome = replace(outcome, iterations=before.iterations + outcome.iterations)
-    if not rest or rest[0].selects:
-        return cascaded(rest, inputs, outcome) if rest else outcome
+    if not rest:
+        return outcome
+    if rest[0].selects:
+        return cascaded(rest, inputs, outcome)
 
     def next_stages(values: Values) -> tuple[Values, SX]:
         return cascaded(rest, inputs, Outcome.of(values)).reached(), SX(0)
@@ -177,8 +182,7 @@ def cascaded(stages: list[SolverStage], inputs: StageInputs, before: Outcome | N
     reached = outcome.reached()
     if inputs.lies:
         return Outcome.of(builder.cold_loop(reached, next_stages, 1, unsolved))
-    cold = stage.name != "standing"
-    return Outcome.of(builder.loop(reached, next_stages, 1, unsolved, cold=cold))
+    return Outcome.of(builder.loop(reached, next_stages, 1, unsolved, cold=not stage.often_fails))
 
 
 def _standing(inputs: StageInputs, _: Outcome | None) -> Outcome:
@@ -235,7 +239,7 @@ def _refined(inputs: StageInputs, before: Outcome | None) -> Outcome:
 
 
 CASCADE = (
-    SolverStage("standing", lambda inputs: inputs.sizes is not None, _standing),
+    SolverStage("standing", lambda inputs: inputs.sizes is not None, _standing, often_fails=True),
     SolverStage(
         "edges",
         lambda inputs: inputs.lies or (inputs.sizes is not None and inputs.movable),

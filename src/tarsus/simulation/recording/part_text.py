@@ -136,7 +136,7 @@ def made(kind: str, where: str, told: Mapping[str, Any]) -> Any:
     owner = _class(kind, where, told)
     family = KINDS[kind][1] if kind in KINDS else object
     if owner is None or not issubclass(owner, family):
-        raise UnknownName(f"there is no {kind} {shortened(where)} here.", where)
+        raise UnknownName(f"{shortened(where)} is not a registered {kind}.", where)
     return filled(owner, told)
 
 

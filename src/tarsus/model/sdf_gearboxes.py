@@ -1,8 +1,7 @@
-"""The gearboxes and mimic axes of SDF as joints that follow others.
+"""The gearbox joints of SDF as joints that follow others.
 
 With the angles theta_1 of a gearbox's parent and theta_2 of its child against its reference body,
-both about its axis, theta_2 = -gearbox_ratio theta_1. A joint whose axis has a <mimic> follows
-multiplier (leader - reference) + offset (sdformat.org, specification of <joint>).
+both about its axis, theta_2 = -gearbox_ratio theta_1 (sdformat.org, specification of <joint>).
 """
 
 from __future__ import annotations
@@ -37,45 +36,6 @@ def gearbox_couplings(
     if made:
         told = ", ".join(f"{c.joint} (follows {c.leader})" for c in made)
         report.note(f"Gearboxes: joints follow others, held without give, without motors: {told}.")
-    return tuple(made)
-
-
-def mimic_couplings(
-    joints: Sequence[SdfJoint], moving: Sequence[str], report: Report
-) -> tuple[JointCoupling, ...]:
-    """Return a coupling for every joint that mimics another, and note them.
-
-    A joint whose leader does not move stays where that puts it; one whose leader is not in the file
-    moves independently, with a warning.
-
-    Parameters
-    ----------
-    joints : sequence of SdfJoint
-        All joints of the file.
-    moving : sequence of str
-        Names of the hinges and slides of the tree.
-    report : Report
-        Takes the note and the warning.
-    """
-    names, made = {joint.name for joint in joints}, list[JointCoupling]()
-    for joint in joints:
-        if joint.mimic is None or joint.name not in moving:
-            continue
-        leader, multiplier, offset, reference = joint.mimic
-        if leader not in names:
-            report.warn(
-                f"the mimic joint {joint.name!r} moves independently: its leader {leader!r} is not"
-                " in the file.",
-                "mimic-leader-missing",
-                joint.name,
-            )
-            continue
-        leader = leader if leader in moving else ""
-        numbers = offset - multiplier * reference, multiplier
-        made.append(JointCoupling(f"{joint.name}_mimic", joint.name, leader, numbers))
-    if made:
-        listed = ", ".join(f"{c.joint} (follows {c.leader or 'none that moves'})" for c in made)
-        report.note(f"Mimic joints follow others, held without give, without motors: {listed}.")
     return tuple(made)
 
 
