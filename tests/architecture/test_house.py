@@ -28,7 +28,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("cli",),
     ("commands",),
     ("__init__",),
-    ("comparison", "experiments", "benchmarks", "validation", "sweeps", "learning", "planning"),
+    ("comparison", "experiments", "benchmarks", "validation", "sweeps", "learning", "planning", "policies"),
     ("identification",),
     ("mujoco_runs", "viewer", "exchange", "environments"),
     ("simulation",),

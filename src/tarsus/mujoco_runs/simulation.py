@@ -9,12 +9,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice, Unsupported
+from tarsus.errors import InvalidValue, Notice, Unsupported
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.self_collision import pairs
 from tarsus.model.to_mjcf import to_mjcf
@@ -125,9 +125,19 @@ class MujocoSimulation:
         """Simulated time, s."""
         return self._done * self.dt
 
-    def set(self, command: dict[str, float]) -> None:
-        """Tell the gait its commands, such as {"speed": 0.5}."""
-        self.control.tell(command)
+    def set(self, command: dict[str, float] | None = None, q: ArrayLike | None = None) -> None:
+        """Tell the gait its commands, such as {"speed": 0.5}, or put the robot at q (nq,)."""
+        if command is not None:
+            self.control.tell(command)
+        if q is not None:
+            given = np.asarray(q, float)
+            if given.shape != self.data.qpos.shape or not np.isfinite(given).all():
+                raise InvalidValue(
+                    f"q must be {self.data.qpos.size} finite numbers, one per coordinate.", "q"
+                )
+            unit_quaternions.check(self.robot, given)
+            self.data.qpos[:] = given
+            mujoco().mj_forward(self.model, self.data)
 
     def reset(self) -> None:
         """Back to the start; commands stay."""

@@ -1,0 +1,261 @@
+"""`tarsus policy`: a policy trained elsewhere, its contract, and what it does under every law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import tyro
+
+from tarsus import registry, robots
+from tarsus.commands.base import (
+    LAWS,
+    TERRAINS,
+    Checked,
+    Command,
+    File,
+    Flag,
+    Folder,
+    Seconds,
+    Settings,
+    called,
+    name_of,
+    names_of,
+    print_json,
+)
+from tarsus.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from tarsus.policies.binding import BoundPolicy
+    from tarsus.policies.contract import Contract
+
+PEER = "mujoco"
+
+
+def _require(robot: str | None) -> None:
+    """Raise UnknownName with near names unless the robot, if one is named, can be loaded."""
+    if robot is not None:
+        robots.require(robot)
+
+
+MovedRobot = Annotated[
+    str | None,
+    called("ROBOT", "Robot that it moves: built in, or path to an MJCF, URDF or SDF file."),
+    Checked(_require, lambda: registry.names("tarsus.robots")),
+]
+
+
+@dataclass(frozen=True)
+class Policy(Command):
+    """Run a policy trained elsewhere, and check what it depends on.
+
+    inspect prints its contract: every value, where it came from, and what is missing. run simulates
+    it. check runs the same trials under several contact laws and in MuJoCo, and finds how far
+    friction, pushes, delays, gains, mass and noise may go.
+    """
+
+    place: ClassVar[int] = 52
+    topic: ClassVar[str] = "Learn"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus policy inspect policy.onnx --robot g1.xml": "what it sees and what it moves",
+        "tarsus policy run policy.toml --robot go1.xml --ask 1 0 0 --out out": "a log of 10 s",
+        "tarsus policy run policy.onnx --robot g1.xml --law compliant": "on softer ground",
+        "tarsus policy check policy.onnx --robot g1.xml --laws all": "who falls under which law",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "Policy": "config set robot ask",
+        "Where": "law engine laws dt terrain",
+        "Trials": "duration trials seed margins",
+        "Results": "out write",
+    }
+
+    action: Annotated[
+        tyro.conf.Positional[Literal["inspect", "run", "check"]],
+        called("ACTION", "inspect, run or check."),
+    ]
+    policy: tyro.conf.Positional[
+        Annotated[
+            Path,
+            called(
+                "POLICY",
+                "Network (.onnx, TorchScript), policy.toml, or a folder with one of them.",
+            ),
+        ]
+    ]
+    robot: MovedRobot = None
+    config: File = None
+    """What the trainer wrote beside it (deploy.yaml), or a policy.toml; by default what lies beside
+    the network."""
+    set: Settings = ()
+    """Values of the contract: rate=50 scale=0.25 (`tarsus policy inspect` lists them)."""
+    ask: Annotated[tuple[float, float, float], called("M/S M/S RAD/S")] = (0.5, 0.0, 0.0)
+    """Velocity asked for: forward, to the left, and turning left."""
+    law: Annotated[str, called("NAME"), name_of("law", LAWS)] = "moreau"
+    """Contact law of a run, and of the margins."""
+    engine: Literal["tarsus", "mujoco"] = "tarsus"
+    """Simulator of a run."""
+    laws: Annotated[str, called("NAME,..."), names_of("law", LAWS, PEER, "all")] = (
+        "moreau,soft_convex,compliant,hertz,mujoco"
+    )
+    """Where trials are run: contact laws, mujoco for MuJoCo at its defaults and tuned, or all."""
+    dt: Seconds = 0.0025
+    """Length of a time step."""
+    terrain: Annotated[str, called("NAME"), name_of("terrain", TERRAINS)] = "plane"
+    """Ground of a run."""
+    duration: Seconds = 10.0
+    """Simulated time."""
+    trials: Annotated[int, called("NUMBER")] = 200
+    """How many, for each law; a fifth of them for each value of a margin."""
+    seed: Annotated[int, called("NUMBER")] = 0
+    """Of what is drawn for the trials."""
+    margins: Flag = True
+    """Also find how far each factor may go under --law (--no-margins: survival alone)."""
+    out: Folder = None
+    """Write the log of a run, or the report of a check as JSON, to this folder."""
+    write: File = None
+    """With inspect: write the contract to this file, policy.toml say, to complete it there."""
+
+    def execute(self) -> int:
+        from tarsus.policies.loading import contract_of
+
+        settings = [setting for given in self.set for setting in given]
+        contract = contract_of(self.policy, self.config, settings)
+        if self.action == "inspect":
+            return self._inspect(contract)
+        for flag, value in (("--duration", self.duration), ("--dt", self.dt)):
+            if not value > 0:
+                raise InvalidValue(f"{flag} must be positive, not {value:g}.", flag)
+        if self.trials < 1 or self.seed < 0:
+            raise InvalidValue("--trials must be at least 1, and --seed at least 0.", "--trials")
+        return self._run(contract) if self.action == "run" else self._check(contract)
+
+    def _inspect(self, contract: Contract) -> int:
+        from tarsus.policies import policy_toml
+        from tarsus.policies.binding import completed
+        from tarsus.policies.inspection import described, rows
+        from tarsus.simulation import resolve
+
+        if self.robot is not None:
+            contract = completed(contract, resolve.robot(self.robot))
+        if self.write is not None:
+            from tarsus.files import write_text
+
+            write_text({self.write: policy_toml.written(contract, self.write.resolve().parent)})
+        if self.json:
+            print_json(described(contract))
+            return 0
+        from rich.markup import escape
+
+        from tarsus.viewer.tables import TextTable
+
+        table = [[escape(cell) for cell in row] for row in rows(contract)]
+        TextTable(["value", "is", "from"], table, ("value", "is", "from")).print()
+        for question in contract.missing():
+            likely = f" Likely: {', '.join(question.choices)}." if question.choices else ""
+            print(f"missing: {question.name}, {question.meaning}.{likely}")
+        for doubt in contract.doubts:
+            print(f"doubt: {doubt}")
+        if self.write is not None:
+            print(f"written: {self.write}")
+        return 0
+
+    def _bound(self, contract: Contract) -> BoundPolicy:
+        from tarsus.policies.binding import BoundPolicy
+        from tarsus.simulation import resolve
+
+        if self.robot is None:
+            raise InvalidValue("name the robot that the policy moves: --robot FILE.", "--robot")
+        return BoundPolicy.of(contract, resolve.robot(self.robot))
+
+    def _run(self, contract: Contract) -> int:
+        from tarsus.mujoco_runs.simulation import MujocoSimulation
+        from tarsus.policies.controller import PolicyController
+        from tarsus.policies.inspection import outcome
+        from tarsus.policies.worlds import Conditions, placed, standing_heights
+        from tarsus.simulation.recording.divergence import Diverged
+        from tarsus.simulation.recording.log import save
+        from tarsus.simulation.simulation import Simulation
+
+        bound = self._bound(contract)
+        drive = PolicyController(bound.contract, bound.robot, self.ask)
+        simulation: Any
+        if self.engine == PEER:
+            simulation = MujocoSimulation(bound.driven, None, self.terrain, drive, self.dt)
+        else:
+            simulation = Simulation(
+                bound.driven, self.law, terrain=self.terrain, controller=drive, dt=self.dt
+            )
+        begin = Conditions.alike(bound, 1).q
+        heights = standing_heights(simulation.robot, simulation.terrain, begin)
+        simulation.set(q=placed(begin, heights, bound)[0])
+        with self.progress() as progress:
+            try:
+                log = simulation.run(self.duration, progress.towards(self.duration))
+            except Diverged as error:
+                if error.log is None:
+                    raise
+                log = error.log
+        found = outcome(bound, log, np.asarray(self.ask, float))
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+            file = self.out / f"{bound.robot.name}_policy.nc"
+            save(log, file)
+            found["log"] = str(file)
+        if self.json:
+            print_json(found)
+            return 0
+        for name, value in found.items():
+            print(f"{name}: {value}")
+        return 0
+
+    def _check(self, contract: Contract) -> int:
+        from tarsus.policies.check import FACTORS, Row, engines, margin, survival_everywhere
+
+        bound = self._bound(contract)
+        asked = np.asarray(self.ask, float)
+        names = registry.listed(self.laws)
+        names = [*registry.names(LAWS), PEER] if "all" in names else names
+        common: dict[str, Any] = {"dt": self.dt, "seconds": self.duration, "seed": self.seed}
+        found: list[Row] = []
+        edges = []
+        with self.progress() as progress:
+            found = survival_everywhere(
+                bound,
+                engines(names),
+                asked,
+                trials=self.trials,
+                say=progress.say,
+                **common,
+            )
+            for factor in FACTORS if self.margins else ():
+                progress.say(f"margin: {factor}")
+                engine = engines([self.law])[self.law]
+                few = max(self.trials // 5, 1)
+                edges.append(margin(bound, engine, factor, asked, trials=few, **common))
+        report = {
+            "policy": str(self.policy),
+            "robot": bound.robot.name,
+            "ask": list(self.ask),
+            "law": self.law,
+            "survival": [row.plain() for row in found],
+            "margins": [edge.plain() for edge in edges],
+        }
+        if self.out is not None:
+            from tarsus.files import json_text, write_text
+
+            self.out.mkdir(parents=True, exist_ok=True)
+            write_text({self.out / "policy_check.json": json_text(report, indent=2)})
+        if self.json:
+            print_json(report)
+            return 0
+        from tarsus.policies.inspection import margin_table, survival_table
+        from tarsus.viewer.tables import TextTable
+
+        TextTable(*survival_table(found), ("engine", "remark")).print()
+        if edges:
+            print(f"\nhow far each factor may go under {self.law}, until half of the trials fall")
+            TextTable(*margin_table(edges), ("factor",)).print()
+        return 0

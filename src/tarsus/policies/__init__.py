@@ -1,0 +1,1 @@
+"""Policies trained elsewhere: their contracts, and what they do under every contact law."""

@@ -1,0 +1,318 @@
+"""A contract on a robot: names become places, and every number stands in the policy's order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.control import servo
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import IncompatibleOptions, InvalidFile, UnmetCondition, Unsupported, unknown
+from tarsus.model.file_actuators import FREE
+from tarsus.morphology.feet import feet
+from tarsus.policies.contract import Contract, Term, numbers
+from tarsus.policies.network import Network, load_network
+from tarsus.policies.servos import Servo
+from tarsus.policies.terms import TERMS, View
+
+Array = NDArray[np.float64]
+KEYFRAMES = ("stand", "home", "qpos0")  # where a robot starts: the first that it has
+USUAL_DT = 0.0025  # s, for which the servos of joints that no policy moves are made
+
+
+@dataclass(frozen=True, eq=False)
+class BoundPolicy:
+    """A policy on a robot.
+
+    Parameters
+    ----------
+    contract : Contract
+        Complete: nothing is missing.
+    robot : Robot
+        Whose joints it moves.
+    network : Network
+        What it computes.
+    actuators : ndarray
+        The robot's actuator (joints,) of each entry of the policy.
+    """
+
+    contract: Contract
+    robot: Robot
+    network: Network
+    actuators: NDArray[np.int64]
+
+    @staticmethod
+    def of(contract: Contract, robot: Robot) -> BoundPolicy:
+        """Bind a contract to a robot.
+
+        Raises
+        ------
+        UnmetCondition
+            If the contract lacks a value.
+        UnknownName
+            With near names, if a joint of the policy is none of the robot's.
+        IncompatibleOptions
+            If the robot has no free base.
+        InvalidFile
+            If sizes do not fit: the contract's lists, or its terms and the network.
+        """
+        if not robot.floating:
+            raise IncompatibleOptions(
+                f"{robot.name!r} has a fixed base; policies are run on robots that move freely.",
+                robot.name,
+            )
+        contract = completed(contract, robot)
+        if missing := contract.missing():
+            asked = "; ".join(_asked(question) for question in missing)
+            raise UnmetCondition(
+                f"the contract of this policy lacks {asked}. Give it with --set"
+                f" {missing[0].name}=..., or in a policy.toml (tarsus policy inspect --write).",
+                missing[0].name,
+            )
+        network = load_network(contract.network, contract.states, (contract.input, contract.output))
+        found = BoundPolicy(contract, robot, network, places(contract, robot))
+        found.check_sizes()
+        return found
+
+    @property
+    def count(self) -> int:
+        """How many joints it moves."""
+        return len(self.actuators)
+
+    def each(self, name: str, default: float = 0.0) -> Array:
+        """Return a field as one number for each joint (joints,)."""
+        value = getattr(self.contract, name)
+        if value is None:
+            return np.full(self.count, default)
+        if isinstance(value, str):
+            assert name == "offset"
+            return self.each("positions")
+        return np.broadcast_to(np.asarray(value, float), (self.count,)).copy()
+
+    @cached_property
+    def q_places(self) -> NDArray[np.int64]:
+        """Where the policy's joints stand in q."""
+        return _places_in(self.robot, self.actuators, "q")
+
+    @cached_property
+    def u_places(self) -> NDArray[np.int64]:
+        """Where the policy's joints stand in u."""
+        return _places_in(self.robot, self.actuators, "u")
+
+    @cached_property
+    def servos(self) -> tuple[Servo, ...]:
+        """One servo for each motor of the robot: those of the policy, and others that hold."""
+        kp, kd = self.each("kp"), self.each("kd")
+        control = {a.joint: a.control for a in self.robot.file_actuators if a.kind == "position"}
+        found = {}
+        for k, place in enumerate(self.actuators.tolist()):
+            joint = self.robot.actuators[place].joint
+            ends = control.get(joint, FREE) if self.contract.kind == "position" else FREE
+            found[place] = Servo(
+                joint, self.contract.kind, kp[k], kd[k], *self._limits[:, k].tolist(), *ends
+            )
+        others = [k for k in range(len(self.robot.actuators)) if k not in found]
+        if others:
+            held = servo.gains(self.robot, self.start(), feet(self.robot), USUAL_DT, others)
+            for place in others:
+                motor = self.robot.actuators[place]
+                gains = held.kp[place], held.kd[place]
+                found[place] = Servo(motor.joint, "position", *gains, motor.lower, motor.upper)
+        return tuple(found[place] for place in range(len(self.robot.actuators)))
+
+    @cached_property
+    def _limits(self) -> Array:
+        """Least and greatest torque (2, joints), N m."""
+        motors = [self.robot.actuators[place] for place in self.actuators]
+        ends = np.array([[motor.lower, motor.upper] for motor in motors]).T
+        if self.contract.torque_limit is not None:
+            limit = self.each("torque_limit")
+            ends = np.stack([np.maximum(ends[0], -limit), np.minimum(ends[1], limit)])
+        return ends
+
+    @cached_property
+    def driven(self) -> Robot:
+        """The robot with the armature that the policy was trained with."""
+        robot = self.robot
+        if self.contract.armature is None:
+            return robot
+        armature, bodies = self.each("armature"), list(robot.bodies)
+        for k, place in enumerate(self.actuators):
+            i = robot.joint_index(robot.actuators[place].joint)
+            joint = replace(bodies[i].joint, armature=float(armature[k]))
+            bodies[i] = replace(bodies[i], joint=joint)
+        return replace(robot, bodies=tuple(bodies))
+
+    def start(self) -> Array:
+        """Coordinates (nq,) with the joints at the default positions, others as the robot stands.
+
+        The base is upright; its height is the contract's, or that of the robot's file.
+        """
+        frames = self.robot.keyframes
+        begin = next((frames[name] for name in KEYFRAMES if name in frames), self.robot.neutral())
+        q = np.array(begin, float)
+        q[self.q_places] = self.each("positions")
+        if self.contract.height is not None:
+            q[2] = self.contract.height
+        return q
+
+    def signals(self, action: Array) -> Array:
+        """Return targets or torques (worlds, motors) for filtered actions (worlds, joints)."""
+        if self.contract.clip is not None:
+            action = np.clip(action, *self.contract.clip)
+        moved = self.each("scale", 1.0) * action
+        if self.contract.kind == "position":
+            moved = moved + self.each("offset")
+        start = self.start()
+        whole = np.empty((len(action), len(self.robot.actuators)))
+        whole[:] = start[_places_in(self.robot, np.arange(whole.shape[1]), "q")]
+        whole[:, self.actuators] = moved
+        return whole
+
+    def sizes(self) -> list[tuple[Term, int]]:
+        """Return how many numbers each term has, without history, in the network's order."""
+        n, nq, nu = self.count, self.robot.nq, self.robot.nu
+        q = np.zeros((1, nq))
+        q[:, 3] = 1.0
+        motion = {"joint_pos": n, "joint_vel": n, "base_pos": 3, "base_quat": 4}
+        view = View(
+            q,
+            np.zeros((1, nu)),
+            *(np.zeros((1, n)), np.zeros((1, n)), np.zeros(n), np.zeros((1, n)), np.zeros((1, n))),
+            command=np.zeros((1, 3)),
+            time=0.0,
+            frames=self.frame,
+            heights=lambda points: np.zeros(points.shape[:-1]),
+            contacts=np.zeros((1, len(feet(self.robot)))),
+            motion={name: np.eye(1, size) for name, size in motion.items()},
+        )
+        return [
+            (term, TERMS[term.name].function(view, term.options).shape[1])
+            for term in self.contract.ordered_terms
+        ]
+
+    def frame(self, name: str) -> tuple[Array, Array]:
+        """Return position (3,) and rotation (3, 3) of a frame of the base, in the base's axes."""
+        frame = self.robot.frame(name)
+        if frame.body != 0:
+            raise Unsupported(
+                f"the frame {name!r} is not fixed to the base; terms take frames of the base.", name
+            )
+        return np.asarray(frame.position, float), np.asarray(frame.rotation, float)
+
+    def check_sizes(self) -> None:
+        """Raise InvalidFile, naming the list or term, unless all sizes fit."""
+        n = self.count
+        for name in ("scale", "offset", "kp", "kd", "torque_limit", "armature", "positions"):
+            value = numbers(getattr(self.contract, name))
+            if len(value) not in (0, 1, n):
+                raise InvalidFile(
+                    f"{name} has {len(value)} numbers, but the policy has {n} joints.", name
+                )
+        if self.network.actions not in (None, n):
+            raise InvalidFile(
+                f"the network returns {self.network.actions} actions, but the contract names {n}"
+                " joints.",
+                "joints",
+            )
+        sizes = self.sizes()
+        for term, size in sizes:
+            if len(numbers(term.scale)) not in (1, size):
+                raise InvalidFile(
+                    f"scale of the term {term.key!r} has {len(numbers(term.scale))} numbers, but"
+                    f" the term has {size}.",
+                    term.key,
+                )
+        if self.contract.layout == "by sample" and len({term.history for term, _ in sizes}) > 1:
+            raise InvalidFile(
+                "with layout = 'by sample' every term needs the same history.", "history"
+            )
+        total, wanted = sum(term.history * size for term, size in sizes), self.network.observations
+        if wanted is not None and total != wanted:
+            listed = ", ".join(
+                f"{term.key} {size}" + (f" x {term.history}" if term.history > 1 else "")
+                for term, size in sizes
+            )
+            raise InvalidFile(
+                f"the network takes {wanted} observations, but the terms have {total}"
+                f" ({listed}).{_suspect(sizes, total - wanted)}",
+                "terms",
+            )
+
+
+def completed(contract: Contract, robot: Robot) -> Contract:
+    """Return the contract with the gains that the robot's file has, where it gives none."""
+    if contract.kind != "position" or contract.joints is None or contract.kp is not None:
+        return contract
+    by_joint = {a.joint: a for a in robot.file_actuators if a.kind == "position"}
+    names = [robot.actuators[k].joint for k in places(contract, robot)]
+    if not all(name in by_joint for name in names):
+        return contract
+    found = {"kp": tuple(by_joint[name].kp for name in names)}
+    if contract.kd is None:
+        found["kd"] = tuple(by_joint[name].kv for name in names)
+    return contract.with_values("servos of the robot's file", **found)
+
+
+def places(contract: Contract, robot: Robot) -> NDArray[np.int64]:
+    """Return the robot's actuator of each of the policy's joints.
+
+    Raises
+    ------
+    UnknownName
+        With near names, if the robot has no such joint with a motor.
+    """
+    joints = [motor.joint for motor in robot.actuators]
+    short = {_short(name): k for k, name in enumerate(joints)}
+    found = []
+    for joint in contract.joints or ():
+        if isinstance(joint, int):
+            if not 0 <= joint < len(joints):
+                raise InvalidFile(
+                    f"joint {joint} of the policy: {robot.name!r} has {len(joints)} actuators.",
+                    "joints",
+                )
+            found.append(joint)
+        elif joint in joints:
+            found.append(joints.index(joint))
+        elif _short(joint) in short:
+            found.append(short[_short(joint)])
+        else:
+            raise unknown(f"joint of {robot.name!r} with a motor", joint, joints)
+    return np.array(found, dtype=np.int64)
+
+
+def _short(name: str) -> str:
+    """A joint's name without what files add to it."""
+    return name.rpartition("/")[2].removesuffix("_joint").lower()
+
+
+def _places_in(robot: Robot, actuators: NDArray[np.int64], which: str) -> NDArray[np.int64]:
+    slices: Any = robot.q_slices if which == "q" else robot.u_slices
+    return np.array(
+        [slices[robot.joint_index(robot.actuators[k].joint)].start for k in actuators], np.int64
+    )
+
+
+def _asked(question: Any) -> str:
+    likely = f", likely {' or '.join(question.choices[:2])}" if question.choices else ""
+    return f"{question.name} ({question.meaning}{likely})"
+
+
+def _suspect(sizes: list[tuple[Term, int]], over: int) -> str:
+    """Which one term explains a difference in size, if one does."""
+    for term, size in sizes:
+        if over > 0 and size * term.history == over:
+            return f" Without {term.key} they would fit."
+    for term, size in sizes:
+        samples, rest = divmod(over, size) if size else (0, 1)
+        if not rest and term.history - samples >= 1:
+            return f" They would fit with a history of {term.history - samples} of {term.key}."
+    each = sum(size for _, size in sizes)
+    if each and not (total := sum(s * t.history for t, s in sizes) - over) % each:
+        return f" They would fit with a history of {total // each} of every term."
+    return ""

@@ -1,0 +1,1 @@
+"""Readers of what trainers write beside a network: one file for each kind."""

@@ -1,0 +1,111 @@
+"""What an importer is.
+
+To add one: a file here with one subclass of `Importer`. Its name says what it reads.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tarsus.errors import InvalidFile, unknown
+from tarsus.policies.contract import Contract, Numbers, Term, as_numbers
+from tarsus.policies.terms import TERMS
+
+ALIASES = {  # names of Isaac Lab, mjlab, holosoma and legged_gym
+    "velocity_commands": "command",
+    "generated_commands": "command",
+    "commands": "command",
+    "twist": "command",
+    "joint_pos_rel": "joint_pos_rel",
+    "dof_pos": "joint_pos_rel",
+    "joint_vel_rel": "joint_vel",
+    "dof_vel": "joint_vel",
+    "actions": "last_action",
+    "prev_actions": "last_action",
+    "gravity": "projected_gravity",
+    "gravity_orientation": "projected_gravity",
+    "lin_vel": "base_lin_vel",
+    "ang_vel": "base_ang_vel",
+    "root_lin_vel_b": "base_lin_vel",
+    "root_ang_vel_b": "base_ang_vel",
+    "base_pos_z": "base_height",
+    "height_scanner": "height_scan",
+}
+
+
+class Importer(ABC):
+    """Fills a contract from what one kind of trainer writes."""
+
+    @abstractmethod
+    def recognizes(self, data: Mapping[str, Any]) -> bool:
+        """Whether the data, a table of a file or the metadata of a network, is of this kind."""
+
+    @abstractmethod
+    def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
+        """Return the contract with what the data says; InvalidFile for what it cannot mean.
+
+        Parameters
+        ----------
+        contract : Contract
+            With what is known so far.
+        data : mapping
+            What was read.
+        source : str
+            Name of the file, for the origin of values and for messages.
+        """
+
+
+def term_named(label: str, **values: Any) -> Term:
+    """Return the term that a trainer calls by this name; UnknownName with near names if none."""
+    name = ALIASES.get(label, label)
+    if name not in TERMS:
+        raise unknown("observation term", label, [*TERMS, *ALIASES])
+    return Term(name, label=label, **values)
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """Return a list from JSON or from words between commas; InvalidFile, naming it, for others."""
+    if isinstance(value, str):
+        text = value.strip()
+        if not text.startswith("["):
+            return [word.strip() for word in text.split(",") if word.strip()]
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            raise InvalidFile(f"{name} is neither JSON nor a list between commas.", name) from None
+    if not isinstance(value, list):
+        raise InvalidFile(f"{name} must be a list.", name)
+    return value
+
+
+def number_list(name: str, value: Any) -> Numbers:
+    """Return one number or several from JSON or from words between commas."""
+    if isinstance(value, int | float):
+        return as_numbers(name, value)
+    try:
+        found = [float(item) for item in listed(name, value)]
+    except (TypeError, ValueError):
+        raise InvalidFile(f"{name} must be a list of numbers.", name) from None
+    return as_numbers(name, found if len(found) != 1 else found[0])
+
+
+def name_list(name: str, value: Any) -> tuple[str, ...]:
+    """Return names from JSON or from words between commas."""
+    found = listed(name, value)
+    if not all(isinstance(item, str) for item in found):
+        raise InvalidFile(f"{name} must be a list of names.", name)
+    return tuple(found)
+
+
+def range_of(name: str, value: Any) -> tuple[float, float] | None:
+    """Return a range of two numbers; None for none."""
+    if value is None:
+        return None
+    if not isinstance(value, Sequence) or len(value) != 2:
+        raise InvalidFile(f"{name} must be two numbers, the least and the greatest.", name)
+    low, high = (as_numbers(name, item) for item in value)
+    assert isinstance(low, float) and isinstance(high, float)
+    return low, high

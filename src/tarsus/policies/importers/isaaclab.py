@@ -1,0 +1,139 @@
+"""`deploy.yaml`, which Isaac Lab tasks of Unitree write for deployment.
+
+Terms stand in the file's order, each with its history, oldest sample first. `joint_ids_map` gives
+the robot's actuator of each entry of the policy; scale, offset and default positions are in the
+policy's order, stiffness and damping in the robot's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tarsus.errors import InvalidFile, Unsupported
+from tarsus.policies.contract import Contract, Numbers, as_numbers
+from tarsus.policies.importers.base import Importer, number_list, range_of, term_named
+
+ACTIONS = {
+    "JointPositionAction": "position",
+    "JointVelocityAction": "velocity",
+    "JointEffortAction": "torque",
+}
+
+
+class IsaacLab(Importer):
+    """Deployment files of Isaac Lab."""
+
+    def recognizes(self, data: Mapping[str, Any]) -> bool:
+        return "joint_ids_map" in data and "observations" in data
+
+    def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
+        places = tuple(_place(item) for item in _list("joint_ids_map", data["joint_ids_map"]))
+        found: dict[str, Any] = {"joints": places}
+        if "step_dt" in data:
+            found["rate"] = 1 / _positive("step_dt", data["step_dt"])
+        for name, key in (("kp", "stiffness"), ("kd", "damping")):
+            if key in data:
+                found[name] = _in_policy_order(key, number_list(key, data[key]), places)
+        if "default_joint_pos" in data:
+            found["positions"] = number_list("default_joint_pos", data["default_joint_pos"])
+        found |= _action(_table("actions", data.get("actions") or {}))
+        found["terms"] = tuple(
+            _term(str(name), _table(f"observations.{name}", given))
+            for name, given in _table("observations", data["observations"]).items()
+        )
+        found |= {"order": "listed", "layout": "by term", "newest": "last"}
+        if data.get("commands"):
+            found["ranges"] = _ranges(_table("commands", data["commands"]))
+        return contract.with_values(source, **found)
+
+
+def _action(actions: Mapping[str, Any]) -> dict[str, Any]:
+    if not actions:
+        return {}
+    if len(actions) > 1 or next(iter(actions)) not in ACTIONS:
+        raise Unsupported(
+            f"actions of the kind {', '.join(map(str, actions))} are not supported; supported are"
+            f" {', '.join(ACTIONS)}, one at a time.",
+            "actions",
+        )
+    (kind, given) = next(iter(actions.items()))
+    own = _table(f"actions.{kind}", given)
+    found: dict[str, Any] = {"kind": ACTIONS[kind]}
+    for name in ("scale", "offset"):
+        if own.get(name) is not None:
+            found[name] = number_list(f"actions.{kind}.{name}", own[name])
+    if own.get("clip") is not None:
+        found["clip"] = _clip(f"actions.{kind}.clip", own["clip"])
+    return found
+
+
+def _term(name: str, given: Mapping[str, Any]) -> Any:
+    params = given.get("params") or {}
+    options = {key: params[key] for key in ("period",) if key in params}
+    history = given.get("history_length") or 1
+    if isinstance(history, bool) or not isinstance(history, int):
+        raise InvalidFile(f"history_length of {name} must be a whole number.", name)
+    scale = given.get("scale")
+    return term_named(
+        name,
+        scale=1.0 if scale is None else number_list(f"scale of {name}", scale),
+        clip=range_of(f"clip of {name}", given.get("clip")),
+        history=max(history, 1),
+        options=options,
+    )
+
+
+def _ranges(commands: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    found = {}
+    for name, given in commands.items():
+        own = _table(f"commands.{name}", given)
+        for axis, ends in _table(f"commands.{name}.ranges", own.get("ranges") or {}).items():
+            ends = range_of(f"commands.{name}.ranges.{axis}", ends)
+            if ends is not None:
+                found[str(axis)] = ends
+    return found
+
+
+def _in_policy_order(name: str, values: Numbers, places: tuple[int, ...]) -> Numbers:
+    """Numbers in the order of the robot's actuators, brought into the policy's."""
+    if isinstance(values, float):
+        return values
+    if max(places, default=0) >= len(values):
+        raise InvalidFile(
+            f"{name} has {len(values)} numbers, but joint_ids_map names number {max(places)}.", name
+        )
+    return tuple(values[place] for place in places)
+
+
+def _clip(name: str, value: Any) -> tuple[float, float] | None:
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        if any(item != value[0] for item in value):
+            raise Unsupported(f"{name} differs from joint to joint, which is not supported.", name)
+        value = value[0]
+    return range_of(name, value)
+
+
+def _place(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidFile("joint_ids_map must hold whole numbers from 0 on.", "joint_ids_map")
+    return int(value)
+
+
+def _list(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidFile(f"{name} must be a list.", name)
+    return value
+
+
+def _table(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidFile(f"{name} must be a table.", name)
+    return value
+
+
+def _positive(name: str, value: Any) -> float:
+    number = as_numbers(name, value)
+    if not isinstance(number, float) or not number > 0:
+        raise InvalidFile(f"{name} must be a positive number.", name)
+    return number

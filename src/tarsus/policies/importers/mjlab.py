@@ -1,0 +1,54 @@
+"""The metadata that mjlab and Isaac Lab's motion-tracking tasks write into an ONNX file.
+
+Names of joints and observations, stiffness, damping, default positions and the action's scale;
+positions are relative to the default ones. The rate is not written: these tasks run at 50 Hz.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tarsus.policies.contract import ASSUMED, Contract, Term
+from tarsus.policies.importers.base import Importer, name_list, number_list, term_named
+
+USUAL_RATE = 50.0  # Hz
+RELATIVE = {"joint_pos": "joint_pos_rel", "joint_vel": "joint_vel", "command": "command"}
+TRACKING = {  # terms of tasks that follow a motion
+    "command": ("motion_joint_pos", "motion_joint_vel"),
+    "motion_anchor_pos_b": ("motion_anchor_pos",),
+    "motion_anchor_ori_b": ("motion_anchor_ori",),
+}
+
+
+class Mjlab(Importer):
+    """Metadata of mjlab."""
+
+    def recognizes(self, data: Mapping[str, Any]) -> bool:
+        return "joint_names" in data and "observation_names" in data
+
+    def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
+        found: dict[str, Any] = {"joints": name_list("joint_names", data["joint_names"])}
+        for name, key in (
+            ("kp", "joint_stiffness"),
+            ("kd", "joint_damping"),
+            ("positions", "default_joint_pos"),
+            ("scale", "action_scale"),
+        ):
+            if key in data:
+                found[name] = number_list(key, data[key])
+        follows = "anchor_body_name" in data
+        labels = name_list("observation_names", data["observation_names"])
+        found["terms"] = tuple(term for label in labels for term in _terms(label, follows))
+        filled = contract.with_values(source, **found)
+        if filled.rate is None:
+            filled = filled.with_values(ASSUMED, rate=USUAL_RATE)
+        return filled
+
+
+def _terms(label: str, follows: bool) -> list[Term]:
+    if follows and label in TRACKING:
+        return [Term(name, label=label) for name in TRACKING[label]]
+    if label in RELATIVE:
+        return [Term(RELATIVE[label], label=label)]
+    return [term_named(label)]

@@ -1,0 +1,132 @@
+"""Contracts and results as rows of tables."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tarsus.policies.binding import BoundPolicy
+from tarsus.policies.check import Margin, Row
+from tarsus.policies.contract import Contract, numbers
+from tarsus.policies.rollout import LOW, TILTED
+from tarsus.policies.terms import rotations
+
+Array = NDArray[np.float64]
+SHOWN = 4  # numbers or names of a list
+HIDDEN = ("origins", "doubts", "terms", "ranges")
+
+
+def rows(contract: Contract) -> list[list[str]]:
+    """Return one row for each value that is set: its name, the value and its origin."""
+    found = []
+    for f in fields(Contract):
+        value = getattr(contract, f.name)
+        if f.name in HIDDEN or value in (None, "", ()):
+            continue
+        found.append([f.name, _short(value), contract.origin(f.name)])
+    for term in contract.ordered_terms:
+        history = f", history of {term.history}" if term.history > 1 else ""
+        options = "".join(f", {key} {_short(value)}" for key, value in term.options.items())
+        scale = "" if set(numbers(term.scale)) == {1.0} else f", scale {_short(term.scale)}"
+        clip = f", clipped to {_short(term.clip)}" if term.clip else ""
+        known = f" ({term.name})" if term.label not in ("", term.name) else ""
+        found.append(
+            [
+                f"term {term.key}{known}",
+                f"seen{scale}{clip}{history}{options}",
+                contract.origin("terms"),
+            ]
+        )
+    for name, ends in contract.ranges.items():
+        found.append([f"command {name}", _short(ends), contract.origin("ranges")])
+    return found
+
+
+def described(contract: Contract) -> dict[str, Any]:
+    """Return the contract for JSON."""
+    found: dict[str, Any] = {
+        f.name: getattr(contract, f.name) for f in fields(Contract) if f.name not in HIDDEN
+    }
+    found["terms"] = [
+        {name: getattr(term, name) for name in ("key", "name", "scale", "clip", "history")}
+        | {"options": dict(term.options)}
+        for term in contract.ordered_terms
+    ]
+    found["ranges"], found["origins"] = dict(contract.ranges), dict(contract.origins)
+    found["missing"] = [question.name for question in contract.missing()]
+    return found
+
+
+def outcome(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, Any]:
+    """Return what came of a run of one robot: where it went, and when it fell."""
+    q, u = (np.asarray(log[name].values, float) for name in ("q", "u"))
+    time = np.asarray(log["time"].values, float)
+    R = rotations(q[:, 3:7])
+    down = (R[:, 2, 2] < TILTED) | (q[:, 2] < LOW * q[0, 2])
+    fell = float(time[np.argmax(down)]) if down.any() else None
+    end = int(np.argmax(down)) if down.any() else len(q)
+    later = time[:end] > min(1.0, time[end - 1] / 2)
+    length = np.maximum(np.hypot(R[:, 0, 0], R[:, 1, 0]), 1e-12)
+    c, s = R[:, 0, 0] / length, R[:, 1, 0] / length
+    ahead = (c * u[:, 0] + s * u[:, 1])[:end][later]
+    aside = (c * u[:, 1] - s * u[:, 0])[:end][later]
+    turning = np.einsum("ti,ti->t", R[:, 2], u[:, 3:6])[:end][later]
+    mean = [float(part.mean()) if part.size else float("nan") for part in (ahead, aside, turning)]
+    return {
+        "robot": policy.robot.name,
+        "law": str(log.attrs.get("law", log.attrs.get("engine", ""))),
+        "asked": [float(value) for value in command],
+        "mean velocity": [round(value, 3) for value in mean],
+        "reached": [round(float(value), 3) for value in q[end - 1, :2]],
+        "fell at": fell,
+        "simulated": float(time[-1]),
+    }
+
+
+def survival_table(found: list[Row]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows: who stood where."""
+    heads = ["engine", "stood", "95 %", "missed forward / (m/s)", "aside / (m/s)", "turn / (rad/s)"]
+    heads += ["first fall / s", "unconverged / %", "remark"]
+    table = []
+    for row in found:
+        if row.survival is None:
+            table.append([row.engine, *["-"] * 7, row.failure])
+            continue
+        low, high = row.survival.interval
+        table.append(
+            [
+                row.engine,
+                f"{row.survival.stood} of {row.survival.trials}",
+                f"{100 * low:.0f} to {100 * high:.0f}",
+                *(f"{value:.3f}" for value in row.missed),
+                f"{row.first_fall:.2f}" if np.isfinite(row.first_fall) else "-",
+                f"{100 * row.unconverged:.2g}",
+                "",
+            ]
+        )
+    return heads, table
+
+
+def margin_table(edges: list[Margin]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows: how far each factor may go."""
+    table = []
+    for edge in edges:
+        low, high = sorted((edge.low, edge.high))
+        text = f"{edge.value:.3g} ({low:.3g} to {high:.3g})" if edge.falls else "none found"
+        table.append([edge.factor, text, edge.unit])
+    return ["factor", "falls beyond", "unit"], table
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, tuple):
+        if len(value) > 1 and len(set(value)) == 1:
+            return f"{_short(value[0])} for each of {len(value)}"
+        shown = ", ".join(_short(item) for item in value[:SHOWN])
+        return shown + (f", ... ({len(value)})" if len(value) > SHOWN else "")
+    return str(value)

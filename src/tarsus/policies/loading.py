@@ -1,0 +1,178 @@
+"""From files to a contract: the network, what its trainer wrote beside it, and a user's own words.
+
+Later sources replace values of earlier ones: the network's metadata, then the configuration found
+beside the network or named by the user, then values that the user sets.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tarsus import registry
+from tarsus.errors import InvalidFile, InvalidValue
+from tarsus.files import is_file
+from tarsus.installation import missing_package
+from tarsus.policies import policy_toml
+from tarsus.policies.contract import Contract
+from tarsus.policies.importers.base import Importer
+from tarsus.policies.network import metadata, read_onnx
+
+IMPORTERS = "tarsus.policies.importers"
+NETWORKS = (".onnx", ".pt", ".jit", ".pth")
+CONFIGS = ("policy.toml", "deploy.yaml", "config.yaml")  # beside a network, the first that is there
+FOLDERS = (".", "exported", "params")
+LONGEST = 20_000_000  # bytes of a configuration
+
+
+def contract_of(
+    policy: str | Path, config: str | Path | None = None, settings: Sequence[str] = ()
+) -> Contract:
+    """Return the contract of a policy.
+
+    Parameters
+    ----------
+    policy : str or Path
+        A network (.onnx, TorchScript), a policy.toml, or a folder with one of them.
+    config : str or Path or None
+        What the trainer or the user wrote: policy.toml or YAML. None: what lies beside the network.
+    settings : sequence of str
+        Values in place of those found, "NAME=VALUE" each in TOML, such as "rate=50".
+
+    Raises
+    ------
+    InvalidFile
+        If a file is missing, or cannot mean a contract.
+    UnknownName
+        For a value or an observation term that no contract has.
+    """
+    network, beside = _found(Path(policy))
+    contract = Contract(network=str(network)) if network else policy_toml.read(beside[0])
+    if Path(contract.network).suffix == ".onnx":
+        model = read_onnx(_existing(Path(contract.network)))
+        contract = _imported(contract, metadata(model), f"metadata of {network and network.name}")
+    if network is None:  # the file's own words come after the network's
+        contract = (
+            policy_toml.read(beside[0]) if not contract.origins else _over(contract, beside[0])
+        )
+    for file in [Path(config)] if config else beside if network else []:
+        contract = _over(contract, file)
+    return _set(contract, settings)
+
+
+def _over(contract: Contract, file: Path) -> Contract:
+    """Return the contract with what a configuration says in place of what is known."""
+    if not is_file(file):
+        raise InvalidFile(f"there is no file {file}.", file)
+    if file.stat().st_size > LONGEST:
+        raise InvalidFile(f"{file} is larger than {LONGEST} bytes, the most that is read.", file)
+    if file.suffix == ".toml":
+        from tarsus.files import toml_tables
+
+        return policy_toml.overlaid(contract, toml_tables(file), file.name, file.parent)
+    data = yaml_table(file)
+    imported = _imported(contract, data, file.name)
+    if imported is contract:
+        raise InvalidFile(
+            f"{file} is no configuration that is known: it has the keys"
+            f" {', '.join(map(str, list(data)[:8]))}. Write a policy.toml.",
+            file,
+        )
+    return imported
+
+
+def _imported(contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
+    for name in registry.names(IMPORTERS):
+        importer = registry.member(IMPORTERS, "importer", name, Importer)()  # type: ignore[type-abstract]
+        if importer.recognizes(data):
+            return importer.fill(contract, data, source)
+    return contract
+
+
+def _found(policy: Path) -> tuple[Path | None, list[Path]]:
+    """The network, None where a policy.toml names it, and the configuration beside it."""
+    if policy.suffix == ".toml":
+        return None, [_existing(policy)]
+    if os.path.isdir(policy):
+        toml = policy / CONFIGS[0]
+        if is_file(toml):
+            return None, [toml]
+        folders = [policy / name for name in FOLDERS if os.path.isdir(policy / name)]
+        networks = [f for d in folders for f in sorted(d.iterdir()) if f.suffix in NETWORKS]
+        if len(networks) != 1:
+            listed = ", ".join(f.name for f in networks) or "none"
+            raise InvalidFile(
+                f"{policy} must hold one network or a policy.toml; networks found: {listed}.",
+                policy,
+            )
+        beside = [d / name for d in folders for name in CONFIGS if is_file(d / name)]
+        return networks[0], beside[:1]
+    _existing(policy)
+    beside = [policy.parent / name for name in CONFIGS if is_file(policy.parent / name)]
+    return policy, beside[:1]
+
+
+def _existing(file: Path) -> Path:
+    if not is_file(file):
+        raise InvalidFile(f"there is no policy {file}.", file)
+    return file
+
+
+def yaml_table(file: Path) -> dict[str, Any]:
+    """Return the table of a YAML file; tags of Python objects are read as plain data.
+
+    Raises
+    ------
+    InvalidFile
+        If it cannot be read, or is no table.
+    """
+    try:
+        from ruamel.yaml import YAML
+        from ruamel.yaml.constructor import SafeConstructor
+    except ImportError:
+        raise missing_package("ruamel.yaml", "a policy's YAML file", "policy") from None
+
+    class PlainConstructor(SafeConstructor):
+        """Reads what a tag stands on, whatever it names."""
+
+    def plain(constructor: Any, suffix: str, node: Any) -> Any:
+        if hasattr(node, "value") and isinstance(node.value, str):
+            return constructor.construct_scalar(node)
+        if node.value and isinstance(node.value[0], tuple):
+            return constructor.construct_mapping(node, deep=True)
+        return constructor.construct_sequence(node, deep=True)
+
+    PlainConstructor.add_multi_constructor("", plain)
+    reader = YAML(typ="safe", pure=True)
+    reader.Constructor = PlainConstructor
+    reader.allow_duplicate_keys = False
+    try:
+        data = reader.load(file.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise InvalidFile(f"{file} is nested too deeply.", file) from None
+    except Exception as error:  # of the parser, which has many
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        raise InvalidFile(f"{file}{line} is not valid YAML.", file) from None
+    if not isinstance(data, dict):
+        raise InvalidFile(f"{file} must be a table of names and values.", file)
+    return data
+
+
+def _set(contract: Contract, settings: Sequence[str]) -> Contract:
+    """Return the contract with values that the user sets."""
+    import tomllib
+
+    for text in settings:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise InvalidValue(f"{text!r} must be NAME=VALUE.", text)
+        try:
+            data = tomllib.loads(f"value = {value}")
+        except (tomllib.TOMLDecodeError, RecursionError):
+            data = {"value": value}  # a word without quotes
+        table = {name.strip().replace("-", "_"): data["value"]}
+        contract = policy_toml.overlaid(contract, table, "set", Path())
+    return contract

@@ -1,0 +1,59 @@
+"""A reference motion that a policy follows: joints and base over time, from an .npz file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import InvalidFile
+from tarsus.files import npz_arrays
+
+Array = NDArray[np.float64]
+WIDTHS = {"joint_pos": None, "joint_vel": None, "base_pos": 3, "base_quat": 4}
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Samples at a rate.
+
+    Parameters
+    ----------
+    rate : float
+        Samples per second, Hz.
+    samples : dict
+        joint_pos and joint_vel (n, joints), base_pos (n, 3), base_quat (n, 4), w first.
+    """
+
+    rate: float
+    samples: dict[str, Array]
+
+    @staticmethod
+    def load(path: str | Path) -> Motion:
+        """Read an .npz file with `fps` and the samples; InvalidFile, naming the array, if wrong."""
+        found = npz_arrays(Path(path))
+        rate = float(np.ravel(found.get("fps", 0.0))[0])
+        if not (np.isfinite(rate) and 0 < rate < 1e5):
+            raise InvalidFile(f"{path}: fps must be a positive number.", "fps")
+        samples = {}
+        for name, width in WIDTHS.items():
+            if name not in found:
+                continue
+            array = np.asarray(found[name], float)
+            if array.ndim != 2 or (width and array.shape[1] != width) or not len(array):
+                raise InvalidFile(f"{path}: {name} must have two dimensions.", name)
+            if not np.isfinite(array).all():
+                raise InvalidFile(f"{path}: {name} must be finite.", name)
+            samples[name] = array
+        if not samples or len({len(array) for array in samples.values()}) > 1:
+            raise InvalidFile(f"{path}: samples must be there and equally many.", path)
+        return Motion(rate, samples)
+
+    def at(self, time: float) -> dict[str, Array]:
+        """Return the sample (1, n) of each array that is nearest to a time, s; the last one after
+        its end.
+        """
+        k = round(time * self.rate)
+        return {name: a[min(k, len(a) - 1)][None] for name, a in self.samples.items()}

@@ -1,0 +1,343 @@
+"""Networks from files: ONNX by onnxruntime, TorchScript by torch, many worlds in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import InvalidFile, MissingPackage, Unsupported, unknown
+from tarsus.files import is_file
+from tarsus.installation import missing_package
+
+Array = NDArray[np.float32]
+LARGEST = 2_000_000_000  # bytes
+WORLDS = "worlds"  # the name of the first dimension
+
+
+class Network(Protocol):
+    """A function from an observation, and from a memory of its own, to an action."""
+
+    @property
+    def observations(self) -> int | None:
+        """How many numbers it takes, None if it does not say."""
+        ...
+
+    @property
+    def actions(self) -> int | None:
+        """How many it returns, None if it does not say."""
+        ...
+
+    def start(self, worlds: int) -> dict[str, Array]:
+        """Return its memory at the start, zeros, by the names of its inputs."""
+        ...
+
+    def __call__(
+        self, observation: Array, memory: Mapping[str, Array]
+    ) -> tuple[Array, dict[str, Array]]:
+        """Return actions (worlds, n) and the memory after it."""
+        ...
+
+
+def load_network(
+    path: str | Path,
+    states: Sequence[tuple[str, str]] = (),
+    names: tuple[str, str] = ("", ""),
+) -> Network:
+    """Return the network of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        An ONNX file (.onnx), or a TorchScript module (.pt, .jit).
+    states : sequence of pairs
+        Inputs and outputs that carry a memory from period to period.
+    names : tuple of str
+        Of the input for observations and the output for actions; empty: the only ones left.
+
+    Raises
+    ------
+    InvalidFile
+        If the file cannot be read, or does not hold such a network.
+    MissingPackage
+        If the package that reads it is not installed.
+    """
+    file = Path(path)
+    if not is_file(file):
+        raise InvalidFile(f"there is no network {file}.", file)
+    if file.stat().st_size > LARGEST:
+        raise InvalidFile(f"{file} is larger than {LARGEST} bytes, the most that is read.", file)
+    if file.suffix in (".pt", ".jit", ".pth"):
+        return TorchNetwork(file)
+    if file.suffix != ".onnx":
+        raise InvalidFile(f"{file} is not a network: give an .onnx or a TorchScript file.", file)
+    return OnnxNetwork(file, states, names)
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output: its name, and its numbers a world, None if it does not say."""
+
+    name: str
+    shape: tuple[int | None, ...]
+
+    @property
+    def size(self) -> int | None:
+        """How many numbers a world has."""
+        rest = self.shape[1:]
+        if any(n is None for n in rest):
+            return None
+        return int(np.prod([n or 0 for n in rest], dtype=int))
+
+
+class OnnxNetwork:
+    """An ONNX graph; its first dimension counts worlds, whatever the file fixes it to."""
+
+    def __init__(
+        self, file: Path, states: Sequence[tuple[str, str]], names: tuple[str, str]
+    ) -> None:
+        model = read_onnx(file)
+        self.file, self.metadata = file, metadata(model)
+        ports = _ports(model.graph.input, {w.name for w in model.graph.initializer})
+        outputs = _ports(model.graph.output, set())
+        self.states = tuple(states) or _paired(ports, outputs)
+        self._input = _chosen("input", ports, [a for a, _ in self.states], names[0], file)
+        self._output = _chosen("output", outputs, [b for _, b in self.states], names[1], file)
+        self._memory = {port.name: port for port in ports if port.name in dict(self.states)}
+        self._session, self._many = _session(model, file), True
+        self._settle_batch(file)
+
+    @property
+    def observations(self) -> int | None:
+        """How many numbers it takes."""
+        return self._input.size
+
+    @property
+    def actions(self) -> int | None:
+        """How many it returns."""
+        return self._output.size
+
+    def start(self, worlds: int) -> dict[str, Array]:
+        """Return its memory at the start, zeros."""
+        return {
+            name: np.zeros(tuple(worlds if n is None else n for n in port.shape), np.float32)
+            for name, port in self._memory.items()
+        }
+
+    def __call__(
+        self, observation: Array, memory: Mapping[str, Array]
+    ) -> tuple[Array, dict[str, Array]]:
+        """Return actions (worlds, n) and the memory after them."""
+        seen = np.ascontiguousarray(observation, np.float32)
+        if self._many or len(seen) == 1:
+            return self._run(seen, memory)
+        rows = [
+            self._run(seen[k : k + 1], {name: _one(v, k) for name, v in memory.items()})
+            for k in range(len(seen))
+        ]
+        after = {
+            name: np.concatenate([m[name] for _, m in rows], _axis(rows[0][1][name]))
+            for name in memory
+        }
+        return np.concatenate([action for action, _ in rows]), after
+
+    def _run(self, seen: Array, memory: Mapping[str, Array]) -> tuple[Array, dict[str, Array]]:
+        wanted = [self._output.name, *(after for _, after in self.states)]
+        given = {self._input.name: seen.reshape(len(seen), *self._rest()), **memory}
+        try:
+            action, *after = self._session.run(wanted, given)
+        except Exception as error:  # onnxruntime has no common class
+            raise InvalidFile(
+                f"{self.file}: the network cannot take {seen.shape[1]} observations:"
+                f" {_first_line(error)}",
+                self.file,
+            ) from None
+        kept = {before: value for (before, _), value in zip(self.states, after, strict=True)}
+        return action.reshape(len(seen), -1), kept
+
+    def _rest(self) -> tuple[int, ...]:
+        rest = self._input.shape[1:]
+        return (-1,) if any(n is None for n in rest) else tuple(n or 0 for n in rest)
+
+    def _settle_batch(self, file: Path) -> None:
+        """Run worlds one by one where the graph does not treat rows alike."""
+        size = self.observations
+        if size is None:
+            return
+        seen = np.linspace(-1, 1, 2 * size, dtype=np.float32).reshape(2, size)
+        alone = [self._run(seen[k : k + 1], self.start(1))[0] for k in range(2)]
+        try:
+            both = self._run(seen, self.start(2))[0]
+            self._many = bool(np.allclose(both, np.concatenate(alone), rtol=1e-3, atol=1e-4))
+        except (InvalidFile, ValueError):
+            self._many = False
+
+
+def read_onnx(file: Path) -> Any:
+    """Return the model of an ONNX file, checked, with its weights; InvalidFile if it is none."""
+    onnx = _package("onnx")
+    try:
+        model = onnx.load(str(file))
+        onnx.checker.check_model(model)
+    except Exception as error:  # of protobuf, of onnx, or a missing file of weights
+        text = _first_line(error)
+        if "external" in text.lower() or isinstance(error, FileNotFoundError):
+            text = "its weights lie in another file, which is not there. Copy it beside this one."
+        raise InvalidFile(f"{file} cannot be read as ONNX: {text}", file) from None
+    return model
+
+
+def metadata(model: Any) -> dict[str, str]:
+    """Return the texts that a file carries beside its graph, by name."""
+    return {item.key: item.value for item in model.metadata_props}
+
+
+def _package(name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise missing_package(name, "a policy in an ONNX file", "policy") from None
+
+
+def _session(model: Any, file: Path) -> Any:
+    """Return the graph ready to run in one thread, its first dimensions open."""
+    runtime = _package("onnxruntime")
+    states = {item.name for item in (*model.graph.input, *model.graph.output)}
+    del model.graph.value_info[:]
+    for item in (*model.graph.input, *model.graph.output):
+        sizes = item.type.tensor_type.shape.dim
+        axis = _batch_axis([d.dim_value or None for d in sizes])
+        if axis is not None and item.name in states:
+            sizes[axis].dim_param = WORLDS
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        return runtime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # an operator that is not known, a shape that does not fit
+        raise Unsupported(
+            f"{file}: onnxruntime cannot run this network: {_first_line(error)}", file
+        ) from None
+
+
+def _batch_axis(shape: Sequence[int | None]) -> int | None:
+    """The dimension that counts worlds: the first; of (layers, 1, n) the second."""
+    if not shape:
+        return None
+    return 1 if len(shape) == 3 and shape[1] in (1, None) else 0
+
+
+def _ports(items: Any, weights: set[str]) -> list[Port]:
+    found = []
+    for item in items:
+        if item.name in weights:
+            continue
+        sizes = [d.dim_value or None for d in item.type.tensor_type.shape.dim]
+        axis = _batch_axis(sizes)
+        if axis is not None:
+            sizes[axis] = None
+        found.append(Port(item.name, tuple(sizes)))
+    return found
+
+
+def _paired(inputs: list[Port], outputs: list[Port]) -> tuple[tuple[str, str], ...]:
+    """Inputs and outputs that carry a memory, by their names: h_in and h_out, or hidden states."""
+    pairs = []
+    for port in inputs:
+        name = port.name.lower()
+        if not any(word in name for word in ("h_in", "c_in", "hidden", "cell", "state_in")):
+            continue
+        wanted = port.name.replace("in", "out")
+        match = next((o.name for o in outputs if o.name == wanted), None)
+        match = match or next(
+            (o.name for o in outputs if o.shape == port.shape and o.name[:1] == port.name[:1]), None
+        )
+        if match:
+            pairs.append((port.name, match))
+    return tuple(pairs)
+
+
+def _chosen(kind: str, ports: list[Port], states: list[str], name: str, file: Path) -> Port:
+    """Return the input for observations, or the output for actions."""
+    known = [port for port in ports if port.name not in states]
+    if name:
+        for port in known:
+            if port.name == name:
+                return port
+        raise unknown(f"{kind} of the network", name, [port.name for port in known])
+    if len(known) == 1:
+        return known[0]
+    likely = [p for p in known if p.name.lower() in ("obs", "observation", "actions", "action")]
+    if len(likely) == 1:
+        return likely[0]
+    listed = ", ".join(f"{port.name} {port.shape}" for port in known) or "none"
+    raise InvalidFile(
+        f"{file} has several {kind}s besides its states ({listed}): set {kind} in the contract.",
+        kind,
+    )
+
+
+def _one(value: Array, k: int) -> Array:
+    return value[:, k : k + 1] if value.ndim == 3 else value[k : k + 1]
+
+
+def _axis(value: Array) -> int:
+    return 1 if value.ndim == 3 else 0
+
+
+class TorchNetwork:
+    """A TorchScript module, which keeps its own memory if it has one."""
+
+    def __init__(self, file: Path) -> None:
+        try:
+            import torch  # type: ignore[import-not-found]
+        except ImportError:
+            raise MissingPackage(
+                "TorchScript policies need the package torch: install it, or export the policy to"
+                " ONNX.",
+                "torch",
+            ) from None
+        self._torch = torch
+        try:
+            self._module = torch.jit.load(str(file), map_location="cpu").eval()
+        except Exception as error:  # torch has no common class
+            raise InvalidFile(
+                f"{file} cannot be read as TorchScript: {_first_line(error)}", file
+            ) from None
+        self.file, self.metadata = file, dict[str, str]()
+
+    observations: int | None = None
+    actions: int | None = None
+
+    def start(self, worlds: int) -> dict[str, Array]:
+        """Return no memory: the module keeps its own, which is reset if it can be."""
+        if hasattr(self._module, "reset_memory"):
+            self._module.reset_memory()
+        return {}
+
+    def __call__(
+        self, observation: Array, memory: Mapping[str, Array]
+    ) -> tuple[Array, dict[str, Array]]:
+        """Return actions (worlds, n)."""
+        with self._torch.inference_mode():
+            try:
+                found = self._module(self._torch.from_numpy(np.asarray(observation, np.float32)))
+            except Exception as error:
+                raise InvalidFile(
+                    f"{self.file}: the network cannot take {observation.shape[1]} observations:"
+                    f" {_first_line(error)}",
+                    self.file,
+                ) from None
+        return found.numpy().reshape(len(observation), -1), {}
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0][:300] or type(error).__name__

@@ -1,0 +1,55 @@
+"""Observations as a network sees them: terms, scaled, with their past, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.policies.binding import BoundPolicy
+from tarsus.policies.contract import Term
+from tarsus.policies.terms import TERMS, View
+
+Array = NDArray[np.float64]
+
+
+class Observer:
+    """Keeps the past of every term for many worlds."""
+
+    def __init__(self, policy: BoundPolicy) -> None:
+        self._contract, self._terms = policy.contract, policy.contract.ordered_terms
+        self._past: list[Array] = []
+
+    def __call__(self, view: View) -> NDArray[np.float32]:
+        """Return observations (worlds, n) of a new sample."""
+        samples = [_sample(term, view) for term in self._terms]
+        if not self._past:
+            self._past = [
+                self._begun(term, s) for term, s in zip(self._terms, samples, strict=True)
+            ]
+        else:
+            for past, sample in zip(self._past, samples, strict=True):
+                past[:, :-1] = past[:, 1:]
+                past[:, -1] = sample
+        parts = [p if self._contract.newest == "last" else p[:, ::-1] for p in self._past]
+        if self._contract.layout == "by sample":
+            count = parts[0].shape[1]
+            parts = [np.concatenate([p[:, k] for p in parts], axis=1) for k in range(count)]
+            return np.concatenate(parts, axis=1).astype(np.float32)
+        flat = [p.reshape(len(p), -1) for p in parts]
+        return np.concatenate(flat, axis=1).astype(np.float32)
+
+    def _begun(self, term: Term, sample: Array) -> Array:
+        """The past (worlds, history, size) as the policy begins, oldest first."""
+        past = np.repeat(sample[:, None], term.history, axis=1)
+        if self._contract.first == "zero":
+            past[:, :-1] = 0.0
+        return past
+
+
+def _sample(term: Term, view: View) -> Array:
+    value: Any = TERMS[term.name].function(view, term.options)
+    if term.clip is not None:
+        value = np.clip(value, *term.clip)
+    return np.asarray(value * np.asarray(term.scale, float), float)

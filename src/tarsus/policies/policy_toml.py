@@ -1,0 +1,174 @@
+"""`policy.toml`: a contract as a file that people read and write.
+
+Keys are the fields of `Contract`; paths are relative to the file. Terms are names, or tables with
+name, scale, clip, history and the options of the term.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from tarsus.errors import InvalidFile, unknown
+from tarsus.files import toml_tables
+from tarsus.policies.contract import Contract, Term, as_numbers
+from tarsus.policies.importers.base import range_of
+from tarsus.policies.terms import TERMS
+
+NUMBERS = {"scale", "kp", "kd", "torque_limit", "armature", "positions"}
+SINGLE = {"rate", "filter", "delay", "height", "settle"}
+TEXTS = {"network", "kind", "order", "layout", "newest", "first", "input", "output", "motion"}
+PATHS = ("network", "motion")
+OWN = {"origins", "doubts"}  # that no file sets
+OF_TERM = ("name", "scale", "clip", "history", "label")
+
+
+def read(path: Path) -> Contract:
+    """Return the contract of a file; InvalidFile, naming the key, for what it cannot mean."""
+    data = toml_tables(path)
+    if "network" not in data:
+        raise InvalidFile(f"{path} names no network: add network = 'policy.onnx'.", "network")
+    return overlaid(Contract(network=""), data, path.name, path.parent)
+
+
+def overlaid(contract: Contract, data: Mapping[str, Any], source: str, folder: Path) -> Contract:
+    """Return the contract with the values of a table in place of its own."""
+    known = [f.name for f in fields(Contract) if f.name not in OWN]
+    found: dict[str, Any] = {}
+    for name, value in data.items():
+        if name not in known:
+            raise unknown("key of a policy's contract", name, known)
+        found[name] = _value(name, value)
+    for name in PATHS:
+        if found.get(name):
+            found[name] = str(folder / found[name])
+    return contract.with_values(source, **found)
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in NUMBERS:
+        return as_numbers(name, value)
+    if name in SINGLE:
+        number = as_numbers(name, value)
+        if not isinstance(number, float):
+            raise InvalidFile(f"{name} must be one number.", name)
+        return number
+    if name == "offset":
+        return value if isinstance(value, str) else as_numbers(name, value)
+    if name in TEXTS:
+        if not isinstance(value, str):
+            raise InvalidFile(f"{name} must be text.", name)
+        return value
+    if name == "clip":
+        return range_of(name, value)
+    if name == "terms":
+        return tuple(_term(item) for item in _list(name, value))
+    if name == "joints":
+        items = _list(name, value)
+        if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
+            raise InvalidFile("joints must be names, or numbers of actuators.", name)
+        return tuple(items)
+    if name == "states":
+        pairs = _list(name, value)
+        if not all(isinstance(p, list) and list(map(type, p)) == [str, str] for p in pairs):
+            raise InvalidFile("states must be pairs of names, an input and an output each.", name)
+        return tuple((a, b) for a, b in pairs)
+    if not isinstance(value, Mapping):
+        raise InvalidFile(f"{name} must be a table.", name)
+    ends = {str(key): range_of(f"{name}.{key}", item) for key, item in value.items()}
+    return {key: item for key, item in ends.items() if item is not None}
+
+
+def _term(given: Any) -> Term:
+    table = {"name": given} if isinstance(given, str) else given
+    if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
+        raise InvalidFile("a term must be a name, or a table with a name.", "terms")
+    name = table["name"]
+    if name not in TERMS:
+        raise unknown("observation term", name, TERMS)
+    allowed = (*OF_TERM, *TERMS[name].options)
+    for key in table:
+        if key not in allowed:
+            raise unknown(f"key of the term {name}", str(key), allowed)
+    history = table.get("history", 1)
+    if isinstance(history, bool) or not isinstance(history, int):
+        raise InvalidFile(f"history of the term {name} must be a whole number.", name)
+    return Term(
+        name,
+        as_numbers(f"scale of the term {name}", table.get("scale", 1.0)),
+        range_of(f"clip of the term {name}", table.get("clip")),
+        history,
+        {key: table[key] for key in TERMS[name].options if key in table},
+        str(table.get("label", "")),
+    )
+
+
+def _list(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidFile(f"{name} must be a list.", name)
+    return value
+
+
+def written(contract: Contract, folder: Path) -> str:
+    """Return the text of a file for `folder`; what is missing stands as a comment to fill in."""
+    lines = []
+    for f in fields(Contract):
+        value = getattr(contract, f.name)
+        if f.name in OWN or f.name in ("terms", "ranges") or (value == f.default and value != ""):
+            continue
+        if value in (None, "", ()):
+            continue
+        if f.name in PATHS:
+            value = _relative(value, folder)
+        origin = contract.origin(f.name)
+        lines.append(f"{f.name} = {_toml(value)}  # {origin}")
+    for question in contract.missing():
+        likely = f", such as {question.choices[0]}" if question.choices else ""
+        lines.append(f"# {question.name} =   # {question.meaning}{likely}")
+    if contract.terms:
+        rows = ",\n".join(f"  {_toml(_table(term))}" for term in contract.terms)
+        lines.append(f"terms = [\n{rows},\n]")
+    if contract.ranges:
+        lines += ["", "[ranges]"]
+        lines += [f"{name} = {_toml(ends)}" for name, ends in contract.ranges.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _table(term: Term) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": term.name}
+    if term.scale != 1.0:
+        found["scale"] = _shortest(term.scale)
+    if term.clip is not None:
+        found["clip"] = term.clip
+    if term.history != 1:
+        found["history"] = term.history
+    if term.label and term.label != term.name:
+        found["label"] = term.label
+    return found | dict(term.options)
+
+
+def _shortest(values: Any) -> Any:
+    """One number where all are the same."""
+    if isinstance(values, Sequence) and len(set(values)) == 1:
+        return values[0]
+    return values
+
+
+def _relative(path: str, folder: Path) -> str:
+    own = Path(path)
+    return own.name if own.parent.resolve() == folder.resolve() else str(own.resolve())
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value)

@@ -1,0 +1,114 @@
+"""The servos that carry out a policy's actions: torques from targets, computed at every step.
+
+As on most robots the torque is held over a step: tau = kp (target - q) - kd u within the motor's
+limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.control.base import ControlInputs, Controller
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import part
+
+Array = NDArray[np.float64]
+GAINS = "gains"  # the command that scales stiffness and damping
+
+
+@dataclass(frozen=True)
+class Servo:
+    """What one motor does with its signal.
+
+    Parameters
+    ----------
+    joint : str
+        That it moves.
+    kind : str
+        Whether the signal is a position, rad, a velocity, rad/s, or a torque, N m.
+    kp, kd : float
+        Stiffness, N m/rad, and damping, N m s/rad.
+    lower, upper : float
+        Of the torque, N m.
+    least, most : float
+        Of the signal.
+    """
+
+    joint: str
+    kind: str
+    kp: float
+    kd: float
+    lower: float = -np.inf
+    upper: float = np.inf
+    least: float = -np.inf
+    most: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyServos(Controller):
+    """One servo for each motor of the robot; their signals are its commands, by joint."""
+
+    servos: tuple[Servo, ...] = part((), "one for each motor")
+    start: tuple[float, ...] = part((), "coordinates to start from (nq,)")
+
+    @property
+    def commands(self) -> Mapping[str, float]:  # type: ignore[override]
+        """The signals, and the factor on all gains."""
+        return {servo.joint: 0.0 for servo in self.servos} | {GAINS: 1.0}
+
+    def initial_coordinates(self, mechanism: Mechanism) -> Array:
+        """Coordinates (nq,) of the policy's start."""
+        return np.array(self.start, float)
+
+    def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
+        """Torques (n,), N m, as `torques` computes them."""
+        mechanism, found = now.mechanism, []
+        for k, servo in enumerate(self.servos):
+            i = mechanism.joint_index(servo.joint)
+            q, u = now.q[mechanism.q_slices[i].start], now.u[mechanism.u_slices[i].start]
+            signal = ca.fmin(ca.fmax(now.command[k], servo.least), servo.most)
+            if servo.kind == "torque":
+                torque = signal
+            elif servo.kind == "velocity":
+                torque = now.command[-1] * servo.kd * (signal - u)
+            else:
+                torque = now.command[-1] * (servo.kp * (signal - q) - servo.kd * u)
+            found.append(ca.fmin(ca.fmax(torque, servo.lower), servo.upper))
+        return ca.vertcat(*found), now.memory
+
+
+@dataclass(frozen=True, eq=False)
+class ServoArrays:
+    """The same servos on arrays, for simulators that are not ours."""
+
+    kp: Array
+    kd: Array
+    torque: NDArray[np.bool_]
+    velocity: NDArray[np.bool_]
+    signals: Array
+    limits: Array
+
+    @staticmethod
+    def of(servos: tuple[Servo, ...]) -> ServoArrays:
+        """Gather the numbers of all servos."""
+        kinds = np.array([servo.kind for servo in servos])
+        return ServoArrays(
+            np.array([servo.kp for servo in servos]),
+            np.array([servo.kd for servo in servos]),
+            kinds == "torque",
+            kinds == "velocity",
+            np.array([(servo.least, servo.most) for servo in servos]).T,
+            np.array([(servo.lower, servo.upper) for servo in servos]).T,
+        )
+
+    def torques(self, signal: Array, q: Array, u: Array, gains: float = 1.0) -> Array:
+        """Return torques (n,), N m, from signals, positions and rates (n,)."""
+        signal = np.clip(signal, *self.signals)
+        off = np.where(self.velocity, 0.0, self.kp * (signal - q)) - self.kd * u
+        off += np.where(self.velocity, self.kd * signal, 0.0)
+        return np.clip(np.where(self.torque, signal, gains * off), *self.limits)

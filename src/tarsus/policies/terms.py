@@ -1,0 +1,316 @@
+"""The parts of an observation: what a policy may see of a robot, for many worlds at once.
+
+To add a term: one function here with the decorator `term`, which names it and says how many numbers
+it has. It returns an array (worlds, size) in SI units, before scaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import InvalidValue, unknown
+
+Array = NDArray[np.float64]
+STANDING = 1e-6  # m/s, rad/s: a command below this is to stand
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What terms look at; every array has one row for each world.
+
+    Parameters
+    ----------
+    q, u : ndarray
+        Coordinates (worlds, nq) and velocities (worlds, nu), with a free joint first.
+    positions, rates : ndarray
+        Of the policy's joints, in its order, rad and rad/s.
+    default : ndarray
+        Default positions (joints,), rad.
+    action, previous : ndarray
+        The last action and the one before (worlds, joints), as the network gave them.
+    command : ndarray
+        Velocity asked for (worlds, 3): forward, to the left, m/s, and turning left, rad/s.
+    time : float
+        Since the policy began, s.
+    frames : mapping
+        Position (3,) and rotation (3, 3) of frames of the base, by name, in the base's axes.
+    heights : callable
+        Returns the ground's height, m, below points (worlds, n, 2).
+    contacts : ndarray
+        Whether each foot touches the ground (worlds, feet), 0 or 1.
+    motion : Motion or None
+        A reference motion at this instant.
+    """
+
+    q: Array
+    u: Array
+    positions: Array
+    rates: Array
+    default: Array
+    action: Array
+    previous: Array
+    command: Array
+    time: float
+    frames: Callable[[str], tuple[Array, Array]]
+    heights: Callable[[Array], Array]
+    contacts: Array
+    motion: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def rotation(self) -> Array:
+        """From the base's axes to the world's (worlds, 3, 3)."""
+        return rotations(self.q[:, 3:7])
+
+    def in_base(self, vectors: Array) -> Array:
+        """Vectors (worlds, 3) of the world in the base's axes."""
+        return np.einsum("wji,wj->wi", self.rotation, vectors)
+
+
+Function = Callable[[View, Mapping[str, Any]], Array]
+
+
+@dataclass(frozen=True)
+class TermKind:
+    """A kind of term.
+
+    Parameters
+    ----------
+    function : callable
+        Returns the numbers (worlds, size) from a view and the term's options.
+    meaning : str
+        In half a sentence, with the unit.
+    options : tuple of str
+        Names of what may be set.
+    """
+
+    function: Function
+    meaning: str
+    options: tuple[str, ...] = ()
+
+
+TERMS: dict[str, TermKind] = {}
+
+
+def term(meaning: str, *options: str) -> Callable[[Function], Function]:
+    """Enter a function among the terms under its own name."""
+
+    def entered(function: Function) -> Function:
+        TERMS[function.__name__] = TermKind(function, meaning, options)
+        return function
+
+    return entered
+
+
+def rotations(quaternions: Array) -> Array:
+    """Rotation matrices (n, 3, 3) of unit quaternions (n, 4), w first."""
+    w, x, y, z = quaternions.T
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+@term("velocity of the base, or of a frame on it, in its own axes, m/s", "frame")
+def base_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
+    velocity = at.in_base(at.u[:, :3])
+    if frame := options.get("frame"):
+        place, rotation = at.frames(str(frame))
+        velocity = (velocity + np.cross(at.u[:, 3:6], place)) @ rotation
+    return velocity
+
+
+@term("angular velocity of the base, or of a frame on it, in its own axes, rad/s", "frame")
+def base_ang_vel(at: View, options: Mapping[str, Any]) -> Array:
+    turning = at.u[:, 3:6]
+    return turning @ at.frames(str(frame))[1] if (frame := options.get("frame")) else turning
+
+
+@term("angular velocity of the base in the world's axes, rad/s")
+def world_ang_vel(at: View, options: Mapping[str, Any]) -> Array:
+    return np.einsum("wij,wj->wi", at.rotation, at.u[:, 3:6])
+
+
+@term("velocity of the base in axes that turn with its heading alone, m/s")
+def heading_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
+    return _in_heading(at, at.u[:, :3])
+
+
+@term("direction of gravity in the axes of the base, or of a frame on it", "frame")
+def projected_gravity(at: View, options: Mapping[str, Any]) -> Array:
+    down = -at.rotation[:, 2, :]
+    return down @ at.frames(str(frame))[1] if (frame := options.get("frame")) else down
+
+
+@term("orientation of the base as a unit quaternion; order is wxyz or xyzw", "order")
+def base_quat(at: View, options: Mapping[str, Any]) -> Array:
+    order = options.get("order", "wxyz")
+    if order not in ("wxyz", "xyzw"):
+        raise unknown("order of a quaternion", str(order), ("wxyz", "xyzw"))
+    return at.q[:, 3:7] if order == "wxyz" else at.q[:, [4, 5, 6, 3]]
+
+
+@term("roll, pitch and yaw of the base, rad; axes names those that are seen", "axes")
+def base_euler(at: View, options: Mapping[str, Any]) -> Array:
+    R, axes = at.rotation, str(options.get("axes", "rpy"))
+    roll = np.arctan2(R[:, 2, 1], R[:, 2, 2])
+    pitch = np.arcsin(np.clip(-R[:, 2, 0], -1, 1))
+    angles = {"r": roll, "p": pitch, "y": np.arctan2(R[:, 1, 0], R[:, 0, 0])}
+    if not axes or not set(axes) <= set("rpy"):
+        raise InvalidValue(f"axes of base_euler must be letters of 'rpy', not {axes!r}.", "axes")
+    return np.stack([angles[axis] for axis in axes], axis=1)
+
+
+@term("height of the base above the ground below it, m")
+def base_height(at: View, options: Mapping[str, Any]) -> Array:
+    return at.q[:, 2:3] - at.heights(at.q[:, None, :2])
+
+
+@term("what is asked: velocity forward and to the left, m/s, and turning, rad/s")
+def command(at: View, options: Mapping[str, Any]) -> Array:
+    return at.command
+
+
+@term("velocity forward and to the left that is asked for, m/s")
+def command_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
+    return at.command[:, :2]
+
+
+@term("turning velocity that is asked for, rad/s")
+def command_ang_vel(at: View, options: Mapping[str, Any]) -> Array:
+    return at.command[:, 2:]
+
+
+@term("joint positions from the default ones, rad")
+def joint_pos_rel(at: View, options: Mapping[str, Any]) -> Array:
+    return at.positions - at.default
+
+
+@term("joint positions, rad")
+def joint_pos(at: View, options: Mapping[str, Any]) -> Array:
+    return at.positions
+
+
+@term("joint velocities, rad/s")
+def joint_vel(at: View, options: Mapping[str, Any]) -> Array:
+    return at.rates
+
+
+@term("the last action, as the network gave it")
+def last_action(at: View, options: Mapping[str, Any]) -> Array:
+    return at.action
+
+
+@term("the action before the last one")
+def previous_action(at: View, options: Mapping[str, Any]) -> Array:
+    return at.previous
+
+
+@term("sine of the gait's phase, one number a foot", "period", "phases", "standing")
+def sin_phase(at: View, options: Mapping[str, Any]) -> Array:
+    return np.sin(_phase(at, options))
+
+
+@term("cosine of the gait's phase, one number a foot", "period", "phases", "standing")
+def cos_phase(at: View, options: Mapping[str, Any]) -> Array:
+    return np.cos(_phase(at, options))
+
+
+@term("whether each foot touches the ground, 0 or 1")
+def foot_contacts(at: View, options: Mapping[str, Any]) -> Array:
+    return at.contacts
+
+
+@term(
+    "height of the base above the ground at a grid around it, m; offset is subtracted",
+    *("length", "width", "spacing", "offset"),
+)
+def height_scan(at: View, options: Mapping[str, Any]) -> Array:
+    length, width = float(options.get("length", 1.6)), float(options.get("width", 1.0))
+    spacing, offset = float(options.get("spacing", 0.1)), float(options.get("offset", 0.5))
+    if not (spacing > 0 and length >= 0 and width >= 0 and length * width < 1e4 * spacing**2):
+        raise InvalidValue(
+            "height_scan needs a positive spacing and at most 10,000 points.", "height_scan"
+        )
+    x = np.arange(-length / 2, length / 2 + 1e-9, spacing)
+    y = np.arange(-width / 2, width / 2 + 1e-9, spacing)
+    grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    c, s = _heading(at)
+    turned = np.stack(
+        [
+            np.outer(c, grid[:, 0]) - np.outer(s, grid[:, 1]),
+            np.outer(s, grid[:, 0]) + np.outer(c, grid[:, 1]),
+        ],
+        axis=-1,
+    )
+    return at.q[:, 2:3] - at.heights(at.q[:, None, :2] + turned) - offset
+
+
+@term("numbers that never change", "values")
+def constant(at: View, options: Mapping[str, Any]) -> Array:
+    values = np.atleast_1d(np.asarray(options.get("values", 0.0), float))
+    return np.broadcast_to(values, (len(at.q), values.size))
+
+
+@term("joint positions of the reference motion, rad")
+def motion_joint_pos(at: View, options: Mapping[str, Any]) -> Array:
+    return _of_motion(at, "joint_pos")
+
+
+@term("joint velocities of the reference motion, rad/s")
+def motion_joint_vel(at: View, options: Mapping[str, Any]) -> Array:
+    return _of_motion(at, "joint_vel")
+
+
+@term("where the base of the reference motion is, in the base's axes, m")
+def motion_anchor_pos(at: View, options: Mapping[str, Any]) -> Array:
+    return at.in_base(_of_motion(at, "base_pos") - at.q[:, :3])
+
+
+@term("two columns of the rotation from the base to that of the reference motion")
+def motion_anchor_ori(at: View, options: Mapping[str, Any]) -> Array:
+    goal = rotations(_of_motion(at, "base_quat"))
+    turned = np.einsum("wji,wjk->wik", at.rotation, goal)
+    return turned[:, :, :2].reshape(len(turned), 6)
+
+
+def _of_motion(at: View, name: str) -> Array:
+    if name not in at.motion:
+        raise InvalidValue(
+            f"the contract has terms of a reference motion: name a file with {name!r} as its"
+            " motion.",
+            "motion",
+        )
+    return np.broadcast_to(at.motion[name], (len(at.q), at.motion[name].shape[-1]))
+
+
+def _heading(at: View) -> tuple[Array, Array]:
+    """Cosine and sine of the base's heading, (worlds,) each."""
+    R = at.rotation
+    length = np.maximum(np.hypot(R[:, 0, 0], R[:, 1, 0]), 1e-12)
+    return R[:, 0, 0] / length, R[:, 1, 0] / length
+
+
+def _in_heading(at: View, vectors: Array) -> Array:
+    (c, s), (x, y, z) = _heading(at), vectors.T
+    return np.stack([c * x + s * y, c * y - s * x, z], axis=1)
+
+
+def _phase(at: View, options: Mapping[str, Any]) -> Array:
+    """The gait's phase (worlds, feet), rad, wrapped to [-pi, pi); that of `standing` at rest."""
+    period = float(options.get("period", 1.0))
+    if not period > 0:
+        raise InvalidValue(f"period of a gait must be positive, not {period:g}.", "period")
+    begin = np.atleast_1d(np.asarray(options.get("phases", 0.0), float))
+    phase = np.mod(begin + 2 * np.pi * at.time / period + np.pi, 2 * np.pi) - np.pi
+    phase = np.broadcast_to(phase, (len(at.q), begin.size))
+    if "standing" not in options:
+        return phase
+    stands = (np.abs(at.command) < STANDING).all(1, keepdims=True)
+    return np.where(stands, float(options["standing"]), phase)
