@@ -207,18 +207,18 @@ class BoundPolicy:
     def check_sizes(self) -> None:
         """Raise InvalidFile, naming the list or term, unless all sizes fit."""
         n = self.count
-        for name in ("scale", "offset", "kp", "kd", "torque_limit", "armature", "positions"):
-            value = numbers(getattr(self.contract, name))
-            if len(value) not in (0, 1, n):
-                raise InvalidFile(
-                    f"{name} has {len(value)} numbers, but the policy has {n} joints.", name
-                )
         if self.network.actions not in (None, n):
             raise InvalidFile(
                 f"the network returns {self.network.actions} actions, but the contract names {n}"
                 " joints.",
                 "joints",
             )
+        for name in ("scale", "offset", "kp", "kd", "torque_limit", "armature", "positions"):
+            value = numbers(getattr(self.contract, name))
+            if len(value) not in (0, 1, n):
+                raise InvalidFile(
+                    f"{name} has {len(value)} numbers, but the policy has {n} joints.", name
+                )
         sizes = self.sizes()
         for term, size in sizes:
             if len(numbers(term.scale)) not in (1, size):
