@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from copy import copy, deepcopy
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,33 +15,39 @@ from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, Notice
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.program import Program
+from tarsus.program.run.backend import Backend
 from tarsus.simulation import (
     actuation,
     default_controller,
     file_material,
     inputs,
     notices,
+    pickling,
     resolve,
     sensed,
     sensor_noise,
     time_steps,
-    told_again,
     uncut_state,
     unit_quaternions,
     varied,
     varied_numbers,
 )
+from tarsus.simulation.by_candidate import contact_impulses
 from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.contact_selection import unless_named
-from tarsus.simulation.derivatives import Differentiated
-from tarsus.simulation.kept_state import BEGUN, HELD, KeptState
+from tarsus.simulation.derivatives import Derivatives, step_derivatives
+from tarsus.simulation.device import backend
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
 from tarsus.simulation.recording.part_text import name_of
 from tarsus.simulation.recording.provenance import Setup
 from tarsus.simulation.recording.recorder import Interventions
+from tarsus.simulation.sensor_program import whole
 from tarsus.simulation.settings import with_parameters
-from tarsus.simulation.step_program import Plan, shared
+from tarsus.simulation.snapshot import ACTION, SnapshotFormat
+from tarsus.simulation.step_program import Plan, shared, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
@@ -52,8 +59,10 @@ Feedback = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
 Pushing = Callable[[float], Mapping[str, ArrayLike]]
 
+BEGUN = ("q", "u", "memory", "control", "bilateral", "steps", ACTION)  # that a reset takes back
 
-class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated):
+
+class Simulation:
     """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
     robot: a Robot, the name of a built-in one, or a path to an MJCF, URDF or SDF file
@@ -114,10 +123,19 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         self._every = resolve.control_interval(self.controller, chosen.control_rate, self.dt)
 
         # the worlds at the start
-        self._house()
+        self._make_worlds()
         self._initial = self._start(scales, self._worlds.target.bits) | read
         loaded(self._worlds, self._initial)
-        self._look()
+        sensed.look(self.plan, self._worlds)
+
+    def _make_worlds(self) -> None:
+        """Make the registers of the worlds on their device, and the code that runs over them."""
+        chosen, bits = self.options, 32 if self.options.precision == "float32" else 64
+        program = step_program(self.plan)
+        self._worlds: Backend = backend(program, chosen.device, self.worlds, bits, chosen.threads)
+        single = self.worlds == 1 and self._worlds.target.lanes == 1 and chosen.device == "cpu"
+        in_place = single and ACTION in self._worlds
+        self._action: Array | None = self._worlds.view(ACTION) if in_place else None
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
         """The registers at the start, and the notices that follow from them."""
@@ -133,7 +151,8 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         if scales:
             values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
         self.notices += notices.of_choices(self.plan, values, self.dt, self.options.self_collision)
-        self._tell_of_start(values["q"], placing)
+        self._start_notices = notices.StartNotices(self.plan, values["q"], self.dt, placing)
+        self.notices += self._start_notices.current
         return values
 
     def __repr__(self) -> str:
@@ -142,6 +161,23 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         numbers = f"dt {self.dt:g} s, {count}, {self.options.precision}, t = {self.time:.6g} s"
         return f"Simulation({self.robot.name}: {parts}, {numbers})"
 
+    # ---------------------------------------------------------------- what the last step led to
+
+    @property
+    def time(self) -> float:
+        """Simulated time of the first world, s."""
+        return float(self._worlds.first("steps")[0]) * self.dt
+
+    @property
+    def q(self) -> Array:
+        """Coordinates (nq,), or (worlds, nq): a copy."""
+        return self._get("q")
+
+    @property
+    def u(self) -> Array:
+        """Velocities (nu,), or (worlds, nu): a copy."""
+        return self._get("u")
+
     @property
     def uncut_state(self) -> tuple[Array, Array]:
         """q and u of the robot before joints were cut; the same as q and u if none were."""
@@ -149,6 +185,63 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
             return self.q, self.u
         q, u = uncut_state.uncut_state(self.plan.scene.mechanism, self._worlds)
         return (q[0], u[0]) if self.worlds == 1 else (q, u)
+
+    @property
+    def contact_force(self) -> Array:
+        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3).
+
+        Zero before the first, and after `reset` or `set(q=...)`.
+        """
+        force = contact_impulses(self.plan.scene, self._worlds) / self.dt
+        return force[0] if self.worlds == 1 else force
+
+    @property
+    def iterations(self) -> Array:
+        """Solver iterations of the last step: (), or (worlds,); 0 before the first."""
+        return self._get("iterations")[..., 0]
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """Whether the solver met its tolerance in the last step: (), or (worlds,); False before the
+        first, and after `reset` or `set(q=...)`.
+        """
+        return self._get("converged")[..., 0] > 0
+
+    def _get(self, name: str) -> Array:
+        values = self._worlds.output(name)
+        return values[0] if self.worlds == 1 else values
+
+    def sense(self) -> dict[str, Array]:
+        """What every sensor tells now, by name: (k,), or (worlds, k).
+
+        The channels of each, with their units, are in `sensor_channels`. Readings follow from the
+        last step; before the first, and after `reset` or `set(q=...)`, from the state alone,
+        without the ground's forces. A log holds them as `sensed_NAME`.
+        """
+        readings = sensed.readings(self.plan, self._worlds)
+        return {name: r[0] if self.worlds == 1 else r for name, r in readings.items()}
+
+    @property
+    def sensor_channels(self) -> dict[str, dict[str, str]]:
+        """The channels of every sensor, in order: {sensor: {channel: SI unit}}."""
+        robot = whole(self.plan.scene)
+        return {name: dict(s.channels(robot)) for name, s in self.plan.sensing.sensors}
+
+    def derivatives(self, *parameters: str, action: ArrayLike | None = None) -> Derivatives:
+        """Jacobians of the next step of every world, from the state as it is; nothing moves.
+
+        parameters: of the law by name ("mu"), or registers of `program` of kind parameter, such as
+            "law.mu", "terrain.slope", "mass_scale", "push"
+        action: held over the step, (actuators,) or (worlds, actuators); None: the last one
+        They are those of the branches that the step takes: a contact that just closes, opens or
+        begins to slide has other ones on the other side. Exact but for round-off, under any solver
+        up to twelve contacts that are solved at once; beyond, sweeps leave the error with which
+        they stop. What the law remembers of the step before is held. Raises TarsusError for an
+        unknown parameter, on a GPU and in float32.
+        """
+        return step_derivatives(self.plan, self._worlds, self.options, parameters, action)
+
+    # ---------------------------------------------------------------- what is set
 
     @cached_property
     def _fastest(self) -> float:
@@ -201,22 +294,35 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         for name, value in new.items():
             worlds.set(name, value, mask)
         if "q" in state:
-            self._put_down(mask)
+            # no step led there, and the contacts are new
+            self._restart(("memory", "bilateral"), mask)
         if state or "terrain" in values:
-            self._look(mask, begun=bool(state))
+            sensed.look(self.plan, self._worlds, mask, begun=bool(state))
 
     def reset(self, where: ArrayLike | None = None, seed: int | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay.
 
         seed: of the sensors' noise from now on, as a new simulation's is 0; None: it goes on
         """
-        mask, sizes = inputs.mask(where, self._worlds), self.program.sizes
+        mask = inputs.mask(where, self._worlds)
         sensor_noise.begin(self._worlds, mask, seed)
-        start = {HELD: np.zeros(sizes.get(HELD, 0))} | self._initial
-        for name in sizes.keys() & start.keys() & {*BEGUN, *actuation.STATE}:
+        self._restart((*BEGUN, *actuation.STATE), mask)
+        sensed.look(self.plan, self._worlds, mask)
+
+    def _restart(self, names: Collection[str], mask: Any) -> None:
+        """Take registers back to the start, for all worlds or those of a mask, and clear what is
+        reported of a step: none led there.
+        """
+        sizes = self._worlds.program.sizes
+        start = {ACTION: np.zeros(sizes.get(ACTION, 0))} | self._initial
+        for name in sizes.keys() & start.keys() & {*names}:
             self._worlds.set(name, start[name], mask)
-        self._forget(mask)
-        self._look(mask)
+        for register in self._worlds.program.of_kind("report"):
+            begun = self._initial.get(register.name, np.zeros(register.size))
+            self._worlds.set(register.name, begun, mask)
+        self._start_notices.outdated = True
+
+    # ---------------------------------------------------------------- running
 
     def step(self, action: ArrayLike | None = None) -> None:
         """One step of dt.
@@ -281,7 +387,9 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         from tarsus.simulation.recording.logged_run import Beginning, logged
 
         # what it begins with, and its steps
-        self._tell_again()
+        if self._start_notices.outdated:
+            q, start = inputs.fetched(self._worlds, self._worlds.get("q")), self._initial["q"]
+            self._start_notices.renew(self.notices, self.plan, q, start, self.dt)
         parts = self.robot, self.plan, self._worlds, self.controller, self.options
         begun = Beginning(
             Setup(*parts, self._initial),
@@ -292,3 +400,84 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
             self._between(push),
         )
         return logged(begun, time_steps.steps(seconds, self.dt), progress, to)
+
+    # ---------------------------------------------------------------- snapshots and copies
+
+    @cached_property
+    def _snapshot_format(self) -> SnapshotFormat:
+        return SnapshotFormat.of(self.plan, self.dt, self._worlds)
+
+    def state(self) -> Array:
+        """The whole state, (worlds, n), float64 at any precision: a copy for `restore`.
+
+        Columns: numbers that say of what the state is, then the registers of kind state and report
+        (docs/kept_state.md), then the torques held, if they come from outside. Commands, pushes and
+        parameters are not in it, nor what a Python controller remembers.
+        """
+        return self._snapshot_format.take(self._worlds)
+
+    def restore(self, state: ArrayLike, where: ArrayLike | None = None) -> None:
+        """Write a state back: what follows has the same bits as if it had not stopped; the notices
+        of the next run speak of its start.
+
+        state: (n,) for all worlds alike, or (worlds, n)
+        where: a mask (worlds,): the other worlds stay; then the state may be (chosen worlds, n)
+        It may be of another Simulation with other parameters. TarsusError, saying what differs, and
+        nothing is written, for a state of one made otherwise, or for another shape.
+        """
+        mask = inputs.mask(where, self._worlds)
+        self._snapshot_format.write(self._worlds, state, mask)
+        self._start_notices.outdated = True
+
+    def __copy__(self) -> Self:
+        """Worlds of its own; robot, law and the like, which are frozen, and a Python controller are
+        shared.
+        """
+        made = type(self).__new__(type(self))
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in pickling.REBUILT})
+        made.notices, made._start_notices = list(self.notices), copy(self._start_notices)
+        made._make_worlds()
+        loaded(made._worlds, pickling.register_values(self._worlds))
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """As a copy, with a Python controller of its own."""
+        made = self.__copy__()
+        memo[id(self)] = made
+        if not isinstance(self.controller, Controller):
+            made.controller = deepcopy(self.controller, memo)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: frozen parts, registers, the rest; TarsusError naming a part that
+        cannot be pickled.
+        """
+        return pickling.pickled(self.__dict__, self._worlds)
+
+    def __setstate__(self, kept: Mapping[str, Any]) -> None:
+        """Found again: the program is traced, its code comes from the cache or is compiled."""
+        attributes, registers = pickling.unpickled(kept)
+        self.__dict__.update(attributes)
+        self._make_worlds()
+        loaded(self._worlds, registers)
+
+    # ---------------------------------------------------------------- what is compiled
+
+    @property
+    def backend(self) -> Backend:
+        """The worlds' registers where they live; on a GPU `view("q")` is the state, no copy."""
+        return self._worlds
+
+    @property
+    def program(self) -> Program:
+        """The compiled program of one step."""
+        return self._worlds.program
+
+    @property
+    def target(self) -> Target:
+        """Lanes and bits it was compiled for."""
+        return self._worlds.target
+
+    def bytes_per_world(self) -> float:
+        """Memory a world takes between steps."""
+        return self._worlds.bytes_per_world()
