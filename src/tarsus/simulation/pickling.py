@@ -13,7 +13,7 @@ from tarsus.simulation.step_program import KEPT, step_program
 
 FROZEN = ("robot", "law", "stepper", "terrain", "plan")  # shared by copies, pickled together
 REBUILT = ("_worlds", "_action")  # compiled code and the registers it runs over
-DERIVED = ("_snapshot_format",)  # found again from the others
+DERIVED = ("_snapshot_format", "_settable")  # found again from the others
 
 _PARTS: dict[bytes, dict[str, Any]] = {}
 

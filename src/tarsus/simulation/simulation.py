@@ -28,11 +28,11 @@ from tarsus.simulation import (
     resolve,
     sensed,
     sensor_noise,
+    setting_owners,
     time_steps,
     uncut_state,
     unit_quaternions,
     varied,
-    varied_numbers,
 )
 from tarsus.simulation.by_candidate import contact_impulses
 from tarsus.simulation.contact_selection import candidates as candidates_of
@@ -45,6 +45,7 @@ from tarsus.simulation.recording.part_text import name_of
 from tarsus.simulation.recording.provenance import Setup
 from tarsus.simulation.recording.recorder import Interventions
 from tarsus.simulation.sensor_program import whole
+from tarsus.simulation.settable import Settable
 from tarsus.simulation.settings import with_parameters
 from tarsus.simulation.snapshot import ACTION, SnapshotFormat
 from tarsus.simulation.step_program import Plan, shared, step_program
@@ -103,7 +104,7 @@ class Simulation:
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
         parts = with_parameters(parts | {"actuators": own}, chosen.parameters)
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
-        inputs.one_or_each(self.law, self.terrain, self.worlds)
+        setting_owners.one_or_each(self.law, self.terrain, self.worlds)
 
         # what is compiled
         if chosen.contacts is None:
@@ -149,7 +150,9 @@ class Simulation:
         outside, mechanism = self.plan.controller is None, self.plan.scene.mechanism
         values |= actuation.registers(self.actuators, mechanism, self.worlds, outside)
         if scales:
-            values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
+            values |= setting_owners.masses(tuple(scales)).write(
+                self._worlds, {"mass_scale": scales}, None
+            )
         self.notices += notices.of_choices(self.plan, values, self.dt, self.options.self_collision)
         self._start_notices = notices.StartNotices(self.plan, values["q"], self.dt, placing)
         self.notices += self._start_notices.current
@@ -244,10 +247,21 @@ class Simulation:
     # ---------------------------------------------------------------- what is set
 
     @cached_property
-    def _fastest(self) -> float:
-        """The forward speed, m/s, that the legs of its gait reach."""
-        gait = self.controller
-        return gait.fastest(self.robot) if isinstance(gait, Controller) else np.inf
+    def _settable(self) -> Settable:
+        """The register of all that `set` writes, owner by owner."""
+        plan, compiled = self.plan, self._worlds
+        owners = (
+            setting_owners.state(plan.scene.mechanism),
+            setting_owners.gait(self.controller, self.robot),
+            setting_owners.pushes(plan.pushed_bodies, self.robot),
+            actuation.owner(self.actuators, plan.scene.mechanism, compiled),
+            varied.owner(plan.varied, plan.scene.mechanism),
+            setting_owners.masses(plan.scaled_bodies),
+            sensor_noise.owner(plan.sensing, self.robot),
+            setting_owners.terrain(self.terrain, compiled),
+            setting_owners.law(self.law, compiled),
+        )
+        return Settable(owners, {"varied": varied.KINDS})
 
     def set(
         self,
@@ -266,38 +280,18 @@ class Simulation:
         are new: the law forgets the old ones, and the notices of the next run speak of its start.
         """
         worlds, mask = self._worlds, inputs.mask(where, self._worlds)
-        new, state, different, acting = (dict[str, Any]() for _ in range(4))
-        # commands and pushes have registers of their own
-        if command is not None:
-            new["command"] = inputs.commands(self.controller, command, self._fastest, worlds)
-        if push is not None:
-            new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, self.robot, worlds)
-        # the state, and parameters by whose they are
-        mechanism, varying = self.plan.scene.mechanism, self.plan.varied.names
-        for name, value in values.items():
-            if name in ("q", "u"):
-                state[name] = inputs.state(name, value, mechanism, worlds)
-            elif name in actuation.names(self.actuators):
-                acting[name] = value
-            elif name in varying:
-                different[name] = value
-            elif name == "sensors":
-                new |= sensor_noise.changed(self.plan.sensing, value, self.robot, worlds)
-            elif name == "terrain":
-                new |= inputs.on_ground(self.terrain, value, worlds)
-            else:
-                new[f"law.{name}"] = inputs.parameter(self.law, name, value, worlds, varying)
-        new |= actuation.changed(self.actuators, acting, mechanism, worlds, mask)
-        new |= varied_numbers.changed(self.plan.varied, different, mechanism, worlds)
-        new |= uncut_state.in_registers(mechanism, worlds, state)
+        given = {"command": command, "push": push}
+        values |= {name: value for name, value in given.items() if value is not None}
         # nothing is written unless all is right
-        for name, value in new.items():
-            worlds.set(name, value, mask)
-        if "q" in state:
+        for register, numbers in self._settable.registers(worlds, values, mask).items():
+            worlds.set(register, numbers, mask)
+        if "q" in values:
             # no step led there, and the contacts are new
             self._restart(("memory", "bilateral"), mask)
-        if state or "terrain" in values:
-            sensed.look(self.plan, self._worlds, mask, begun=bool(state))
+        if values.keys() & {"q", "u", "terrain"}:
+            # readings follow from the state, those of worlds under way from their last step
+            state = bool(values.keys() & {"q", "u"})
+            sensed.look(self.plan, self._worlds, mask, begun=state)
 
     def reset(self, where: ArrayLike | None = None, seed: int | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay.

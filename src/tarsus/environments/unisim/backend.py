@@ -34,7 +34,7 @@ from tarsus.environments.unisim.tensors import STATE
 from tarsus.environments.unisim.wrenches import Wrenches
 from tarsus.errors import UnknownName
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.simulation import inputs
+from tarsus.simulation import setting_owners
 from tarsus.simulation.actuation import FILE, MOTOR
 from tarsus.simulation.physical_range import FAR, largest_rates
 from tarsus.simulation.simulation import Simulation
@@ -181,7 +181,7 @@ class TarsusBackend(DrawnAnew):
         drawn = {term: getattr(randomization, term) for term in terms}
         new = self.tables.planned(rows, drawn)
         for name, value in (("q", q), ("u", u)):
-            inputs.state(name, value, self.model, self.simulation.backend)
+            setting_owners.state_value(name, value, self.model, self.simulation.backend)
         # numbers, which may be refused, then state
         if len(rows):
             self.tables.write(rows, new)
