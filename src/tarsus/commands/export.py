@@ -28,6 +28,7 @@ from tarsus.commands.base import (
     written,
 )
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, unknown
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
     from tarsus.simulation.simulation import Simulation
@@ -70,7 +71,7 @@ class Export(Command):
         called("NAME", "Gait of the C step, auto, or none: torques come in as `action`."),
         name_of("gait", GAITS, AUTO, NONE),
     ] = AUTO
-    dt: Seconds = 0.0025
+    dt: Seconds = DEFAULT_DT
     """Length of the C step."""
     set: Settings = ()
     """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""

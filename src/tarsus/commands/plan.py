@@ -36,6 +36,7 @@ from tarsus.errors import (
     as_notice,
     one_of_each,
 )
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
     from tarsus.planning.closed_loop import Reached, Shove
@@ -115,7 +116,7 @@ class PlanCommand(Command):
     it."""
     world_law: Annotated[str, called("NAME"), name_of("law", LAWS)] = "moreau"
     """Contact law of the world."""
-    world_dt: Seconds = 0.0025
+    world_dt: Seconds = DEFAULT_DT
     """Length of the world's steps."""
     world_terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
     """The world's terrain; by default the plan's."""
@@ -183,7 +184,7 @@ class PlanCommand(Command):
         from tarsus.planning.pace import Pace
         from tarsus.planning.planner import Planner
         from tarsus.processes import usable_cores
-        from tarsus.simulation.settings import with_parameters
+        from tarsus.simulation.part_parameters import with_parameters
 
         # goal, method and pace with their settings
         parts: Any = {

@@ -41,12 +41,12 @@ from tarsus.simulation.derivatives import Derivatives, step_derivatives
 from tarsus.simulation.device import backend
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
+from tarsus.simulation.part_parameters import with_parameters
 from tarsus.simulation.recording.part_text import name_of
 from tarsus.simulation.recording.provenance import Setup
 from tarsus.simulation.recording.recorder import Interventions
 from tarsus.simulation.sensor_program import whole
 from tarsus.simulation.settable import Settable
-from tarsus.simulation.settings import with_parameters
 from tarsus.simulation.snapshot import ACTION, SnapshotFormat
 from tarsus.simulation.step_program import Plan, shared, step_program
 from tarsus.stepping.base import Stepper
@@ -86,7 +86,7 @@ class Simulation:
         stepper: Stepper | str = "midpoint",
         terrain: Terrain | str = "plane",
         controller: Controller | Feedback | str | None = None,
-        dt: float = time_steps.USUAL,
+        dt: float = time_steps.DEFAULT_DT,
         **options: Unpack[Options],
     ) -> None:
         # what is simulated: names become objects, the gait and its gains fit the robot

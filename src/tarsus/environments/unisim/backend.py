@@ -38,6 +38,7 @@ from tarsus.simulation import setting_owners
 from tarsus.simulation.actuation import FILE, MOTOR
 from tarsus.simulation.physical_range import FAR, largest_rates
 from tarsus.simulation.simulation import Simulation
+from tarsus.simulation.time_steps import DEFAULT_DT
 from tarsus.terrain.plane import Plane
 
 LOG = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ class TarsusBackend(DrawnAnew):
         self,
         scene: SceneCfg | Robot | str | Path,
         num_envs: int = 1,
-        sim_dt: float = 0.0025,
+        sim_dt: float = DEFAULT_DT,
         *,
         servos: Gains | None = None,
         randomized: bool = False,
