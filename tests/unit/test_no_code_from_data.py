@@ -213,7 +213,7 @@ DECODERS = {  # modules that decode data from files: a new one needs a reader ab
     *("simulation/recording/log", "exchange/table"),
     "simulation/recording/classic_file",  # the layout of what it writes
     "simulation/recording/provenance",  # texts that `log_schema` has checked
-    "simulation/recording/whose",
+    "simulation/recording/log_robot",
     "program/ir/written",  # the cache, which only its user can write
     "sweeps/query",
     *("learning/folder", "validation/real/cube_tosses/data", "benchmarks/history"),

@@ -115,7 +115,7 @@ class Export(Command):
         from tarsus.exchange.table import write_table
         from tarsus.files import check_writable
         from tarsus.simulation.recording.log import opened
-        from tarsus.simulation.recording.whose import robot_of
+        from tarsus.simulation.recording.log_robot import robot_of
 
         log = opened(log_file)
         check_writable(self.to.parent)

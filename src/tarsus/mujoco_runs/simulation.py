@@ -37,7 +37,7 @@ from tarsus.simulation.part_parameters import Given, with_parameters
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted, noticing
 from tarsus.simulation.recording.part_text import name_of
-from tarsus.simulation.recording.parts import Parts, partial
+from tarsus.simulation.recording.partial_log import Parts, partial
 from tarsus.stepping.base import Scene
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane

@@ -26,8 +26,8 @@ from tarsus.simulation import (
     notices,
     pickling,
     resolve,
-    sensed,
     sensor_noise,
+    sensors,
     setting_owners,
     time_steps,
     uncut_state,
@@ -116,7 +116,7 @@ class Simulation:
         scales = dict(chosen.mass_scale or {})
         pushed = resolve.pushed_bodies(self.robot, chosen.pushes)
         acting = actuation.compiled(self.actuators, scene.mechanism)
-        sensing = sensed.named(chosen.sensors, scene)
+        sensing = sensors.named(chosen.sensors, scene)
         read = sensor_noise.registers(sensing, self.robot, self.worlds)
         different = varied.chosen(chosen.varied, scene.mechanism, acting is not None)
         fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing.compiled
@@ -127,7 +127,7 @@ class Simulation:
         self._make_worlds()
         self._initial = self._start(scales, self._worlds.target.bits) | read
         loaded(self._worlds, self._initial)
-        sensed.look(self.plan, self._worlds)
+        sensors.look(self.plan, self._worlds)
 
     def _make_worlds(self) -> None:
         """Make the registers of the worlds on their device, and the code that runs over them."""
@@ -221,7 +221,7 @@ class Simulation:
         last step; before the first, and after `reset` or `set(q=...)`, from the state alone,
         without the ground's forces. A log holds them as `sensed_NAME`.
         """
-        readings = sensed.readings(self.plan, self._worlds)
+        readings = sensors.readings(self.plan, self._worlds)
         return {name: r[0] if self.worlds == 1 else r for name, r in readings.items()}
 
     @property
@@ -291,7 +291,7 @@ class Simulation:
         if values.keys() & {"q", "u", "terrain"}:
             # readings follow from the state, those of worlds under way from their last step
             state = bool(values.keys() & {"q", "u"})
-            sensed.look(self.plan, self._worlds, mask, begun=state)
+            sensors.look(self.plan, self._worlds, mask, begun=state)
 
     def reset(self, where: ArrayLike | None = None, seed: int | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay.
@@ -301,7 +301,7 @@ class Simulation:
         mask = inputs.mask(where, self._worlds)
         sensor_noise.begin(self._worlds, mask, seed)
         self._restart((*BEGUN, *actuation.STATE), mask)
-        sensed.look(self.plan, self._worlds, mask)
+        sensors.look(self.plan, self._worlds, mask)
 
     def _restart(self, names: Collection[str], mask: Any) -> None:
         """Take registers back to the start, for all worlds or those of a mask, and clear what is
