@@ -23,6 +23,7 @@ from tarsus.commands.base import (
     StepperName,
     TerrainName,
     called,
+    each_setting,
     name_of,
     print_json,
     written,
@@ -147,6 +148,6 @@ class Export(Command):
             self.terrain,
             None if self.gait == NONE else self.gait,
             self.dt,
-            parameters=[setting for given in self.set for setting in given],
+            parameters=each_setting(self.set),
             contacts=self.contacts or feet,
         )

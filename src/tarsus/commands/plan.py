@@ -23,6 +23,7 @@ from tarsus.commands.base import (
     Seconds,
     Settings,
     called,
+    each_setting,
     name_of,
     number,
     print_json,
@@ -192,7 +193,7 @@ class PlanCommand(Command):
             "method": registry.made(METHODS, "method", self.method, SamplingMethod),
             "pace": Pace(),
         }
-        settings = [setting for given in self.set for setting in given]
+        settings = each_setting(self.set)
         parts = with_parameters(parts, settings)
         pace = parts["pace"]
         if not self.still and not any(s.startswith(("delay=", "pace.delay=")) for s in settings):
@@ -204,7 +205,7 @@ class PlanCommand(Command):
             seed=self.seed,
             threads=self.threads or usable_cores(),
         )
-        asked = [setting for given in self.ask for setting in given]
+        asked = each_setting(self.ask)
         planner.ask(**dict(map(_command, asked)))
         return planner
 

@@ -30,6 +30,7 @@ from tarsus.commands.base import (
     StepperName,
     TerrainName,
     called,
+    each_setting,
     number,
     print_json,
     typed,
@@ -121,7 +122,7 @@ class Run(Command):
     @property
     def parameters(self) -> list[str]:
         """All that `--set` was given."""
-        return [setting for given in self.set for setting in given]
+        return each_setting(self.set)
 
     def check_names(self) -> None:
         """Those of the parameters too; what a law of one's own declares is seen when it is read."""

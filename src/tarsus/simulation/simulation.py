@@ -97,12 +97,12 @@ class Simulation:
         self.options = chosen
         self.notices += time_steps.of_file(self.dt, self.robot)
         self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
-        own, controller = actuation.chosen(chosen.actuators, controller)
+        actuators, controller = actuation.chosen(chosen.actuators, controller)
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
         fitted, self.robot = file_material.fitted(law, prepared[0], self.notices, chosen.parameters)
         parts: dict[str, Any] = {"law": fitted, "gait": prepared[1]}
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
-        parts = with_parameters(parts | {"actuators": own}, chosen.parameters)
+        parts = with_parameters(parts | {"actuators": actuators}, chosen.parameters)
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
         setting_owners.one_or_each(self.law, self.terrain, self.worlds)
 
@@ -117,15 +117,17 @@ class Simulation:
         pushed = resolve.pushed_bodies(self.robot, chosen.pushes)
         acting = actuation.compiled(self.actuators, scene.mechanism)
         sensing = sensors.named(chosen.sensors, scene)
-        read = sensor_noise.registers(sensing, self.robot, self.worlds)
-        different = varied.chosen(chosen.varied, scene.mechanism, acting is not None)
+        disturbances = sensor_noise.registers(sensing, self.robot, self.worlds)
+        varying = varied.chosen(chosen.varied, scene.mechanism, acting is not None)
         fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing.compiled
-        self.plan = shared(Plan(*fixed, actuation=acting, varied=different))
-        self._every = resolve.control_interval(self.controller, chosen.control_rate, self.dt)
+        self.plan = shared(Plan(*fixed, actuation=acting, varied=varying))
+        self._control_interval = resolve.control_interval(
+            self.controller, chosen.control_rate, self.dt
+        )
 
         # the worlds at the start
         self._make_worlds()
-        self._initial = self._start(scales, self._worlds.target.bits) | read
+        self._initial = self._start(scales, self._worlds.target.bits) | disturbances
         loaded(self._worlds, self._initial)
         sensors.look(self.plan, self._worlds)
 
@@ -332,9 +334,14 @@ class Simulation:
                     "action",
                 )
             inputs.act(action, "action", self._action, self._worlds)
-        elif self._every and round(self.time / self.dt) % self._every == 0:
+        elif self._control_due():
             self._feed_back()
         self._worlds.advance()
+
+    def _control_due(self) -> bool:
+        """Return whether a Python controller is called before the next step."""
+        interval = self._control_interval
+        return interval > 0 and round(self.time / self.dt) % interval == 0
 
     def _feed_back(self) -> None:
         """Ask the Python controller for torques."""
@@ -345,18 +352,20 @@ class Simulation:
     def _between(self, push: Pushing | None) -> Interventions:
         """What is done between the steps of a run."""
         if push is None:
-            return Interventions(self._every, self._feed_back if self._every else None)
+            return Interventions(
+                self._control_interval, self._feed_back if self._control_interval else None
+            )
 
         def before() -> None:
             self.set(push=push(self.time))
-            if self._every and round(self.time / self.dt) % self._every == 0:
+            if self._control_due():
                 self._feed_back()
 
         return Interventions(1, before, ("push",))
 
     def advance(self, seconds: float) -> None:
         """Run without logging, the whole steps nearest to the time, s, one at least."""
-        if not self._every:
+        if not self._control_interval:
             return self._worlds.advance(time_steps.steps(seconds, self.dt))
         for _ in range(time_steps.steps(seconds, self.dt)):
             self.step()
