@@ -51,7 +51,7 @@ from tarsus.learning.play import course_of, played
 from tarsus.learning.policy import Policy
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation.recording.log import opened, save
-from tarsus.simulation.recording.whose import robot_of
+from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.viewer.ground import ground_shapes, terrain_of
 from tarsus.viewer.track import track
 

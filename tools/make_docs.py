@@ -29,7 +29,7 @@ from tarsus.references.data import TARSUS
 from tarsus.references.reference import Reference
 from tarsus.sensing.base import Sensor
 from tarsus.simulation import options
-from tarsus.simulation.sensed import FOLDER as SENSORS
+from tarsus.simulation.sensors import FOLDER as SENSORS
 from tarsus.stepping.base import Stepper
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
 from tarsus.validation.table import SCENES, STEPPERS

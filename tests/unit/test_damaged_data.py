@@ -25,10 +25,10 @@ from tarsus.errors import InvalidFile, TarsusError, UnmetCondition
 from tarsus.files import npz_arrays
 from tarsus.learning.policy import Policy
 from tarsus.simulation.recording.log import opened, save
+from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.simulation.recording.log_schema import checked
 from tarsus.simulation.recording.part_text import made_of
 from tarsus.simulation.recording.summary import summary
-from tarsus.simulation.recording.whose import robot_of
 
 GIB = 1 << 30
 

@@ -213,11 +213,11 @@ DECODERS = {  # modules that decode data from files: a new one needs a reader ab
     *("simulation/recording/log", "exchange/table"),
     "simulation/recording/classic_file",  # the layout of what it writes
     "simulation/recording/provenance",  # texts that `log_schema` has checked
-    "simulation/recording/whose",
+    "simulation/recording/log_robot",
     "program/ir/written",  # the cache, which only its user can write
     "sweeps/query",
     *("learning/folder", "validation/real/cube_tosses/data", "benchmarks/history"),
-    *("commands/validate", "simulation/kept_state"),
+    *("commands/validate", "simulation/pickling"),
     "installation",  # how this package was installed, as the installer wrote it
 }
 CALLERS = {"comparison/imported", "comparison/rerun", "identification/recording"}  # of `read_table`
@@ -289,7 +289,7 @@ def test_only_the_registry_runs_or_imports_what_a_variable_names() -> None:
         "__init__",  # names of the public interface
         "model/files",  # optional libraries by constant names
         *("references/__init__", "processes", "commands/list"),
-        "simulation/kept_state",  # pickles that Python itself was asked to read
+        "simulation/pickling",  # pickles that Python itself was asked to read
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from tarsus.commands.base import Checked, Group, Settings, called
+from tarsus.commands.base import Checked, Group, Settings, called, each_setting
 
 if TYPE_CHECKING:
     from tarsus.mujoco_runs.settings import ShownSettings
@@ -46,7 +46,7 @@ class MujocoFlags(Group):
         from tarsus.mujoco_runs.settings import SHOWN, ShownSettings, names_listed
 
         names = SHOWN if self.mujoco is None else names_listed(self.mujoco)
-        return ShownSettings(names, tuple(text for given in self.mujoco_set for text in given))
+        return ShownSettings(names, tuple(each_setting(self.mujoco_set)))
 
 
 Mujoco = Annotated[MujocoFlags, tyro.conf.OmitArgPrefixes]

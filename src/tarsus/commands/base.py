@@ -157,6 +157,13 @@ Settings = Annotated[
     called("NAME=VALUE ..."),
 ]
 """What `--set` was given, each time."""
+
+
+def each_setting(given: tuple[tuple[str, ...], ...]) -> list[str]:
+    """Return every NAME=VALUE of a flag that may be given several times."""
+    return [setting for group in given for setting in group]
+
+
 Seconds = Annotated[float, number("SECONDS"), called("SECONDS")]
 Number = Annotated[float | None, number("NUMBER"), called("NUMBER")]
 Folder = Annotated[Path | None, called("FOLDER")]

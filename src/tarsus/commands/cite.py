@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Command, GaitName, LawName, RobotName, StepperName, print_json
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
     from tarsus.references.reference import Citation
 
 ROBOTS = "tarsus.robots"
-STEP = 0.0025  # s: no citation depends on it
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _citations(asked: Cite) -> list[tuple[str, Citation]]:
     from tarsus.simulation import default_controller, resolve
 
     robot = asked.base.load(asked.robot)
-    _, gait = default_controller.prepared(robot, asked.gait, STEP, [])
+    _, gait = default_controller.prepared(robot, asked.gait, DEFAULT_DT, [])
     numbers: Citation = "read from a file"
     if asked.robot in registry.names(ROBOTS):
         numbers = getattr(registry.module(ROBOTS, "robot", asked.robot), "CITATION", "")

@@ -23,11 +23,13 @@ from tarsus.commands.base import (
     StepperName,
     TerrainName,
     called,
+    each_setting,
     name_of,
     print_json,
     written,
 )
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, unknown
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
     from tarsus.simulation.simulation import Simulation
@@ -70,7 +72,7 @@ class Export(Command):
         called("NAME", "Gait of the C step, auto, or none: torques come in as `action`."),
         name_of("gait", GAITS, AUTO, NONE),
     ] = AUTO
-    dt: Seconds = 0.0025
+    dt: Seconds = DEFAULT_DT
     """Length of the C step."""
     set: Settings = ()
     """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
@@ -114,7 +116,7 @@ class Export(Command):
         from tarsus.exchange.table import write_table
         from tarsus.files import check_writable
         from tarsus.simulation.recording.log import opened
-        from tarsus.simulation.recording.whose import robot_of
+        from tarsus.simulation.recording.log_robot import robot_of
 
         log = opened(log_file)
         check_writable(self.to.parent)
@@ -146,6 +148,6 @@ class Export(Command):
             self.terrain,
             None if self.gait == NONE else self.gait,
             self.dt,
-            parameters=[setting for given in self.set for setting in given],
+            parameters=each_setting(self.set),
             contacts=self.contacts or feet,
         )

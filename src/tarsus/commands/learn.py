@@ -22,6 +22,7 @@ from tarsus.commands.base import (
     Seconds,
     Settings,
     called,
+    each_setting,
     name_of,
     number,
     print_json,
@@ -114,7 +115,7 @@ class Learn(Command):
 
             package()
         names = ("task", "robot", "law", "terrain", "dt", "method", "seed")
-        settings = tuple(setting for given in self.set for setting in given)
+        settings = tuple(each_setting(self.set))
         lesson = advised({name: getattr(self, name) for name in names} | {"settings": settings})
         rounds = self.rounds
         if rounds is None and self.seconds is None:

@@ -23,6 +23,7 @@ from tarsus.commands.base import (
     Seconds,
     Settings,
     called,
+    each_setting,
     name_of,
     number,
     print_json,
@@ -36,6 +37,7 @@ from tarsus.errors import (
     as_notice,
     one_of_each,
 )
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
     from tarsus.planning.closed_loop import Reached, Shove
@@ -115,7 +117,7 @@ class PlanCommand(Command):
     it."""
     world_law: Annotated[str, called("NAME"), name_of("law", LAWS)] = "moreau"
     """Contact law of the world."""
-    world_dt: Seconds = 0.0025
+    world_dt: Seconds = DEFAULT_DT
     """Length of the world's steps."""
     world_terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
     """The world's terrain; by default the plan's."""
@@ -183,7 +185,7 @@ class PlanCommand(Command):
         from tarsus.planning.pace import Pace
         from tarsus.planning.planner import Planner
         from tarsus.processes import usable_cores
-        from tarsus.simulation.settings import with_parameters
+        from tarsus.simulation.part_parameters import with_parameters
 
         # goal, method and pace with their settings
         parts: Any = {
@@ -191,7 +193,7 @@ class PlanCommand(Command):
             "method": registry.made(METHODS, "method", self.method, SamplingMethod),
             "pace": Pace(),
         }
-        settings = [setting for given in self.set for setting in given]
+        settings = each_setting(self.set)
         parts = with_parameters(parts, settings)
         pace = parts["pace"]
         if not self.still and not any(s.startswith(("delay=", "pace.delay=")) for s in settings):
@@ -203,7 +205,7 @@ class PlanCommand(Command):
             seed=self.seed,
             threads=self.threads or usable_cores(),
         )
-        asked = [setting for given in self.ask for setting in given]
+        asked = each_setting(self.ask)
         planner.ask(**dict(map(_command, asked)))
         return planner
 

@@ -20,6 +20,7 @@ from tarsus.commands.base import (
     Settings,
     Trust,
     called,
+    each_setting,
     name_of,
     names_of,
     print_json,
@@ -103,7 +104,7 @@ class Play(Command):
                 raise InvalidValue(f"{flag} must be positive, not {value:g}.", flag)
         if self.seed < 0:
             raise InvalidValue(f"--seed must be at least 0, not {self.seed}.", "--seed")
-        settings = [setting for given in self.set for setting in given]
+        settings = each_setting(self.set)
         policy = Policy.load(self.folder)
         lesson, _ = from_about(policy.about)
         policy, ground = changed(policy, settings, self.terrain or lesson.terrain)

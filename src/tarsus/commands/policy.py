@@ -22,6 +22,7 @@ from tarsus.commands.base import (
     Seconds,
     Settings,
     called,
+    each_setting,
     name_of,
     names_of,
     print_json,
@@ -121,7 +122,7 @@ class Policy(Command):
     def execute(self) -> int:
         from tarsus.policies.loading import contract_of
 
-        settings = [setting for given in self.set for setting in given]
+        settings = each_setting(self.set)
         contract = contract_of(self.policy, self.config, settings)
         if self.action == "inspect":
             return self._inspect(contract)

@@ -45,7 +45,7 @@ class Rerun(Command):
     def execute(self) -> int:
         from tarsus.comparison.rerun import rerun
         from tarsus.simulation.recording.log import save
-        from tarsus.simulation.recording.parts import log_path
+        from tarsus.simulation.recording.partial_log import log_path
 
         path = log_path(self.out) if self.out else None
         with self.progress() as progress:

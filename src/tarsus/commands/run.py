@@ -30,11 +30,13 @@ from tarsus.commands.base import (
     StepperName,
     TerrainName,
     called,
+    each_setting,
     number,
     print_json,
     typed,
 )
 from tarsus.errors import IncompatibleOptions, InvalidValue, Notice, TarsusWarning, as_notice
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
     from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -82,7 +84,7 @@ class Run(Command):
     gait: GaitName = "auto"
     duration: Seconds = 10.0
     """Simulated time."""
-    dt: Seconds = 0.0025
+    dt: Seconds = DEFAULT_DT
     """Length of a time step."""
     slope: Annotated[float, number("DEGREES"), called("DEGREES")] = 0.0
     """Incline of the ground, rising along x."""
@@ -120,12 +122,12 @@ class Run(Command):
     @property
     def parameters(self) -> list[str]:
         """All that `--set` was given."""
-        return [setting for given in self.set for setting in given]
+        return each_setting(self.set)
 
     def check_names(self) -> None:
         """Those of the parameters too; what a law of one's own declares is seen when it is read."""
         super().check_names()
-        from tarsus.simulation.settings import Owner, read
+        from tarsus.simulation.part_parameters import RunPart, assignment
 
         chosen = {"law": (LAWS, self.law), "gait": (GAITS, self.gait)}
         chosen["stepper"] = STEPPERS, self.stepper
@@ -134,15 +136,15 @@ class Run(Command):
         chosen["terrain"] = TERRAINS, "slope" if self.slope else self.terrain
         if self.actuators == "file":
             chosen["actuators"] = "tarsus.control", "file_actuators"
-        owners = [
-            Owner(whose, name, registry.parameters_of(folder, name))
+        parts = [
+            RunPart(whose, name, registry.parameters_of(folder, name))
             for whose, (folder, asked) in chosen.items()
             for name in registry.names(folder)
             if asked in (name, AUTO)
         ]
         if not any(asked.endswith(registry.OWN) for _, asked in chosen.values()):
             for setting in self.parameters:
-                read(setting, owners)
+                assignment(setting, parts)
 
     def execute(self) -> int:
         from tarsus.simulation.recording import provenance
@@ -256,14 +258,15 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[Not
     from tarsus.parameters import named
     from tarsus.simulation import resolve
     from tarsus.simulation.options import Options
+    from tarsus.simulation.part_parameters import Given
     from tarsus.simulation.simulation import Simulation
 
-    # the law's friction is set as by its name
-    notices, parameters = list[Notice](), list(given.parameters)
+    # the friction coefficient by the name that the law has for it
+    notices, parameters = list[Notice](), list[Given](given.parameters)
     if given.friction is not None:
         names = named(type(resolve.law(given.law)), "friction")
         if names:
-            parameters.insert(0, f"law.{names[0]}={given.friction!r}")
+            parameters.insert(0, (f"law.{names[0]}", given.friction))
         else:
             text = f"--friction is ignored: the law {given.law!r} has no friction coefficient."
             notices.append(Notice(text, "friction-ignored", str(given.law)))

@@ -22,6 +22,7 @@ from tarsus.commands.base import (
     called,
 )
 from tarsus.errors import IncompatibleOptions, InvalidValue
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
     from tarsus.viewer.access import Address
@@ -59,7 +60,7 @@ class View(Command):
     law: LawName = "moreau"
     gait: GaitName = "auto"
     terrain: TerrainName = "plane"
-    dt: Seconds = 0.0025
+    dt: Seconds = DEFAULT_DT
     """Length of a time step of a live simulation."""
     worlds: Annotated[int, called("COUNT")] = 1
     """So many robots, all but the first without forces and plots."""

@@ -33,10 +33,10 @@ from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions
+from tarsus.simulation.recording.log_robot import as_heavy, robot_of
 from tarsus.simulation.recording.log_schema import checked
 from tarsus.simulation.recording.observed_run import Trajectory, solved_steps
 from tarsus.simulation.recording.step_observables import energy_totals
-from tarsus.simulation.recording.whose import as_heavy, robot_of
 
 Array = NDArray[np.float64]
 SETTLED = 0.02  # s in which a landing foot comes to rest, as `criteria.creep` has it

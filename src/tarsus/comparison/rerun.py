@@ -30,9 +30,9 @@ from tarsus.simulation.options import declared
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.recording.log import opened
+from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.simulation.recording.log_schema import checked, fitting
 from tarsus.simulation.recording.part_text import filled, made_of, part_of
-from tarsus.simulation.recording.whose import robot_of
 from tarsus.simulation.simulation import Simulation
 
 NEEDED = ("robot", "dt", "gait", "options", "command", "tau", "q", "u")

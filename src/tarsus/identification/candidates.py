@@ -19,6 +19,7 @@ from tarsus.parameters import declared, name_of
 from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.step_program import Plan
+from tarsus.simulation.time_steps import DEFAULT_DT
 from tarsus.simulation.varied import TEN
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
@@ -39,7 +40,7 @@ class ModelParts:
     law: Law
     terrain: Terrain
     stepper: Stepper | str = "midpoint"
-    dt: float = 0.0025
+    dt: float = DEFAULT_DT
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -15,8 +15,8 @@ from tarsus.model import held
 from tarsus.parameters import declared, name_of
 from tarsus.simulation import options, resolve, time_steps
 from tarsus.simulation.recording import provenance
+from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.simulation.recording.part_text import made_of, part_of
-from tarsus.simulation.recording.whose import robot_of
 
 TAKEN = ("contacts", "limits", "bounce", "stiction", "slots", "self_collision")
 REFUSED = ("worlds", "varied", "parameters", "coordinates", "precision", "device", "sensors")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.errors import InvalidValue, UnmetCondition, unknown
 from tarsus.identification.recording import MotionLog
 from tarsus.model.mechanism import Mechanism
-from tarsus.simulation.options import positive
+from tarsus.parameters.checks import positive
 
 Array = NDArray[np.float64]
 USUAL_Q, USUAL_U = 1e-3, 1e-2  # m and rad; m/s and rad/s: of starts whose noise is not told

@@ -13,7 +13,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.learning.lesson import Lesson
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
-from tarsus.simulation.settings import Owner, owners_of, read, unambiguous
+from tarsus.simulation.part_parameters import RunPart, assignment, names_of, unambiguous
 from tarsus.tasks.base import LearningTask, Range
 
 USUAL, SHORT = 0.004, 0.002  # s
@@ -39,12 +39,12 @@ def advised(asked: Mapping[str, Any]) -> Lesson:
     plain = Lesson(**given)
     # the settings of the method and the law that nobody asked for
     parts = plain.named()
-    owners = owners_of(parts)
-    unambiguous(plain.settings, owners)
-    said = {(found.whose, found.name) for found in (read(s, owners) for s in plain.settings)}
+    known = names_of(parts)
+    unambiguous(plain.settings, known)
+    said = {assignment(setting, known)[:2] for setting in plain.settings}
     own = {"method": advice.methods.get(plain.method, {}), "law": advice.laws.get(plain.law, {})}
     more = [
-        f"{_full(whose, name, owners)}={_text(value)}"
+        f"{_full(whose, name, known)}={_text(value)}"
         for whose, values in own.items()
         for name, value in values.items()
         if (whose, name) not in said
@@ -53,9 +53,9 @@ def advised(asked: Mapping[str, Any]) -> Lesson:
     return replace(plain, dt=given.get("dt", dt), settings=(*plain.settings, *more))
 
 
-def _full(whose: str, name: str, owners: Sequence[Owner]) -> str:
+def _full(whose: str, name: str, parts: Sequence[RunPart]) -> str:
     """A parameter's name, with whose it is where an owner before has one of that name too."""
-    return name if read(f"{name}=0", owners).whose == whose else f"{whose}.{name}"
+    return name if assignment((name, 0), parts).whose == whose else f"{whose}.{name}"
 
 
 def _text(value: float | Range) -> str:

@@ -19,7 +19,7 @@ from tarsus.files import plain
 from tarsus.learning.methods.base import Method
 from tarsus.learning.policy import ABOUT
 from tarsus.simulation import default_controller, file_material, resolve
-from tarsus.simulation.settings import with_parameters
+from tarsus.simulation.part_parameters import with_parameters
 from tarsus.tasks.base import LearningTask
 
 METHODS = "tarsus.learning.methods"

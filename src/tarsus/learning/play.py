@@ -26,8 +26,8 @@ from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.parameters import declared, name_of
 from tarsus.program.run.samples import evaluate
 from tarsus.simulation import resolve
+from tarsus.simulation.part_parameters import with_parameters
 from tarsus.simulation.sensor_program import look_program
-from tarsus.simulation.settings import with_parameters
 from tarsus.terrain.base import Terrain
 
 PEER = ENGINE

@@ -14,7 +14,7 @@ from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, Unsupported, unknown
-from tarsus.simulation.inputs import SPEED, within_reach
+from tarsus.simulation.setting_owners import SPEED, within_reach
 from tarsus.simulation.step_program import within_limits
 
 Array = NDArray[np.float64]

@@ -18,7 +18,7 @@ from tarsus.errors import InvalidValue, Notice, several, unknown
 from tarsus.model.mjcf_contacts import SOFTNESS, SOME
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
-from tarsus.simulation.settings import names_set, with_parameters
+from tarsus.simulation.part_parameters import Given, names_set, with_parameters
 
 LEAST_FRICTION = 1e-5  # [1]: MuJoCo takes no less
 ENGINE = "mujoco"
@@ -76,7 +76,7 @@ class MujocoSettings:
         robot: Robot,
         notices: list[Notice],
         mu: float | None = None,
-        parameters: Sequence[str] = (),
+        parameters: Sequence[Given] = (),
     ) -> MujocoSettings:
         """Those with the numbers that the robot's file gives its contacts; notices say which, and
         what is left out.

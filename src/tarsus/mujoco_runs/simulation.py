@@ -33,11 +33,11 @@ from tarsus.simulation import (
     unit_quaternions,
 )
 from tarsus.simulation.contact_selection import candidates, unless_named
+from tarsus.simulation.part_parameters import Given, with_parameters
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted, noticing
 from tarsus.simulation.recording.part_text import name_of
-from tarsus.simulation.recording.parts import Parts, partial
-from tarsus.simulation.settings import with_parameters
+from tarsus.simulation.recording.partial_log import Parts, partial
 from tarsus.stepping.base import Scene
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
@@ -58,7 +58,7 @@ class MujocoSimulation:
     terrain: a name or an object; all but planes and slopes are height fields there, within 25 m of
         the origin, on which `run` makes no logs
     contacts: names of the candidates that may touch, as for `Simulation`
-    parameters: of the engine, the gait and the terrain, "NAME=VALUE" each
+    parameters: of the engine, the gait and the terrain, "NAME=VALUE" or (name, value) each
 
     Only contacts of the candidates with the ground are simulated. The robot starts where
     `Simulation` starts it. TarsusError in one sentence for what MuJoCo does not do.
@@ -70,9 +70,9 @@ class MujocoSimulation:
         settings: MujocoSettings | None = None,
         terrain: Terrain | str = "plane",
         controller: Controller | Feedback | str | None = None,
-        dt: float = 0.0025,
+        dt: float = time_steps.DEFAULT_DT,
         contacts: str | Sequence[str] | None = None,
-        parameters: Sequence[str] = (),
+        parameters: Sequence[Given] = (),
     ) -> None:
         # what is simulated
         self.notices: list[Notice] = []

@@ -22,6 +22,7 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.inputs import fetched
+from tarsus.simulation.settable import Owner, Setting
 
 Array = NDArray[np.float64]
 MOTOR, FILE = "motor", "file"
@@ -166,50 +167,48 @@ def registers(
     return found | ({"action": signal} if outside else {})
 
 
-def names(actuators: FileActuators | None) -> list[str]:
-    """What `changed` changes; nothing without a file's actuators."""
-    told = () if actuators is None else declared(type(actuators))
-    return [name for name in told if name != "by_world"]  # that is settled when it is made
-
-
-def changed(
-    actuators: FileActuators | None,
-    given: Mapping[str, Any],
-    mechanism: Mechanism,
-    worlds: Backend,
-    mask: Any = None,
-) -> dict[str, Array]:
-    """The registers `actuators.NAME` with new numbers, for the worlds of a mask, None: for all.
-
-    given: as in `FileActuators`, or by names of actuators
+def owner(actuators: FileActuators | None, mechanism: Mechanism, compiled: Backend) -> Owner:
+    """The settings of a file's actuators (`tarsus.simulation.settable`): as in `FileActuators`, or
+    by names of actuators.
     """
-    if actuators is None or not given:
-        return {}
-    new = {
-        name: _changed(actuators, name, value, mechanism, worlds) for name, value in given.items()
-    }
-    # do they go together, with those that stay?
-    rows = np.ones(worlds.count, bool) if mask is None else fetched(worlds, mask) > 0
-    held = {name: worlds.get(f"actuators.{name}") for name in actuators.optional} | new
-    every = {
-        name: np.broadcast_to(v, (worlds.count, v.shape[-1]))[rows] for name, v in held.items()
-    }
-    in_order(mechanism, every)
-    return {f"actuators.{name}": value for name, value in new.items()}
+    if actuators is None:
+        return Owner("actuators", (), lambda worlds, values, mask: {})
+    n, settings, lacking = len(mechanism.file_actuators), list[Setting](), dict[str, str]()
+    for name, declaration in declared(type(actuators)).items():
+        register, about = f"actuators.{name}", (declaration.unit, declaration.meaning)
+        if register in compiled:
+            shape = () if name == "delay" else (n,)
+            settings.append(Setting(name, (register,), shape, declaration.range, *about))
+        elif name != "by_world":  # settled when the simulation is created
+            lacking[name] = (
+                f"{name} cannot be changed in this simulation; create it with"
+                f" actuators=FileActuators({name}=...)."
+            )
+
+    def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+        new = {
+            name: _changed(actuators, name, value, mechanism, worlds)
+            for name, value in values.items()
+        }
+        # do they go together, with those that stay?
+        rows = np.ones(worlds.count, bool) if mask is None else fetched(worlds, mask) > 0
+        values_now = {name: worlds.get(f"actuators.{name}") for name in actuators.optional} | new
+        in_order(
+            mechanism,
+            {
+                name: np.broadcast_to(v, (worlds.count, v.shape[-1]))[rows]
+                for name, v in values_now.items()
+            },
+        )
+        return {f"actuators.{name}": value for name, value in new.items()}
+
+    return Owner("actuators", tuple(settings), write, lacking)
 
 
 def _changed(
     actuators: FileActuators, name: str, given: Any, mechanism: Mechanism, worlds: Backend
 ) -> Array:
-    """One register with new numbers."""
-    # a register for it, numbers in range
-    register = f"actuators.{name}"
-    if register not in worlds:
-        raise IncompatibleOptions(
-            f"{name} cannot be changed in this simulation; create it with"
-            f" actuators=FileActuators({name}=...).",
-            name,
-        )
+    """Return one register with new numbers."""
     if given is None:
         raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
     declared(type(actuators))[name].check("the file's actuators", _numbers(given))
@@ -223,7 +222,7 @@ def _changed(
             )
         return value
     # of all, or by name
-    held = worlds.get(register).astype(float)
+    held = worlds.get(f"actuators.{name}").astype(float)
     if not isinstance(given, Mapping):
         return spread(mechanism, name, given, held, worlds.count)
     known = [actuator.name for actuator in mechanism.file_actuators]

@@ -62,54 +62,40 @@ class Derivatives:
     several."""
 
 
-class Differentiated:
-    """A simulation whose step has derivatives."""
+def step_derivatives(
+    plan: Plan, own: Backend, options: Any, names: Sequence[str], action: ArrayLike | None
+) -> Derivatives:
+    """Return the Jacobians of the next step: what `Simulation.derivatives` says.
 
-    plan: Plan
-    worlds: int
-    options: Any
-    _worlds: Backend
-
-    def derivatives(self, *parameters: str, action: ArrayLike | None = None) -> Derivatives:
-        """Jacobians of the next step of every world, from the state as it is; nothing moves.
-
-        parameters: of the law by name ("mu"), or registers of `program` of kind parameter, such as
-            "law.mu", "terrain.slope", "mass_scale", "push"
-        action: held over the step, (actuators,) or (worlds, actuators); None: the last one
-        They are those of the branches that the step takes: a contact that just closes, opens or
-        begins to slide has other ones on the other side. Exact but for round-off, under any solver
-        up to twelve contacts that are solved at once; beyond, sweeps leave the error with which
-        they stop. What the law remembers of the step before is held. Raises TarsusError for an
-        unknown parameter, on a GPU and in float32.
-        """
-        own = self._worlds
-        if not isinstance(own, Worlds) or self.options.precision == "float32":
-            raise Unsupported(
-                "derivatives are available only with device='cpu' and precision='float64'.",
-                "derivatives",
-            )
-        given = tuple(name for name in ("action", "command") if name in own)
-        if action is not None and "action" not in own:
-            raise IncompatibleOptions(
-                "derivatives take no action, because a compiled controller drives this robot.",
-                "action",
-            )
-        wanted = {name: _register(name, own.program) for name in parameters}
-        held: Array | None = None
-        if action is not None:
-            asked = inputs.acting(action, "action", own)
-            held = np.broadcast_to(asked, (self.worlds, own.program.sizes["action"]))
-        others = (*given, *dict.fromkeys(wanted.values()))
-        moved, solved, ends = _found(self.plan, others, own, held, self.options.threads)
-        solved: Any = solved
-        if self.worlds == 1:
-            moved, solved = moved[0], bool(solved[0])
-        # what each column is of
-        state, none = moved[..., : ends[0]], np.zeros((*moved.shape[:-1], 0))
-        by = {name: moved[..., a:b] for name, (a, b) in zip(others, pairwise(ends), strict=True)}
-        acted, told = by.get("action", none), by.get("command", none)
-        own_parameters = {name: by[register] for name, register in wanted.items()}
-        return Derivatives(state, acted, told, own_parameters, solved)
+    options: of the simulation; names: of the parameters
+    """
+    if not isinstance(own, Worlds) or options.precision == "float32":
+        raise Unsupported(
+            "derivatives are available only with device='cpu' and precision='float64'.",
+            "derivatives",
+        )
+    given = tuple(name for name in ("action", "command") if name in own)
+    if action is not None and "action" not in own:
+        raise IncompatibleOptions(
+            "derivatives take no action, because a compiled controller drives this robot.",
+            "action",
+        )
+    wanted = {name: _register(name, own.program) for name in names}
+    held: Array | None = None
+    if action is not None:
+        asked = inputs.acting(action, "action", own)
+        held = np.broadcast_to(asked, (own.count, own.program.sizes["action"]))
+    others = (*given, *dict.fromkeys(wanted.values()))
+    moved, solved, ends = _found(plan, others, own, held, options.threads)
+    solved: Any = solved
+    if own.count == 1:
+        moved, solved = moved[0], bool(solved[0])
+    # the columns of each direction
+    state, none = moved[..., : ends[0]], np.zeros((*moved.shape[:-1], 0))
+    by = {name: moved[..., a:b] for name, (a, b) in zip(others, pairwise(ends), strict=True)}
+    acted, told = by.get("action", none), by.get("command", none)
+    own_parameters = {name: by[register] for name, register in wanted.items()}
+    return Derivatives(state, acted, told, own_parameters, solved)
 
 
 def _register(name: str, program: Program) -> str:

@@ -18,7 +18,8 @@ from tarsus.errors import Notice
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.solids import Solid
 from tarsus.parameters import named
-from tarsus.simulation import resolve, settings
+from tarsus.simulation import part_parameters, resolve
+from tarsus.simulation.part_parameters import Given
 
 MU = "mu"  # the friction coefficient, whatever a law calls it
 ROBOTS_KEPT = 64  # robots in proportion that are remembered
@@ -28,13 +29,13 @@ def fitted(
     given: Law | str,
     robot: Robot,
     notices: list[Notice],
-    parameters: Sequence[str] = (),
+    parameters: Sequence[Given] = (),
     flags: Mapping[str, str] | None = None,
 ) -> tuple[Law, Robot]:
     """The law, one by name with the file's numbers in place of its defaults, and the robot, that of
     several files with their frictions in proportion; notices say what is taken.
 
-    parameters: NAME=VALUE that are set in the law afterwards, of which nothing is said
+    parameters: those that the user sets in the law, which take precedence over the file
     flags: what sets a parameter of that name where `--set` does not
     A law as an object keeps its numbers: files that both name a friction keep its ratio, others
     have the law's.
@@ -52,17 +53,17 @@ def fitted(
         (friction if name == MU and friction else name): value
         for name, value in robot.material.items()
     }
-    taken = {name: value for name, value in of_law.items() if name in own}
-    replaced = settings.names_set(parameters, "law", chosen)
+    replaced = part_parameters.names_set(parameters, "law", chosen)
+    taken = {k: v for k, v in of_law.items() if k in own and k not in replaced}
     each = _each(files, friction, float(own[friction])) if friction else ""
     if each:
         each += _kept_ratio(friction, friction in replaced, flags)
-    left = {k: v for k, v in taken.items() if k not in replaced and not (each and k == friction)}
-    if left:
-        told = ", ".join(f"{name} {value:g}" for name, value in left.items())
+    alike = {name: value for name, value in taken.items() if not (each and name == friction)}
+    if alike:
+        told = ", ".join(f"{name} {value:g}" for name, value in alike.items())
         name = (files or (robot,))[0].name
         text = (
-            f"contacts take these values from the file of {name!r}: {told}{_others(left, flags)}."
+            f"contacts take these values from the file of {name!r}: {told}{_others(alike, flags)}."
         )
         notices.append(Notice(text, "contact-values-of-file", name))
     notices += [Notice(each, "friction-of-each-file", files[0].name)] if each else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from casadi import SX
@@ -66,6 +67,32 @@ def of_state(
     """
     found = touching_notices(plan, q, dt) + beyond_notices(plan, q)
     return found + depth_notices(plan, q, what) + overlap_notices(plan, q, what)
+
+
+class StartNotices:
+    """Notices about where a simulation starts, renewed when its state was written.
+
+    Those about choices, which hold for the whole simulation, are not among them.
+    """
+
+    def __init__(self, plan: Plan, q: NDArray[np.float64], dt: float, placing: Sequence[Notice]):
+        """Begin with the registers q of the start and the notices about how it was placed there."""
+        self._of_start = [*placing, *of_state(plan, q, dt)]
+        self.current: list[Notice] = self._of_start
+        self.outdated = False
+
+    def renew(
+        self, notices: list[Notice], plan: Plan, q: NDArray[Any], start: NDArray[Any], dt: float
+    ) -> None:
+        """Replace those among `notices` that describe an earlier state by those of q.
+
+        q, start: coordinates (worlds, nq) now, and the register at the start
+        """
+        notices[:] = [notice for notice in notices if notice not in self.current]
+        at_start = bool((q == start).all())
+        self.current = self._of_start if at_start else of_state(plan, q, dt, "this run")
+        notices += self.current
+        self.outdated = False
 
 
 def ground_notices(scene: Scene) -> list[Notice]:

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from tarsus.control.file_actuators import FileActuators
 from tarsus.errors import InvalidValue, unknown
+from tarsus.parameters.checks import is_number, is_whole, positive
 from tarsus.simulation.device import Device, checked
+from tarsus.simulation.part_parameters import Given, as_given
 
 PRECISIONS = ("float64", "float32")
 
@@ -29,8 +31,12 @@ class Options(TypedDict, total=False):
     """The optional keyword arguments of a Simulation."""
 
     parameters: Annotated[
-        Sequence[str],
-        Option((), 'of the law, gait, stepper or terrain, "NAME=VALUE" each, such as "kp=60"'),
+        Mapping[str, Any] | Sequence[Given],
+        Option(
+            (),
+            'of the law, gait, stepper or terrain, "NAME=VALUE" each, such as "kp=60"; or {"kp":'
+            " 60}",
+        ),
     ]
     worlds: Annotated[int, Option(1, "how many copies are simulated side by side")]
     contacts: Annotated[
@@ -149,11 +155,11 @@ def complete(given: Options) -> SimpleNamespace:
         value = getattr(chosen, name)
         if name == "slots" and value is None:
             continue
-        if not _whole(value) or value < 1:
+        if not is_whole(value) or value < 1:
             raise InvalidValue(f"{name} must be a whole number of at least 1, not {value!r}.", name)
     for name in ("stabilization", "bounce"):
         part = getattr(chosen, name)
-        if not _number(part) or not 0 <= part <= 1:
+        if not is_number(part) or not 0 <= part <= 1:
             raise InvalidValue(f"{name} must lie between 0 and 1, not {part!r}.", name)
     for name in ("limits", "stiction", "self_collision"):
         if not isinstance(getattr(chosen, name), bool | np.bool_):
@@ -172,38 +178,19 @@ def complete(given: Options) -> SimpleNamespace:
 
 
 def _lists(chosen: SimpleNamespace) -> None:
-    """Names in arrays become lists; TarsusError for what is no list of names at all."""
+    """Make lists of names in arrays; InvalidValue for what is no list of names at all."""
     for name in ("contacts", "pushes", "coordinates", "parameters"):
         if isinstance(value := getattr(chosen, name), np.ndarray):
             setattr(chosen, name, value.ravel().tolist())
+    if isinstance(chosen.parameters, Mapping):
+        chosen.parameters = as_given(chosen.parameters)
     for name, such in {
         "pushes": 'names of bodies, such as ["base"], or "all"',
         "coordinates": '"minimal", "extended", "maximal" or names of joints',
-        "parameters": '"NAME=VALUE", one or a list, such as ["kp=60"]',
+        "parameters": '"NAME=VALUE", one or a list, such as ["kp=60"], or {"kp": 60}',
     }.items():
         value = getattr(chosen, name)
         if isinstance(value, Mapping) or not isinstance(value, Iterable):
             raise InvalidValue(f"{name} must be {such}, not {value!r}.", name)
     if isinstance(chosen.parameters, str):
         chosen.parameters = (chosen.parameters,)
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, float | int | np.number) and not isinstance(value, bool)
-
-
-def positive(name: str, value: Any, unit: str = "", subject: str | None = None) -> float:
-    """Return the value as a number; InvalidValue unless it is positive and finite.
-
-    subject: the parameter, if `name` is not its name
-    """
-    if not _number(value) or not (value > 0 and np.isfinite(value)):
-        number = f"a positive number of {unit}" if unit else "a positive number"
-        raise InvalidValue(
-            f"{name} must be {number}, not {value!r}.", name if subject is None else subject
-        )
-    return float(value)

@@ -23,6 +23,7 @@ from tarsus.program.run.backend import Backend
 from tarsus.sensing.base import Sensor
 from tarsus.simulation.inputs import fetched
 from tarsus.simulation.sensor_program import Sensing, latest
+from tarsus.simulation.settable import Owner, Setting
 
 Array = NDArray[np.float64]
 ADDED = ("noise", "bias")  # to the readings of sensors that are not exact
@@ -60,19 +61,30 @@ def delays(sensing: Sensing) -> dict[str, Array]:
     return {f"delay.{name}": np.full(1, float(steps)) for name, steps in late.items() if steps}
 
 
-def changed(
+def owner(sensing: Sensing, mechanism: Mechanism) -> Owner:
+    """The setting `sensors` (`tarsus.simulation.settable`):
+    {sensor: {"noise": ..., "bias": ..., "delay": ...}}, each as in `Sensor`.
+    """
+    if not sensing.sensors:
+        text = 'this simulation has no sensors; create it with, for example, sensors=["imu"].'
+        return Owner("sensors", (), lambda worlds, values, mask: {}, {"sensors": text})
+
+    def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+        return _changed(sensing, values["sensors"], mechanism, worlds)
+
+    registers = tuple(
+        f"{field}.{name}" for name, s in sensing.sensors for field in FIELDS if _has(s, field)
+    )
+    meaning = "noise, bias and delay by sensor"
+    setting = Setting("sensors", registers, None, meaning=meaning)
+    return Owner("sensors", (setting,), write)
+
+
+def _changed(
     sensing: Sensing, given: Any, mechanism: Mechanism, worlds: Backend
 ) -> dict[str, Array]:
-    """The registers with new numbers; TarsusError for what there is not, or does not fit.
-
-    given: {sensor: {"noise": ..., "bias": ..., "delay": ...}}, each as in `Sensor`
-    """
+    """Return the registers with new numbers; TarsusError naming what does not exist or fit."""
     known = dict(sensing.sensors)
-    if not known:
-        raise IncompatibleOptions(
-            'this simulation has no sensors; create it with, for example, sensors=["imu"].',
-            "sensors",
-        )
     if not isinstance(given, Mapping) or not all(isinstance(v, Mapping) for v in given.values()):
         raise InvalidValue(
             "sensors must be a dictionary of the numbers to change by sensor, such as"

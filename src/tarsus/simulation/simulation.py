@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from copy import copy, deepcopy
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,33 +15,40 @@ from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, Notice
+from tarsus.program.codegen.layout import Target
+from tarsus.program.ir.program import Program
+from tarsus.program.run.backend import Backend
 from tarsus.simulation import (
     actuation,
     default_controller,
     file_material,
     inputs,
     notices,
+    pickling,
     resolve,
-    sensed,
     sensor_noise,
+    sensors,
+    setting_owners,
     time_steps,
-    told_again,
     uncut_state,
     unit_quaternions,
     varied,
-    varied_numbers,
 )
+from tarsus.simulation.by_candidate import contact_impulses
 from tarsus.simulation.contact_selection import candidates as candidates_of
 from tarsus.simulation.contact_selection import unless_named
-from tarsus.simulation.derivatives import Differentiated
-from tarsus.simulation.kept_state import BEGUN, HELD, KeptState
+from tarsus.simulation.derivatives import Derivatives, step_derivatives
+from tarsus.simulation.device import backend
 from tarsus.simulation.loading import loaded, start_registers
 from tarsus.simulation.options import Options, complete, described
+from tarsus.simulation.part_parameters import with_parameters
 from tarsus.simulation.recording.part_text import name_of
 from tarsus.simulation.recording.provenance import Setup
 from tarsus.simulation.recording.recorder import Interventions
-from tarsus.simulation.settings import with_parameters
-from tarsus.simulation.step_program import Plan, shared
+from tarsus.simulation.sensor_program import whole
+from tarsus.simulation.settable import Settable
+from tarsus.simulation.snapshot import ACTION, SnapshotFormat
+from tarsus.simulation.step_program import Plan, shared, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
@@ -52,8 +60,10 @@ Feedback = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
 Pushing = Callable[[float], Mapping[str, ArrayLike]]
 
+BEGUN = ("q", "u", "memory", "control", "bilateral", "steps", ACTION)  # that a reset takes back
 
-class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated):
+
+class Simulation:
     """A robot simulated in one or many worlds that differ in state, commands and parameters.
 
     robot: a Robot, the name of a built-in one, or a path to an MJCF, URDF or SDF file
@@ -76,7 +86,7 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         stepper: Stepper | str = "midpoint",
         terrain: Terrain | str = "plane",
         controller: Controller | Feedback | str | None = None,
-        dt: float = time_steps.USUAL,
+        dt: float = time_steps.DEFAULT_DT,
         **options: Unpack[Options],
     ) -> None:
         # what is simulated: names become objects, the gait and its gains fit the robot
@@ -87,14 +97,14 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         self.options = chosen
         self.notices += time_steps.of_file(self.dt, self.robot)
         self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
-        own, controller = actuation.chosen(chosen.actuators, controller)
+        actuators, controller = actuation.chosen(chosen.actuators, controller)
         prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
         fitted, self.robot = file_material.fitted(law, prepared[0], self.notices, chosen.parameters)
         parts: dict[str, Any] = {"law": fitted, "gait": prepared[1]}
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
-        parts = with_parameters(parts | {"actuators": own}, chosen.parameters)
+        parts = with_parameters(parts | {"actuators": actuators}, chosen.parameters)
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
-        inputs.one_or_each(self.law, self.terrain, self.worlds)
+        setting_owners.one_or_each(self.law, self.terrain, self.worlds)
 
         # what is compiled
         if chosen.contacts is None:
@@ -106,18 +116,29 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         scales = dict(chosen.mass_scale or {})
         pushed = resolve.pushed_bodies(self.robot, chosen.pushes)
         acting = actuation.compiled(self.actuators, scene.mechanism)
-        sensing = sensed.named(chosen.sensors, scene)
-        read = sensor_noise.registers(sensing, self.robot, self.worlds)
-        different = varied.chosen(chosen.varied, scene.mechanism, acting is not None)
+        sensing = sensors.named(chosen.sensors, scene)
+        disturbances = sensor_noise.registers(sensing, self.robot, self.worlds)
+        varying = varied.chosen(chosen.varied, scene.mechanism, acting is not None)
         fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing.compiled
-        self.plan = shared(Plan(*fixed, actuation=acting, varied=different))
-        self._every = resolve.control_interval(self.controller, chosen.control_rate, self.dt)
+        self.plan = shared(Plan(*fixed, actuation=acting, varied=varying))
+        self._control_interval = resolve.control_interval(
+            self.controller, chosen.control_rate, self.dt
+        )
 
         # the worlds at the start
-        self._house()
-        self._initial = self._start(scales, self._worlds.target.bits) | read
+        self._make_worlds()
+        self._initial = self._start(scales, self._worlds.target.bits) | disturbances
         loaded(self._worlds, self._initial)
-        self._look()
+        sensors.look(self.plan, self._worlds)
+
+    def _make_worlds(self) -> None:
+        """Make the registers of the worlds on their device, and the code that runs over them."""
+        chosen, bits = self.options, 32 if self.options.precision == "float32" else 64
+        program = step_program(self.plan)
+        self._worlds: Backend = backend(program, chosen.device, self.worlds, bits, chosen.threads)
+        single = self.worlds == 1 and self._worlds.target.lanes == 1 and chosen.device == "cpu"
+        in_place = single and ACTION in self._worlds
+        self._action: Array | None = self._worlds.view(ACTION) if in_place else None
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
         """The registers at the start, and the notices that follow from them."""
@@ -131,9 +152,12 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         outside, mechanism = self.plan.controller is None, self.plan.scene.mechanism
         values |= actuation.registers(self.actuators, mechanism, self.worlds, outside)
         if scales:
-            values["mass_scale"] = inputs.mass_scales(scales, self.worlds)
+            values |= setting_owners.masses(tuple(scales)).write(
+                self._worlds, {"mass_scale": scales}, None
+            )
         self.notices += notices.of_choices(self.plan, values, self.dt, self.options.self_collision)
-        self._tell_of_start(values["q"], placing)
+        self._start_notices = notices.StartNotices(self.plan, values["q"], self.dt, placing)
+        self.notices += self._start_notices.current
         return values
 
     def __repr__(self) -> str:
@@ -141,6 +165,23 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         count = "1 world" if self.worlds == 1 else f"{self.worlds} worlds"
         numbers = f"dt {self.dt:g} s, {count}, {self.options.precision}, t = {self.time:.6g} s"
         return f"Simulation({self.robot.name}: {parts}, {numbers})"
+
+    # ---------------------------------------------------------------- what the last step led to
+
+    @property
+    def time(self) -> float:
+        """Simulated time of the first world, s."""
+        return float(self._worlds.first("steps")[0]) * self.dt
+
+    @property
+    def q(self) -> Array:
+        """Coordinates (nq,), or (worlds, nq): a copy."""
+        return self._get("q")
+
+    @property
+    def u(self) -> Array:
+        """Velocities (nu,), or (worlds, nu): a copy."""
+        return self._get("u")
 
     @property
     def uncut_state(self) -> tuple[Array, Array]:
@@ -150,11 +191,79 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         q, u = uncut_state.uncut_state(self.plan.scene.mechanism, self._worlds)
         return (q[0], u[0]) if self.worlds == 1 else (q, u)
 
+    @property
+    def contact_force(self) -> Array:
+        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3).
+
+        Zero before the first, and after `reset` or `set(q=...)`.
+        """
+        force = contact_impulses(self.plan.scene, self._worlds) / self.dt
+        return force[0] if self.worlds == 1 else force
+
+    @property
+    def iterations(self) -> Array:
+        """Solver iterations of the last step: (), or (worlds,); 0 before the first."""
+        return self._get("iterations")[..., 0]
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """Whether the solver met its tolerance in the last step: (), or (worlds,); False before the
+        first, and after `reset` or `set(q=...)`.
+        """
+        return self._get("converged")[..., 0] > 0
+
+    def _get(self, name: str) -> Array:
+        values = self._worlds.output(name)
+        return values[0] if self.worlds == 1 else values
+
+    def sense(self) -> dict[str, Array]:
+        """What every sensor tells now, by name: (k,), or (worlds, k).
+
+        The channels of each, with their units, are in `sensor_channels`. Readings follow from the
+        last step; before the first, and after `reset` or `set(q=...)`, from the state alone,
+        without the ground's forces. A log holds them as `sensed_NAME`.
+        """
+        readings = sensors.readings(self.plan, self._worlds)
+        return {name: r[0] if self.worlds == 1 else r for name, r in readings.items()}
+
+    @property
+    def sensor_channels(self) -> dict[str, dict[str, str]]:
+        """The channels of every sensor, in order: {sensor: {channel: SI unit}}."""
+        robot = whole(self.plan.scene)
+        return {name: dict(s.channels(robot)) for name, s in self.plan.sensing.sensors}
+
+    def derivatives(self, *parameters: str, action: ArrayLike | None = None) -> Derivatives:
+        """Jacobians of the next step of every world, from the state as it is; nothing moves.
+
+        parameters: of the law by name ("mu"), or registers of `program` of kind parameter, such as
+            "law.mu", "terrain.slope", "mass_scale", "push"
+        action: held over the step, (actuators,) or (worlds, actuators); None: the last one
+        They are those of the branches that the step takes: a contact that just closes, opens or
+        begins to slide has other ones on the other side. Exact but for round-off, under any solver
+        up to twelve contacts that are solved at once; beyond, sweeps leave the error with which
+        they stop. What the law remembers of the step before is held. Raises TarsusError for an
+        unknown parameter, on a GPU and in float32.
+        """
+        return step_derivatives(self.plan, self._worlds, self.options, parameters, action)
+
+    # ---------------------------------------------------------------- what is set
+
     @cached_property
-    def _fastest(self) -> float:
-        """The forward speed, m/s, that the legs of its gait reach."""
-        gait = self.controller
-        return gait.fastest(self.robot) if isinstance(gait, Controller) else np.inf
+    def _settable(self) -> Settable:
+        """The register of all that `set` writes, owner by owner."""
+        plan, compiled = self.plan, self._worlds
+        owners = (
+            setting_owners.state(plan.scene.mechanism),
+            setting_owners.gait(self.controller, self.robot),
+            setting_owners.pushes(plan.pushed_bodies, self.robot),
+            actuation.owner(self.actuators, plan.scene.mechanism, compiled),
+            varied.owner(plan.varied, plan.scene.mechanism),
+            setting_owners.masses(plan.scaled_bodies),
+            sensor_noise.owner(plan.sensing, self.robot),
+            setting_owners.terrain(self.terrain, compiled),
+            setting_owners.law(self.law, compiled),
+        )
+        return Settable(owners, {"varied": varied.KINDS})
 
     def set(
         self,
@@ -173,50 +282,43 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         are new: the law forgets the old ones, and the notices of the next run speak of its start.
         """
         worlds, mask = self._worlds, inputs.mask(where, self._worlds)
-        new, state, different, acting = (dict[str, Any]() for _ in range(4))
-        # commands and pushes have registers of their own
-        if command is not None:
-            new["command"] = inputs.commands(self.controller, command, self._fastest, worlds)
-        if push is not None:
-            new["push"] = inputs.wrenches(self.plan.pushed_bodies, push, self.robot, worlds)
-        # the state, and parameters by whose they are
-        mechanism, varying = self.plan.scene.mechanism, self.plan.varied.names
-        for name, value in values.items():
-            if name in ("q", "u"):
-                state[name] = inputs.state(name, value, mechanism, worlds)
-            elif name in actuation.names(self.actuators):
-                acting[name] = value
-            elif name in varying:
-                different[name] = value
-            elif name == "sensors":
-                new |= sensor_noise.changed(self.plan.sensing, value, self.robot, worlds)
-            elif name == "terrain":
-                new |= inputs.on_ground(self.terrain, value, worlds)
-            else:
-                new[f"law.{name}"] = inputs.parameter(self.law, name, value, worlds, varying)
-        new |= actuation.changed(self.actuators, acting, mechanism, worlds, mask)
-        new |= varied_numbers.changed(self.plan.varied, different, mechanism, worlds)
-        new |= uncut_state.in_registers(mechanism, worlds, state)
+        given = {"command": command, "push": push}
+        values |= {name: value for name, value in given.items() if value is not None}
         # nothing is written unless all is right
-        for name, value in new.items():
-            worlds.set(name, value, mask)
-        if "q" in state:
-            self._put_down(mask)
-        if state or "terrain" in values:
-            self._look(mask, begun=bool(state))
+        for register, numbers in self._settable.registers(worlds, values, mask).items():
+            worlds.set(register, numbers, mask)
+        if "q" in values:
+            # no step led there, and the contacts are new
+            self._restart(("memory", "bilateral"), mask)
+        if values.keys() & {"q", "u", "terrain"}:
+            # readings follow from the state, those of worlds under way from their last step
+            state = bool(values.keys() & {"q", "u"})
+            sensors.look(self.plan, self._worlds, mask, begun=state)
 
     def reset(self, where: ArrayLike | None = None, seed: int | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay.
 
         seed: of the sensors' noise from now on, as a new simulation's is 0; None: it goes on
         """
-        mask, sizes = inputs.mask(where, self._worlds), self.program.sizes
+        mask = inputs.mask(where, self._worlds)
         sensor_noise.begin(self._worlds, mask, seed)
-        start = {HELD: np.zeros(sizes.get(HELD, 0))} | self._initial
-        for name in sizes.keys() & start.keys() & {*BEGUN, *actuation.STATE}:
+        self._restart((*BEGUN, *actuation.STATE), mask)
+        sensors.look(self.plan, self._worlds, mask)
+
+    def _restart(self, names: Collection[str], mask: Any) -> None:
+        """Take registers back to the start, for all worlds or those of a mask, and clear what is
+        reported of a step: none led there.
+        """
+        sizes = self._worlds.program.sizes
+        start = {ACTION: np.zeros(sizes.get(ACTION, 0))} | self._initial
+        for name in sizes.keys() & start.keys() & {*names}:
             self._worlds.set(name, start[name], mask)
-        self._forget(mask)
-        self._look(mask)
+        for register in self._worlds.program.of_kind("report"):
+            begun = self._initial.get(register.name, np.zeros(register.size))
+            self._worlds.set(register.name, begun, mask)
+        self._start_notices.outdated = True
+
+    # ---------------------------------------------------------------- running
 
     def step(self, action: ArrayLike | None = None) -> None:
         """One step of dt.
@@ -232,9 +334,14 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
                     "action",
                 )
             inputs.act(action, "action", self._action, self._worlds)
-        elif self._every and round(self.time / self.dt) % self._every == 0:
+        elif self._control_due():
             self._feed_back()
         self._worlds.advance()
+
+    def _control_due(self) -> bool:
+        """Return whether a Python controller is called before the next step."""
+        interval = self._control_interval
+        return interval > 0 and round(self.time / self.dt) % interval == 0
 
     def _feed_back(self) -> None:
         """Ask the Python controller for torques."""
@@ -245,18 +352,20 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
     def _between(self, push: Pushing | None) -> Interventions:
         """What is done between the steps of a run."""
         if push is None:
-            return Interventions(self._every, self._feed_back if self._every else None)
+            return Interventions(
+                self._control_interval, self._feed_back if self._control_interval else None
+            )
 
         def before() -> None:
             self.set(push=push(self.time))
-            if self._every and round(self.time / self.dt) % self._every == 0:
+            if self._control_due():
                 self._feed_back()
 
         return Interventions(1, before, ("push",))
 
     def advance(self, seconds: float) -> None:
         """Run without logging, the whole steps nearest to the time, s, one at least."""
-        if not self._every:
+        if not self._control_interval:
             return self._worlds.advance(time_steps.steps(seconds, self.dt))
         for _ in range(time_steps.steps(seconds, self.dt)):
             self.step()
@@ -281,7 +390,9 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
         from tarsus.simulation.recording.logged_run import Beginning, logged
 
         # what it begins with, and its steps
-        self._tell_again()
+        if self._start_notices.outdated:
+            q, start = inputs.fetched(self._worlds, self._worlds.get("q")), self._initial["q"]
+            self._start_notices.renew(self.notices, self.plan, q, start, self.dt)
         parts = self.robot, self.plan, self._worlds, self.controller, self.options
         begun = Beginning(
             Setup(*parts, self._initial),
@@ -292,3 +403,84 @@ class Simulation(KeptState, sensed.Sensed, told_again.ToldAgain, Differentiated)
             self._between(push),
         )
         return logged(begun, time_steps.steps(seconds, self.dt), progress, to)
+
+    # ---------------------------------------------------------------- snapshots and copies
+
+    @cached_property
+    def _snapshot_format(self) -> SnapshotFormat:
+        return SnapshotFormat.of(self.plan, self.dt, self._worlds)
+
+    def state(self) -> Array:
+        """The whole state, (worlds, n), float64 at any precision: a copy for `restore`.
+
+        Columns: numbers that say of what the state is, then the registers of kind state and report
+        (docs/kept_state.md), then the torques held, if they come from outside. Commands, pushes and
+        parameters are not in it, nor what a Python controller remembers.
+        """
+        return self._snapshot_format.take(self._worlds)
+
+    def restore(self, state: ArrayLike, where: ArrayLike | None = None) -> None:
+        """Write a state back: what follows has the same bits as if it had not stopped; the notices
+        of the next run speak of its start.
+
+        state: (n,) for all worlds alike, or (worlds, n)
+        where: a mask (worlds,): the other worlds stay; then the state may be (chosen worlds, n)
+        It may be of another Simulation with other parameters. TarsusError, saying what differs, and
+        nothing is written, for a state of one made otherwise, or for another shape.
+        """
+        mask = inputs.mask(where, self._worlds)
+        self._snapshot_format.write(self._worlds, state, mask)
+        self._start_notices.outdated = True
+
+    def __copy__(self) -> Self:
+        """Worlds of its own; robot, law and the like, which are frozen, and a Python controller are
+        shared.
+        """
+        made = type(self).__new__(type(self))
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in pickling.REBUILT})
+        made.notices, made._start_notices = list(self.notices), copy(self._start_notices)
+        made._make_worlds()
+        loaded(made._worlds, pickling.register_values(self._worlds))
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """As a copy, with a Python controller of its own."""
+        made = self.__copy__()
+        memo[id(self)] = made
+        if not isinstance(self.controller, Controller):
+            made.controller = deepcopy(self.controller, memo)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: frozen parts, registers, the rest; TarsusError naming a part that
+        cannot be pickled.
+        """
+        return pickling.pickled(self.__dict__, self._worlds)
+
+    def __setstate__(self, kept: Mapping[str, Any]) -> None:
+        """Found again: the program is traced, its code comes from the cache or is compiled."""
+        attributes, registers = pickling.unpickled(kept)
+        self.__dict__.update(attributes)
+        self._make_worlds()
+        loaded(self._worlds, registers)
+
+    # ---------------------------------------------------------------- what is compiled
+
+    @property
+    def backend(self) -> Backend:
+        """The worlds' registers where they live; on a GPU `view("q")` is the state, no copy."""
+        return self._worlds
+
+    @property
+    def program(self) -> Program:
+        """The compiled program of one step."""
+        return self._worlds.program
+
+    @property
+    def target(self) -> Target:
+        """Lanes and bits it was compiled for."""
+        return self._worlds.target
+
+    def bytes_per_world(self) -> float:
+        """Memory a world takes between steps."""
+        return self._worlds.bytes_per_world()

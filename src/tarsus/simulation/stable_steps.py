@@ -14,8 +14,8 @@ from tarsus.errors import Notice
 from tarsus.morphology.self_contacts import postures
 from tarsus.parameters import named
 from tarsus.simulation.contact_selection import contact_masses
+from tarsus.simulation.stacked_contacts import Together, together, without_joints
 from tarsus.simulation.step_program import Plan
-from tarsus.simulation.together import Together, together, without_joints
 from tarsus.stepping.base import Scene
 
 POSTURES = 32  # in which a robot may land

@@ -24,7 +24,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation import actuation, fingerprint, sensor_noise, varied, varied_numbers
+from tarsus.simulation import actuation, fingerprint, sensor_noise, varied
 from tarsus.simulation.actuation import Actuation
 from tarsus.simulation.physical_range import in_range
 from tarsus.simulation.program_cache import cached_program
@@ -273,4 +273,4 @@ def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
         values["mass_scale"] = np.ones(len(plan.scaled_bodies))
     if plan.pushed_bodies:
         values["push"] = np.zeros(6 * len(plan.pushed_bodies))
-    return values | varied_numbers.registers(plan.varied, mechanism, plan.controller)
+    return values | varied.registers(plan.varied, mechanism, plan.controller)

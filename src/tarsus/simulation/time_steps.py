@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from math import ceil
+from typing import TYPE_CHECKING
 
 from tarsus.errors import InvalidValue, Notice, TarsusWarning
-from tarsus.model.mechanism import Mechanism
-from tarsus.simulation.options import positive
+from tarsus.parameters.checks import positive
+
+if TYPE_CHECKING:
+    from tarsus.model.mechanism import Mechanism
 
 MOST_STEPS = 1e9  # of one call: more than a day's work
-USUAL = 0.0025  # s, of a simulation where no other is given
+DEFAULT_DT = 0.0025  # s, of a simulation where no other is given
 ROUNDED = 0.1  # of a duration: what whole steps may make it differ by without a word
 LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
 
@@ -39,7 +42,7 @@ def steps(seconds: float, dt: float) -> int:
 def of_file(dt: float, robot: Mechanism) -> list[Notice]:
     """A notice where nobody chose a step, and the robot's file asks for another."""
     asked = robot.timestep
-    if asked is None or dt != USUAL or asked == USUAL:
+    if asked is None or dt != DEFAULT_DT or asked == DEFAULT_DT:
         return []
     text = (
         f"dt is {1e3 * dt:g} ms, but the file of {robot.name!r} asks for {1e3 * asked:g} ms"

@@ -1,4 +1,4 @@
-"""What of robot and motors differs by world: `Simulation(..., varied=...)`, changed by `set`.
+"""Numbers of robot and motors that differ by world: `Simulation(..., varied=...)`, set by `set`.
 
 What is varied is a parameter of the compiled step; the rest stays constants that fold away. The
 matter of a body enters as the change of its ten linear parameters (`tarsus.spatial.inertia`), zero
@@ -20,26 +20,34 @@ from numpy.typing import NDArray
 
 from tarsus.control.base import Controller
 from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
-from tarsus.model.mechanism import Body, Mechanism
+from tarsus.model.mechanism import Body, Inertia, Mechanism
+from tarsus.parameters.range import Range
 from tarsus.program.ir.trace import Builder
+from tarsus.program.run.backend import Backend
+from tarsus.simulation.inputs import fetched
+from tarsus.simulation.settable import Owner, Setting, by_name
 from tarsus.spatial.inertia import LinearInertia
 
 Array = NDArray[np.float64]
 MATTER = ("mass", "com", "inertia")  # of bodies
 RESISTANCES = ("armature", "damping", "dry_friction")  # of joints
 GAINS = ("kp", "kd")  # of a gait's servos, one an actuator
-KINDS: dict[str, tuple[str, tuple[int, ...], str]] = {
-    # what has one, its shape, the numbers allowed
-    "mass": ("body", (), "(0, 1e6]"),
-    "com": ("body", (3,), "[-1e3, 1e3]"),
-    "inertia": ("body", (3, 3), "[-1e9, 1e9]"),
-    "armature": ("joint", (), "[0, 1e6]"),
-    "damping": ("joint", (), "[0, 1e6]"),
-    "dry_friction": ("joint", (), "[0, 1e6]"),
-    "kp": ("actuator", (), "[0, 1e7]"),
-    "kd": ("actuator", (), "[0, 1e7]"),
-    "strength": ("actuator", (), "[0, 1000]"),
-    "delay": ("", (), "[0, 100]"),
+LONGEST_EVER = 100  # steps: of a delay
+KINDS: dict[str, tuple[str, Setting]] = {
+    # owner of one, and its declaration
+    kind: (owner, Setting(kind, (register,), shape, Range.read(within), unit, meaning))
+    for kind, owner, register, shape, within, unit, meaning in (
+        ("mass", "body", "varied.inertia", (), "(0, 1e6]", "kg", "mass; the inertia grows with it"),
+        ("com", "body", "varied.inertia", (3,), "[-1e3, 1e3]", "m", "center of mass"),
+        ("inertia", "body", "varied.inertia", (3, 3), "[-1e9, 1e9]", "kg m^2", "about the com"),
+        ("armature", "joint", "varied.armature", (), "[0, 1e6]", "kg m^2", "reflected inertia"),
+        ("damping", "joint", "varied.damping", (), "[0, 1e6]", "N m s/rad", "viscous damping"),
+        ("dry_friction", "joint", "varied.dry_friction", (), "[0, 1e6]", "N m", "dry friction"),
+        ("kp", "actuator", "varied.kp", (), "[0, 1e7]", "N m/rad", "stiffness of a gait's servo"),
+        ("kd", "actuator", "varied.kd", (), "[0, 1e7]", "N m s/rad", "damping of a gait's servo"),
+        ("strength", "actuator", "varied.strength", (), "[0, 1000]", "[1]", "factor on the torque"),
+        ("delay", "", "varied.delay", (), "[0, 100]", "[1]", "steps by which torques come late"),
+    )
 }
 LONGEST = 8  # steps: the delay compiled in where no other is named
 TEN = 10  # m, h (3,), I: xx, yy, zz, xy, xz, yz
@@ -117,10 +125,10 @@ def _names(what: str, given: Any, subject: str) -> list[str]:
 
 
 def _longest(given: Any) -> int:
-    if not isinstance(given, int | np.integer) or not 1 <= given <= 100:
+    if not isinstance(given, int | np.integer) or not 1 <= given <= LONGEST_EVER:
         raise InvalidValue(
-            "the longest delay in varied must be a whole number of steps from 1 to 100, not"
-            f" {given!r}.",
+            "the longest delay in varied must be a whole number of steps from 1 to"
+            f" {LONGEST_EVER}, not {given!r}.",
             "delay",
         )
     return int(given)
@@ -214,3 +222,152 @@ def strong(varied: Varied, mechanism: Mechanism, torque: SX, b: Builder) -> SX:
     for k, name in enumerate(varied.strength):
         factor[known.index(name)] = symbols[k]
     return torque * ca.vertcat(SX(0, 1), *factor)
+
+
+# ---------------------------------------------------------------- the numbers
+
+
+def registers(varied: Varied, mechanism: Mechanism, controller: Any) -> dict[str, Array]:
+    """Return the registers of the robot as it is; IncompatibleOptions for gains of a controller
+    without servos.
+    """
+    found: dict[str, Array] = {}
+    if bodies := varied.bodies(mechanism):
+        found["varied.inertia"] = np.zeros(TEN * len(bodies))
+    joints = {body.joint.name: body.joint for body in mechanism.bodies}
+    for kind in RESISTANCES:
+        if which := getattr(varied, kind):
+            found[f"varied.{kind}"] = np.array([getattr(joints[name], kind) for name in which])
+    for name in GAINS:
+        if which := getattr(varied, name):
+            own = getattr(controller, name, None)
+            if own is None or len(which) < len(mechanism.actuators):
+                lacking = f"has no {name}" if own is None else "drives more joints than those named"
+                raise IncompatibleOptions(
+                    f"{name} can be varied only for all servos of a gait at once; this controller"
+                    f" {lacking}.",
+                    name,
+                )
+            found[f"varied.{name}"] = np.broadcast_to(np.asarray(own, float), len(which)).copy()
+    if varied.strength:
+        found["varied.strength"] = np.ones(len(varied.strength))
+    if varied.delay:
+        found["varied.delay"] = np.zeros(1)
+        found["delayed"] = np.zeros(varied.delay * len(mechanism.actuators))
+    return found
+
+
+def owner(varied: Varied, mechanism: Mechanism) -> Owner:
+    """The settings of what is varied (`tarsus.simulation.settable`).
+
+    Each takes a number for all, one for each world (worlds,), or {name: one or one for each world};
+    of a com each is (3,), of an inertia about it (3, 3).
+    """
+    longest = "for longer delays create the simulation with varied={'delay': STEPS}"
+    settings = {kind: KINDS[kind][1] for kind in varied.names}
+    if varied.delay:
+        steps = Range.read(f"[0, {varied.delay}]")
+        settings["delay"] = replace(settings["delay"], range=steps, whole=True, outside=longest)
+    lacking = {
+        kind: f"{kind} is the same in all worlds of this simulation; to change it, create the"
+        f' simulation with varied=["{kind}"].'
+        for kind in KINDS
+        if kind not in settings
+    }
+
+    def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+        found = {
+            f"varied.{kind}": _columns(varied, settings[kind], value, worlds)
+            for kind, value in values.items()
+            if kind not in MATTER
+        }
+        if any(kind in MATTER for kind in values):
+            found["varied.inertia"] = _matter(varied, values, mechanism, worlds)
+        return found
+
+    return Owner("varied", tuple(settings.values()), write, lacking)
+
+
+def _columns(varied: Varied, setting: Setting, given: Any, worlds: Backend) -> Array:
+    """Return a register (worlds, n) with the values of some columns new."""
+    values, names = (
+        worlds.get(f"varied.{setting.name}").astype(float),
+        getattr(varied, setting.name),
+    )
+    if setting.name == "delay":
+        values[:, 0] = fetched(worlds, setting.read(given, worlds))
+        return values
+    for name, value in _by_name(setting.name, given, names).items():
+        values[:, names.index(name)] = fetched(worlds, setting.read(value, worlds, name))
+    return values
+
+
+def _by_name(kind: str, given: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
+    return by_name(f"{KINDS[kind][0]} with a varied {kind}", given, names)
+
+
+def _matter(
+    varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
+) -> Array:
+    """Return the register of changes with new masses, then centers of mass, then inertias about
+    them.
+    """
+    held = worlds.get("varied.inertia").astype(float)
+    bodies = varied.bodies(mechanism)
+    for kind in MATTER:
+        if kind not in given:
+            continue
+        for name, value in _by_name(kind, given[kind], getattr(varied, kind)).items():
+            i = mechanism.body_index(name)
+            at = TEN * bodies.index(i)
+            setting = KINDS[kind][1]
+            numbers = fetched(worlds, setting.read(value, worlds, name))
+            numbers = np.broadcast_to(numbers, (len(held), *(setting.shape or ())))
+            for world, number in enumerate(numbers):
+                row = held[world, at : at + TEN]
+                own = _with(_inertia(mechanism.bodies[i].inertia, row), kind, number, name)
+                row[:] = _ten(own) - _ten(mechanism.bodies[i].inertia)
+    return held
+
+
+def _with(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
+    """A body's matter with a new mass (its shape kept: the inertia grows with it), center of mass
+    or inertia.
+    """
+    if kind == "mass":
+        if not own.mass > 0:
+            raise InvalidValue(
+                f"mass of {name!r} cannot be changed, because the body has no mass to scale its"
+                " inertia from.",
+                "mass",
+            )
+        return Inertia(float(value), own.com, own.about_com * (float(value) / own.mass))
+    if kind == "com":
+        return Inertia(own.mass, value, own.about_com)
+    least, middle, most = np.linalg.eigvalsh((value + value.T) / 2)
+    off = 1e-9 * most  # of a rod in any direction the least is zero to round-off
+    bad = np.abs(value - value.T).max() > off or most > (least + middle) * 1.001
+    if bad or not least >= -off:
+        raise InvalidValue(
+            f"the inertia of {name!r} is not physical: it must be symmetric and positive"
+            f" semidefinite and satisfy the triangle inequality, not {value.tolist()}.",
+            "inertia",
+        )
+    return Inertia(own.mass, own.com, value)
+
+
+def _ten(own: Inertia) -> Array:
+    """The ten linear parameters about the body's origin."""
+    m, c = own.mass, own.com
+    tensor = own.about_com + m * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([m, *(m * c), *tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
+
+
+def _inertia(made: Inertia, change: Array) -> Inertia:
+    """A body's matter from how it was made and the change of its ten parameters."""
+    if not change.any():
+        return made
+    m, x, y, z, xx, yy, zz, xy, xz, yz = _ten(made) + change
+    c = np.array([x, y, z]) / m if m > 0 else made.com
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return Inertia(m, c, tensor - m * (c @ c * np.eye(3) - np.outer(c, c)))

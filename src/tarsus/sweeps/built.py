@@ -32,7 +32,7 @@ def built(chunk: Chunk) -> Simulation:
     }
     law = _part(plain, "law", chunk, later)
     terrain = _part(resolve.terrain(own["terrain"]), "terrain", chunk)
-    texts = [f"{n}={v}" for n, v in own.items() if n.partition(".")[0] in ("gait", "stepper")]
+    of_parts = {n: v for n, v in own.items() if n.startswith(("gait.", "stepper."))}
     options: dict[str, Any] = {n[7:]: v for n, v in own.items() if n.startswith("option.")}
     masses = {n[5:]: np.asarray(v, float) for n, v in columns.items() if n.startswith("mass.")}
     simulation = Simulation(
@@ -43,7 +43,7 @@ def built(chunk: Chunk) -> Simulation:
         own["gait"],
         own["dt"],
         worlds=count,
-        parameters=[text for text in texts if "." in text.partition("=")[0]],
+        parameters=of_parts,
         mass_scale=masses or None,
         pushes=(own["push.body"],) if "push.body" in own else (),
         **options,

@@ -21,6 +21,7 @@ from tarsus.model import held
 from tarsus.model.robot_data import file_of
 from tarsus.parameters import declared
 from tarsus.simulation import options, resolve
+from tarsus.simulation.time_steps import DEFAULT_DT
 
 WORDS = ("robot", "law", "stepper", "terrain", "gait")
 NUMBERS = ("dt", "seconds", "seed", *held.ENTRIES)
@@ -33,7 +34,7 @@ DEFAULTS = {
     "stepper": "midpoint",
     "terrain": "plane",
     "gait": "auto",
-    "dt": 0.0025,
+    "dt": DEFAULT_DT,
     "seconds": 2.0,
 }
 TAKEN = ("worlds", "parameters", "mass_scale", "pushes", "varied", "sensors", "control_rate")

@@ -8,12 +8,12 @@ import pandas as pd
 import xarray as xr
 
 from tarsus.dynamics.robot import Robot
+from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.simulation.recording.log_schema import checked, fitting
 from tarsus.simulation.recording.part_text import part_of
 from tarsus.simulation.recording.provenance import read
 from tarsus.simulation.recording.summary import NEEDED, SteppedBy, summary
 from tarsus.simulation.recording.summary_lines import lines
-from tarsus.simulation.recording.whose import robot_of
 
 COLUMNS = {  # of a foot: heading and format
     "duty": ("duty", "{:.2f}"),

@@ -20,8 +20,8 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import InvalidValue
 from tarsus.files import plain
 from tarsus.model.mechanism import Mechanism
+from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.simulation.recording.log_schema import checked, fitting
-from tarsus.simulation.recording.whose import robot_of
 from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:

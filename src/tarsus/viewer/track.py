@@ -16,8 +16,8 @@ from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, TarsusWarning
 from tarsus.simulation.recording.log import mean_of_role
+from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.simulation.recording.log_schema import checked, fitting
-from tarsus.simulation.recording.whose import robot_of
 
 Array = NDArray[np.float64]
 Named = tuple[Iterable[Any], Array]  # names, and a column of values (n, names) for each

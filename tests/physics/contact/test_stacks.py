@@ -15,7 +15,7 @@ from tarsus.contact.base import Law
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.hunt_crossley import HuntCrossley
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation.together import together
+from tarsus.simulation.stacked_contacts import together
 from tarsus.stepping.methods.midpoint import Midpoint
 
 G, EDGES, MASSES = 9.81, (0.2, 0.16, 0.1), (3.0, 2.0, 1.0)

@@ -17,7 +17,7 @@ from tarsus import cli, registry
 from tarsus.errors import TarsusError
 from tarsus.parameters import declared, name_of
 from tarsus.parameters.range import LARGEST
-from tarsus.simulation.settings import with_parameters
+from tarsus.simulation.part_parameters import with_parameters
 
 TOOLS = Path(__file__).parents[3] / "tools"
 

@@ -12,7 +12,7 @@ from tarsus import cli, registry
 from tarsus.errors import InvalidFile
 from tarsus.planning import planner
 from tarsus.planning.goals.base import Goal
-from tarsus.simulation import resolve, sensed
+from tarsus.simulation import resolve, sensors
 
 SOURCE = Path(tarsus.__file__).parent
 MEMBERS = {  # kind: a member of ours to copy
@@ -45,7 +45,7 @@ def test_every_kind_is_made_from_a_file(own: dict[str, str]) -> None:
         "stepper": resolve.stepper(own["stepper"]),
         "task": resolve.task(own["task"]),
         "goal": planner._resolved(planner.GOALS, "goal", own["goal"], Goal),
-        "sensor": sensed._sensor(own["sensor"]),
+        "sensor": sensors._sensor(own["sensor"]),
     }
     assert {kind: registry.name_of(part) for kind, part in made.items()} == {
         kind: f"my_{kind}" for kind in MEMBERS

@@ -20,7 +20,7 @@ from tarsus import cli
 from tarsus.claims import FileInUse, claimed
 from tarsus.errors import InvalidFile, TarsusWarning, UnknownName, Unsupported, UntrustedFile
 from tarsus.sensing.imu import Imu
-from tarsus.simulation.recording import part_text, parts
+from tarsus.simulation.recording import part_text, partial_log
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.terrain.rough import Rough
 
@@ -57,8 +57,8 @@ def identical(a: xr.Dataset, b: xr.Dataset) -> None:
 def test_parts_on_the_disk_hold_the_log_so_far_to_the_last_bit(
     ball: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "EVERY", 0.0)
-    monkeypatch.setattr(parts, "SHARE", 0.0)
+    monkeypatch.setattr(partial_log, "EVERY", 0.0)
+    monkeypatch.setattr(partial_log, "SHARE", 0.0)
     simulation = tarsus.Simulation(str(ball), tarsus.Moreau(e_N=0.7), terrain=Rough(seed=1))
     simulation.set(u=[0.5, 0, 2, 0, 0, 0, 0])
     simulation.advance(0.1)
@@ -123,8 +123,8 @@ def test_a_killed_run_leaves_a_log_that_opens_and_runs_again(
 LIMITED = """if True:
     import resource, sys
     from tarsus import cli
-    from tarsus.simulation.recording import parts
-    parts.EVERY = 0.3
+    from tarsus.simulation.recording import partial_log
+    partial_log.EVERY = 0.3
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), -1))
     sys.exit(cli.main(sys.argv[2:]))
 """
@@ -157,8 +157,8 @@ def test_a_long_part_is_kept_piece_by_piece(
         asked.append((first, last))
         return log.isel(time=slice(first, last))
 
-    monkeypatch.setattr(parts, "PIECE", 10 * log.isel(time=slice(0, 1)).nbytes)
-    with parts.Parts(tmp_path / "ball.nc", made) as kept:
+    monkeypatch.setattr(partial_log, "PIECE", 10 * log.isel(time=slice(0, 1)).nbytes)
+    with partial_log.Parts(tmp_path / "ball.nc", made) as kept:
         kept.write(35)
     assert asked == [(0, 1), (1, 11), (11, 21), (21, 31), (31, 35)]
     identical(xr.load_dataset(tmp_path / "ball.partial.nc"), log.isel(time=slice(0, 35)))
@@ -167,8 +167,8 @@ def test_a_long_part_is_kept_piece_by_piece(
 KILLED = """if True:
     import sys
     from tarsus import cli
-    from tarsus.simulation.recording import parts
-    parts.EVERY = parts.SHARE = 0.0
+    from tarsus.simulation.recording import partial_log
+    partial_log.EVERY = partial_log.SHARE = 0.0
     sys.exit(cli.main(sys.argv[1:]))
 """
 

@@ -460,7 +460,7 @@ def test_a_log_allows_no_folder(tmp_path: Path) -> None:
     file = written(tmp_path / "a" / "b" / "c", "robot.xml", mjcf(str(mesh)))
     robot = tarsus.load(file, asset_folders=[str(mesh.parent)])
     log = tarsus.Simulation(robot, controller=None, law="moreau").run(0.005)
-    from tarsus.simulation.recording.whose import robot_of
+    from tarsus.simulation.recording.log_robot import robot_of
 
     with pytest.raises(OutsideTheTree):
         robot_of(log)

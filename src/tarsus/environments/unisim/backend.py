@@ -34,10 +34,11 @@ from tarsus.environments.unisim.tensors import STATE
 from tarsus.environments.unisim.wrenches import Wrenches
 from tarsus.errors import UnknownName
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.simulation import inputs
+from tarsus.simulation import setting_owners
 from tarsus.simulation.actuation import FILE, MOTOR
 from tarsus.simulation.physical_range import FAR, largest_rates
 from tarsus.simulation.simulation import Simulation
+from tarsus.simulation.time_steps import DEFAULT_DT
 from tarsus.terrain.plane import Plane
 
 LOG = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ class TarsusBackend(DrawnAnew):
         self,
         scene: SceneCfg | Robot | str | Path,
         num_envs: int = 1,
-        sim_dt: float = 0.0025,
+        sim_dt: float = DEFAULT_DT,
         *,
         servos: Gains | None = None,
         randomized: bool = False,
@@ -181,7 +182,7 @@ class TarsusBackend(DrawnAnew):
         drawn = {term: getattr(randomization, term) for term in terms}
         new = self.tables.planned(rows, drawn)
         for name, value in (("q", q), ("u", u)):
-            inputs.state(name, value, self.model, self.simulation.backend)
+            setting_owners.state_value(name, value, self.model, self.simulation.backend)
         # numbers, which may be refused, then state
         if len(rows):
             self.tables.write(rows, new)

@@ -19,7 +19,7 @@ from tarsus.files import is_file, missing, replacing
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared
 from tarsus.program.run.backend import Backend
-from tarsus.simulation import sensed
+from tarsus.simulation import sensors
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.empty import without_empty
 from tarsus.simulation.recording.energy_gain import energy_gained, gain_warnings
@@ -74,7 +74,7 @@ def dataset(
         **_in_joints(plan, worlds, seen, records, dt),
         **_of_loops(mechanism, seen, records["bilateral"], dt),
         **strike_variables(plan, worlds, records, t0),
-        **sensed.variables(plan, worlds, records),
+        **sensors.variables(plan, worlds, records),
         **_of_pushes(plan, records),
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),

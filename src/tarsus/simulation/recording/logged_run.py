@@ -9,17 +9,19 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from tarsus.errors import Notice
+from tarsus.errors import Notice, several
+from tarsus.model.mechanism import Mechanism
+from tarsus.morphology.passed_through import passed_through
 from tarsus.program.run.backend import Array
 from tarsus.simulation.inputs import fetched
 from tarsus.simulation.recording import log
 from tarsus.simulation.recording.divergence import Diverged, Fault, advice, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted
-from tarsus.simulation.recording.own_bodies import notices
-from tarsus.simulation.recording.parts import Parts, partial
+from tarsus.simulation.recording.partial_log import Parts, partial
 from tarsus.simulation.recording.provenance import Setup, attributes
 from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
 
+SOME = 3  # names that a notice shows
 BEFORE = ("q", "u", "memory")  # what the observer asks of the step before
 
 
@@ -96,7 +98,7 @@ def logged(
 def _warnings(setup: Setup, result: xr.Dataset) -> list[Notice]:
     """What a whole log shows that its reader should know."""
     found = log.warnings_of(setup.robot, result)
-    return found if setup.options.self_collision else found + notices(setup.robot, result)
+    return found if setup.options.self_collision else found + _passed_through(setup.robot, result)
 
 
 def _log(
@@ -120,3 +122,21 @@ def _log(
         time = run.time + run.dt * np.arange(first + 1, last + 1)
         found["time"] = found["time"].copy(data=time)
     return found
+
+
+def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
+    """Return a warning for shapes of the robot (before cuts) that can touch by its file, and that
+    passed through each other without self-collision.
+    """
+    end = "_uncut" if "q_uncut" in log else ""
+    q = np.asarray(log[f"q{end}"].values, float).reshape(-1, mechanism.nq)
+    start = q[:1] if end else np.asarray(log["q_start"].values, float).reshape(-1, mechanism.nq)
+    found = passed_through(mechanism, start, q)
+    if not found:
+        return []
+    named = [f"{p.first.name}:{p.second.name} (by {1e3 * deep:.3g} mm)" for p, deep in found]
+    text = (
+        f"shapes of {mechanism.name!r} passed through each other although they can collide:"
+        f" {several(named, SOME)}. Use self_collision=True, or --self-collision."
+    )
+    return [Notice(text, "passed-through-itself", found[0][0].first.name)]

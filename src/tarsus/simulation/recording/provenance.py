@@ -27,6 +27,7 @@ from tarsus.program.run.backend import Backend
 from tarsus.program.run.cache import source_hash
 from tarsus.simulation.options import declared
 from tarsus.simulation.recording import part_text
+from tarsus.simulation.recording.log_robot import remember
 from tarsus.simulation.recording.part_text import (
     class_of,
     name_of,
@@ -34,7 +35,6 @@ from tarsus.simulation.recording.part_text import (
     parameters,
     plain,
 )
-from tarsus.simulation.recording.whose import remember
 from tarsus.simulation.step_program import Plan
 
 KINDS = ("law", "stepper", "terrain", "gait")

@@ -14,11 +14,167 @@ from tarsus.contact.criteria import STATES, Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.recording.balance import BALANCE, balance
-from tarsus.simulation.recording.units import JOINTS, LOOPS, PEER, PUSHED, STRIKES, UNCUT, UNITS
 
 Array = NDArray[Any]
 ROBOT_SHARES = ("motors", "pushes", "joints", "limits", "joint_friction", "drift")
 LEADING = ("time", "world")
+
+# ---------------------------------------------------------------- unit and meaning of each variable
+
+UNITS = {
+    "q": (
+        "m, 1, rad",
+        "coordinates after the step: world position, unit quaternion (w, x, y, z), joints",
+    ),
+    "u": (
+        "m/s, rad/s",
+        "velocities after the step: world linear velocity, body angular velocity, joint rates",
+    ),
+    "tau": ("N m", "actuator torque during the step, after the limits"),
+    "gap": (
+        "m",
+        "signed distance to the ground at the instant of the step that first sees contacts",
+    ),
+    "impulse_contact": (
+        "N s",
+        "impulse on the robot over the step: normal, tangent 1, tangent 2",
+    ),
+    "impulse_world": ("N s", "impulse on the robot over the step, world frame"),
+    "force_contact": ("N", "impulse divided by dt: normal, tangent 1, tangent 2"),
+    "force_world": ("N", "impulse divided by dt, world frame"),
+    "contact_normal": ("1", "outward normal of the ground at the gap's instant, world frame"),
+    "ground_friction": ("1", "terrain factor on the law's friction coefficient"),
+    "contact_point": ("m", "contact point at the gap's instant, world frame"),
+    "velocity_before": (
+        "m/s",
+        "contact velocity before the step, contact frame of the gap's instant",
+    ),
+    "velocity_after": (
+        "m/s",
+        "contact velocity after the step, contact frame of the gap's instant",
+    ),
+    "velocity_correction": (
+        "m/s",
+        "what the law adds to it before it asks that the contact rest: half a step on, recovery",
+    ),
+    "slip_speed": ("m/s", "tangential speed after the step where the contact pushes, else 0"),
+    "state": ("1", "0 open, 1 stick, 2 slip"),
+    "iterations": ("1", "solver iterations"),
+    "converged": ("1", "1 if the solver met its tolerance"),
+    "solver_stage": ("1", "stage of the solver that ended the step, by its flag_meanings"),
+    "center_of_mass": ("m", "after the step, world frame"),
+    "center_of_mass_velocity": ("m/s", "after the step, world frame"),
+    "zero_moment_point": (
+        "m",
+        "contact points' mean by their vertical forces, world frame; NaN in flight",
+    ),
+    "capture_point": (
+        "m",
+        "where a pendulum above the zero moment point comes to rest: c + c' sqrt(h / g)",
+    ),
+    "support_margin": (
+        "m",
+        (
+            "from the zero moment point to the edge of the hull of contacts within 1 mm of the"
+            " ground, seen from above"
+        ),
+    ),
+    "kinetic_energy": ("J", "after the step"),
+    "potential_energy": ("J", "after the step, zero at the world's origin"),
+    "energy_impact": ("J", "normal work in the step in which a contact begins to press"),
+    "energy_damping": (
+        "J",
+        "normal work of a pressing contact that takes energy, without the ground's spring",
+    ),
+    "energy_stabilization": (
+        "J",
+        "normal work that gives energy, without the ground's spring: recovery",
+    ),
+    "energy_elastic": ("J", "what the ground's spring gave back, less what it took in"),
+    "energy_friction": ("J", "tangential work, with what a tangential spring holds"),
+    "energy_motors": ("J", "work of the actuators during the step"),
+    "energy_pushes": ("J", "work of pushes during the step"),
+    "energy_joints": (
+        "J",
+        "work of joint damping, and of what holds closed loops, during the step",
+    ),
+    "energy_limits": ("J", "work of joints' limits during the step"),
+    "energy_joint_friction": ("J", "work of joints' dry friction during the step"),
+    "energy_drift": (
+        "J",
+        "energy made by integration: M, c and g held at one configuration during the step",
+    ),
+    "equation_residual": (
+        "N, N m",
+        (
+            "largest entry of M du/dt - h - W L/dt at the gap's instant by the Newton-Euler"
+            " recursion; NaN for steppers of several evaluations a step"
+        ),
+    ),
+}
+
+JOINTS = {  # of robots whose joints have limits or dry friction alone
+    "force_limit": ("N m, N", "of joints' limits, mean over the step"),
+    "force_joint_friction": ("N m, N", "of joints' dry friction, mean over the step"),
+    "joint_friction_residual": (
+        "N m, N",
+        "largest of any joint: dry friction beyond its limit, or not all of it against motion",
+    ),
+    "force_loop_limit": ("N m, N", "of the limits of joints that close loops, mean over the step"),
+}
+
+LOOPS = {  # of robots with cut joints or closed loops alone
+    "drift": ("m, rad", "largest gap of a loop joint after the step, m, or sine of an angle"),
+    "impulse_constraint": (
+        "N s, N m s",
+        "impulse of loop joints on their child over the step, row by row of W_B",
+    ),
+    "force_constraint": ("N, N m", "the same divided by dt: .x, .y, .z along world axes"),
+}
+PUSHED = {  # of runs whose pushes changed on the way
+    "push": (
+        "N, N m",
+        "external force and moment at the body's origin during the step, world axes",
+    ),
+}
+STRIKES = {  # of steppers that locate impacts, with laws of impulses
+    "impulse_strikes": (
+        "N s",
+        "of the step's impulse, that of located impacts: normal, tangent 1, tangent 2",
+    ),
+    "force_without_strikes": (
+        "N",
+        "contact force, mean of the step: its impulse without that of located impacts, by dt",
+    ),
+    "strike_time": ("s", "when the impact was"),
+    "strike_step": ("1", "index along time of the step in which it was"),
+    "strike_world": ("1", "world of the impact; of batches alone"),
+    "strike_impulse": ("N s", "impulse of the impact on the robot: normal, tangent 1, tangent 2"),
+    "strike_velocity_before": ("m/s", "contact velocity before it, contact frame there"),
+    "strike_velocity_after": ("m/s", "contact velocity after it, contact frame there"),
+    "strike_kinetic_before": ("J", "kinetic energy before it"),
+    "strike_kinetic_after": ("J", "kinetic energy after it"),
+    "strike_potential": ("J", "potential energy there, the same before and after"),
+    "strike_q": (UNITS["q"][0], "coordinates at the impact"),
+    "strike_u_before": (UNITS["u"][0], "velocities before it"),
+    "strike_u_after": (UNITS["u"][0], "velocities after it"),
+}
+UNCUT = {  # of robots with cut joints alone
+    "q_uncut": (
+        UNITS["q"][0],
+        "coordinates after the step of the robot before joints were cut; hinges in (-pi, pi]",
+    ),
+    "u_uncut": (UNITS["u"][0], "velocities after the step of the robot before joints were cut"),
+}
+PEER = {  # of runs on another engine, and of robots whose joints have limits or dry friction
+    "passive_force": (
+        "N, N m",
+        "generalized forces of damping, springs, dry friction and limits of joints in the step",
+    ),
+}
+
+
+# ---------------------------------------------------------------- names and dimensions
 
 
 def coordinate_names(mechanism: Mechanism) -> list[str]:

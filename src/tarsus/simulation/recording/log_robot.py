@@ -65,9 +65,13 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
 
 
 def as_heavy(robot: Robot, log: xr.Dataset) -> Robot:
-    """The robot with the factors on masses that a log of one world tells."""
+    """Return the robot with the factors on masses that a log of one world has."""
     options = json.loads(str(log.attrs.get("options", "{}")))
     scales = {name: np.ravel(value) for name, value in (options.get("mass_scale") or {}).items()}
+    # those that `Simulation.set` wrote later
+    registers = json.loads(str(log.attrs.get("registers", "{}")))
+    for name, value in zip(scales, np.ravel(registers.get("mass_scale", [])), strict=False):
+        scales[name] = np.ravel(value)
     bodies = tuple(
         replace(body, inertia=body.inertia.scaled(float(scales[body.name][0])))
         if body.name in scales

@@ -1,0 +1,158 @@
+"""Parameters by name for the law, gait, stepper and terrain that have them.
+
+A user gives them as text, NAME=VALUE, or as a name and a number. Text becomes a number here, once,
+by the declaration of its parameter; numbers stay numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from typing import Any, NamedTuple
+
+from tarsus import parameters
+from tarsus.errors import InvalidValue, UnknownName, Unsupported, near_names, shortened
+from tarsus.parameters import Parameter
+
+NONE = "none"  # the word for a parameter that is left out, as tables print it
+Given = str | tuple[str, Any]
+"""NAME=VALUE, or a name and a value."""
+
+
+class RunPart(NamedTuple):
+    """A part of a run ("law", "gait", ...) by names alone: what it is, and its parameters."""
+
+    whose: str
+    name: str
+    parameters: Collection[str]
+
+
+class Assignment(NamedTuple):
+    """A parameter and its new value: the part that has it (a key of the parts), name and value."""
+
+    whose: str
+    name: str
+    value: Any
+
+
+def as_given(parameters: Mapping[str, Any] | Sequence[Given]) -> list[Given]:
+    """Return parameters of a dictionary, or of a list, as a list."""
+    return list(parameters.items() if isinstance(parameters, Mapping) else parameters)
+
+
+def split(given: Given) -> tuple[str, Any]:
+    """Return the name and the value, which is text where NAME=VALUE was given."""
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
+        return given
+    name, equals, value = given.partition("=") if isinstance(given, str) else ("", "", "")
+    if not equals:
+        raise InvalidValue(
+            f"parameters are set as NAME=VALUE, such as kp=60, not {given!r}.", "parameters"
+        )
+    return name, value
+
+
+def with_parameters(parts: Mapping[str, Any], given: Sequence[Given]) -> dict[str, Any]:
+    """Return the parts of a run ("law", "gait", ...) with parameters set; UnknownName if none has
+    one of that name.
+
+    A name that several have is the first one's; law.NAME, gait.NAME and so on, or the part's own
+    name in front, say whose is meant. A value as text is a number, several with commas between
+    them, or a word, as its declaration says.
+    """
+    changes: dict[str, dict[str, Any]] = {whose: {} for whose in parts}
+    known = names_of(parts)
+    for one in given:
+        whose, name, value = assignment(one, known)
+        if name in changes[whose]:
+            raise InvalidValue(f"{name} of the {whose} is set twice; keep one.", name)
+        declaration = _declared(parts[whose])[name]
+        owner = parameters.name_of(parts[whose])
+        changes[whose][name] = _value(owner, declaration, value)
+    return {
+        whose: replace(part, **changes[whose]) if changes[whose] else part
+        for whose, part in parts.items()
+    }
+
+
+def names_of(parts: Mapping[str, Any]) -> list[RunPart]:
+    """Return the names of the parts of a run and of their parameters, in order."""
+    return [RunPart(p, parameters.name_of(part), _declared(part)) for p, part in parts.items()]
+
+
+def _declared(part: Any) -> Mapping[str, Parameter]:
+    """Return the declared parameters of a part; a function, or None, has none."""
+    return parameters.declared(type(part)) if is_dataclass(part) else {}
+
+
+def assignment(given: Given, parts: Sequence[RunPart]) -> Assignment:
+    """Return which part's parameter is set, that of the first part that has it; UnknownName if
+    none has.
+    """
+    full, value = split(given)
+    whose, dot, name = full.rpartition(".")
+    for part in parts:
+        if name in part.parameters and (not dot or whose in part[:2]):
+            return Assignment(part.whose, name, value)
+    raise _unknown(full, parts)
+
+
+def names_set(given: Sequence[Given], whose: str, part: Any) -> set[str]:
+    """Return the names given that are parameters of this part of a run, the first that is asked."""
+    names = (split(one)[0].rpartition(".") for one in given)
+    return {name for of, _, name in names if of in ("", whose, parameters.name_of(part))}
+
+
+def unambiguous(given: Sequence[Given], parts: Sequence[RunPart]) -> None:
+    """Raise InvalidValue for a parameter that several parts have."""
+    for one in given:
+        name, value = split(one)
+        having = [part for part in parts if name in part.parameters]
+        if len(having) > 1:
+            meant = (f"{o.whose}.{name}={value} (the {o.whose} {o.name}'s)" for o in having)
+            raise InvalidValue(
+                f"{name} is a parameter of several parts; write {' or '.join(meant)}.", name
+            )
+
+
+def _unknown(name: str, parts: Sequence[RunPart]) -> UnknownName:
+    """Return an error that names the near parameters and their parts, else all."""
+    whose = dict[str, list[str]]()
+    for part in parts:
+        for known in part.parameters:
+            whose.setdefault(known, []).append(f"{part.whose} {part.name}")
+    near = near_names(name.rpartition(".")[2], whose)
+    if near:
+        meant = (f"{known} ({' or '.join(whose[known])})" for known in near)
+        hint = f"did you mean {' or '.join(meant)}?"
+    else:
+        there = [f"{', '.join(o.parameters)} ({o.whose} {o.name})" for o in parts if o.parameters]
+        hint = f"known are: {'; '.join(there)}."
+    return UnknownName(f"no part of this run has a parameter named {shortened(name)}; {hint}", name)
+
+
+def _value(owner: str, declaration: Parameter, given: Any) -> Any:
+    """Return the value for a field, a number from text; the class of its owner checks it."""
+    if not isinstance(given, str):
+        one = isinstance(given, int | float) and not isinstance(given, bool)
+        return float(given) if one and not declaration.whole else given
+    return _parsed(owner, declaration, given)
+
+
+def _parsed(owner: str, declaration: Parameter, text: str) -> Any:
+    """Return the value that a text stands for."""
+    if text == NONE and declaration.default is None:
+        return None
+    if not declaration.numeric:
+        if isinstance(declaration.default, str):
+            return text
+        raise Unsupported(
+            f"{owner}: {declaration.name} can be set from Python only.", declaration.name
+        )
+    number = int if declaration.whole else float
+    try:
+        found = [number(part) for part in text.split(",")]
+    except ValueError:
+        rule = f"{owner}: {declaration.name} must be {declaration.kind}"
+        raise InvalidValue(f"{rule}, not {text!r}.", declaration.name) from None
+    return found[0] if len(found) == 1 else tuple(found)

@@ -1,0 +1,93 @@
+"""Pickles of simulations: frozen parts once, registers, and the rest."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+from tarsus.control.base import Controller
+from tarsus.errors import InvalidFile, Unsupported
+from tarsus.program.run.backend import Array, Backend
+from tarsus.simulation.step_program import KEPT, step_program
+
+FROZEN = ("robot", "law", "stepper", "terrain", "plan")  # shared by copies, pickled together
+REBUILT = ("_worlds", "_action")  # compiled code and the registers it runs over
+DERIVED = ("_snapshot_format", "_settable")  # found again from the others
+
+_PARTS: dict[bytes, dict[str, Any]] = {}
+
+
+def pickled(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
+    """Return what a pickle of a simulation holds; Unsupported naming a part that has no pickle."""
+    shared = {name: attributes[name] for name in FROZEN}
+    left_out = {*FROZEN, *REBUILT, *DERIVED}
+    rest = {name: value for name, value in attributes.items() if name not in left_out}
+    controller = attributes["controller"]
+    if isinstance(controller, Controller):
+        shared["controller"] = rest.pop("controller")
+    else:
+        _must_pickle("controller", controller)
+    parts = _pickled_parts(shared)
+    _remember(parts, shared)
+    return {
+        "parts": parts,
+        "rest": rest,
+        "registers": register_values(worlds),
+        "fingerprint": worlds.program.fingerprint,
+    }
+
+
+def unpickled(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return a simulation's attributes without its worlds, and the values of their registers."""
+    attributes = _unpickled_parts(content["parts"]) | content["rest"]
+    if step_program(attributes["plan"]).fingerprint != content["fingerprint"]:
+        raise InvalidFile(
+            "this simulation was pickled by another version of Tarsus or CasADi and would not"
+            " continue with the same bits; create it again and set q and u.",
+            "fingerprint",
+        )
+    return attributes, content["registers"]
+
+
+def register_values(worlds: Backend) -> dict[str, Array]:
+    """Return every register of the worlds by name, (worlds, size)."""
+    return {r.name: worlds.get(r.name) for r in worlds.program.persistent}
+
+
+def _pickled_parts(parts: dict[str, Any]) -> bytes:
+    """Return the parts in one pickle; Unsupported naming the first that cannot be pickled."""
+    try:
+        found = pickle.dumps(parts)
+    except Exception:
+        for kind, part in parts.items():
+            _must_pickle(kind, part)
+        raise
+    return found
+
+
+def _must_pickle(kind: str, part: Any) -> None:
+    """Raise an Unsupported that names the part unless it can be pickled."""
+    try:
+        pickle.dumps(part)
+    except Exception as error:
+        name = getattr(part, "__qualname__", type(part).__qualname__)
+        reason = str(error).rstrip(".")
+        raise Unsupported(
+            f"the {kind} {name!r} cannot be pickled ({reason}); define its function or class at the"
+            " top level of a module.",
+            name,
+        ) from error
+
+
+def _remember(pickled: bytes, parts: dict[str, Any]) -> dict[str, Any]:
+    """Cache the parts of a pickle: reading it again gives the same objects, traced once."""
+    _PARTS[pickled] = parts
+    for oldest in list(_PARTS)[:-KEPT]:
+        _PARTS.pop(oldest, None)
+    return parts
+
+
+def _unpickled_parts(pickled: bytes) -> dict[str, Any]:
+    """Return the parts of a pickle: the same objects if this process has read it before."""
+    return _PARTS.get(pickled) or _remember(pickled, pickle.loads(pickled))

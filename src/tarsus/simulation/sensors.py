@@ -1,0 +1,116 @@
+"""The sensors of a simulation: their names, readings and variables in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from tarsus import registry
+from tarsus.errors import InvalidValue
+from tarsus.program.run.backend import Array, Backend
+from tarsus.program.run.samples import evaluate
+from tarsus.sensing.base import Sensor
+from tarsus.simulation import sensor_noise
+from tarsus.simulation.inputs import fetched
+from tarsus.simulation.sensor_program import (
+    NO_SENSORS,
+    Sensing,
+    look_program,
+    memory_after_look,
+    whole,
+)
+from tarsus.simulation.step_program import Plan
+from tarsus.stepping.base import Scene
+
+FOLDER = "tarsus.sensing"
+
+
+def named(given: Any, scene: Scene) -> Sensing:
+    """Sensors of a scene's robot by name, from a mapping, or from objects and names of kinds; a
+    name given twice is numbered. TarsusError for what is no sensor, or does not fit.
+    """
+    if isinstance(given, str | Sensor):
+        given = (given,)
+    if not isinstance(given, Mapping | Sequence):
+        raise InvalidValue(
+            f'sensors must be a list such as ["imu"] or a dictionary, not {given!r}.', "sensors"
+        )
+    pairs = given.items() if isinstance(given, Mapping) else [("", part) for part in given]
+    found: dict[str, Sensor] = {}
+    for name, part in pairs:
+        sensor = _sensor(part)
+        own = str(name) or _free(_name_of(sensor), found)
+        sensor.channels(whole(scene))  # does it fit the robot?
+        found[own] = sensor
+    return Sensing(tuple(found.items())) if found else NO_SENSORS
+
+
+def _sensor(part: Any) -> Sensor:
+    """A sensor by the name of its kind with its defaults, or as it is."""
+    if isinstance(part, str):
+        return registry.made(FOLDER, "sensor", part, Sensor)
+    if not isinstance(part, Sensor):
+        given = f"the class {part.__name__}" if isinstance(part, type) else repr(part)
+        raise InvalidValue(
+            f"a sensor must be a name such as 'imu' or an object such as Imu(frame=...), not"
+            f" {given}.",
+            "sensors",
+        )
+    return part
+
+
+def _name_of(sensor: Sensor) -> str:
+    """Its kind, and its frame if it has one: imu, touch_LF_foot."""
+    return "_".join(filter(None, [registry.name_of(sensor), getattr(sensor, "frame", "")]))
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """The name, numbered if it is taken."""
+    numbered = (name if number == 1 else f"{name}_{number}" for number in count(1))
+    return next(one for one in numbered if one not in taken)
+
+
+def readings(plan: Plan, worlds: Backend) -> dict[str, Array]:
+    """Return what every sensor reads now, by name, (worlds, k), with noise and bias."""
+    found = dict[str, Array]()
+    for name, sensor in plan.sensing.sensors:
+        reading = worlds.output(f"sensed.{name}")
+        found[name] = sensor_noise.told(name, sensor, reading, worlds)
+    return found
+
+
+def look(plan: Plan, worlds: Backend, mask: Any = None, begun: bool = True) -> None:
+    """Write the readings of the state as it is, for all worlds or those of a mask.
+
+    begun: also for worlds that have made a step since their start, whose readings belong to it
+    """
+    if not plan.sensing:
+        return
+    program = look_program(plan.sensing, plan.scene)
+    if not begun:
+        fresh = np.rint(fetched(worlds, worlds.output("steps")))[:, 0] == 0
+        mask = fresh if mask is None else fresh & fetched(worlds, mask)
+    values = {r.name: fetched(worlds, worlds.get(r.name)) for r in program.of_kind("parameter")}
+    found = evaluate(program, values)
+    for name, sensor in plan.sensing.sensors:
+        reading = found[f"sensed.{name}"]
+        memory = memory_after_look(sensor, whole(plan.scene), reading)
+        worlds.set(f"sensed.{name}", reading, mask)
+        if memory.shape[1]:
+            worlds.set(f"sensing.{name}", memory, mask)
+
+
+def variables(plan: Plan, worlds: Backend, records: Mapping[str, Array]) -> dict[str, Any]:
+    """The log's variables `sensed_NAME` (time, world, channel) and their channels' names."""
+    found: dict[str, Any] = {}
+    for name, sensor in plan.sensing.sensors:
+        channels = sensor.channels(whole(plan.scene))
+        units = ", ".join(dict.fromkeys(channels.values()))
+        told = {"units": units, "long_name": f"reading of the sensor {name!r}"}
+        readings = sensor_noise.recorded(name, sensor, records, worlds)
+        found[f"sensed_{name}"] = (("time", "world", f"channel_{name}"), readings, told)
+        found[f"channel_{name}"] = (f"channel_{name}", list(channels))
+    return found

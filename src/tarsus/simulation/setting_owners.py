@@ -1,0 +1,307 @@
+"""The settings of state, law, terrain, gait, pushes and masses (`tarsus.simulation.settable`).
+
+Those of motors and bodies that differ by world are in `varied`, those of a file's actuators in
+`actuation`, those of sensors in `sensor_noise`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.contact.base import Law
+from tarsus.control.base import Controller
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import InvalidValue, unknown
+from tarsus.model.mechanism import Mechanism
+from tarsus.parameters import declared, name_of
+from tarsus.parameters.range import Range
+from tarsus.program.ir.trace import Builder
+from tarsus.program.run.backend import Backend
+from tarsus.simulation import uncut_state, unit_quaternions
+from tarsus.simulation.inputs import fetched, numbers
+from tarsus.simulation.settable import Owner, Setting, by_name
+from tarsus.terrain.base import Terrain
+
+Array = NDArray[np.float64]
+SPEED = "speed"  # the command that legs bound
+MASS_SCALE = Setting(
+    "mass_scale",
+    ("mass_scale",),
+    range=Range.read("(0, 1e6]"),
+    unit="[1]",
+    meaning="factor on a body's mass",
+)
+
+
+# ---------------------------------------------------------------- state
+
+
+def state(mechanism: Mechanism) -> Owner:
+    """Coordinates and velocities."""
+
+    def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+        given = {name: state_value(name, v, mechanism, worlds) for name, v in values.items()}
+        return uncut_state.in_registers(mechanism, worlds, given)
+
+    settings = (
+        Setting("q", ("q",), (mechanism.nq,), unit="m, rad, [1]", meaning="coordinates"),
+        Setting("u", ("u",), (mechanism.nu,), unit="m/s, rad/s", meaning="velocities"),
+    )
+    return Owner("state", settings, write)
+
+
+def state_value(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
+    """Return q or u, for all worlds alike or each: finite, of the robot's size, with quaternions of
+    unit length; InvalidValue if they are far from it.
+
+    Where joints are cut, it may be the whole robot's.
+    """
+    robots = [robot for robot in (mechanism, mechanism.uncut) if robot is not None]
+    sizes = {getattr(robot, f"n{name}"): robot for robot in robots}
+    shapes = [shape for n in sizes for shape in ((n,), (worlds.count, n))]
+    value = numbers(name, given, shapes, worlds)
+    if name == "q":
+        robot = sizes[value.shape[-1]]
+        unit_quaternions.check(robot, value)
+        value = unit_quaternions.scaled(robot, value)
+    return value
+
+
+# ---------------------------------------------------------------- gait
+
+
+def gait(controller: object, robot: Robot) -> Owner:
+    """The commands of a compiled controller."""
+    if not isinstance(controller, Controller) or not controller.commands:
+        text = "this controller takes no commands; choose a gait, such as controller='trot'."
+        return Owner("gait", (), _nothing, {"command": text})
+    names = list(controller.commands)
+    fastest = cache(lambda: controller.fastest(robot))
+
+    def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+        command = values["command"]
+        if not isinstance(command, Mapping):
+            raise InvalidValue(
+                f'command must be a dictionary such as {{"{names[0]}": 0.5}}, not {command!r}.',
+                "command",
+            )
+        columns = list(worlds.output("command").astype(float).T)
+        for name, given in command.items():
+            if name not in names:
+                raise unknown("command", name, names)
+            what, shapes = f"the command {name!r}", [(), (worlds.count,)]
+            value = numbers(what, given, shapes, worlds, name)
+            if name == SPEED:
+                within_reach(float(np.abs(fetched(worlds, value)).max()), fastest())
+            columns[names.index(name)] = worlds.arrays.broadcast_to(value, (worlds.count,))
+        return {"command": worlds.arrays.stack(columns, -1)}
+
+    meaning = "commands of the gait by name"
+    return Owner("gait", (Setting("command", ("command",), None, meaning=meaning),), write)
+
+
+def within_reach(speed: float, fastest: float) -> None:
+    """Raise InvalidValue for a forward speed, m/s, that a gait's legs cannot reach."""
+    if not speed <= fastest:
+        raise InvalidValue(
+            f"a speed of {speed:g} m/s is out of reach: at the gait's frequency the legs are too"
+            f" short for more than {fastest:.2g} m/s; a higher frequency raises this limit.",
+            SPEED,
+        )
+
+
+# ---------------------------------------------------------------- pushes
+
+
+def pushes(bodies: Sequence[str], robot: Robot) -> Owner:
+    """External forces and moments on the bodies that may be pushed."""
+    if not bodies:
+        text = (
+            "no body of this simulation can be pushed; create it with, for example,"
+            f' pushes=["{robot.bodies[0].name}"].'
+        )
+        return Owner("pushes", (), _nothing, {"push": text})
+
+    def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+        push, wrenches = values["push"], worlds.get("push").astype(float)
+        if not isinstance(push, Mapping):
+            raise InvalidValue(
+                f'push must be a dictionary such as {{"{bodies[0]}": (10.0, 0.0, 0.0)}}, not'
+                f" {push!r}.",
+                "push",
+            )
+        for name, given in push.items():
+            if name not in bodies:
+                raise unknown("pushed body", name, bodies)
+            shapes = [(3,), (6,), (worlds.count, 3), (worlds.count, 6)]
+            wrench = fetched(
+                worlds, numbers(f"the push on {name!r}", given, shapes, worlds, "push")
+            )
+            # a force alone has no moment
+            first = 6 * bodies.index(name)
+            wrenches[:, first : first + 6] = 0.0
+            wrenches[:, first : first + wrench.shape[-1]] = wrench
+        return {"push": wrenches}
+
+    meaning = "force and moment at the origin of a body, world axes, by name"
+    return Owner(
+        "pushes", (Setting("push", ("push",), None, unit="N, N m", meaning=meaning),), write
+    )
+
+
+# ---------------------------------------------------------------- masses
+
+
+def masses(bodies: Sequence[str]) -> Owner:
+    """Factors on the masses of the bodies that have one."""
+
+    def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+        scales = worlds.get("mass_scale").astype(float)
+        given = by_name("body with a mass_scale", values["mass_scale"], bodies)
+        for name, value in given.items():
+            scales[:, bodies.index(name)] = fetched(worlds, MASS_SCALE.read(value, worlds, name))
+        return {"mass_scale": scales}
+
+    return Owner("masses", (MASS_SCALE,) if bodies else (), write)
+
+
+# ---------------------------------------------------------------- law
+
+
+def law(law: Law, compiled: Backend) -> Owner:
+    """The law's parameters that have a register in the compiled step."""
+    settings = tuple(
+        Setting(
+            name,
+            (f"law.{name}",),
+            (),
+            declaration.range,
+            declaration.unit,
+            declaration.meaning,
+            declaration.role,
+            declaration.whole,
+        )
+        for name, declaration in declared(type(law)).items()
+        if f"law.{name}" in compiled
+    )
+    by_their_name = {setting.name: setting for setting in settings}
+
+    def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+        return {
+            f"law.{name}": by_their_name[name].read(value, worlds)[..., None]
+            for name, value in values.items()
+        }
+
+    left_out = [name for name in declared(type(law)) if getattr(law, name) is None]
+    lacking = {
+        name: f"the law {name_of(law)} was created without {name}; give it a number there to change"
+        " it later."
+        for name in left_out
+    }
+    return Owner("law", settings, write, lacking)
+
+
+# ---------------------------------------------------------------- terrain
+
+
+def terrain(before: Terrain, compiled: Backend) -> Owner:
+    """The terrain, by one of the same kind with other numbers."""
+    names = [f"terrain.{name}" for name in before.parameters()]
+    registers = tuple(name for name in names if name in compiled)
+
+    def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+        return _other_terrain(before, values["terrain"], worlds)
+
+    meaning = f"a {type(before).__name__} with other numbers"
+    return Owner("terrain", (Setting("terrain", registers, None, meaning=meaning),), write)
+
+
+def _other_terrain(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
+    """Return the registers of a terrain that replaces the one compiled in; InvalidValue unless the
+    two differ in numbers that have registers alone.
+    """
+    if type(given) is not type(before):
+        raise InvalidValue(
+            f"terrain must be a {type(before).__name__}, like the one that this simulation was"
+            f" created with, not {given!r}.",
+            "terrain",
+        )
+    one_or_each(None, given, worlds.count)
+    if _code_of(given) != _code_of(before):
+        raise InvalidValue(
+            f"this {type(given).__name__} differs from the one that the simulation was created"
+            " with in more than the numbers that may vary by world; create a new Simulation.",
+            "terrain",
+        )
+    return {f"terrain.{name}": value for name, value in given.parameters().items()}
+
+
+def _code_of(terrain: Terrain) -> tuple[Any, ...]:
+    """Return what the compiled code of a terrain depends on, except for its registers."""
+    builder, point = Builder("ground"), SX.sym("point", 3)
+    p = terrain.symbols(builder)
+    distance, frame = terrain.surface(point, p)
+    expressions = ca.vertcat(distance, ca.vec(frame), *terrain.material(point, p))
+    tables = {name: value.tobytes() for name, value in terrain.tables().items()}
+    return str(expressions), tables, [value.shape[-1] for value in terrain.parameters().values()]
+
+
+def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
+    """Raise InvalidValue unless every parameter of law and terrain has one value, or one for each
+    world.
+    """
+    # of both the numbers as the compiled code takes them
+    own = law.parameters() if law else {}
+    of_law = [(name, value.shape, ()) for name, value in own.items()]
+    try:
+        ground = terrain.parameters()
+    except ValueError as error:  # two fields of different lengths
+        names = [f"{name} {value.shape}" for name, value in _written(terrain) if value.ndim]
+        raise InvalidValue(
+            f"the parameters of {type(terrain).__name__} have incompatible shapes"
+            f" ({', '.join(names)}); give each one value, or one for each of {worlds} worlds.",
+            "terrain",
+        ) from error
+    of_terrain = [
+        (name, value.shape, value.shape[1:] if value.ndim > 1 else value.shape)
+        for name, value in ground.items()
+    ]
+    # the first that has neither one value nor as many as there are worlds
+    for name, shape, one in of_law + of_terrain:
+        if shape not in (one, (worlds, *one)):
+            if (name, shape, one) in of_terrain:  # by the name that the user wrote
+                lengths = {field: value.shape[:1] for field, value in _written(terrain)}
+                odd = [field for field, length in lengths.items() if length == shape[:1]]
+                name = " and ".join(odd) or name
+            else:
+                odd = [name]
+            raise InvalidValue(
+                f"{name} has {shape[0]} values; give one, or one for each of {worlds} worlds."
+                if worlds > 1
+                else f"{name} has {shape[0]} values, but there is one world; set"
+                f" worlds={shape[0]}.",
+                odd[0] if odd else name,
+            )
+
+
+def _written(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
+    """Return the numbers of a terrain's fields, and of a terrain inside it, by OWNER.FIELD."""
+    found: list[tuple[str, NDArray[np.float64]]] = []
+    for name, value in vars(terrain).items():
+        if isinstance(value, Terrain):
+            found += _written(value)
+        elif (field := declared(type(terrain)).get(name)) and field.numeric and value is not None:
+            found.append((f"{type(terrain).__name__}.{name}", np.asarray(value, float)))
+    return found
+
+
+def _nothing(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+    """Write nothing."""
+    return {}

@@ -1,0 +1,206 @@
+"""Snapshots: the whole state of a simulation as numbers, put back bit for bit.
+
+State is what evolves: coordinates, velocities, the memory of the law, the controller and the
+stepper, the steps done, what the last step reported, and the torques held between two control
+instants. What `Simulation.set` writes is not in it: commands, pushes, mu and other parameters.
+A snapshot begins with a header that identifies the kind of simulation it came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tarsus.errors import InvalidValue
+from tarsus.program.run.backend import Array, Backend
+from tarsus.sensing.base import Sensor
+from tarsus.simulation.recording.part_text import class_of, name_of, parameters
+from tarsus.simulation.step_program import Plan
+
+ACTION = "action"  # the one parameter that belongs to the state: torques between control instants
+REGISTERS = "registers"  # header entry for the names and sizes of the registers
+
+
+@dataclass(frozen=True)
+class HeaderEntry:
+    """One number of a snapshot's header, and its meaning in words.
+
+    plain: whether the number is the value itself; else it is a hash of names and choices
+    """
+
+    number: float
+    here: str
+    plain: bool = False
+
+    def there(self, number: float) -> str:
+        """Return what another number means."""
+        return str(bool(number)) if self.here in ("True", "False") else f"{number:g}"
+
+
+@dataclass(frozen=True)
+class SnapshotFormat:
+    """The columns of a simulation's snapshots.
+
+    header: entries by the option that they describe
+    registers: names and sizes of the registers, in order
+    """
+
+    header: Mapping[str, HeaderEntry]
+    registers: Mapping[str, int]
+
+    @classmethod
+    def of(cls, plan: Plan, dt: float, worlds: Backend) -> SnapshotFormat:
+        """Return the format for a plan at a time step, s."""
+        program = worlds.program
+        kept = (*program.of_kind("state"), *program.of_kind("report"))
+        registers = {register.name: register.size for register in kept}
+        if ACTION in worlds:
+            registers[ACTION] = program.sizes[ACTION]
+        return cls(_header(plan, dt, registers), registers)
+
+    @property
+    def size(self) -> int:
+        """Number of columns."""
+        return len(self.header) + sum(self.registers.values())
+
+    def take(self, worlds: Backend) -> Array:
+        """Return a copy of the state, (worlds, size), float64, where the worlds live."""
+        arrays = worlds.arrays
+        registers = [worlds.output(name) for name in self.registers]
+        header = arrays.asarray([entry.number for entry in self.header.values()])
+        headers = arrays.broadcast_to(header, (worlds.count, len(header)))
+        return arrays.concatenate([headers, *registers], axis=1)
+
+    def write(self, worlds: Backend, state: ArrayLike, mask: Any) -> None:
+        """Write a snapshot into the registers of all worlds, or of those in the mask (worlds,)."""
+        rows = self._checked_rows(worlds, state, worlds.count if mask is None else int(mask.sum()))
+        # one row for each world: rows of worlds outside the mask are not read
+        arrays = worlds.arrays
+        if mask is not None and len(rows) != worlds.count:
+            full = arrays.zeros((worlds.count, rows.shape[1]))
+            full[arrays.flatnonzero(mask)] = rows
+            rows = full
+        # into the registers
+        start = len(self.header)
+        for name, size in self.registers.items():
+            worlds.set(name, rows[:, start : start + size], mask)
+            start += size
+
+    def _checked_rows(self, worlds: Backend, state: ArrayLike, chosen: int) -> Any:
+        """Return the snapshot as (worlds, n) or (chosen, n), where the worlds live.
+
+        Raises InvalidValue unless it is one of this format.
+        """
+        arrays, size = worlds.arrays, self.size
+        try:
+            given = arrays.asarray(state)
+        except (TypeError, ValueError):
+            given = arrays.zeros(0)
+        # the kind of simulation, as far as the header tells
+        if given.ndim in (1, 2) and given.size and given.shape[-1] > len(self.header):
+            if given.dtype != float:
+                raise InvalidValue(f"state must hold float64 numbers, not {given.dtype}.", "state")
+            _check_header(given, self.header, arrays)
+        # the shape
+        if given.shape not in ((size,), (chosen, size), (worlds.count, size)):
+            shapes = sorted({chosen, worlds.count} - {0})
+            allowed = "".join(f" or ({count}, {size})" for count in shapes)
+            raise InvalidValue(
+                f"state must have shape ({size},){allowed}, not {given.shape}: one row for all"
+                " worlds, or one row per world.",
+                "state",
+            )
+        return given if given.ndim == 2 else arrays.broadcast_to(given, (worlds.count, size))
+
+
+def _header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, HeaderEntry]:
+    """Return the header of a simulation's snapshots, in order.
+
+    It does not depend on what `Simulation.set` changes, nor on the robot's numbers, the terrain
+    and the gains of a gait.
+    """
+    scene, mechanism = plan.scene, plan.scene.mechanism
+    joints = [(body.joint.name, body.joint.kind) for body in mechanism.bodies]
+    first = mechanism.bodies[0].name
+    # the parts without values that can be set
+    contacts = scene.geometry.contact_names, scene.secondary, scene.slots
+    law = {k: v for k, v in parameters(scene.law).items() if k not in scene.law.parameters()}
+    law_identity = class_of(scene.law), sorted(scene.law.parameters()), law
+    stepper = parameters(plan.stepper)
+    sensors = [(name, class_of(s), _reading(s, first)) for name, s in plan.sensing.sensors]
+    # a number for each
+    moved = "motor" if plan.actuation is None else "file"
+    return {
+        "robot": _hashed((mechanism.name, joints), mechanism.name),
+        "contacts": _hashed(contacts, f"{len(scene.geometry.contact_names)} that may touch"),
+        "law": _hashed(law_identity, _with(scene.law, law)),
+        "stepper": _hashed((class_of(plan.stepper), stepper), _with(plan.stepper, stepper)),
+        "controller": _hashed(type(plan.controller).__qualname__, name_of(plan.controller)),
+        "actuators": _hashed((moved, plan.actuation), moved),
+        "sensors": _hashed(sensors, ", ".join(name for name, *_ in sensors) or "none"),
+        REGISTERS: _hashed(list(registers.items()), f"{len(registers)} of them"),
+        "dt": _plain(dt),
+        "limits": _plain(scene.limits),
+        "bounce": _plain(scene.bounce),
+        "stiction": _plain(scene.stiction),
+        "stabilization": _plain(scene.stabilization),
+    }
+
+
+def _hashed(identity: object, here: str) -> HeaderEntry:
+    """Return an entry with a hash of 48 bits."""
+    digest = hashlib.sha256(repr(identity).encode()).digest()
+    return HeaderEntry(float(int.from_bytes(digest[:6], "big")), here)
+
+
+def _plain(value: float | bool) -> HeaderEntry:
+    here = str(bool(value)) if isinstance(value, bool | np.bool_) else f"{value:g}"
+    return HeaderEntry(float(value), here, plain=True)
+
+
+def _with(part: Any, chosen: Mapping[str, Any]) -> str:
+    """Return a part's name with its options."""
+    options = ", ".join(f"{name}={value}" for name, value in chosen.items())
+    return f"{name_of(part)}({options})" if options else name_of(part)
+
+
+def _reading(sensor: Sensor, first: str) -> dict[str, Any]:
+    """Return the parameters that say what a sensor reads; first: the body of an empty frame."""
+    disturbance = ("noise", "bias", "seed")
+    found = {k: v for k, v in parameters(sensor).items() if k not in disturbance}
+    return found | ({"frame": found["frame"] or first} if "frame" in found else {})
+
+
+def _check_header(given: Any, header: Mapping[str, HeaderEntry], arrays: Any) -> None:
+    """Raise an InvalidValue that names the differences unless the snapshots (..., n) fit."""
+    # the first row with another header
+    here = arrays.asarray([entry.number for entry in header.values()])
+    rows = given[..., : len(header)].reshape(-1, len(header))
+    if bool((rows == here).all()):
+        return
+    wrong = rows[int(arrays.argmax((rows != here).any(1)))]
+    other = [float(number) for number in wrong]
+    # the differences
+    differs = {
+        name: f"{name} = {entry.there(number)} instead of {entry.here}"
+        if entry.plain
+        else f"different {name} (here {entry.here})"
+        for (name, entry), number in zip(header.items(), other, strict=True)
+        if number != entry.number
+    }
+    if all(name in differs for name, entry in header.items() if not entry.plain):
+        raise InvalidValue(
+            "not a snapshot of this version; pass the array that `sim.state()` returned.", "state"
+        )
+    if len(differs) > 1:
+        differs.pop(REGISTERS, None)  # a consequence of the others
+    raise InvalidValue(
+        "the state comes from a simulation with other settings:"
+        f" {', '.join(differs.values())}; restore it in one that was created the same way.",
+        "state",
+    )
