@@ -15,7 +15,7 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 FILE = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|toml))`")
 BACKTICKS, WORD = re.compile(r"`[^`]+`"), re.compile(r"\w+")
 BARE = re.compile(r"(?<![\w./`:-])((?:[\w-]+/)+[\w-]+\.(?:py|md|toml))\b")  # not in backticks
-DOTTED = re.compile(r"`(tarsus(?:\.\w+)+)")
+DOTTED = re.compile(r"`(tarsus\w*(?:\.\w+)+)")
 
 
 @cache
