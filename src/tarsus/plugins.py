@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from tarsus.errors import PluginError, shortened
+from tarsus.errors import MissingPackage, PluginError, shortened
 
 GROUP = "tarsus."  # what the name of every group begins with
 KINDS = "kinds"  # the group of packages that bring a kind of their own, with a folder of members
@@ -46,6 +46,11 @@ class Plugin:
     module: str
     package: str
     version: str
+
+    @property
+    def release(self) -> str:
+        """Package and version, as a log has them: "my-package 1.2"."""
+        return f"{self.package} {self.version}"
 
     def broken(self, reason: object) -> PluginError:
         """Return the error for a plug-in that cannot be used."""
@@ -101,15 +106,22 @@ def conflict(kind: str, name: str, first: str, second: str) -> PluginError:
     )
 
 
+def missing(kind: str, member: str, release: str) -> MissingPackage:
+    """Return the error for a member that a log names and no installed package registers.
+
+    release: the package that had it, and its version (`Plugin.release`)
+    """
+    package = release.partition(" ")[0]
+    return MissingPackage(
+        f"the {kind} {shortened(member)} is a plug-in of {shortened(release)}, which is not"
+        f" installed or no longer has it: install {shortened(package)}.",
+        package,
+    )
+
+
 def of_module(module: str) -> Plugin | None:
     """Return the plug-in whose module has this dotted name; None if there is none."""
     return _by_module().get(module)
-
-
-def member_name(owner: type) -> str:
-    """Return the name of a member in lists: the one it is registered under, or its file's."""
-    plugin = of_module(owner.__module__)
-    return plugin.name if plugin else owner.__module__.rpartition(".")[2]
 
 
 @cache

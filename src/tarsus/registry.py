@@ -157,7 +157,9 @@ def warn(error: PluginError) -> None:
 
 def name_of(member: object) -> str:
     """The name of a law, stepper, terrain or gait in lists: its file's, or its plug-in's."""
-    return plugins.member_name(type(member))
+    home = type(member).__module__
+    found = plugins.of_module(home)
+    return found.name if found else home.rpartition(".")[2]
 
 
 def given(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
