@@ -11,6 +11,7 @@ import os
 import runpy
 import subprocess
 import sys
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -73,7 +74,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     monkeypatch.undo()
     plugins.forget()
     for name in sys.modules.keys() - before.keys():
-        if name.partition(".")[0] in ("their_package", "other_package"):
+        if name.partition(".")[0] in ("their_package", "other_package", "my_package"):
             sys.modules.pop(name)
 
 
@@ -155,6 +156,25 @@ def test_the_contract_tests_examine_them(theirs: Path) -> None:
     cases = their_cases("contract", "--collect-only")
     missing = {name for name in MEMBERS.values() if not any(name in case for case in cases)}
     assert not missing
+
+
+def test_the_example_of_the_documents_works(
+    install: Install, capsys: pytest.CaptureFixture
+) -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    block = page.partition("```toml\n")[2].partition("```")[0]
+    groups = tomllib.loads(block)["project"]["entry-points"]
+    files = Path(throw_away.__file__).parent
+    modules = {
+        module.rpartition(".")[2]: (files / f"{kind}.py").read_text()
+        for kind in ("laws", "commands")
+        for module in groups[f"tarsus.{kind}"].values()
+    }
+    entries = {group.removeprefix("tarsus."): found for group, found in groups.items()}
+    install("my_package", entries, modules)
+    assert cli.main(["drop_height", "--word", "paper"]) == 0
+    assert cli.main(["list", "laws"]) == 0
+    assert "\nsoft_mud " in capsys.readouterr().out
 
 
 @pytest.mark.slow
