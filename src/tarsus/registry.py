@@ -24,6 +24,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -55,6 +56,7 @@ def names(package: str) -> tuple[str, ...]:
     return tuple(sorted((*_own(package), *_plugins(package))))
 
 
+@cache
 def _own(package: str) -> frozenset[str]:
     """The public modules of a folder."""
     path = importlib.import_module(package).__path__

@@ -5,15 +5,14 @@ One file or folder is one paper; `tarsus_papers.base` says how to add one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tarsus import registry
-from tarsus.files import json_text
-from tarsus_papers import _gallery, _page, _record
-from tarsus_papers._record import failed as failed
-from tarsus_papers.base import Experiment, Finding, Task
+
+if TYPE_CHECKING:
+    from tarsus_papers.base import Experiment, Finding
 
 KIND = "experiments"
 
@@ -30,6 +29,8 @@ def names() -> tuple[str, ...]:
 
 def gallery() -> str:
     """The documentation's page of experiments, docs/gallery.md."""
+    from tarsus_papers import _gallery
+
     return _gallery.gallery({name: load(name) for name in names()})
 
 
@@ -40,6 +41,8 @@ def findings(
     tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Finding]:
     """Measure the parts named (all by default) and those they need, one after the other."""
+    from tarsus_papers.base import Task
+
     found: dict[str, Finding] = {}
     chosen = experiment.chosen(parts)
     for k, part in enumerate(chosen):
@@ -66,6 +69,9 @@ def reproduce(
 
     Raises TarsusError for an unknown name and for a folder that cannot be written.
     """
+    from tarsus.files import json_text
+    from tarsus_papers import _page, _record
+
     # complain before the long measurement, not after it
     experiment = load(name)
     experiment.chosen(parts)
@@ -79,3 +85,13 @@ def reproduce(
         page, data = _page.page(experiment, found, record), json_text(record, indent=1) + "\n"
         _record.write({folder / f"{name}.html": page, folder / f"{name}.json": data})
     return record
+
+
+def failed(record: Mapping[str, Any]) -> list[str]:
+    """The checks of a record that do not hold, a sentence each."""
+    return [
+        f"{name}: {check['claim']}: {check['got']}"
+        for name, part in record["parts"].items()
+        for check in part["checks"]
+        if not check["holds"]
+    ]

@@ -52,16 +52,6 @@ def record(
     )
 
 
-def failed(record: Mapping[str, Any]) -> list[str]:
-    """The checks of a record that do not hold, a sentence each."""
-    return [
-        f"{name}: {check['claim']}: {check['got']}"
-        for name, part in record["parts"].items()
-        for check in part["checks"]
-        if not check["holds"]
-    ]
-
-
 def machine() -> dict[str, str]:
     """Processor, cores and system, in words."""
     own = host()
