@@ -116,14 +116,15 @@ def _summaries(kind: str, folder: str) -> dict[str, str]:
     A plug-in that cannot be read, or a kind of one, is left out with a warning.
     """
     found = dict[str, str]()
-    try:
-        if kind not in FOLDERS:
-            plugins.registered(plugins.KINDS)[kind].load()
-        names = registry.names(folder)
-    except PluginError as error:
-        registry.warn(error)
-        return found
-    for name in names:
+    if kind not in FOLDERS:
+        brought = plugins.registered(plugins.KINDS)[kind]
+        try:
+            if not hasattr(brought.load(), "__path__"):
+                raise brought.broken("its module must be a folder of members")
+        except PluginError as error:
+            registry.warn(error)
+            return found
+    for name in registry.names(folder):
         try:
             said = ast.get_docstring(registry.source(folder, name)) or ""
         except PluginError as error:
