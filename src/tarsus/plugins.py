@@ -100,8 +100,8 @@ def registered(kind: str) -> Mapping[str, Plugin]:
 def conflict(kind: str, name: str, first: str, second: str) -> PluginError:
     """Return the error for a name that two packages register."""
     return PluginError(
-        f"the packages {first!r} and {second!r} both have {name!r} among their {kind}: uninstall"
-        f" one of them.",
+        f"the packages {first!r} and {second!r} both have {name!r} among their {kind}: rename it in"
+        f" {second!r}, or uninstall that package.",
         second,
     )
 
