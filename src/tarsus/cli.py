@@ -74,8 +74,9 @@ def _outcome(arguments: list[str]) -> int:
     # the command, and what may come between
     typed.set(arguments)
     try:
-        given = parsed(arguments)
         with warnings.catch_warnings():
+            _plain_warnings(quiet=False)
+            given = parsed(arguments)
             _plain_warnings(given.output.quiet)
             given.check_names()
             _tell_more(given.output.verbose)
@@ -108,10 +109,7 @@ def _unread() -> int:
 
 def commands() -> dict[str, type[Command]]:
     """All commands by name, in the order of their `place`."""
-    kinds: dict[str, Any] = {
-        name: registry.member(COMMANDS, "command", name, Command)
-        for name in registry.names(COMMANDS)
-    }
+    kinds: dict[str, Any] = registry.members(COMMANDS, "command", Command)
     return dict(sorted(kinds.items(), key=lambda item: item[1].place))
 
 

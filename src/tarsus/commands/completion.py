@@ -34,8 +34,7 @@ class Completion(Command):
 
     def execute(self) -> int:
         known = []
-        for name in registry.names("tarsus.commands"):
-            kind = registry.member("tarsus.commands", "command", name, Command)
+        for name, kind in registry.members("tarsus.commands", "command", Command).items():
             assert isinstance(kind, type)
             summary = (kind.__doc__ or "").partition("\n\n")[0]
             known.append(CommandWords(name, summary, tuple(options(kind))))
