@@ -49,4 +49,4 @@ class MujocoFlags(Group):
         return ShownSettings(names, tuple(text for given in self.mujoco_set for text in given))
 
 
-Mujoco = Annotated[MujocoFlags, tyro.conf.OmitArgPrefixes]
+Mujoco = Annotated[MujocoFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="MuJoCo")]
