@@ -83,12 +83,12 @@ def _mechanism(
     report = Report(file)
     root = xml_root(text)
     check_expanded(root)
-    model, version = model_of(root)
+    model, version, unread = model_of(root, shapes)
     frames = frames_of(model)
     links = [link_of(e, frames, files, shapes) for e in model.findall("link")]
     joints, links = _joints(model, frames, links, version < AXES_IN_JOINT)
     report_shapes(links, shapes, missing_visuals(model, files), files, report)
-    report_ignored(model, joints, shapes, report)
+    report_ignored(model, joints, unread, report)
     # hang them into a tree, and weld what does not move
     gearboxes = [joint for joint in joints if joint.gearbox]
     found = tree([link.name for link in links], [j for j in joints if j not in gearboxes])

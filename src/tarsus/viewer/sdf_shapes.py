@@ -33,7 +33,7 @@ def sdf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     A TarsusWarning names the mesh files that are not found.
     """
     # the file and we place the bodies at the same coordinates
-    model, _ = model_of(xml_root(file_bytes(path)))
+    model, _, _ = model_of(xml_root(file_bytes(path)))
     frames = frames_of(model)
     world = inverse(frames[WORLD_LINK])
     positions, rotations = poses(robot, robot.keyframes[DRAWN])
