@@ -24,11 +24,14 @@ from tarsus.model.urdf_elements import (
     LIMITED,
     MOVING,
     UrdfJoint,
+    colors_of,
     joint_of,
     link_of,
     missing_visuals,
+    shapes_of,
 )
 from tarsus.model.urdf_schema import URDF
+from tarsus.model.visuals import DrawnLink, drawn_tag, visuals_of
 
 KINDS: dict[str, JointKind] = {
     "revolute": "hinge",
@@ -102,6 +105,14 @@ def _mechanism(
         )
     parts = _parts(named, root, children, None if floats else stand)
     welded = weld(without_massless(parts, report), report)
+    tag = drawn_tag(robot)
+    hosts = {part.name: place for part, place in zip(parts, welded.places, strict=True)}
+    drawn = [
+        DrawnLink(name, *hosts[name], link.findall(tag), shapes_of(name))
+        for link in robot.findall("link")
+        if (name := str(link.get("name"))) in hosts
+    ]
+    visuals = visuals_of(drawn, welded.bodies, colors_of(robot), report)
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
     moving = {j.name for j in joints if j.kind in MOVING and j.name in welded.joint_names}
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
@@ -127,6 +138,7 @@ def _mechanism(
             if joint.name == body.joint.name and _driven(joint)
         ),
         couplings=coupled,
+        visuals=visuals,
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),
     )
