@@ -104,7 +104,7 @@ def _mechanism(
     welded = weld(without_massless(parts, report), report)
     loops = _loops(found, welded, places, report)
     visuals = visuals_of(
-        _drawn_links(model, frames, found, welded, places), welded.bodies, color_of, report
+        _drawn_links(model, frames, found, welded, places), welded.bodies, color_of
     )
     # the mechanism, with a motor for every driven joint
     moving = [b.joint.name for b in welded.bodies if b.joint.kind in ("hinge", "slide")]

@@ -112,7 +112,7 @@ def _mechanism(
         for link in robot.findall("link")
         if (name := str(link.get("name"))) in hosts
     ]
-    visuals = visuals_of(drawn, welded.bodies, colors_of(robot), report)
+    visuals = visuals_of(drawn, welded.bodies, colors_of(robot))
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
     moving = {j.name for j in joints if j.kind in MOVING and j.name in welded.joint_names}
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}

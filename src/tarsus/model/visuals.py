@@ -7,14 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tarsus.errors import TarsusError, several
 from tarsus.model.candidates import ShapeKind
 from tarsus.model.links import Written
 from tarsus.model.mechanism import WORLD, Body, Color, Visual
-from tarsus.model.parts import Report
 from tarsus.model.poses import Pose
-
-MAX_NAMES = 3  # names that a sentence shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +32,8 @@ def visuals_of(
     links: Iterable[DrawnLink],
     bodies: Sequence[Body],
     color: Callable[[ET.Element], Color | None],
-    report: Report,
 ) -> tuple[Visual, ...]:
-    """Read the shapes of links; those that cannot be read are left out with a note.
+    """Read the shapes of links that pictures show; shapes of unknown kinds are skipped.
 
     Parameters
     ----------
@@ -48,24 +43,20 @@ def visuals_of(
         Bodies that the links belong to.
     color : callable
         Reads the color of an element, None if it has none.
-    report : Report
-        Takes the note.
+
+    Raises
+    ------
+    InvalidFile
+        For a size, pose or color that is not made of the right numbers.
     """
     found: list[Visual] = []
-    unreadable: list[str] = []
     for link in links:
         body = "" if link.host == WORLD else bodies[link.host].name
         for element in link.elements:
-            try:
-                shape = _shape(element, link.written)
-                if shape is not None:
-                    pose = link.pose @ link.written.pose(element)
-                    found.append(Visual(body, pose.position, pose.rotation, *shape, color(element)))
-            except TarsusError:
-                unreadable.append(link.name)
-    if unreadable:
-        named = several(list(dict.fromkeys(unreadable)), MAX_NAMES)
-        report.note(f"Shapes for pictures that cannot be read, of the links {named}.")
+            shape = _shape(element, link.written)
+            if shape is not None:
+                pose = link.pose @ link.written.pose(element)
+                found.append(Visual(body, pose.position, pose.rotation, *shape, color(element)))
     return tuple(found)
 
 
