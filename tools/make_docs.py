@@ -22,6 +22,9 @@ import tarsus_papers
 from tarsus import references, registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
+from tarsus.model.file_schema import Table
+from tarsus.model.sdf_schema import SDF
+from tarsus.model.urdf_schema import URDF
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.parameters import tables
 from tarsus.references import reference
@@ -73,6 +76,15 @@ def log_variables() -> str:
         if "units" in variable.attrs and "time" in variable.dims
     ]
     return markdown(("variable", "dimensions after time", "unit", "meaning"), rows)
+
+
+def file_format(table: Table) -> str:
+    """Return one row for each element of a format of robot files."""
+    rows = [
+        (f"`{path}`", ", ".join(f"`{name}`" for name in rule.attributes), rule.use, rule.why)
+        for path, rule in table.items()
+    ]
+    return markdown(("element", "attributes", "outcome", "remark"), rows)
 
 
 def scenes() -> str:
@@ -282,6 +294,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "mujoco_parameters": mujoco_parameters,
     "references": cited,
     "examples": examples,
+    "urdf": lambda: file_format(URDF),
+    "sdf": lambda: file_format(SDF),
     "speed_history": lambda: history.markdown(history.read(DOCS / "speed_history.json")),
 }
 

@@ -35,8 +35,8 @@ class Bench(Command):
         "tarsus bench --peers --engines tarsus,mujoco --json": "ANYmal on two simulators, as JSON",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is measured": "device laws walks whole robots learning peers engines",
-        "How long": "budget",
+        "Measurement": "device laws walks whole robots learning peers engines",
+        "Time": "budget",
         "Results": "out history",
     }
 

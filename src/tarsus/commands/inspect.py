@@ -27,7 +27,6 @@ class Inspect(Command):
         "tarsus inspect mini_cheetah --ptx kernel.ptx": "the GPU's code",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Robot": "base",
         "Compiled step": "code ptx law precision",
     }
 
