@@ -18,10 +18,13 @@ from pathlib import Path
 import xarray as xr
 
 import tarsus
-from tarsus import experiments, references, registry, robots
-from tarsus.benchmarks import history
+import tarsus_papers
+from tarsus import references, registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
+from tarsus.model.file_schema import Table
+from tarsus.model.sdf_schema import SDF
+from tarsus.model.urdf_schema import URDF
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.parameters import tables
 from tarsus.references import reference
@@ -33,9 +36,10 @@ from tarsus.simulation.sensors import FOLDER as SENSORS
 from tarsus.stepping.base import Stepper
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
 from tarsus.validation.table import SCENES, STEPPERS
+from tarsus_bench import history
 
 DOCS = Path(__file__).parents[1] / "docs"
-EXAMPLES, PACKAGE = DOCS.parent / "examples", DOCS.parent / "src" / "tarsus"
+EXAMPLES, SOURCE = DOCS.parent / "examples", DOCS.parent / "src"
 MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -72,6 +76,15 @@ def log_variables() -> str:
         if "units" in variable.attrs and "time" in variable.dims
     ]
     return markdown(("variable", "dimensions after time", "unit", "meaning"), rows)
+
+
+def file_format(table: Table) -> str:
+    """Return one row for each element of a format of robot files."""
+    rows = [
+        (f"`{path}`", ", ".join(f"`{name}`" for name in rule.attributes), rule.use, rule.why)
+        for path, rule in table.items()
+    ]
+    return markdown(("element", "attributes", "outcome", "remark"), rows)
 
 
 def scenes() -> str:
@@ -194,26 +207,35 @@ algebra/projections.py spatial/rotation.py model/mechanism.py morphology/legs.py
 terrain/base.py collision/narrow_phase.py robots/mini_cheetah.py sensing/base.py control/base.py
 tasks/base.py contact/base.py stepping/assemble.py program/ir/blocks.py simulation/simulation.py
 environments/environment.py learning/run.py planning/planner.py identification/run.py sweeps/run.py
-validation/table.py comparison/laws.py benchmarks/speed.py experiments/base.py
-mujoco_runs/simulation.py viewer/figure.py exchange/table.py parameters/declare.py
-references/reference.py commands/run.py
+validation/table.py comparison/laws.py mujoco_runs/simulation.py viewer/figure.py
+exchange/table.py parameters/declare.py references/reference.py commands/run.py
 """  # rooms in the order of the tour, each with the file to begin with
 
 
 def rooms() -> str:
     """Every package with what it says of itself; one without a file above stands last."""
-    found = {path.parent.name: path for path in PACKAGE.glob("*/__init__.py")}
-    first = {path.partition("/")[0]: f"`{path}`" for path in READ_FIRST.split()}
+    return _packages(SOURCE / "tarsus", READ_FIRST)
+
+
+def beside() -> str:
+    """The import packages beside `tarsus`."""
+    return _packages(SOURCE, "tarsus_papers/base.py tarsus_bench/speed.py tarsus_unisim/backend.py")
+
+
+def _packages(folder: Path, read_first: str) -> str:
+    found = {path.parent.name: path for path in folder.glob("*/__init__.py")}
+    found.pop("tarsus", None)
+    first = {path.partition("/")[0]: f"`{path}`" for path in read_first.split()}
     rows = []
     for name in [*first, *sorted(found.keys() - first)]:
         said = ast.get_docstring(ast.parse(found[name].read_text(encoding="utf-8"))) or ""
         rows.append((f"`{name}`", said.partition("\n\n")[0].rstrip("."), first.get(name, "")))
-    return markdown(("room", "what it holds", "read first"), rows)
+    return markdown(("package", "what it holds", "read first"), rows)
 
 
 def gallery() -> str:
     """The page of experiments, with a picture of each in docs/pictures/NAME.png."""
-    text = experiments.gallery()
+    text = tarsus_papers.gallery()
     for picture in sorted((DOCS / "pictures").glob("*.png")):
         heading = re.compile(rf"^## `{picture.stem}`: (.+)\n", re.MULTILINE)
         text = heading.sub(rf"\g<0>\n![\1](pictures/{picture.name})\n", text)
@@ -261,6 +283,7 @@ def _lead(page: str) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "log_variables": log_variables,
     "rooms": rooms,
+    "beside": beside,
     "scenes": scenes,
     "effects": effects,
     "steppers": steppers,
@@ -271,6 +294,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "mujoco_parameters": mujoco_parameters,
     "references": cited,
     "examples": examples,
+    "urdf": lambda: file_format(URDF),
+    "sdf": lambda: file_format(SDF),
     "speed_history": lambda: history.markdown(history.read(DOCS / "speed_history.json")),
 }
 

@@ -16,7 +16,7 @@ import torch  # pyright: ignore[reportMissingImports]
 from unisim.dr.types import TensorResetRandomizationPayload
 
 import tarsus
-from tarsus.environments.unisim.backend import TarsusBackend
+from tarsus_unisim.backend import TarsusBackend
 
 WORLDS, STEPS, CALLS, ROUNDS = 256, 10, 30, 11
 FEET = ("base", "FR_shank", "FL_shank", "HR_shank", "HL_shank")

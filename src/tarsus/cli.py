@@ -8,40 +8,32 @@ import sys
 import warnings
 from typing import Any
 
-import tyro
-
 from tarsus import registry
+from tarsus.commands._parser import HELP, parse
 from tarsus.commands.base import BAD_INPUT, INTERRUPTED, Command, typed
 from tarsus.errors import InvalidValue, TarsusError, TarsusWarning
 
 COMMANDS = "tarsus.commands"
-HELP, VERSION = ("-h", "--help"), ("-V", "--version")
+VERSION = ("-V", "--version")
 
 
 def parsed(arguments: list[str]) -> Command:
-    """The command that the arguments ask for; TarsusError for bad usage, exits after help.
+    """Return the command that the arguments ask for; exits after printing help.
 
-    A command's name alone decides which command is imported and explains its errors.
+    Only the module of the named command is imported. Raises TarsusError for bad usage.
     """
-    from tarsus.commands import _help, _usage
-
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:2], "--help"]
     if not arguments or arguments[0] in HELP:
-        _help.overview(commands())
+        from tarsus.commands._overview import print_overview
+
+        print_overview(commands())
         raise SystemExit(0)
-    name, *given = arguments
+    name, *words = arguments
     if name.startswith("-"):
         raise InvalidValue(f"name a command before its options: tarsus COMMAND {name}.", name)
     kind: Any = registry.member(COMMANDS, "command", name, Command)
-    if any(word in HELP for word in given):
-        _help.explain(name, kind)
-        raise SystemExit(0)
-    _usage.check(name, kind, given)
-    config = (tyro.conf.FlagCreatePairsOff,)
-    return _usage.parsed(
-        name, lambda: tyro.cli(kind, prog=f"tarsus {name}", args=given, config=config)
-    )
+    return parse(name, kind, words)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,8 +66,9 @@ def _outcome(arguments: list[str]) -> int:
     # the command, and what may come between
     typed.set(arguments)
     try:
-        given = parsed(arguments)
         with warnings.catch_warnings():
+            _plain_warnings(quiet=False)
+            given = parsed(arguments)
             _plain_warnings(given.output.quiet)
             given.check_names()
             _tell_more(given.output.verbose)
@@ -108,10 +101,7 @@ def _unread() -> int:
 
 def commands() -> dict[str, type[Command]]:
     """All commands by name, in the order of their `place`."""
-    kinds: dict[str, Any] = {
-        name: registry.member(COMMANDS, "command", name, Command)
-        for name in registry.names(COMMANDS)
-    }
+    kinds: dict[str, Any] = registry.members(COMMANDS, "command", Command)
     return dict(sorted(kinds.items(), key=lambda item: item[1].place))
 
 

@@ -82,6 +82,12 @@ class UntrustedFile(TarsusError):
     """Data names a file of Python code that the user has not named. The subject is the file."""
 
 
+class PluginError(TarsusError):
+    """An installed package whose plug-in cannot be used: it fails to import, or another package has
+    one of the same name. The subject is the package.
+    """
+
+
 def _escaped(control: re.Match[str]) -> str:
     return repr(control[0])[1:-1]
 

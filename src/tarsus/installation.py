@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from tarsus.errors import MissingPackage
 
@@ -46,6 +43,8 @@ def install_packages(*packages: str) -> str:
 
 def requirements(extra: str = "") -> list[Requirement]:
     """Return what an extra needs on this machine, or with "" what Tarsus always needs."""
+    from importlib import metadata
+
     from packaging.requirements import Requirement
 
     found = []
@@ -60,6 +59,10 @@ def requirements(extra: str = "") -> list[Requirement]:
 
 def _source(extra: str) -> str:
     """Return what to install to get Tarsus again with an extra; "" if that is not known."""
+    from importlib import metadata
+    from urllib.parse import urlparse
+    from urllib.request import url2pathname
+
     try:
         text = metadata.distribution("tarsus").read_text("direct_url.json")
     except metadata.PackageNotFoundError:  # it runs from a folder of sources

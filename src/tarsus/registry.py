@@ -1,5 +1,8 @@
 """One file adds one: a law, robot, terrain or gait is found by the name of its file.
 
+A kind is a folder whose files are its members. A folder that says which `KIND` it is has more: the
+plug-ins that installed packages register for that kind (`tarsus.plugins`).
+
 Names come from two sides. What the user types may also be the path of a Python file (`given`),
 which is then run. What stands in data, such as a log or a policy, is a name of a member (`member`);
 a file of Python code that data names is run only if the user has named the same file (`trust`,
@@ -17,14 +20,24 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from tarsus.errors import InvalidFile, UntrustedFile, shortened, unknown
+from tarsus import plugins
+from tarsus.errors import (
+    InvalidFile,
+    PluginError,
+    TarsusWarning,
+    UntrustedFile,
+    shortened,
+    unknown,
+)
 
 T = TypeVar("T")
 OWN = ".py"  # ending of a file with a user's own law, terrain, gait, ...
@@ -36,15 +49,43 @@ _run: dict[str, tuple[str, ModuleType]] = {}  # by real path: checksum, and the 
 
 
 def names(package: str) -> tuple[str, ...]:
-    """The public modules of a folder, sorted: nothing is imported but the folder itself."""
+    """Return the members of a folder, sorted: its public files, and the plug-ins of its kind.
+
+    Nothing is imported but the folder itself. PluginError if two packages have one name.
+    """
+    return tuple(sorted((*_own(package), *_plugins(package))))
+
+
+@cache
+def _own(package: str) -> frozenset[str]:
+    """The public modules of a folder."""
     path = importlib.import_module(package).__path__
-    return tuple(
-        sorted(
-            m.name
-            for m in pkgutil.iter_modules(path)
-            if m.name not in ("base",) and m.name[0] != "_"
-        )
+    return frozenset(
+        m.name for m in pkgutil.iter_modules(path) if m.name not in ("base",) and m.name[0] != "_"
     )
+
+
+def _plugins(package: str) -> Mapping[str, plugins.Plugin]:
+    """The plug-ins of a folder's kind by name; none of a folder that is no kind."""
+    kind = getattr(importlib.import_module(package), "KIND", "")
+    found = plugins.registered(kind) if kind else {}
+    for name in sorted(found.keys() & _own(package)):
+        home = plugins.registered(plugins.KINDS).get(kind)
+        raise plugins.conflict(kind, name, home.package if home else "tarsus", found[name].package)
+    return found
+
+
+def plugin(package: str, name: str) -> plugins.Plugin | None:
+    """Return the plug-in of this name; None of a member that is a file in the folder."""
+    return _plugins(package).get(name)
+
+
+def name_at(package: str, module: str) -> str | None:
+    """Return the name of the member of a folder that a module is; None if it is no member."""
+    above, _, name = module.rpartition(".")
+    if above == package and name in _own(package):
+        return name
+    return next((p.name for p in _plugins(package).values() if p.module == module), None)
 
 
 def listed(given: str) -> list[str]:
@@ -60,13 +101,19 @@ def require(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -> N
 
 
 def module(package: str, kind: str, name: str) -> ModuleType:
-    """The file `name` of a folder; TarsusError with near names if there is none."""
+    """The file or plug-in `name` of a folder; TarsusError with near names if there is none."""
     require(package, kind, name)
-    return importlib.import_module(f"{package}.{name}")
+    found = plugin(package, name)
+    return found.load() if found else importlib.import_module(f"{package}.{name}")
 
 
 def source(package: str, name: str) -> ast.Module:
-    """The file `name` of a folder, read without running it."""
+    """The file `name` of a folder, or of a plug-in, read without running it."""
+    if found := plugin(package, name):
+        try:
+            return ast.parse(found.file().read_text(encoding="utf-8"))
+        except (OSError, SyntaxError, UnicodeDecodeError) as error:
+            raise found.broken(error) from error
     spec = importlib.util.find_spec(f"{package}.{name}")
     return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8") if spec else "")
 
@@ -86,12 +133,35 @@ def parameters_of(package: str, name: str) -> tuple[str, ...]:
 
 def member(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
     """The one class of `family` that the file `name` defines."""
-    return only_member(module(package, kind, name), family)
+    try:
+        return only_member(module(package, kind, name), family)
+    except InvalidFile as error:
+        if found := plugin(package, name):
+            raise found.broken(str(error).rstrip(".")) from None
+        raise
+
+
+def members(package: str, kind: str, family: type[T]) -> dict[str, Callable[..., T]]:
+    """Every member by name; a plug-in that cannot be used is left out with a warning."""
+    found: dict[str, Callable[..., T]] = {}
+    for name in names(package):
+        try:
+            found[name] = member(package, kind, name, family)
+        except PluginError as error:
+            warn(error)
+    return found
+
+
+def warn(error: PluginError) -> None:
+    """Warn of a plug-in that is left out."""
+    warnings.warn(TarsusWarning(str(error), "broken-plug-in", error.subject), stacklevel=3)
 
 
 def name_of(member: object) -> str:
-    """The name of the file that a law, stepper, terrain or gait stands in: its name in lists."""
-    return type(member).__module__.rpartition(".")[2]
+    """The name of a law, stepper, terrain or gait in lists: its file's, or its plug-in's."""
+    home = type(member).__module__
+    found = plugins.of_module(home)
+    return found.name if found else home.rpartition(".")[2]
 
 
 def given(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:

@@ -21,14 +21,16 @@ import pytest
 
 import tarsus
 
-SOURCE = Path(tarsus.__file__).parent
+SOURCE = Path(tarsus.__file__).parents[1]
+BESIDE = ("tarsus_papers", "tarsus_bench", "tarsus_unisim")  # packages that use Tarsus
 
 FLOORS = (  # from the roof down; what stands on one floor does not see its neighbors
+    BESIDE,
     ("__main__",),
     ("cli",),
     ("commands",),
     ("__init__",),
-    ("comparison", "experiments", "benchmarks", "validation", "sweeps", "learning", "planning", "policies"),
+    ("comparison", "validation", "sweeps", "learning", "planning", "policies"),
     ("identification",),
     ("mujoco_runs", "viewer", "exchange", "environments"),
     ("simulation",),
@@ -43,7 +45,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("algebra",),
     ("program",),
     ("registry", "parameters"),
-    ("files", "claims", "installation", "processes", "schema"),
+    ("files", "claims", "installation", "plugins", "processes", "schema"),
     ("errors", "references"),
 )
 LAWS_WING = "contact"  # stands beside the mechanics wing, on the algebra
@@ -53,12 +55,12 @@ MECHANICS_WING = {
 }
 HALL = "stepping"
 FAMILIES = (  # one file, one member: siblings share through base alone
-    "tarsus.benchmarks.peers",
+    "tarsus_bench.peers",
     "tarsus.commands",
     "tarsus.contact.laws",
     "tarsus.contact.solvers",
     "tarsus.control.gaits",
-    "tarsus.experiments",
+    "tarsus_papers",
     "tarsus.learning.methods",
     "tarsus.planning.goals",
     "tarsus.planning.methods",
@@ -76,6 +78,8 @@ LADDERS = {  # rooms with floors of their own inside, from the roof down
 LIGHT = ("tarsus", "tarsus.cli", "tarsus.errors", "tarsus.parameters", "tarsus.registry")
 HEAVY = ("casadi", "llvmlite", "mujoco", "xarray", "matplotlib")
 
+NAMED_MODULE = re.compile(rf"tarsus(\.\w+)+|({'|'.join(BESIDE)})(\.\w+)*")  # in a string
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Named = Function | ast.ClassDef
 
@@ -90,8 +94,11 @@ class Module:
 
     @property
     def part(self) -> str:
-        """The room it stands in: the first name below `tarsus`."""
-        return self.name.split(".")[1] if "." in self.name else "__init__"
+        """The room it stands in: the first name below `tarsus`, or the package beside it."""
+        package, *below = self.name.split(".")
+        if package in BESIDE:
+            return package
+        return below[0] if below else "__init__"
 
     @property
     def package(self) -> str:
@@ -124,13 +131,13 @@ def _imports(node: ast.AST, package: str) -> Iterator[str]:
         above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
         source = ".".join([*above, node.module] if node.module else above)
         yield from (f"{source}.{alias.name}" for alias in node.names)
-    elif isinstance(node, ast.Constant) and re.fullmatch(r"tarsus(\.\w+)+", str(node.value)):
+    elif isinstance(node, ast.Constant) and NAMED_MODULE.fullmatch(str(node.value)):
         yield str(node.value)
 
 
 def _resolved(name: str) -> str:
     """The file that an imported name stands in; the top package if it is not ours."""
-    if name.split(".")[0] != "tarsus":
+    if name.split(".")[0] not in ("tarsus", *BESIDE):
         return name.split(".")[0]
     while name not in MODULES:
         name = name.rpartition(".")[0]
@@ -139,8 +146,9 @@ def _resolved(name: str) -> str:
 
 def _modules() -> dict[str, Module]:
     found: dict[str, Module] = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        words = ["tarsus", *path.relative_to(SOURCE).with_suffix("").parts]
+    paths = [p for package in ("tarsus", *BESIDE) for p in (SOURCE / package).rglob("*.py")]
+    for path in sorted(paths):
+        words = path.relative_to(SOURCE).with_suffix("").parts
         name = ".".join(words[:-1] if words[-1] == "__init__" else words)
         found[name] = Module(name, path, ast.parse(path.read_text(encoding="utf-8"), str(path)))
     return found
@@ -237,7 +245,7 @@ def test_every_room_has_a_floor() -> None:
 
 def test_arrows_run_down() -> None:
     """A room imports only rooms on lower floors; the laws wing stands between the algebra and the
-    hall.
+    hall. Nothing in `tarsus` imports the packages beside it, nor do these import each other.
     """
     wrong = []
     for module in MODULES.values():

@@ -14,8 +14,8 @@ import pytest
 from helpers.in_mujoco import placed
 
 import tarsus
-from tarsus import cli, experiments, registry
-from tarsus.benchmarks.peer_process import engine_class
+import tarsus_papers
+from tarsus import cli, registry
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.errors import TarsusError
 from tarsus.parameters import declared
@@ -29,6 +29,7 @@ from tarsus.terrain.base import Terrain
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
 from tarsus.validation.table import validate
 from tarsus.validation.tarsus_engine import Ours
+from tarsus_bench.peer_process import engine_class
 
 mujoco: Any = pytest.importorskip("mujoco")  # its stubs do not list its names
 
@@ -39,7 +40,7 @@ GAITS = registry.names("tarsus.control.gaits")
 SCENES = registry.names("tarsus.validation.scenes")
 SENSORS = registry.names("tarsus.sensing")
 COMMANDS = registry.names("tarsus.commands")
-PEERS = registry.names("tarsus.benchmarks.peers")
+PEERS = registry.names("tarsus_bench.peers")
 
 
 def cites(citation: Citation) -> bool:
@@ -201,9 +202,9 @@ def test_a_scene_says_what_it_needs_and_how_far_off_is_allowed(name: str) -> Non
     assert len(scene.tolerance) > 40 and scene.__doc__
 
 
-@pytest.mark.parametrize("name", experiments.names())
+@pytest.mark.parametrize("name", tarsus_papers.names())
 def test_an_experiment_says_what_it_measures(name: str) -> None:
-    experiment = experiments.load(name)
+    experiment = tarsus_papers.load(name)
     assert experiment.paper.text() and experiment.about
     parts = [part.name for part in experiment.parts]
     assert parts and len(set(parts)) == len(parts)

@@ -1,7 +1,7 @@
 """A new robot, law, solver, stepper, terrain, gait, sensor, scene, experiment, command or peer is
 one file.
 
-A copy of the package gets one file of each kind (tests/helpers/throw_away) and no other change.
+A copy of the packages gets one file of each kind (tests/helpers/throw_away) and no other change.
 Everything that lists, runs, validates or compares must then know it. All runs are processes of
 their own on the copy.
 """
@@ -31,12 +31,14 @@ Python = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
-    """Runs Python with the copy in place of the package; returns what it prints."""
+    """Runs Python with the copies in place of the packages; returns what it prints."""
     folder = tmp_path_factory.mktemp("copy")
-    copy = folder / "tarsus"
-    shutil.copytree(Path(tarsus.__file__).parent, copy)
+    for package in {place.partition("/")[0] for place in throw_away.KINDS.values()}:
+        shutil.copytree(Path(tarsus.__file__).parents[1] / package, folder / package)
     for kind, place in throw_away.KINDS.items():
-        shutil.copy(Path(throw_away.__file__).with_name(f"{kind}.py"), copy / place / f"{NAME}.py")
+        shutil.copy(
+            Path(throw_away.__file__).with_name(f"{kind}.py"), folder / place / f"{NAME}.py"
+        )
 
     def run(*arguments: str) -> str:
         done = subprocess.run(
@@ -49,7 +51,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    assert str(copy) in run("-c", "import tarsus; print(tarsus.__file__)")
+    assert str(folder) in run("-c", "import tarsus; print(tarsus.__file__)")
     return run
 
 
@@ -87,7 +89,7 @@ KNOWN = """
 import json
 import tarsus
 from tarsus.comparison.laws import laws_named
-from tarsus.experiments import gallery
+from tarsus_papers import gallery
 from tarsus.validation.table import engines
 
 name = "throw_away"

@@ -15,7 +15,13 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 FILE = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|toml))`")
 BACKTICKS, WORD = re.compile(r"`[^`]+`"), re.compile(r"\w+")
 BARE = re.compile(r"(?<![\w./`:-])((?:[\w-]+/)+[\w-]+\.(?:py|md|toml))\b")  # not in backticks
-DOTTED = re.compile(r"`(tarsus(?:\.\w+)+)")
+DOTTED = re.compile(r"`(tarsus\w*(?:\.\w+)+)")
+KIND = re.compile(r'^KIND = "(\w+)"$', re.MULTILINE)
+GROUPS = {"tarsus.KIND", "tarsus.kinds"} | {  # of entry points
+    f"tarsus.{kind}"
+    for path in SOURCE.parent.rglob("__init__.py")
+    for kind in KIND.findall(path.read_text(encoding="utf-8"))
+}
 
 
 @cache
@@ -30,6 +36,12 @@ def is_there(name: str, page: Path) -> bool:
     """A path from the root, from the page, or the end of one in the package or the tests."""
     beside = (page.parent / name).is_file()
     return beside or any(path == name or path.endswith(f"/{name}") for path in files())
+
+
+def test_the_page_on_plug_ins_has_every_kind() -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    table = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `tarsus.")]
+    assert set(DOTTED.findall("".join(table))) | {"tarsus.KIND"} == GROUPS
 
 
 def resolves(dotted: str) -> bool:
@@ -52,9 +64,12 @@ def resolves(dotted: str) -> bool:
 def test_what_a_page_names_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     own = {"my_floor.py", "my_gait.py", "my_ridge.py", "my_task.py", "my_goal.py", "my_outcomes.py"}
+    own |= {"my_package/soft_mud.py", "my_package/drop_height.py"}
     wrong = [f"`{n}`" for n in FILE.findall(text) if n not in own and not is_there(n, page)]
     wrong += [name for name in BARE.findall(text) if not is_there(name, page)]
-    wrong += [f"`{name}`" for name in DOTTED.findall(text) if not resolves(name)]
+    wrong += [
+        f"`{name}`" for name in DOTTED.findall(text) if not resolves(name) and name not in GROUPS
+    ]
     assert not wrong, f"{page.name} names what is not there: {', '.join(sorted(set(wrong)))}"
 
 

@@ -12,8 +12,8 @@ from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue
-from tarsus.experiments.gehring2014.centipede import centipede
 from tarsus.model.cut import in_coordinates
+from tarsus_papers.gehring2014.centipede import centipede
 
 
 @pytest.mark.parametrize(("legs", "points"), [(2, 1), (8, 2), (16, 4)])

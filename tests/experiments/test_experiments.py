@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from helpers.refused import refused
 
-from tarsus import cli, experiments
+import tarsus_papers
+from tarsus import cli
 from tarsus.errors import InvalidFile
-from tarsus.experiments import _record
-from tarsus.experiments.base import Check, Exhibit, Experiment, Finding, Row, Task
 from tarsus.references.reference import Reference
+from tarsus_papers import _record
+from tarsus_papers.base import Check, Exhibit, Experiment, Finding, Row, Task
 
 # its quick version times sections of steps and compiles forty of them: two minutes
 SLOW = ("gehring2014",)
@@ -28,7 +29,7 @@ SLOW = ("gehring2014",)
     scope="module",
     params=[
         pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
-        for name in experiments.names()
+        for name in tarsus_papers.names()
     ],
 )
 def made(
@@ -36,7 +37,7 @@ def made(
 ) -> tuple[str, Path, dict[str, Any]]:
     """Name, folder and record of the reduced version."""
     folder = tmp_path_factory.mktemp(request.param)
-    return request.param, folder, experiments.reproduce(request.param, folder, quick=True)
+    return request.param, folder, tarsus_papers.reproduce(request.param, folder, quick=True)
 
 
 class Page(HTMLParser):
@@ -65,7 +66,7 @@ class Page(HTMLParser):
 
 
 def test_all_that_must_hold_does(made: tuple[str, Path, dict[str, Any]]) -> None:
-    assert experiments.failed(made[2]) == []
+    assert tarsus_papers.failed(made[2]) == []
     assert any(part["checks"] for part in made[2]["parts"].values())
 
 
@@ -96,7 +97,7 @@ def test_pictures_are_drawn_from_the_data_alone(made: tuple[str, Path, dict[str,
     kept = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["parts"]
     drawn = {
         part.name
-        for part in experiments.load(name).parts
+        for part in tarsus_papers.load(name).parts
         if part.draw(kept[part.name]["data"]) is not None
     }
     pictures = re.findall(
@@ -141,12 +142,12 @@ SMALL = Experiment("Small", PAPER, "about", (First(), Second()))
 def test_a_part_brings_those_it_needs_in_reading_order() -> None:
     assert [part.name for part in SMALL.chosen(["second"])] == ["first", "second"]
     assert [part.name for part in SMALL.chosen(["first"])] == ["first"]
-    assert experiments.findings(SMALL, ["second"])["second"].data == {"double": 4.0}
+    assert tarsus_papers.findings(SMALL, ["second"])["second"].data == {"double": 4.0}
 
 
 def test_a_check_that_does_not_hold_is_told() -> None:
-    record = _record.record("small", SMALL, experiments.findings(SMALL), quick=False)
-    assert experiments.failed(record) == ["second: x is three: 2"]
+    record = _record.record("small", SMALL, tarsus_papers.findings(SMALL), quick=False)
+    assert tarsus_papers.failed(record) == ["second: x is three: 2"]
     assert record["parts"]["first"]["rows"][0]["ratio"] == 0.5
     assert record["parts"]["first"]["rows"][1]["measured"] is None
 
@@ -177,7 +178,7 @@ def test_bad_input_is_told_before_anything_is_run(
 def test_without_a_name_it_lists_experiments_and_parts(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["reproduce"]) == 0
     out = capsys.readouterr().out
-    assert all(name in out for name in experiments.names()) and "table1" in out
+    assert all(name in out for name in tarsus_papers.names()) and "table1" in out
     assert cli.main(["list", "experiments"]) == 0
     assert "gehring2014" in capsys.readouterr().out
 

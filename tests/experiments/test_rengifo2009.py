@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from tarsus import experiments, robots
-from tarsus.experiments.rengifo2009.biped_runs import SAMPLE, BipedRun, biped, weight
-from tarsus.experiments.rengifo2009.bodies import ball, brick
-from tarsus.experiments.rengifo2009.landing import Landing
-from tarsus.experiments.rengifo2009.scaled import scaled
+import tarsus_papers
+from tarsus import robots
+from tarsus_papers.rengifo2009.biped_runs import SAMPLE, BipedRun, biped, weight
+from tarsus_papers.rengifo2009.bodies import ball, brick
+from tarsus_papers.rengifo2009.landing import Landing
+from tarsus_papers.rengifo2009.scaled import scaled
 
 DT = 1e-4
 
@@ -116,6 +117,6 @@ def test_the_second_half_of_a_stance_lies_between_landing_and_lift_off(steady: B
 
 @pytest.mark.slow
 def test_all_that_must_hold_in_the_full_walk_and_on_all_robots_does() -> None:
-    found = experiments.findings(experiments.load("rengifo2009"), ["walk", "parameters"])
+    found = tarsus_papers.findings(tarsus_papers.load("rengifo2009"), ["walk", "parameters"])
     assert not [c for finding in found.values() for c in finding.checks if not c.holds]
     assert set(found["parameters"].data["apart"]) >= {"biped", "hoap1", "mini_cheetah"}

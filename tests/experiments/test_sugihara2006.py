@@ -7,14 +7,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tarsus import experiments
-from tarsus.experiments.sugihara2006.configurations import DT
-from tarsus.experiments.sugihara2006.walking import high_passed, outside, rms
+import tarsus_papers
+from tarsus_papers.sugihara2006.configurations import DT
+from tarsus_papers.sugihara2006.walking import high_passed, outside, rms
 
 
 @pytest.mark.slow
 def test_hoap1_walks_on_the_paper_s_floor_with_and_without_static_friction() -> None:
-    found = experiments.findings(experiments.load("sugihara2006"), ["walk", "friction"])
+    found = tarsus_papers.findings(tarsus_papers.load("sugihara2006"), ["walk", "friction"])
     wrong = [check for finding in found.values() for check in finding.checks if not check.holds]
     assert not wrong
     assert found["friction"].data["apart_m"] < 0.02

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tarsus
-from tarsus.benchmarks import gpu_checks
 from tarsus.program.run.cuda import CudaLauncher
+from tarsus_bench import gpu_checks
 
 pytestmark = pytest.mark.gpu
 

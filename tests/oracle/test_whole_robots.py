@@ -9,13 +9,13 @@ import numpy as np
 from helpers.capsule_biped import biped
 from helpers.refused import refused
 
-from tarsus.benchmarks.whole_cases import STICTION, whole
 from tarsus.dynamics.poses import poses
 from tarsus.errors import Unsupported
 from tarsus.model.file_actuators import FileActuator
 from tarsus.morphology.distances import apart
 from tarsus.morphology.self_contacts import postures, self_contacts
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
+from tarsus_bench.whole_cases import STICTION, whole
 
 
 def test_pairs_and_servos_in_mujoco_are_ours(tmp_path) -> None:

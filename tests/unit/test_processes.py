@@ -179,7 +179,7 @@ names = ["fell"]
 IN_CHILD = """
 import time
 from functools import partial
-from tarsus.benchmarks.subprocess_part import in_child
+from tarsus.processes import in_child
 in_child(partial(time.sleep, 600), None)
 """
 CLAIMS = """

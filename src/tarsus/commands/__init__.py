@@ -1,1 +1,3 @@
 """One file, one command: `tarsus` finds it by its file's name."""
+
+KIND = "commands"

@@ -21,14 +21,12 @@ SENSOR = name_of("sensor", SENSORS)
 
 @dataclass(frozen=True)
 class JointFlags(Group):
-    """What a robot does beside its motors: its joints at the ends of their ranges and at rest
-    (docs/own_robot.md), its own legs when they meet.
-    """
+    """Limits and dry friction of joints, and contact between a robot's own bodies."""
 
     no_limits: Flag = False
     """Skip the stops at the ends of the joints' ranges."""
     bounce: Annotated[float, number("NUMBER"), called("NUMBER")] = 0.0
-    """Part of its rate, 0 to 1, with which a joint leaves the end of its range."""
+    """Coefficient of restitution at joint limits, 0 to 1."""
     no_stiction: Flag = False
     """Skip dry friction at rest: it is a damper then, and a step takes half the time."""
     self_collision: Flag = False
@@ -60,7 +58,7 @@ class JointFlags(Group):
             )
 
 
-Joints = Annotated[JointFlags, tyro.conf.OmitArgPrefixes]
+Joints = Annotated[JointFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="Joints")]
 
 
 def _check_sensors(given: str) -> None:

@@ -49,4 +49,4 @@ class MujocoFlags(Group):
         return ShownSettings(names, tuple(each_setting(self.mujoco_set)))
 
 
-Mujoco = Annotated[MujocoFlags, tyro.conf.OmitArgPrefixes]
+Mujoco = Annotated[MujocoFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="MuJoCo")]

@@ -1,4 +1,4 @@
-"""A command's arguments as its help and the completion of shells show them."""
+"""A command's arguments as the completion of shells and the help show them."""
 
 from __future__ import annotations
 
@@ -6,67 +6,55 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import Field, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import tyro
 
-from tarsus.commands.base import Checked, Command, Group, OutputFlags
+from tarsus.commands.base import Checked, Group
 
 POSITIONAL = tyro.conf.Positional
-EVERYWHERE, OTHERS, GIVEN = "Output", "Options", "Arguments"
 
 
 @dataclass(frozen=True)
 class Argument:
     """One argument.
 
-    flags: "--dt", or several names; none of an argument that goes by its place
-    value: the word for its value, "" of a flag; default: its text, "" if there is none to tell
+    flags: "--dt", or several names; none of a positional argument
+    value: placeholder of its value, "" of a flag; about: its help
     choices: the values that are known; fixed: whether there are no others; file: whether it may be
-    a path; group: its heading
+    a path
     """
 
     flags: tuple[str, ...]
     value: str
     about: str
-    default: str
     choices: tuple[str, ...]
     fixed: bool
     file: bool
-    group: str
-
-    @property
-    def invocation(self) -> str:
-        """As it is typed: "--dt SECONDS"."""
-        return " ".join([", ".join(reversed(self.flags)), self.value]).strip()
 
 
-def options(kind: type[Command]) -> list[Argument]:
-    """The arguments of a command: those that go by place, then the others, group after group."""
-    groups = {name: group for group, names in kind.groups.items() for name in names.split()}
-    found = list(_of_class(kind, groups))
-    order = [GIVEN, *kind.groups, OTHERS, EVERYWHERE]
-    return sorted(found, key=lambda option: order.index(option.group))
+def options(kind: type) -> list[Argument]:
+    """Return the arguments of a command, positional ones first."""
+    return sorted(_of_class(kind), key=lambda option: bool(option.flags))
 
 
-def _of_class(owner: type, groups: dict[str, str]) -> Iterator[Argument]:
-    """Those of a dataclass, and of the dataclasses of flags in it."""
+def _of_class(owner: type) -> Iterator[Argument]:
+    """Yield those of a dataclass, and of the groups of flags in it."""
     hints = get_type_hints(owner, include_extras=True)
-    about = {name: text for above in reversed(owner.__mro__) for name, text in _texts(above)}
+    about = field_texts(owner)
     for f in fields(owner):  # type: ignore[arg-type]
         plain, marks = _unwrapped(hints[f.name])
         if isinstance(plain, type) and issubclass(plain, Group):
-            heading = EVERYWHERE if plain is OutputFlags else groups.get(f.name, OTHERS)
-            yield from _of_class(plain, {inner.name: heading for inner in fields(plain)})  # type: ignore[arg-type]
+            yield from _of_class(plain)
         else:
-            yield _option(f, plain, marks, about.get(f.name, ""), groups.get(f.name, OTHERS))
+            yield _option(f, plain, marks, about.get(f.name, ""))
 
 
-def _option(f: Field[Any], plain: Any, marks: list[Any], about: str, group: str) -> Argument:
-    """One field's."""
+def _option(f: Field[Any], plain: Any, marks: list[Any], about: str) -> Argument:
+    """Return one field's argument."""
     words = [m for m in marks if hasattr(m, "metavar") and m.metavar is not None]
     value = words[-1].metavar if words else "" if plain is bool else f.name.upper()
     given = [m.help for m in marks if getattr(m, "help", None)]
@@ -75,21 +63,17 @@ def _option(f: Field[Any], plain: Any, marks: list[Any], about: str, group: str)
     if choices and not words:
         value = "|".join(choices)
     known = [name for m in marks if isinstance(m, Checked) for name in m.names()]
-    place = POSITIONAL in marks
     file = Path in (plain, *get_args(plain)) or value.split("|")[0] in ("ROBOT", "LOG", "RUN")
     # how it is called
     short = [name for m in marks for name in getattr(m, "aliases", None) or ()]
-    flags = () if place else (f"--{f.name.replace('_', '-')}", *short)
-    unsaid = isinstance(f.default, bool) or f.default in (MISSING, None, "", ())
+    flags = () if POSITIONAL in marks else (f"--{f.name.replace('_', '-')}", *short)
     return Argument(
         flags,
         value,
-        " ".join((given[-1] if given else about).split()),
-        "" if unsaid else str(f.default),
+        given[-1] if given else about,
         tuple(choices or known),
         bool(choices),
         file,
-        GIVEN if place else group,
     )
 
 
@@ -104,6 +88,12 @@ def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:
         inner, more = _unwrapped(parts[0])
         return inner, [*more, *marks]
     return hint, marks
+
+
+def field_texts(owner: type) -> dict[str, str]:
+    """Return the help of each field of a dataclass: the string under it, on one line."""
+    pairs = (pair for above in reversed(owner.__mro__) for pair in _texts(above))
+    return {name: " ".join(text.split()) for name, text in pairs}
 
 
 @cache

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BaseFlags(Group):
-    """How a robot's file is read: whether its base is held (docs/own_robot.md#a-base-that-is-held),
-    and where its files may lie (docs/own_robot.md#where-its-files-may-lie).
-    """
+    """How the robot's file is read (docs/own_robot.md)."""
 
     fixed_base: Flag = False
     """Hold the robot's base fixed, where its file draws it, as of an arm on a table."""
@@ -53,4 +51,4 @@ class BaseFlags(Group):
             )
 
 
-Base = Annotated[BaseFlags, tyro.conf.OmitArgPrefixes]
+Base = Annotated[BaseFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="Robot file")]

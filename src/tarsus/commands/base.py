@@ -3,7 +3,7 @@
 To add a command: one file here with one frozen dataclass that derives from `Command`. Its name is
 the file's, its docstring its help (the first sentence is its line in `tarsus --help`), its fields
 are its arguments, explained by the strings under them. `place` and `topic` say where `tarsus
---help` has it, `examples` end its own help, `groups` are the headings there. Every command has the
+--help` has it, `examples` end its own help, `groups` head its options there. Every command has the
 flags of `OutputFlags`: with `json` it prints one JSON document and nothing else, and `progress` is
 quiet if it shall be.
 
@@ -171,17 +171,16 @@ File = Annotated[Path | None, called("FILE")]
 Flag = Annotated[bool, called(None)]
 
 
-class Group(ABC):
+class Group:
     """Flags that several commands share, a frozen dataclass; the help shows them together."""
 
-    @abstractmethod
     def check(self) -> None:
-        """TarsusError for a value that none of the commands takes."""
+        """Raise TarsusError for a value that none of the commands takes."""
 
 
 @dataclass(frozen=True)
 class OutputFlags(Group):
-    """What a command prints beside its result."""
+    """What a command prints besides its result."""
 
     json: Flag = False
     """Print one JSON document and nothing else."""
@@ -210,9 +209,14 @@ class Command(ABC):
     topic: ClassVar[str] = "More"
     examples: ClassVar[Mapping[str, str]] = {}
     groups: ClassVar[Mapping[str, str]] = {}
-    output: Annotated[OutputFlags, tyro.conf.OmitArgPrefixes] = field(
+    output: Annotated[OutputFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="Output")] = field(
         default_factory=OutputFlags, kw_only=True
     )
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return the first sentence of the docstring, its line in `tarsus --help`."""
+        return (cls.__doc__ or "").partition("\n\n")[0]
 
     @property
     def json(self) -> bool:

@@ -42,9 +42,8 @@ class Compare(Command):
         "tarsus compare hyq --no-bars --no-search --out out": "all laws, quickly; a picture",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is compared": "laws settings dts",
+        "Comparison": "laws dts",
         "Motion and ground": "gait duration friction restitution",
-        "Robot": "base joints",
         "Effort": "no_bars no_search",
         "Results": "out",
     }

@@ -34,11 +34,9 @@ class Completion(Command):
 
     def execute(self) -> int:
         known = []
-        for name in registry.names("tarsus.commands"):
-            kind = registry.member("tarsus.commands", "command", name, Command)
+        for name, kind in registry.members("tarsus.commands", "command", Command).items():
             assert isinstance(kind, type)
-            summary = (kind.__doc__ or "").partition("\n\n")[0]
-            known.append(CommandWords(name, summary, tuple(options(kind))))
+            known.append(CommandWords(name, kind.summary(), tuple(options(kind))))
         script = SCRIPTS[self.shell](known)
         print_json({"shell": self.shell, "script": script}) if self.json else print(script, end="")
         return 0

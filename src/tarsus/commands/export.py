@@ -54,7 +54,6 @@ class Export(Command):
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Log": "robot",
-        "Robot": "base",
         "C": "c law gait dt set contacts terrain stepper",
     }
 

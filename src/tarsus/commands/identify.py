@@ -43,8 +43,8 @@ class Identify(Command):
         "tarsus identify slope.toml --laws all": "which law would you choose?",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What": "laws trust",
-        "How": "threads",
+        "Identification": "laws trust",
+        "Computation": "threads",
         "Results": "out",
     }
 

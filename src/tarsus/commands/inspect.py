@@ -27,7 +27,6 @@ class Inspect(Command):
         "tarsus inspect mini_cheetah --ptx kernel.ptx": "the GPU's code",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Robot": "base",
         "Compiled step": "code ptx law precision",
     }
 
@@ -42,7 +41,7 @@ class Inspect(Command):
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
-        from tarsus.benchmarks import inspect
+        from tarsus.commands import _inspection
 
         # what is taken of the file; what it warns of stands below
         with warnings.catch_warnings(record=True) as caught:
@@ -53,24 +52,26 @@ class Inspect(Command):
                 warnings.warn_explicit(
                     warning.message, warning.category, warning.filename, warning.lineno
                 )
-        found = inspect.contents_of(robot, self.law)
+        found = _inspection.contents_of(robot, self.law)
         if not self.json:
-            inspect.tell_contents(found)
+            _inspection.tell_contents(found)
         # the step, first for the processor
         asked = self.law != "moreau" or self.precision != "float32"
         if self.code or self.ptx or asked:
             bits = 32 if self.precision == "float32" else 64
             with self.progress() as progress:
                 progress.say(f"compiling {self.robot}")
-                found |= inspect.compiled_step(inspect.simulated(robot, self.law, bits), bits)
+                found |= _inspection.compiled_step(
+                    _inspection.simulated(robot, self.law, bits), bits
+                )
             if not self.json:
-                inspect.tell_step(found)
+                _inspection.tell_step(found)
             with self.progress() as progress:
-                most = "" if self.ptx else f", at most {2 * inspect.PATIENCE:g} s"
+                most = "" if self.ptx else f", at most {2 * _inspection.PATIENCE:g} s"
                 progress.say(f"compiling {self.robot} for a GPU{most}")
-                found |= inspect.kernel(robot, self.law, bits, self.ptx)
+                found |= _inspection.kernel(robot, self.law, bits, self.ptx)
             if not self.json:
-                inspect.tell_kernel(found)
+                _inspection.tell_kernel(found)
         if self.json:
             print_json(found)
         return 0

@@ -19,7 +19,6 @@ from tarsus.commands.base import (
     Command,
     Flag,
     Number,
-    Seconds,
     Settings,
     called,
     each_setting,
@@ -55,8 +54,8 @@ class Learn(Command):
         "tarsus learn velocity --out fast --seconds 60 --set speed=0.5,2": "other speeds",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is learned": "robot law terrain dt set",
-        "How": "method seed rounds seconds every threads",
+        "Task": "robot law terrain dt set",
+        "Training": "method seed rounds seconds every threads",
         "Results": "out no_pictures onnx",
     }
 
@@ -73,7 +72,7 @@ class Learn(Command):
     """Contact law that it learns under; by default what the task is best learned with."""
     terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
     """Terrain that it learns on; by default the task's own."""
-    dt: Seconds | None = None
+    dt: Annotated[float | None, number("SECONDS"), called("SECONDS")] = None
     """Length of a step; a control period has a whole number of them. By default 0.004, or 0.002
     where servos would hardly damp."""
     set: Settings = ()

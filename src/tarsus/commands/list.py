@@ -1,4 +1,4 @@
-"""`tarsus list`: what there is, by the files in a folder."""
+"""`tarsus list`: what there is, by the files in a folder and the plug-ins of its kind."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import sys
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus import registry
-from tarsus.commands.base import Command, Flag, called, print_json
-from tarsus.errors import IncompatibleOptions
+from tarsus import plugins, registry
+from tarsus.commands.base import Checked, Command, Flag, called, print_json
+from tarsus.errors import IncompatibleOptions, PluginError, unknown
 
 if TYPE_CHECKING:
     from tarsus.parameters import ParameterRow
@@ -32,8 +32,6 @@ FOLDERS = {
     "goals": "tarsus.planning.goals",
     "planners": "tarsus.planning.methods",
     "scenes": "tarsus.validation.scenes",
-    "experiments": "tarsus.experiments",
-    "peers": "tarsus.benchmarks.peers",
 }
 
 FAMILIES = {  # kinds with parameters: where their base class is, and its name
@@ -46,6 +44,23 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
     "goals": ("tarsus.planning.goals.base", "Goal"),
     "planners": ("tarsus.planning.methods.base", "SamplingMethod"),
 }
+
+
+def folders() -> dict[str, str]:
+    """The folder of every kind that is listed, those that plug-ins bring last."""
+    brought = plugins.registered(plugins.KINDS)
+    for kind in sorted(FOLDERS.keys() & brought):
+        raise plugins.conflict("kinds", kind, "tarsus", brought[kind].package)
+    return FOLDERS | {kind: plugin.module for kind, plugin in sorted(brought.items())}
+
+
+def _kinds() -> tuple[str, ...]:
+    return "all", *folders()
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in _kinds():
+        raise unknown("kind", kind, _kinds())
 
 
 @dataclass(frozen=True)
@@ -61,28 +76,12 @@ class List(Command):
     }
 
     what: Annotated[
-        tyro.conf.Positional[
-            Literal[
-                "all",
-                "robots",
-                "laws",
-                "solvers",
-                "steppers",
-                "terrains",
-                "gaits",
-                "sensors",
-                "tasks",
-                "goals",
-                "planners",
-                "scenes",
-                "experiments",
-                "peers",
-            ]
-        ],
+        tyro.conf.Positional[str],
         called("[KIND]"),
+        Checked(_check_kind, _kinds),
     ] = "all"
     """Of what there is: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks, goals,
-    planners, scenes, experiments or peers.
+    planners, scenes; or a kind that a plug-in brings, such as experiments or peers.
     """
 
     parameters: Flag = False
@@ -94,19 +93,45 @@ class List(Command):
                 f"--parameters applies to {', '.join(FAMILIES)}, not to {self.what}.",
                 "--parameters",
             )
-        kinds = list(FOLDERS) if self.what == "all" else [self.what]
+        known = folders()
+        kinds = known if self.what == "all" else {self.what: known[self.what]}
         if self.json:
-            print_json({kind: _as_json(kind, self.parameters) for kind in kinds})
+            rows = {kind: _as_json(kind, kinds[kind], self.parameters) for kind in kinds}
+            print_json(rows)
             return 0
-        for kind in kinds:
+        for kind, folder in kinds.items():
             if self.what == "all":
                 print(f"{kind}:")
-            for name in registry.names(FOLDERS[kind]):
+            for name, summary in _summaries(kind, folder).items():
                 indent = "  " if self.what == "all" else ""
-                print(_hanging(f"{indent}{name:20} ", _summary(kind, name)))
+                print(_hanging(f"{indent}{name:20} ", summary))
                 if self.parameters and kind in FAMILIES:
                     _print_parameters(kind, name)
         return 0
+
+
+def _summaries(kind: str, folder: str) -> dict[str, str]:
+    """The first sentence of every member, read without running its file.
+
+    A plug-in that cannot be read, or a kind of one, is left out with a warning.
+    """
+    found = dict[str, str]()
+    if kind not in FOLDERS:
+        brought = plugins.registered(plugins.KINDS)[kind]
+        try:
+            if not hasattr(brought.load(), "__path__"):
+                raise brought.broken("its module must be a folder of members")
+        except PluginError as error:
+            registry.warn(error)
+            return found
+    for name in registry.names(folder):
+        try:
+            said = ast.get_docstring(registry.source(folder, name)) or ""
+        except PluginError as error:
+            registry.warn(error)
+        else:
+            found[name] = " ".join(said.partition("\n\n")[0].split())
+    return found
 
 
 def _hanging(head: str, text: str) -> str:
@@ -118,13 +143,13 @@ def _hanging(head: str, text: str) -> str:
     return textwrap.fill(text, width, initial_indent=head, subsequent_indent=blanks)
 
 
-def _as_json(kind: str, parameters: bool) -> list[dict[str, Any]]:
+def _as_json(kind: str, folder: str, parameters: bool) -> list[dict[str, Any]]:
     """The members of a kind, with what the table says of each."""
     from tarsus.parameters import COLUMNS
 
     found: list[dict[str, Any]] = []
-    for name in registry.names(FOLDERS[kind]):
-        member: dict[str, Any] = {"name": name, "summary": _summary(kind, name)}
+    for name, summary in _summaries(kind, folder).items():
+        member: dict[str, Any] = {"name": name, "summary": summary}
         if parameters and kind in FAMILIES:
             heads = [heading.lower() for heading in COLUMNS]
             member["parameters"] = [dict(zip(heads, row, strict=True)) for row in _rows(kind, name)]
@@ -137,17 +162,15 @@ def _rows(kind: str, name: str) -> list[ParameterRow]:
     from tarsus import parameters
 
     base, family = FAMILIES[kind]
-    owner: Any = registry.member(
-        FOLDERS[kind], kind, name, getattr(importlib.import_module(base), family)
-    )
+    owner: Any
+    try:
+        owner = registry.member(
+            FOLDERS[kind], kind, name, getattr(importlib.import_module(base), family)
+        )
+    except PluginError as error:
+        registry.warn(error)
+        return []
     return parameters.table(owner)
-
-
-def _summary(kind: str, name: str) -> str:
-    """The first sentence of a file, read without running it."""
-    source = registry.source(FOLDERS[kind], name)
-    first, _, _ = (ast.get_docstring(source) or "").partition("\n\n")
-    return " ".join(first.split())
 
 
 def _print_parameters(kind: str, name: str) -> None:

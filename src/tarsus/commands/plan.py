@@ -71,9 +71,9 @@ class PlanCommand(Command):
         "tarsus plan stand --push 100 --seeds 10 --json": "ten seeds, as JSON",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is asked": "robot ask duration push push_direction push_at push_lasts",
-        "The plan": "method set law dt delay still seed seeds threads",
-        "The world it acts in": "world_law world_dt world_terrain mujoco",
+        "Task": "robot ask duration push push_direction push_at push_lasts",
+        "Planner": "method set law dt delay still seed seeds threads",
+        "World": "world_law world_dt world_terrain mujoco",
         "Results": "out",
     }
 

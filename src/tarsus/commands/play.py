@@ -54,7 +54,7 @@ class Play(Command):
         "tarsus play walk --log walk.nc": "a log, for tarsus render and tarsus view",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Where": "law laws mujoco dt terrain",
+        "Simulation": "law laws mujoco dt terrain",
         "Trials": "set trials duration seed",
         "Results": "log",
         "Own files": "trust",

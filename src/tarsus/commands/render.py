@@ -48,7 +48,7 @@ class Render(Command):
         "tarsus render a.nc b.nc pair.mp4 --apart 0.8": "two logs side by side",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "What is shown": "robot trust base times strip apart bare",
+        "Content": "robot trust times strip apart bare",
         "Film": "rate speed",
         "Camera": "size azimuth elevation distance still",
     }

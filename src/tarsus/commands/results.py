@@ -32,7 +32,7 @@ class Results(Command):
         "tarsus results trot --out trot.html": "a page",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Questions": "sql external_access",
+        "Query": "sql external_access",
         "Pictures and pages": "plot by out",
     }
 

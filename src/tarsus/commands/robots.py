@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
 import tyro
 
 from tarsus.commands._robot_flags import Base, BaseFlags
-from tarsus.commands.base import Command, File, Seconds, called, print_json
+from tarsus.commands.base import Command, File, Flag, Seconds, called, print_json
 from tarsus.errors import IncompatibleOptions, InvalidFile, several
 from tarsus.files import check_writable, write_text
 
@@ -56,7 +56,7 @@ class Robots(Command):
     """Only these: built-in ones, names of the package's robots, or paths to files."""
     duration: Seconds = SECONDS
     """How long each stands; not with --mujoco, whose scenes have their own times."""
-    mujoco: bool = False
+    mujoco: Flag = False
     """Compare with MuJoCo, as hard as its steps allow and at its named settings: events and poses
     of a flight, a limp drop, a stand and a fall; of a fixed base a swing and a hold."""
     page: File = None

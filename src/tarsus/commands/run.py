@@ -75,7 +75,7 @@ class Run(Command):
         "Ground": "terrain slope",
         "Motion": "gait speed",
         "Time and computation": "duration dt stepper engine precision",
-        "Robot": "base contacts coordinates actuators keyframe sensors joints",
+        "Robot": "contacts coordinates actuators keyframe sensors",
         "Results": "out view",
     }
 

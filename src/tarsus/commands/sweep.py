@@ -32,8 +32,8 @@ class Sweep(Command):
         "tarsus sweep trot.toml --out trot --trajectories fell": "with the logs of those who fell",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Where": "out engine workers trust",
-        "How": "trajectories dry_run",
+        "Run": "out engine workers trust",
+        "Recording": "trajectories dry_run",
     }
 
     spec: tyro.conf.Positional[Annotated[Path, called("SPEC.toml", "What is varied and how.")]]

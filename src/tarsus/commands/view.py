@@ -49,7 +49,6 @@ class View(Command):
     groups: ClassVar[Mapping[str, str]] = {
         "Logs": "robot trust",
         "Live simulation": "law gait terrain dt worlds vary",
-        "Robot": "base",
         "Page": "port host allow_host",
     }
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tarsus.model.mechanism import Mechanism
 
-WORDS = ("notes", "left_out", "timestep")  # fields for readers alone
+WORDS = ("notes", "left_out", "timestep", "visuals")  # fields for readers alone
 
 
 @lru_cache(maxsize=8)

@@ -12,6 +12,7 @@ from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, severa
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, LoopJoint, Mechanism
 from tarsus.model.poses import Pose, rotation_from_quaternion
 from tarsus.model.solids import Solid
+from tarsus.model.visuals import moved_to_world
 
 POSTURES = ("qpos0", "stand")  # keyframes that say where a base is held, the first that is there
 BASE = 0  # the number of the body that is held
@@ -60,6 +61,7 @@ def held(mechanism: Mechanism, height: float | None = None) -> Mechanism:
         excluded=tuple(pair for pair in mechanism.excluded if name not in pair),
         loops=tuple(_tied(loop, base) for loop in mechanism.loops if not _held_already(loop)),
         keyframes={key: q[7:] for key, q in mechanism.keyframes.items()},
+        visuals=moved_to_world(mechanism.visuals, name, base),
         notes=(*mechanism.notes, told, *([left] if on_base else [])),
         left_out=(*mechanism.left_out, *([left] if on_base else [])),
     )

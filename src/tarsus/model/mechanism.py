@@ -162,6 +162,32 @@ class Candidate:
                 )
 
 
+Color = tuple[float, float, float]
+"""Red, green and blue, 0 to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Visual:
+    """A shape of a URDF or SDF file that pictures show; it moves nothing.
+
+    body: name of the body that carries it, "" if it stands still in the world
+    position (3,), rotation (3, 3): its frame in the body's
+    kind, size: as of `Shape`; of a mesh the factors (3,) of its coordinates
+    uri: of a mesh, what names its file; color: None if the file gives none
+    """
+
+    body: str
+    position: Vector
+    rotation: Vector
+    kind: str
+    size: tuple[float, ...]
+    uri: str = ""
+    color: Color | None = None
+
+    def __post_init__(self) -> None:
+        _freeze(self, "visual of", self.body, position=(3,), rotation=(3, 3))
+
+
 @dataclass(frozen=True)
 class Actuator:
     """A motor on a hinge or slide joint: torque limits in N m (or N)."""
@@ -187,6 +213,7 @@ class Mechanism:
     file_actuators: the actuators as its file describes them, with servos (`actuators="file"`)
     material: numbers of its file for the contact law, by the names of the law's parameters
     files: of a world of several such files, the numbers of each, the first one's before the others
+    visuals: what pictures show, of a URDF or SDF file
     timestep: that its file asks for, s; None: it asks for none of its own
     signals: of keyframes, the control signals and activations (n,) of these
     uncut: the mechanism before joints were cut (see `tarsus.model.cut`), else None
@@ -214,6 +241,7 @@ class Mechanism:
     edges: tuple[tuple[str, str], ...] = ()
     timestep: float | None = None
     files: tuple[FileNumbers, ...] = ()
+    visuals: tuple[Visual, ...] = ()
 
     @cached_property
     def nq(self) -> int:

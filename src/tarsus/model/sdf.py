@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +21,20 @@ from tarsus.model.mimics import mimic_couplings, without_leaders
 from tarsus.model.parts import Part, Report, Welded, weld, without_massless
 from tarsus.model.poses import Pose, moved, quaternion_from_rotation
 from tarsus.model.robot_files import RobotFiles
-from tarsus.model.sdf_elements import SdfJoint, joint_of, link_of, missing_visuals
-from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse
+from tarsus.model.sdf_elements import (
+    SdfJoint,
+    color_of,
+    joint_of,
+    link_of,
+    missing_visuals,
+    shapes_of,
+)
+from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse, name_of
 from tarsus.model.sdf_gearboxes import gearbox_couplings
 from tarsus.model.sdf_model import gravity_of, model_of, report_ignored
 from tarsus.model.sdf_motors import driven_joints
 from tarsus.model.sdf_tree import SdfTree, tree
+from tarsus.model.visuals import DrawnLink, drawn_tag, visuals_of
 
 Array = NDArray[np.float64]
 KINDS: dict[str, JointKind] = {
@@ -83,18 +91,21 @@ def _mechanism(
     report = Report(file)
     root = xml_root(text)
     check_expanded(root)
-    model, version = model_of(root)
+    model, version, unread = model_of(root, shapes)
     frames = frames_of(model)
     links = [link_of(e, frames, files, shapes) for e in model.findall("link")]
     joints, links = _joints(model, frames, links, version < AXES_IN_JOINT)
     report_shapes(links, shapes, missing_visuals(model, files), files, report)
-    report_ignored(model, joints, shapes, report)
+    report_ignored(model, joints, unread, report)
     # hang them into a tree, and weld what does not move
     gearboxes = [joint for joint in joints if joint.gearbox]
     found = tree([link.name for link in links], [j for j in joints if j not in gearboxes])
     parts, places = _parts({link.name: link for link in links}, found, frames)
     welded = weld(without_massless(parts, report), report)
     loops = _loops(found, welded, places, report)
+    visuals = visuals_of(
+        _drawn_links(model, frames, found, welded, places), welded.bodies, color_of
+    )
     # the mechanism, with a motor for every driven joint
     moving = [b.joint.name for b in welded.bodies if b.joint.kind in ("hinge", "slide")]
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
@@ -111,6 +122,7 @@ def _mechanism(
         frames=welded.frames,
         loops=loops,
         couplings=followers,
+        visuals=visuals,
     )
     motors = driven_joints(mechanism, found, driven, report)
     return replace(
@@ -232,6 +244,18 @@ def _loops(
     if limited:
         report.leave(f"Ranges of joints that close loops are left out: {several(limited, SOME)}.")
     return tuple(loops)
+
+
+def _drawn_links(
+    model: ET.Element, frames: Frames, found: SdfTree, welded: Welded, places: Mapping[str, Pose]
+) -> Iterator[DrawnLink]:
+    """Yield the links with the shapes that pictures show."""
+    tag = drawn_tag(model)
+    for element in model.findall("link"):
+        name = name_of(element)
+        host, there = _place(welded, found, places, name)
+        pose = inverse(frames[WORLD_LINK] if host == WORLD else there) @ frames[name]
+        yield DrawnLink(name, host, pose, element.findall(tag), shapes_of(name, frames))
 
 
 def _place(

@@ -13,7 +13,7 @@ from tarsus.errors import InvalidFile, InvalidModel, Unsupported, unknown
 from tarsus.model.candidates import ShapeKind
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, Solid, Written, with_shapes
-from tarsus.model.mechanism import Inertia
+from tarsus.model.mechanism import Color, Inertia
 from tarsus.model.mimics import Mimic
 from tarsus.model.poses import moved
 from tarsus.model.robot_files import RobotFiles
@@ -69,15 +69,30 @@ def link_of(element: ET.Element, frames: Frames, files: RobotFiles, touching: st
     touching: the elements with its shapes, "collision" or "visual"
     """
     name = name_of(element)
-    where, home = f"link {name!r}", inverse(frames[name])
-    written = Written(
-        pose=lambda shape: home @ pose_of(shape, where, frames, name),
+    link = Link(name, _inertia(element, f"link {name!r}", frames))
+    return with_shapes(link, element.findall(touching), shapes_of(name, frames), files)
+
+
+def shapes_of(link: str, frames: Frames) -> Written:
+    """Return how the shapes of a link are read."""
+    where, home = f"link {link!r}", inverse(frames[link])
+    return Written(
+        pose=lambda shape: home @ pose_of(shape, where, frames, link),
         uri=lambda mesh: _text(mesh, "uri", where),
         scale=lambda mesh: _values(mesh, "scale", "1 1 1", 3, where),
         solid=lambda solid: _primitive(solid, where),
     )
-    link = Link(name, _inertia(element, where, frames))
-    return with_shapes(link, element.findall(touching), written, files)
+
+
+def color_of(shape: ET.Element) -> Color | None:
+    """Return the diffuse, else the ambient color of a shape's material."""
+    for key in ("diffuse", "ambient"):
+        text = shape.findtext(f"material/{key}")
+        if text is not None:
+            numbers = " ".join([*text.split(), "1"][:4])
+            red, green, blue, _ = parsed(numbers, 4, f"<{key}>").clip(0, 1)
+            return float(red), float(green), float(blue)
+    return None
 
 
 def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: bool) -> SdfJoint:

@@ -6,50 +6,24 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
 from tarsus.errors import InvalidFile, InvalidModel, Unsupported, several
-from tarsus.model.links import LINKS
+from tarsus.model.file_schema import Unread, walk
+from tarsus.model.links import LINKS, SHAPES
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.parts import Report
 from tarsus.model.sdf_elements import SdfJoint
-from tarsus.model.unread import report_unread
+from tarsus.model.sdf_schema import SDF
 from tarsus.model.urdf_elements import parsed
 
 SOME = 6  # names that a sentence shows
-READ = {  # what is read of an element, or changes no motion
-    "model": (
-        "link",
-        "joint",
-        "frame",
-        "pose",
-        "self_collide",
-        "enable_wind",
-        "allow_auto_disable",
-    ),
-    "link": ("pose", "inertial", "collision", "visual", "self_collide"),
-    "joint": (
-        "pose",
-        "parent",
-        "child",
-        "axis",
-        "axis2",
-        "gearbox_ratio",
-        "gearbox_reference_body",
-    ),
-    "collision": ("pose", "geometry", "laser_retro", "max_contacts"),
-    "visual": (
-        "pose",
-        "geometry",
-        "material",
-        "cast_shadows",
-        "transparency",
-        "visibility_flags",
-        "laser_retro",
-        "meta",
-    ),
-}
 
 
-def model_of(root: ET.Element) -> tuple[ET.Element, tuple[int, int]]:
-    """The one model of a file, and the file's version; TarsusError if there is none to read."""
+def model_of(
+    root: ET.Element, touching: str = "collision"
+) -> tuple[ET.Element, tuple[int, int], Unread]:
+    """Return the one model of a file, the file's version, and what of the model is left out.
+
+    touching: the elements with the links' shapes, "collision" or "visual"
+    """
     # the version
     if root.tag != "sdf":
         raise InvalidFile(f"the root tag must be <sdf>, not <{root.tag}>.", root.tag)
@@ -71,13 +45,7 @@ def model_of(root: ET.Element) -> tuple[ET.Element, tuple[int, int]]:
             "model",
         )
     model = models[0]
-    for tag in ("include", "model"):
-        if model.find(tag) is not None:
-            raise Unsupported(
-                f"a <{tag}> inside the model is not supported: put all links and joints into one"
-                " model (`gz sdf -p FILE` expands <include>).",
-                tag,
-            )
+    unread = walk(model, SDF, "model", skip=[kind for kind in SHAPES if kind != touching])
     # that can move
     if model.findtext("static", "").strip().lower() in ("1", "true"):
         raise InvalidModel("the model is static, so nothing in it can move.", "static")
@@ -86,7 +54,7 @@ def model_of(root: ET.Element) -> tuple[ET.Element, tuple[int, int]]:
         raise InvalidModel("the model has no <link>.", "link")
     if count > LINKS:
         raise Unsupported(f"the model has more than the {LINKS} links that Tarsus reads.", "link")
-    return model, (major, minor)
+    return model, (major, minor), unread
 
 
 def gravity_of(root: ET.Element) -> tuple[float, float, float]:
@@ -100,14 +68,10 @@ def gravity_of(root: ET.Element) -> tuple[float, float, float]:
 
 
 def report_ignored(
-    model: ET.Element, joints: Sequence[SdfJoint], touching: str, report: Report
+    model: ET.Element, joints: Sequence[SdfJoint], unread: Unread, report: Report
 ) -> None:
-    """Say by name what elements are left out.
-
-    touching: the elements with the links' shapes, "collision" or "visual"
-    """
-    owners = [model, *model.findall("link"), *model.findall("joint"), *model.iter(touching)]
-    report_unread(owners, READ, report)
+    """Say by name what elements are left out."""
+    unread.report(report)
     balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
     if balls:
         report.leave(f"Ball joints turn freely, their <dynamics> are left out: {', '.join(balls)}.")

@@ -10,6 +10,7 @@ import numpy as np
 
 from tarsus.errors import InvalidModel, Unsupported, unknown
 from tarsus.model.file_actuators import motor
+from tarsus.model.file_schema import walk
 from tarsus.model.files import check_expanded, from_text_or_file, xml_root
 from tarsus.model.held import check_height
 from tarsus.model.joint import Joint, JointKind
@@ -19,28 +20,24 @@ from tarsus.model.mimics import mimic_couplings, without_leaders
 from tarsus.model.parts import Part, Report, weld, without_massless
 from tarsus.model.poses import Pose
 from tarsus.model.robot_files import RobotFiles
-from tarsus.model.unread import report_unread
 from tarsus.model.urdf_elements import (
     LIMITED,
     MOVING,
     UrdfJoint,
+    colors_of,
     joint_of,
     link_of,
     missing_visuals,
+    shapes_of,
 )
+from tarsus.model.urdf_schema import URDF
+from tarsus.model.visuals import DrawnLink, drawn_tag, visuals_of
 
 KINDS: dict[str, JointKind] = {
     "revolute": "hinge",
     "continuous": "hinge",
     "prismatic": "slide",
     "floating": "free",
-}
-READ = {  # what is read of an element, or changes no motion
-    "robot": ("link", "joint", "material"),
-    "link": ("inertial", "collision", "visual"),
-    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration"),
-    "collision": ("origin", "geometry", "material", "verbose"),
-    "visual": ("origin", "geometry", "material", "verbose"),
 }
 
 
@@ -87,14 +84,14 @@ def _mechanism(
     if len(robot.findall("link")) > LINKS:
         raise Unsupported(f"the robot has more than the {LINKS} links that Tarsus reads.", "link")
     report = Report(file)
+    unread = walk(robot, URDF, "robot", skip=[kind for kind in SHAPES if kind != shapes])
     links = [link_of(element, files, shapes) for element in robot.findall("link")]
     joints = [joint_of(element) for element in robot.findall("joint")]
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
     lost = without_leaders(mimics, {joint.name for joint in joints}, report)
     joints = [replace(joint, mimic=None) if joint.name in lost else joint for joint in joints]
     report_shapes(links, shapes, missing_visuals(robot, files), files, report)
-    owners = [robot, *robot.findall("link"), *robot.findall("joint"), *robot.iter(shapes)]
-    report_unread(owners, READ, report)
+    unread.report(report)
     # hang them into a tree, and weld what does not move
     root, children = _tree(links, joints)
     named = {link.name: link for link in links}
@@ -108,6 +105,14 @@ def _mechanism(
         )
     parts = _parts(named, root, children, None if floats else stand)
     welded = weld(without_massless(parts, report), report)
+    tag = drawn_tag(robot)
+    hosts = {part.name: place for part, place in zip(parts, welded.places, strict=True)}
+    drawn = [
+        DrawnLink(name, *hosts[name], link.findall(tag), shapes_of(name))
+        for link in robot.findall("link")
+        if (name := str(link.get("name"))) in hosts
+    ]
+    visuals = visuals_of(drawn, welded.bodies, colors_of(robot))
     _report_joints([joint for joint in joints if joint.name in welded.joint_names], report)
     moving = {j.name for j in joints if j.kind in MOVING and j.name in welded.joint_names}
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
@@ -133,6 +138,7 @@ def _mechanism(
             if joint.name == body.joint.name and _driven(joint)
         ),
         couplings=coupled,
+        visuals=visuals,
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.errors import InvalidFile, InvalidModel, shortened
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, Solid, Written, with_shapes
-from tarsus.model.mechanism import Inertia
+from tarsus.model.mechanism import Color, Inertia
 from tarsus.model.mimics import Mimic
 from tarsus.model.poses import Pose, moved, rotation_from_rpy
 from tarsus.model.robot_files import RobotFiles
@@ -49,15 +50,40 @@ def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
     touching: the elements with its shapes, "collision" or "visual"
     """
     name = _attribute(element, "name", "a link")
-    where = f"link {name!r}"
-    written = Written(
+    link = Link(name, _inertia(element, f"link {name!r}"))
+    return with_shapes(link, element.findall(touching), shapes_of(name), files)
+
+
+def shapes_of(link: str) -> Written:
+    """Return how the shapes of a link are read."""
+    where = f"link {link!r}"
+    return Written(
         pose=lambda shape: origin(shape, where),
         uri=lambda mesh: _attribute(mesh, "filename", where),
         scale=lambda mesh: numbers(mesh, "scale", "1 1 1", 3, where),
         solid=lambda solid: _primitive(solid, where),
     )
-    link = Link(name, _inertia(element, where))
-    return with_shapes(link, element.findall(touching), written, files)
+
+
+def colors_of(robot: ET.Element) -> Callable[[ET.Element], Color | None]:
+    """Return what reads the color of a shape: its material's own, or that of its name."""
+    named = {
+        str(material.get("name")): material
+        for material in robot.iter("material")
+        if material.find("color") is not None
+    }
+
+    def color(shape: ET.Element) -> Color | None:
+        material = shape.find("material")
+        if material is not None and material.find("color") is None:
+            material = named.get(str(material.get("name")))
+        given = None if material is None else material.find("color")
+        if given is None:
+            return None
+        red, green, blue, _ = numbers(given, "rgba", "0.7 0.7 0.7 1", 4, "a material").clip(0, 1)
+        return float(red), float(green), float(blue)
+
+    return color
 
 
 def joint_of(element: ET.Element) -> UrdfJoint:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import InvalidValue, unknown
 from tarsus.parameters.range import ANY, Range
+from tarsus.plugins import of_module
 
 Value = float | NDArray[np.float64]
 """A number, or an array (worlds,) with one for each world."""
@@ -243,7 +244,11 @@ def check(owner: Any) -> None:
 
 
 def name_of(owner: object) -> str:
-    """What lists call a law, stepper, terrain or gait, its file's name; else its class's name."""
+    """What lists call a law, stepper, terrain or gait, its file's or plug-in's name; else its
+    class's name.
+    """
+    if plugin := of_module(type(owner).__module__):
+        return plugin.name
     name, file = type(owner).__name__, type(owner).__module__.rpartition(".")[2]
     return file if file.replace("_", "") == name.lower() else name
 

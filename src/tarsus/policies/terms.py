@@ -1,7 +1,7 @@
 """The parts of an observation: what a policy may see of a robot, for many worlds at once.
 
-To add a term: one function here with the decorator `term`, which names it and says how many numbers
-it has. It returns an array (worlds, size) in SI units, before scaling.
+To add a term: one function here with the decorator `term`, which lists its options. It returns an
+array (worlds, size) in SI units, before scaling.
 """
 
 from __future__ import annotations
@@ -96,10 +96,11 @@ class TermKind:
 TERMS: dict[str, TermKind] = {}
 
 
-def term(meaning: str, *options: str) -> Callable[[Function], Function]:
-    """Enter a function among the terms under its own name."""
+def term(*options: str) -> Callable[[Function], Function]:
+    """Enter a function among the terms, under its own name, with the names of its options."""
 
     def entered(function: Function) -> Function:
+        meaning = (function.__doc__ or "").strip().rstrip(".")
         TERMS[function.__name__] = TermKind(function, meaning, options)
         return function
 
@@ -117,8 +118,9 @@ def rotations(quaternions: Array) -> Array:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-@term("velocity of the base, or of a frame on it, in its own axes, m/s", "frame")
+@term("frame")
 def base_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
+    """Velocity of the base, or of a frame on it, in its own axes, m/s."""
     velocity = at.in_base(at.u[:, :3])
     if frame := options.get("frame"):
         place, rotation = at.frames(str(frame))
@@ -126,38 +128,44 @@ def base_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
     return velocity
 
 
-@term("angular velocity of the base, or of a frame on it, in its own axes, rad/s", "frame")
+@term("frame")
 def base_ang_vel(at: View, options: Mapping[str, Any]) -> Array:
+    """Angular velocity of the base, or of a frame on it, in its own axes, rad/s."""
     turning = at.u[:, 3:6]
     return turning @ at.frames(str(frame))[1] if (frame := options.get("frame")) else turning
 
 
-@term("angular velocity of the base in the world's axes, rad/s")
+@term()
 def world_ang_vel(at: View, options: Mapping[str, Any]) -> Array:
+    """Angular velocity of the base in the world's axes, rad/s."""
     return np.einsum("wij,wj->wi", at.rotation, at.u[:, 3:6])
 
 
-@term("velocity of the base in axes that turn with its heading alone, m/s")
+@term()
 def heading_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
+    """Velocity of the base in axes that turn with its heading alone, m/s."""
     return _in_heading(at, at.u[:, :3])
 
 
-@term("direction of gravity in the axes of the base, or of a frame on it", "frame")
+@term("frame")
 def projected_gravity(at: View, options: Mapping[str, Any]) -> Array:
+    """Direction of gravity in the axes of the base, or of a frame on it."""
     down = -at.rotation[:, 2, :]
     return down @ at.frames(str(frame))[1] if (frame := options.get("frame")) else down
 
 
-@term("orientation of the base as a unit quaternion; order is wxyz or xyzw", "order")
+@term("order")
 def base_quat(at: View, options: Mapping[str, Any]) -> Array:
+    """Orientation of the base as a unit quaternion; order is wxyz or xyzw."""
     order = options.get("order", "wxyz")
     if order not in ("wxyz", "xyzw"):
         raise unknown("order of a quaternion", str(order), ("wxyz", "xyzw"))
     return at.q[:, 3:7] if order == "wxyz" else at.q[:, [4, 5, 6, 3]]
 
 
-@term("roll, pitch and yaw of the base, rad; axes names those that are seen", "axes")
+@term("axes")
 def base_euler(at: View, options: Mapping[str, Any]) -> Array:
+    """Roll, pitch and yaw of the base, rad; axes names those that are seen."""
     R, axes = at.rotation, str(options.get("axes", "rpy"))
     roll = np.arctan2(R[:, 2, 1], R[:, 2, 2])
     pitch = np.arcsin(np.clip(-R[:, 2, 0], -1, 1))
@@ -167,71 +175,81 @@ def base_euler(at: View, options: Mapping[str, Any]) -> Array:
     return np.stack([angles[axis] for axis in axes], axis=1)
 
 
-@term("height of the base above the ground below it, m")
+@term()
 def base_height(at: View, options: Mapping[str, Any]) -> Array:
+    """Height of the base above the ground below it, m."""
     return at.q[:, 2:3] - at.heights(at.q[:, None, :2])
 
 
-@term("what is asked: velocity forward and to the left, m/s, and turning, rad/s")
+@term()
 def command(at: View, options: Mapping[str, Any]) -> Array:
+    """What is asked: velocity forward and to the left, m/s, and turning, rad/s."""
     return at.command
 
 
-@term("velocity forward and to the left that is asked for, m/s")
+@term()
 def command_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
+    """Velocity forward and to the left that is asked for, m/s."""
     return at.command[:, :2]
 
 
-@term("turning velocity that is asked for, rad/s")
+@term()
 def command_ang_vel(at: View, options: Mapping[str, Any]) -> Array:
+    """Turning velocity that is asked for, rad/s."""
     return at.command[:, 2:]
 
 
-@term("joint positions from the default ones, rad")
+@term()
 def joint_pos_rel(at: View, options: Mapping[str, Any]) -> Array:
+    """Joint positions from the default ones, rad."""
     return at.positions - at.default
 
 
-@term("joint positions, rad")
+@term()
 def joint_pos(at: View, options: Mapping[str, Any]) -> Array:
+    """Joint positions, rad."""
     return at.positions
 
 
-@term("joint velocities, rad/s")
+@term()
 def joint_vel(at: View, options: Mapping[str, Any]) -> Array:
+    """Joint velocities, rad/s."""
     return at.rates
 
 
-@term("the last action, as the network gave it")
+@term()
 def last_action(at: View, options: Mapping[str, Any]) -> Array:
+    """The last action, as the network gave it."""
     return at.action
 
 
-@term("the action before the last one")
+@term()
 def previous_action(at: View, options: Mapping[str, Any]) -> Array:
+    """The action before the last one."""
     return at.previous
 
 
-@term("sine of the gait's phase, one number a foot", "period", "phases", "standing")
+@term("period", "phases", "standing")
 def sin_phase(at: View, options: Mapping[str, Any]) -> Array:
+    """Sine of the gait's phase, one number a foot."""
     return np.sin(_phase(at, options))
 
 
-@term("cosine of the gait's phase, one number a foot", "period", "phases", "standing")
+@term("period", "phases", "standing")
 def cos_phase(at: View, options: Mapping[str, Any]) -> Array:
+    """Cosine of the gait's phase, one number a foot."""
     return np.cos(_phase(at, options))
 
 
-@term("whether each foot touches the ground, 0 or 1")
+@term()
 def foot_contacts(at: View, options: Mapping[str, Any]) -> Array:
+    """Whether each foot touches the ground, 0 or 1."""
     return at.contacts
 
 
-@term(
-    "height of the base above the ground at a grid around it, m; offset is subtracted",
-    *("length", "width", "spacing", "offset"),
-)
+@term("length", "width", "spacing", "offset")
 def height_scan(at: View, options: Mapping[str, Any]) -> Array:
+    """Height of the base above the ground at a grid around it, m; offset is subtracted."""
     length, width = float(options.get("length", 1.6)), float(options.get("width", 1.0))
     spacing, offset = float(options.get("spacing", 0.1)), float(options.get("offset", 0.5))
     if not (spacing > 0 and length >= 0 and width >= 0 and length * width < 1e4 * spacing**2):
@@ -252,29 +270,34 @@ def height_scan(at: View, options: Mapping[str, Any]) -> Array:
     return at.q[:, 2:3] - at.heights(at.q[:, None, :2] + turned) - offset
 
 
-@term("numbers that never change", "values")
+@term("values")
 def constant(at: View, options: Mapping[str, Any]) -> Array:
+    """Numbers that never change."""
     values = np.atleast_1d(np.asarray(options.get("values", 0.0), float))
     return np.broadcast_to(values, (len(at.q), values.size))
 
 
-@term("joint positions of the reference motion, rad")
+@term()
 def motion_joint_pos(at: View, options: Mapping[str, Any]) -> Array:
+    """Joint positions of the reference motion, rad."""
     return _of_motion(at, "joint_pos")
 
 
-@term("joint velocities of the reference motion, rad/s")
+@term()
 def motion_joint_vel(at: View, options: Mapping[str, Any]) -> Array:
+    """Joint velocities of the reference motion, rad/s."""
     return _of_motion(at, "joint_vel")
 
 
-@term("where the base of the reference motion is, in the base's axes, m")
+@term()
 def motion_anchor_pos(at: View, options: Mapping[str, Any]) -> Array:
+    """Where the base of the reference motion is, in the base's axes, m."""
     return at.in_base(_of_motion(at, "base_pos") - at.q[:, :3])
 
 
-@term("two columns of the rotation from the base to that of the reference motion")
+@term()
 def motion_anchor_ori(at: View, options: Mapping[str, Any]) -> Array:
+    """Two columns of the rotation from the base to that of the reference motion."""
     goal = rotations(_of_motion(at, "base_quat"))
     turned = np.einsum("wji,wjk->wik", at.rotation, goal)
     return turned[:, :, :2].reshape(len(turned), 6)

@@ -18,6 +18,7 @@ from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
 if TYPE_CHECKING:
     from tarsus.dynamics.robot import Robot
 
+KIND = "robots"
 HELD = ("floating", "height")  # options that every robot has
 
 

@@ -1,1 +1,3 @@
 """Sensors, one kind a file."""
+
+KIND = "sensors"

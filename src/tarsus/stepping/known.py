@@ -10,7 +10,5 @@ from tarsus.stepping.base import METHODS, Stepper
 
 def named_where(fits: Callable[[Stepper], bool]) -> str:
     """Names of the known steppers that fit, with commas between them: for a message."""
-    known = {
-        name: registry.member(METHODS, "stepper", name, Stepper) for name in registry.names(METHODS)
-    }
+    known = registry.members(METHODS, "stepper", Stepper)
     return ", ".join(name for name, made in known.items() if fits(made()))

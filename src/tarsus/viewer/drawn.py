@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
+from tarsus.model.mechanism import Color as Color
 from tarsus.viewer.solids import Mesh, joined
 
-Color = tuple[float, float, float]  # red, green and blue, 0 to 1
 GRAY: Color = (0.72, 0.74, 0.77)  # of what has no color
 
 

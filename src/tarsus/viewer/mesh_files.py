@@ -20,7 +20,7 @@ from tarsus.viewer.solids import Mesh
 CREASE = 0.6  # rad: an edge between faces that differ by more is drawn sharp
 
 
-def files_of(robot: Robot, path: Path) -> RobotFiles:
+def files_of(robot: Robot, path: Path | None) -> RobotFiles:
     """The files that pictures of a robot may be read from: as it was loaded from `path`."""
     options = robot.origin.options
     return RobotFiles.of(path, options.get("packages"), options.get("asset_folders") or ())

@@ -19,9 +19,8 @@ from tarsus.model.poses import Pose
 from tarsus.viewer import solids
 from tarsus.viewer.drawn import Color, DrawnShape, merged
 from tarsus.viewer.mjcf_shapes import mjcf_shapes
-from tarsus.viewer.sdf_shapes import sdf_shapes
+from tarsus.viewer.model_shapes import model_shapes
 from tarsus.viewer.solids import Mesh
-from tarsus.viewer.urdf_shapes import urdf_shapes
 
 Array = NDArray[np.float64]
 METAL: Color = (0.42, 0.45, 0.50)
@@ -34,14 +33,13 @@ SHORT = 1e-3  # m: no link where joints are nearer
 def drawn_shapes(robot: Robot) -> list[DrawnShape]:
     """The robot's shapes, those of one body and color joined.
 
-    A robot from a file looks as the file says, if that is still there; another one is drawn as
-    `links`.
+    A robot of a URDF or SDF file has them in its model. One of an MJCF file looks as MuJoCo
+    compiles it, if the file is still there. Another one is drawn as `links`.
     """
     path = Path(robot.origin.file)
-    found: list[DrawnShape] = []
-    if robot.origin.file and is_file(path):
-        readers = {"mujoco": mjcf_shapes, "sdf": sdf_shapes}
-        found = readers.get(root_tag(path), urdf_shapes)(robot, path)
+    found = model_shapes(robot)
+    if not found and robot.origin.file and is_file(path) and root_tag(path) == "mujoco":
+        found = mjcf_shapes(robot, path)
     shapes = merged(found or links(robot))
     if not shapes:
         raise UnmetCondition(

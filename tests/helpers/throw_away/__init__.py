@@ -1,18 +1,18 @@
-"""One new file of each kind, for the contract test that adds them to a copy of the package.
+"""One new file of each kind, for the contract test that adds them to a copy of the packages.
 
-KINDS names the folder of the package that each one goes to; there it is called throw_away.py.
+KINDS names the folder that each one goes to; there it is called throw_away.py.
 """
 
 KINDS = {
-    "robots": "robots",
-    "laws": "contact/laws",
-    "solvers": "contact/solvers",
-    "steppers": "stepping/methods",
-    "terrains": "terrain",
-    "gaits": "control/gaits",
-    "sensors": "sensing",
-    "scenes": "validation/scenes",
-    "experiments": "experiments",
-    "commands": "commands",
-    "peers": "benchmarks/peers",
+    "robots": "tarsus/robots",
+    "laws": "tarsus/contact/laws",
+    "solvers": "tarsus/contact/solvers",
+    "steppers": "tarsus/stepping/methods",
+    "terrains": "tarsus/terrain",
+    "gaits": "tarsus/control/gaits",
+    "sensors": "tarsus/sensing",
+    "scenes": "tarsus/validation/scenes",
+    "experiments": "tarsus_papers",
+    "commands": "tarsus/commands",
+    "peers": "tarsus_bench/peers",
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tarsus.experiments.base import Check, Exhibit, Experiment, Finding, Row, Task
 from tarsus.references.reference import Reference
+from tarsus_papers.base import Check, Exhibit, Experiment, Finding, Row, Task
 
 NOBODY = Reference("Nobody 2026", "misc", ("Nobody",), "A test", "2026")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tarsus.benchmarks.peers.base import Array, PeerEngine, Work
+from tarsus_bench.peers.base import Array, PeerEngine, Work
 
 
 class Still(PeerEngine):

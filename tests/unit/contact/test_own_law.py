@@ -11,7 +11,7 @@ from helpers.refused import refused
 
 import tarsus
 from tarsus import cli
-from tarsus.benchmarks import inspect
+from tarsus.commands import _inspection
 from tarsus.comparison.laws import compare
 from tarsus.comparison.picture import picture
 from tarsus.comparison.report import rows
@@ -143,7 +143,7 @@ def test_inspect_does_not_wait_for_a_kernel_without_end(
         '<mujoco><worldbody><body><freejoint/><geom type="sphere" size=".1"/></body></worldbody>'
         "</mujoco>"
     )
-    monkeypatch.setattr(inspect, "PATIENCE", 1e-3)
+    monkeypatch.setattr(_inspection, "PATIENCE", 1e-3)
     assert cli.main(["inspect", str(robot), "--code"]) == 0
     shown = capsys.readouterr().out
     assert shown.index("lanes of") < shown.index("not ready after 0.001 s, so its registers are")

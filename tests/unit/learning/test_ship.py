@@ -16,9 +16,9 @@ import pytest
 from helpers.refused import refused
 
 import tarsus
-from tarsus.benchmarks import history
-from tarsus.benchmarks.report import ROWS
 from tarsus.errors import InvalidFile
+from tarsus_bench import history
+from tarsus_bench.report import ROWS
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -14,11 +14,11 @@ import pytest
 from helpers.refused import refused
 
 import tarsus
-from tarsus.benchmarks import gpu, gpu_checks
-from tarsus.benchmarks.subprocess_part import in_child
 from tarsus.errors import IncompatibleOptions, UnknownName
+from tarsus.processes import in_child
 from tarsus.program.run.threads import HostLauncher
 from tarsus.terrain.heightfield import HeightField
+from tarsus_bench import gpu, gpu_checks
 
 pytestmark = pytest.mark.slow  # the quick suite stays below fifteen minutes
 OPTIONS = {"controller": "trot", "worlds": 5}

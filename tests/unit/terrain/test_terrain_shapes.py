@@ -28,9 +28,9 @@ from tarsus.terrain.slope import Slope
 from tarsus.viewer import solids
 from tarsus.viewer.ground import SLIPPERY, ground_shapes, level, terrain_of
 from tarsus.viewer.mesh_files import creased
+from tarsus.viewer.model_shapes import model_shapes
 from tarsus.viewer.page import quaternions
 from tarsus.viewer.shapes import drawn_shapes, links
-from tarsus.viewer.urdf_shapes import urdf_shapes
 
 MATTER = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
 RANDOM = np.random.default_rng(15)
@@ -99,7 +99,7 @@ def test_the_visual_shapes_of_a_urdf_are_where_pinocchio_puts_them() -> None:
     positions, rotations = poses(robot, q)
     ours = [
         positions[0, shape.body] + shape.mesh.vertices @ rotations[0, shape.body].T
-        for shape in urdf_shapes(robot, path)
+        for shape in model_shapes(robot)
     ]
     found = []
     for thing, pose in zip(geometry.geometryObjects, placed.oMg, strict=True):

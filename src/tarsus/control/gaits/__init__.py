@@ -1,1 +1,3 @@
 """Gaits, one a file."""
+
+KIND = "gaits"

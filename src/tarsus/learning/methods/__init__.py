@@ -1,1 +1,3 @@
 """How policies are learned, one method a file."""
+
+KIND = "learners"

@@ -1,1 +1,3 @@
 """What a planner is asked for, one goal a file."""
+
+KIND = "goals"

@@ -1,1 +1,3 @@
 """How a planner improves its plan, one method a file."""
+
+KIND = "planners"

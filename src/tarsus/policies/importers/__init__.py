@@ -1,1 +1,3 @@
 """Readers of what trainers write beside a network: one file for each kind."""
+
+KIND = "policy_readers"

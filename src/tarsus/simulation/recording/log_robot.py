@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tarsus import registry, robots
+from tarsus import plugins, registry, robots
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, InvalidFile, TarsusError, UnknownName, shortened
 from tarsus.files import is_file
@@ -88,6 +88,8 @@ def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
     except TarsusError as error:
         if name in registry.names(robots.__name__):
             raise
+        if release := str(attrs.get("robot_package", "")):
+            raise plugins.missing("robot", name, release) from None
         raise UnknownName(
             f"{str(error).rstrip('.')}. A log does not contain a robot or world made in Python;"
             " create it again and pass it, as in tarsus.rerun(log, robot=...).",

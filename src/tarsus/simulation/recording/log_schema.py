@@ -70,6 +70,7 @@ ATTRIBUTES: dict[str, Rule] = {
     **dict.fromkeys(("robot_options", "versions", "seeds"), JsonRule(TableRule())),
     "*_parameters": JsonRule(TableRule()),
     **dict.fromkeys(("robot", "robot_file", "robot_sha256", "model_sha256"), TEXT),
+    "robot_package": TEXT,
     **dict.fromkeys(("tarsus_version", "compiler_sha256", "program_sha256", "processor"), TEXT),
     **dict.fromkeys(("command_line", "partial", "engine", "engine_version", "warnings"), TEXT),
     **{f"{kind}*": TEXT for kind in ("law", "stepper", "terrain", "gait")},

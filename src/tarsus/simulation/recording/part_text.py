@@ -1,7 +1,7 @@
 """Parts of a run (laws, terrains, sensors, ...) in the types of JSON, and made again from them.
 
-A log is data: what it names is made again only if it is registered here, or is a user's own that
-the user has named (`registry.trust`).
+A log is data: what it names is made again only if it is registered here or by an installed package
+(`tarsus.plugins`), or is a user's own that the user has named (`registry.trust`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tarsus import registry
+from tarsus import plugins, registry
 from tarsus.contact.base import Law
 from tarsus.control.file_actuators import FileActuators
 from tarsus.errors import InvalidFile, TarsusError, UnknownName, Unsupported, shortened
@@ -36,6 +36,7 @@ PARTS = (FileActuators, Patch, Substeps)  # what members and options may hold, o
 OURS = "tarsus."
 MOST = 100_000  # numbers of an array that are kept; of a longer one its checksum
 NAME, CLASS, FILE, SHA, FUNCTION = "name", "class", "own_file", "own_sha256", "function"
+PACKAGE = "own_package"
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
 
 _of_this_process: dict[tuple[str, str], type[Any]] = {}  # by class and checksum of its file
@@ -48,7 +49,8 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         remember(value)
         told = {NAME: name_of(value), CLASS: class_of(value)} | parameters(value)
-        path = own_file(value)
+        path, package = own_file(value), package_of(value)
+        told |= {PACKAGE: package} if package else {}
         return told | ({FILE: path, SHA: registry.file_sha256(path)} if path else {})
     if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
@@ -85,10 +87,17 @@ def class_of(part: Any) -> str:
 
 
 def own_file(part: Any) -> str:
-    """The path of the file that a user's own part stands in; "" of ours."""
+    """The path of the file that a user's own part stands in; "" of ours and of plug-ins."""
     home = type(part).__module__ if is_dataclass(part) else getattr(part, "__module__", "")
     path = getattr(sys.modules.get(home), "__file__", None)
-    return "" if path is None or home.startswith(OURS) else str(path)
+    ours = path is None or home.startswith(OURS) or plugins.of_module(home) is not None
+    return "" if ours else str(path)
+
+
+def package_of(part: Any) -> str:
+    """Return the package and version of a part that is a plug-in; "" of any other."""
+    found = plugins.of_module(type(part).__module__)
+    return found.release if found else ""
 
 
 def parameters(part: Any) -> dict[str, Any]:
@@ -115,6 +124,7 @@ def part_of(kind: str, told: Mapping[str, Any]) -> Any:
             f"the log does not name the class of its {kind} {told.get(kind)!r}.", f"{kind}_class"
         )
     own = {FILE: told.get(f"{kind}_file"), SHA: told.get(f"{kind}_file_sha256")}
+    own[PACKAGE] = told.get(f"{kind}_package")
     own = {name: value for name, value in own.items() if value}
     return made(kind, where, told.get(f"{kind}_parameters", {}) | own)
 
@@ -131,7 +141,8 @@ def made(kind: str, where: str, told: Mapping[str, Any]) -> Any:
         this process has simulated with, or a user's own. No module is imported because its name
         stands here.
     told : Mapping
-        Its fields, and of a user's own class the file (`own_file`) and checksum (`own_sha256`).
+        Its fields, and of a user's own class the file (`own_file`) and checksum (`own_sha256`), of
+        a plug-in the package.
     """
     owner = _class(kind, where, told)
     family = KINDS[kind][1] if kind in KINDS else object
@@ -160,18 +171,23 @@ def filled(kind: type[T], told: Mapping[str, Any]) -> T:
 
 
 def _class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | None:
-    """The class that a log names, None if there is none; UntrustedFile for a user's own file."""
+    """The class that a log names, None if there is none; UntrustedFile for a user's own file,
+    MissingPackage for a plug-in that is not installed.
+    """
     module, _, name = where.partition(":")
-    package, _, member = module.rpartition(".")
-    if not module.startswith(OURS):  # a user's own
+    members = {package: registry.name_at(package, module) for package, _ in KINDS.values()}
+    package, member = next((item for item in members.items() if item[1]), ("", None))
+    if member:
+        home = registry.module(package, kind, member)
+    elif not module.startswith(OURS):  # a user's own
         path, sha256 = str(told.get(FILE, "")), str(told.get(SHA, ""))
         if known := _of_this_process.get((where, sha256)):
             return known
+        if release := str(told.get(PACKAGE, "")):
+            raise plugins.missing(kind, where, release)
         if not path:
             return None
         home = registry.from_file(registry.trusted(kind, path, sha256), kind)
-    elif package in [known for known, _ in KINDS.values()] and member in registry.names(package):
-        home = registry.module(package, kind, member)
     else:
         return next((part for part in PARTS if class_of(part) == where), None)
     found = getattr(home, name, None)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus import registry
+from tarsus import registry, robots
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.files import json_text
@@ -32,21 +32,28 @@ from tarsus.simulation.recording.part_text import (
     class_of,
     name_of,
     own_file,
+    package_of,
     parameters,
     plain,
 )
 from tarsus.simulation.step_program import Plan
 
 KINDS = ("law", "stepper", "terrain", "gait")
+ENDS = ("", "_class", "_file", "_file_sha256", "_package")  # of the attributes of a part
 ENGINE = ("engine", "engine_version")  # of a run on another engine
 TEXTS = (
     *("robot_options", "command", "options", "registers", "versions", "seeds"),
     *(f"{kind}_parameters" for kind in KINDS),
 )
 NAMES = (
-    *("robot", "robot_file", "robot_sha256", "model_sha256", *TEXTS, "tarsus_version"),
+    *("robot", "robot_file", "robot_sha256", "robot_package", "model_sha256", *TEXTS),
+    "tarsus_version",
     *("compiler_sha256", "program_sha256", "processor", "command_line", "partial", *ENGINE),
-    *(f"{kind}{end}" for end in ("", "_class", "_file", "_file_sha256") for kind in KINDS),
+    *(
+        f"{kind}{end}"
+        for end in ("", "_class", "_file", "_file_sha256", "_package")
+        for kind in KINDS
+    ),
 )
 PACKAGES = ("numpy", "casadi", "llvmlite", "scipy", "xarray", "mujoco")
 LONGEST = 2000  # letters of a command line that are kept
@@ -79,6 +86,7 @@ def attributes(setup: Setup) -> dict[str, str]:
     built-in robot; model_sha256: of all numbers of the robot (`model.digest`).
     law, stepper, terrain, gait: names; law_class, ...: where the class stands, empty of a function;
     law_file, law_file_sha256, ...: path and checksum of one that is a user's own.
+    robot_package, law_package, ...: package and version of one that is a plug-in.
     law_parameters, ...: every field, as it was at the end.
     command: what the gait was told, such as {"speed": 0.25}.
     options: of the simulation, where they differ from the default.
@@ -113,7 +121,7 @@ def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
     """The attributes of the robot and of the parts of a run by kind ("law", ...), and by what it
     was run.
 
-    Of each part: name, class, file of a user's own, parameters.
+    Of each part: name, class, file of a user's own, package of a plug-in, parameters.
     """
     # the robot, and what ran it
     origin = robot.origin
@@ -130,12 +138,17 @@ def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
         "processor": f"{machine.host().cpu}, {platform.system()} {platform.machine()}",
         "command_line": command_line.get() or _started(),
     }
+    plugin = None if origin.file else registry.plugin(robots.__name__, robot.name)
+    if plugin is not None:
+        found["robot_package"] = plugin.release
     # the parts
     for kind, part in parts.items():
         part_text.remember(part)
         found |= {kind: name_of(part), f"{kind}_class": class_of(part)}
         if file := own_file(part):
             found |= {f"{kind}_file": file, f"{kind}_file_sha256": registry.file_sha256(file)}
+        if package := package_of(part):
+            found[f"{kind}_package"] = package
         found[f"{kind}_parameters"] = json_text(parameters(part))
     return found
 

@@ -1,1 +1,0 @@
-"""Speed, measured beside MuJoCo in one process; settings are printed with the figures."""

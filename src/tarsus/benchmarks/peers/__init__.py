@@ -1,1 +1,0 @@
-"""Simulators that `tarsus bench --peers` measures: one file each, found by its name."""

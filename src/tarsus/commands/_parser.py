@@ -1,0 +1,156 @@
+"""Read a command's arguments with tyro, and turn what tyro rejects into one sentence.
+
+The help is tyro's own. Its boxes have the headings that a command's `groups` name, and the examples
+follow them. Errors are one sentence each (`_refusals`).
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from types import NoneType
+from typing import Annotated, Any, get_args
+
+import tyro
+from tyro.constructors import (
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
+    StructConstructorSpec,
+    StructFieldSpec,
+    StructTypeInfo,
+)
+
+from tarsus.commands._options import field_texts
+from tarsus.commands.base import Command, Group
+
+HELP = ("-h", "--help")
+EXIT_CODES = "Exit codes: 0 done, 1 ran and failed, 2 bad input, 130 interrupted by Ctrl-C."
+CONFIG = (tyro.conf.FlagCreatePairsOff,)
+MAX_LINE = 80  # characters of a line of prose
+
+
+def parse(name: str, kind: type[Command], words: Sequence[str]) -> Command:
+    """Return the command with its arguments.
+
+    Prints the help and exits if the words ask for it. Raises UnknownName for an option or a value
+    that does not exist, InvalidValue for one that is missing or of the wrong type.
+    """
+    if any(word in HELP for word in words):
+        _print_help(name, kind)
+        raise SystemExit(0)
+
+    with _sentences(name, kind):
+        return tyro.cli(
+            kind, prog=f"tarsus {name}", args=words, config=CONFIG, registry=_registry()
+        )
+
+
+def _sentences(name: str, kind: type[Command]) -> AbstractContextManager[None]:
+    """Raise what tyro rejects as a TarsusError; a tyro without its events draws its own box."""
+    try:
+        from tarsus.commands._refusals import as_errors
+    except ImportError:
+        return nullcontext()
+    return as_errors(name, kind)
+
+
+def example_lines(examples: Mapping[str, str]) -> list[str]:
+    """Return each command line with what it does below it."""
+    return [row for line, what in examples.items() for row in (f"  {line}", f"      {what}")]
+
+
+# ------------------------------------------------------------------------------------------- types
+
+
+def _registry() -> ConstructorRegistry:
+    """Return tyro's rules with ours for whole numbers, whose error is a sentence for users."""
+    registry = ConstructorRegistry()
+    registry.primitive_rule(_whole_number)
+    return registry
+
+
+def _whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+    if {*get_args(info.type)} - {NoneType} != {int} and info.type is not int:
+        return None
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="NUMBER",
+        instance_from_str=_read_whole_number,
+        is_instance=lambda value: value is None or isinstance(value, int),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+def _read_whole_number(words: list[str]) -> int:
+    try:
+        return int(words[0])
+    except ValueError:
+        raise ValueError(f"{words[0]!r} is not a whole number") from None
+
+
+# -------------------------------------------------------------------------------------------- help
+
+
+def _print_help(name: str, kind: type[Command]) -> None:
+    """Print tyro's help, the rest of the docstring, the examples and the exit codes."""
+    with suppress(SystemExit):  # tyro exits when it has printed its part
+        tyro.cli(
+            kind,
+            prog=f"tarsus {name}",
+            description=kind.summary(),
+            args=["--help"],
+            config=CONFIG,
+            registry=_with_headings(kind),
+        )
+    _, _, details = (kind.__doc__ or "").partition("\n\n")
+    lines = list[str]()
+    for paragraph in filter(None, details.split("\n\n")):
+        lines += [*textwrap.wrap(" ".join(paragraph.split()), MAX_LINE), ""]
+    if kind.examples:
+        lines += ["Examples:", *example_lines(kind.examples), ""]
+    print("\n".join([*lines, EXIT_CODES]), flush=True)
+
+
+def _with_headings(kind: type[Command]) -> ConstructorRegistry:
+    """Return rules that split a command's options into one box for each of its `groups`.
+
+    tyro draws a box for each nested structure, so each heading becomes one. They are used for the
+    help alone: arguments are parsed into the fields of the command itself.
+    """
+    registry = _registry()
+    boxes: dict[type, tuple[StructFieldSpec, ...]] = {}
+    asked = set[type]()
+
+    @registry.struct_rule
+    def split(info: StructTypeInfo) -> StructConstructorSpec | None:
+        if info.type in boxes:
+            return StructConstructorSpec(dict, boxes[info.type])
+        ours = isinstance(info.type, type) and issubclass(info.type, Command | Group)
+        if not ours or info.type in asked:
+            return None
+        asked.add(info.type)  # so that the next line asks tyro's own rule
+        found: Any = ConstructorRegistry.get_struct_spec(info)
+        asked.remove(info.type)
+        texts = field_texts(info.type)
+        fields = {f.name: replace(f, helptext=texts.get(f.name)) for f in found.fields}
+        if info.type is not kind:
+            return StructConstructorSpec(dict, tuple(fields.values()))
+        headings = list[StructFieldSpec]()
+        for heading, names in kind.groups.items():
+            box = type(heading, (), {})
+            boxes[box] = tuple(fields.pop(name) for name in names.split())
+            headings.append(_titled(heading, box))
+        shared = [fields.pop(n) for n in [*fields] if isinstance(fields[n].default, Group)]
+        return StructConstructorSpec(dict, (*fields.values(), *headings, *shared[::-1]))
+
+    return registry
+
+
+def _titled(heading: str, box: type) -> StructFieldSpec:
+    """Return a field that tyro draws as a box with this heading."""
+    marks = tyro.conf.OmitArgPrefixes, tyro.conf.arg(name=heading, help="")
+    hint: Any = Annotated[box, *marks]
+    return StructFieldSpec(heading.replace(" ", "_"), hint, tyro.MISSING_NONPROP)

@@ -1,0 +1,80 @@
+"""Turn the arguments that tyro rejects into one sentence each.
+
+tyro describes each of them as an event, but only in a private module (docs/decisions/0072).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tyro import _errors as events
+
+from tarsus.commands._options import options
+from tarsus.commands.base import Command
+from tarsus.errors import InvalidValue, TarsusError, UnknownName, near_names, shortened
+
+
+@contextmanager
+def as_errors(name: str, kind: type[Command]) -> Iterator[None]:
+    """Raise what tyro rejects inside the `with` block as a TarsusError."""
+
+    def refuse(event: events.ParseErrorEvent) -> None:
+        try:
+            error = _refusal(name, kind, event)
+        except AttributeError:  # an event of another version of tyro, which draws its own box
+            return
+        if error is not None:
+            raise error
+
+    with events.on_parse_error(refuse):
+        yield
+
+
+def _refusal(name: str, kind: type[Command], event: events.ParseErrorEvent) -> TarsusError | None:
+    """Return what tyro rejects as an error; None for an event that no command can cause."""
+    see = f"see `tarsus {name} --help`."
+    match event:
+        case events.UnrecognizedArgs(tokens=[word, *_]):
+            return _unknown_word(name, kind, word, see)
+        case events.MissingArgs(unrecognized_tokens=[word, *_]):  # misspelled, then missing
+            return _unknown_word(name, kind, word, see)
+        case events.MissingArgs(missing_arguments=missing):
+            needed = [_called(found.arg) for found in missing]
+            return InvalidValue(f"tarsus {name} needs {', '.join(needed)}; {see}", needed[0])
+        case events.BadValue(argument=argument):
+            option = _called(argument)
+            return InvalidValue(f"{option} needs a value; {see}", option)
+        case events.InvalidChoice(argument=argument, value=value, choices=choices):
+            where = f"tarsus {name}" if argument.is_positional() else _called(argument)
+            near = near_names(value, choices)
+            hint = (
+                f"did you mean {' or '.join(near)}?"
+                if near
+                else f"choose one of: {', '.join(choices)}."
+            )
+            return UnknownName(f"{where} does not accept {shortened(value)}; {hint}", value)
+        case events.InstantiationFailure(message=message, argument=argument):
+            option = _called(argument) if argument else f"tarsus {name}"
+            return InvalidValue(f"{option}: {message.rstrip('.')}.", option)
+    return None
+
+
+def _unknown_word(name: str, kind: type[Command], word: str, see: str) -> UnknownName:
+    """Return an error for a word that no argument takes."""
+    if not word.startswith("-"):
+        return UnknownName(f"tarsus {name} does not accept {shortened(word)}; {see}", word)
+
+    flag = word.partition("=")[0].replace("_", "-")
+    known = [flag for option in options(kind) for flag in option.flags if flag.startswith("--")]
+    near = near_names(flag, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else see
+    return UnknownName(f"tarsus {name} has no option {shortened(flag)}; {hint}", flag)
+
+
+def _called(argument: Any) -> str:
+    """Return an argument's name as users type it: "ROBOT", "--dt"."""
+    if argument.is_positional():
+        return str(argument.lowered.metavar)
+    return max(argument.lowered.name_or_flags, key=len)

@@ -1,0 +1,158 @@
+"""Plug-ins: laws, robots, commands and other members that installed packages register.
+
+A package registers a module with an entry point in the group of its kind, such as `tarsus.laws`:
+
+    [project.entry-points."tarsus.laws"]
+    soft_floor = "my_package.soft_floor"
+
+The module is what a file in our own folder of that kind would be. Entry points are read once per
+process, when something first asks for members, and no module is imported before it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from tarsus.errors import MissingPackage, PluginError, shortened
+
+GROUP = "tarsus."  # what the name of every group begins with
+KINDS = "kinds"  # the group of packages that bring a kind of their own, with a folder of members
+MODULE = re.compile(r"\w+(\.\w+)*")
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A member of one kind that an installed package registers.
+
+    Attributes
+    ----------
+    kind, name : str
+        Kind in the plural, "laws", and the name under which it is registered.
+    module : str
+        Dotted name of its module.
+    package, version : str
+        Distribution that registers it, as package installers call it.
+    """
+
+    kind: str
+    name: str
+    module: str
+    package: str
+    version: str
+
+    @property
+    def release(self) -> str:
+        """Package and version, as a log has them: "my-package 1.2"."""
+        return f"{self.package} {self.version}"
+
+    def broken(self, reason: object) -> PluginError:
+        """Return the error for a plug-in that cannot be used."""
+        return PluginError(
+            f"the plug-in {self.name!r} ({GROUP}{self.kind}) of the package {self.package!r} cannot"
+            f" be used: {reason}; update or uninstall {self.package}.",
+            self.package,
+        )
+
+    def load(self) -> ModuleType:
+        """Import its module; PluginError if that fails, whatever it raises."""
+        self._check()
+        try:
+            return importlib.import_module(self.module)
+        except Exception as error:
+            raise self.broken(_first_line(error)) from error
+
+    def file(self) -> Path:
+        """Return its source file without running it; PluginError if there is none.
+
+        Packages above the module are imported, as Python does to find it.
+        """
+        self._check()
+        try:
+            spec = importlib.util.find_spec(self.module)
+        except Exception as error:
+            raise self.broken(_first_line(error)) from error
+        if spec is None or not spec.has_location:
+            raise self.broken(f"there is no module {self.module}")
+        return Path(str(spec.origin))
+
+    def _check(self) -> None:
+        if not MODULE.fullmatch(self.module):
+            raise self.broken(f"its entry point must name a module, not {shortened(self.module)}")
+
+
+def registered(kind: str) -> Mapping[str, Plugin]:
+    """Return the plug-ins of a kind by name; PluginError if two packages register one name."""
+    found: dict[str, Plugin] = {}
+    for plugin in _registered().get(kind, ()):
+        if plugin.name in found:
+            raise conflict(kind, plugin.name, found[plugin.name].package, plugin.package)
+        found[plugin.name] = plugin
+    return found
+
+
+def conflict(kind: str, name: str, first: str, second: str) -> PluginError:
+    """Return the error for a name that two packages register."""
+    return PluginError(
+        f"the packages {first!r} and {second!r} both have {name!r} among their {kind}: rename it in"
+        f" {second!r}, or uninstall that package.",
+        second,
+    )
+
+
+def missing(kind: str, member: str, release: str) -> MissingPackage:
+    """Return the error for a member that a log names and no installed package registers.
+
+    release: the package that had it, and its version (`Plugin.release`)
+    """
+    package = release.partition(" ")[0]
+    return MissingPackage(
+        f"the {kind} {shortened(member)} is a plug-in of {shortened(release)}, which is not"
+        f" installed or no longer has it: install {shortened(package)}.",
+        package,
+    )
+
+
+def of_module(module: str) -> Plugin | None:
+    """Return the plug-in whose module has this dotted name; None if there is none."""
+    return _by_module().get(module)
+
+
+@cache
+def _registered() -> Mapping[str, tuple[Plugin, ...]]:
+    """Every plug-in by kind, in the order of the module search path."""
+    from importlib import metadata  # not needed to import tarsus
+
+    found: dict[str, tuple[Plugin, ...]] = {}
+    seen: set[str] = set()
+    for distribution in metadata.distributions():
+        entries = [e for e in distribution.entry_points if e.group.startswith(GROUP)]
+        if not entries or (name := distribution.metadata["Name"]) in seen:
+            continue
+        seen.add(name)
+        for entry in entries:
+            kind = entry.group.removeprefix(GROUP)
+            plugin = Plugin(kind, entry.name, entry.value.strip(), name, distribution.version)
+            found[kind] = (*found.get(kind, ()), plugin)
+    return found
+
+
+@cache
+def _by_module() -> Mapping[str, Plugin]:
+    return {plugin.module: plugin for plugins in _registered().values() for plugin in plugins}
+
+
+def forget() -> None:
+    """Read the entry points again when next asked: packages have come or gone in this process."""
+    _registered.cache_clear()
+    _by_module.cache_clear()
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}".rstrip(": .")

@@ -1,0 +1,71 @@
+"""The visual shapes that a robot's model carries, as meshes."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusWarning, several
+from tarsus.model.mechanism import WORLD, Visual
+from tarsus.model.poses import Pose
+from tarsus.model.robot_files import RobotFiles
+from tarsus.viewer import mesh_files, solids
+from tarsus.viewer.drawn import GRAY, Color, DrawnShape
+from tarsus.viewer.solids import Mesh
+
+MAX_NAMES = 3  # names that a warning shows
+
+
+def model_shapes(robot: Robot) -> list[DrawnShape]:
+    """Return the robot's visual shapes on its bodies.
+
+    Mesh files are read here, for pictures alone need all their triangles. A TarsusWarning names
+    those that are not found.
+    """
+    path = Path(robot.origin.file) if robot.origin.file else None
+    files = mesh_files.files_of(robot, path)
+    numbers = {name: number for number, name in enumerate(robot.body_names)} | {"": WORLD}
+    missing: list[str] = []
+    found: list[DrawnShape] = []
+    for visual in robot.visuals:
+        if visual.body in numbers:
+            pose = Pose(visual.position, visual.rotation)
+            for mesh, own in _meshes(visual, files, missing):
+                color = visual.color or own or GRAY
+                found.append(DrawnShape(numbers[visual.body], mesh.at(pose), color))
+    if missing:
+        listed = several(list(dict.fromkeys(missing)), MAX_NAMES)
+        warnings.warn(
+            TarsusWarning(
+                f"{len(set(missing))} meshes were not found and are not drawn: {listed}.",
+                "mesh-not-found",
+                missing[0],
+            ),
+            stacklevel=2,
+        )
+    return found
+
+
+def _meshes(
+    visual: Visual, files: RobotFiles, missing: list[str]
+) -> list[tuple[Mesh, Color | None]]:
+    """Return the meshes of a shape, with colors of their own; `missing` learns files not found."""
+    size = visual.size
+    if visual.kind == "mesh":
+        path = files.find(visual.uri)
+        if path is None:
+            missing.append(visual.uri)
+            return []
+        factors = np.array(size)
+        return [(mesh.scaled(factors), color) for mesh, color in mesh_files.load(path, files)]
+    made = {
+        "box": lambda: solids.box(np.array(size)),
+        "sphere": lambda: solids.sphere(*size),
+        "cylinder": lambda: solids.cylinder(*size),
+        "capsule": lambda: solids.capsule(*size),
+        "ellipsoid": lambda: solids.sphere(1.0).scaled(np.array(size)),
+    }
+    return [(made[visual.kind](), None)]

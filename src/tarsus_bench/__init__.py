@@ -1,0 +1,1 @@
+"""Benchmarks: speed beside MuJoCo and other simulators; settings are printed with the figures."""

@@ -1,0 +1,179 @@
+"""`tarsus bench`: speed against MuJoCo, and against other simulators."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from tarsus import registry
+from tarsus.commands.base import (
+    FAILED,
+    Command,
+    File,
+    Flag,
+    Seconds,
+    called,
+    names_of,
+    print_json,
+)
+from tarsus.errors import IncompatibleOptions, InvalidFile
+from tarsus.files import json_text, write_text
+
+
+@dataclass(frozen=True)
+class Bench(Command):
+    """Measure speed against MuJoCo on the same robot and trot."""
+
+    place: ClassVar[int] = 70
+    topic: ClassVar[str] = "Speed and machine"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus bench": "one world and 4096 beside MuJoCo, two minutes",
+        "tarsus bench --history docs/speed.json": "the same, and add the figures to a history",
+        "tarsus bench --laws": "what each contact law costs",
+        "tarsus bench --peers --engines tarsus,mujoco --json": "ANYmal on two simulators, as JSON",
+    }
+    groups: ClassVar[Mapping[str, str]] = {
+        "Measurement": "device laws walks whole robots learning peers engines",
+        "Time": "budget",
+        "Results": "out history",
+    }
+
+    device: Literal["cpu", "cuda"] = "cpu"
+    """cuda: check and time the GPU kernel instead, beside MuJoCo Warp if that is installed."""
+    budget: Seconds = 480.0
+    """Time limit of the GPU benchmark: the running part is stopped, finished parts are kept."""
+    out: File = None
+    """Also write the results of the GPU, after each part, or of --peers to this file."""
+    laws: Flag = False
+    """Measure the cost of every contact law instead, relative to the law moreau."""
+    walks: Flag = False
+    """Time the walks of bipeds on flat feet instead, one world and 512, beside MuJoCo."""
+    whole: Flag = False
+    """Time G1 and ANYmal C with limits, friction, servos and self-collision on, beside MuJoCo."""
+    robots: Annotated[
+        str | None,
+        called("NAMES", "With --whole: other robots of example-robot-data, or files."),
+    ] = None
+    learning: Flag = False
+    """Time control periods of an environment with and without a learner, beside MuJoCo (extra
+    `learn`)."""
+    peers: Flag = False
+    """Compare with other simulators instead: ANYmal stands, flies and falls (docs/peers.md)."""
+    engines: Annotated[
+        str | None,
+        called("NAMES", "With --peers: only these (`tarsus list peers`), with commas between."),
+        names_of("simulator", "tarsus_bench.peers"),
+    ] = None
+    history: File = None
+    """Append the figures, with date, versions and processor, to this history (JSON, made if it is
+    not there; docs/speed_history.md)."""
+
+    def execute(self) -> int:
+        from tarsus.program.run.tiers import optimize_everything
+
+        self._check()
+        optimize_everything()
+        if self.peers:
+            return self._compare()
+        from tarsus_bench import report, speed
+        from tarsus_bench.gpu import cuda_bench
+        from tarsus_bench.history import append
+        from tarsus_bench.laws import law_costs
+        from tarsus_bench.walks import walk_costs
+        from tarsus_bench.whole_robots import ROBOTS, whole_costs
+
+        # on a GPU, part after part
+        if self.device == "cuda":
+            say = (lambda text: None) if self.output.quiet else _say
+            found = cuda_bench(self.budget, say, self._keep)
+            print_json(found) if self.json else report.tell_parts(found)
+            return FAILED if found["failed"] else 0
+        # on the processor
+        figures: Any
+        tell: Any
+        with self.progress() as progress:
+            if self.laws:
+                figures, tell = law_costs(progress.say), report.tell_laws
+            elif self.walks:
+                figures, tell = walk_costs(progress.say), report.tell_walks
+            elif self.whole:
+                names = ROBOTS if self.robots is None else tuple(registry.listed(self.robots))
+                figures, tell = whole_costs(names, progress.say), report.tell_whole
+            elif self.learning:
+                figures, tell = _learning(progress.say), report.tell_learning
+            else:
+                figures, tell = speed.bench(progress.say), report.tell
+        print_json(figures) if self.json else tell(figures)
+        if self.history is not None:
+            append(self.history, figures)
+        return 0
+
+    def _check(self) -> None:
+        """TarsusError for options that exclude each other, or a folder that is not there."""
+        options = {
+            "--peers": self.peers,
+            "--walks": self.walks,
+            "--whole": self.whole,
+            "--learning": self.learning,
+            "--laws": self.laws,
+            "--device cuda": self.device == "cuda",
+        }
+        first, *others = [name for name, given in options.items() if given] or [""]
+        if others:
+            raise IncompatibleOptions(
+                f"{first} cannot be combined with {others[0]}: run one benchmark at a time.", first
+            )
+        if self.engines is not None and not self.peers:
+            raise IncompatibleOptions(
+                "--engines selects simulators for --peers: give --peers too.", "--engines"
+            )
+        if self.robots is not None and not self.whole:
+            raise IncompatibleOptions(
+                "--robots selects robots for --whole: give --whole too.", "--robots"
+            )
+        if self.history is not None and first:
+            raise IncompatibleOptions(
+                f"--history records only the default benchmark: leave out {first}.", "--history"
+            )
+        for file in (self.out, self.history):
+            if file is not None and not file.parent.is_dir():
+                raise InvalidFile(
+                    f"cannot write {file.name!r}: the folder {str(file.parent)!r} does not exist.",
+                    file,
+                )
+
+    def _compare(self) -> int:
+        from tarsus_bench.peer_bench import bench_peers
+        from tarsus_bench.peer_report import tell_peers
+
+        names = None if self.engines is None else registry.listed(self.engines)
+        with self.progress() as progress:
+            found = bench_peers(names, progress=progress.say)
+        self._keep(found)
+        print_json(found) if self.json else tell_peers(found)
+        return 0
+
+    def _keep(self, found: dict[str, Any]) -> None:
+        if self.out is not None:
+            write_text({self.out: json_text(found) + "\n"})
+
+
+def _learning(say: Callable[[str], None]) -> dict[str, Any]:
+    """Of PPO as `tarsus learn` has it."""
+    from tarsus.learning.methods.ppo import PPO
+    from tarsus_bench.learning_speed import learning_costs
+
+    method = PPO()
+
+    def learn(environment: Any) -> Callable[[], int]:
+        learner = method.learner(environment)
+        return lambda: (learner.round(), method.periods * environment.worlds)[1]
+
+    return learning_costs(learn, say)
+
+
+def _say(text: str) -> None:
+    """Progress to standard error, also without a terminal: the run takes minutes."""
+    print(text, file=sys.stderr, flush=True)

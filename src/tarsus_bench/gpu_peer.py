@@ -1,0 +1,87 @@
+"""MuJoCo Warp on the same GPU, robot and recorded trot, where it is installed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from tarsus import robots
+from tarsus.control.gaits.trot import Trot
+from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.replay import Replay, frictionless_joints
+from tarsus.mujoco_runs.settings import tuned
+from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus_bench.gpu_speed import DT, FRICTION
+
+CONTACTS = 8  # a world may have at once; the trot has four
+ROWS = 64  # constraint rows a world may have
+
+
+def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
+    """World-steps a second for each number of worlds.
+
+    The torques of the recorded trot are replayed in every world.
+
+    ImportError if mujoco_warp (package mujoco-warp) is not installed.
+    """
+    warp, mjw = importlib.import_module("warp"), importlib.import_module("mujoco_warp")
+    # the trot that is replayed
+    robot = frictionless_joints(robots.load("mini_cheetah"))
+    trot = MujocoSimulation(robot, tuned(FRICTION), controller=Trot(), dt=DT)
+    peer = trot.replay(trot.run(steps * DT))
+    # replayed in so many worlds
+    by_worlds = {count: _rate(warp, mjw, peer, count, steps) for count in worlds}
+    return {
+        "best": max(by_worlds.values()),
+        "by_worlds": by_worlds,
+        "version": mjw.__version__ if hasattr(mjw, "__version__") else None,
+        "warp": warp.__version__,
+        "device": str(warp.get_device()),
+        "settings": tuned(FRICTION).described(),
+        "options": {
+            "solver": int(peer.model.opt.solver),
+            "cone": int(peer.model.opt.cone),
+            "iterations": int(peer.model.opt.iterations),
+            "tolerance": float(peer.model.opt.tolerance),
+        },
+    }
+
+
+def _rate(warp: Any, mjw: Any, peer: Replay, worlds: int, steps: int) -> float:
+    """The second of two replays: the first compiles."""
+    mj = mujoco()
+    start = mj.MjData(peer.model)
+    mj.mj_setState(peer.model, start, peer.start, mj.mjtState.mjSTATE_FULLPHYSICS)
+    mj.mj_forward(peer.model, start)
+    model = mjw.put_model(peer.model)
+    torques = warp.array(
+        np.broadcast_to(peer.torques[:steps, None], (steps, worlds, peer.model.nu)).astype(
+            np.float32
+        )
+    )
+    rates = []
+    for _ in range(2):
+        data = mjw.put_data(peer.model, start, nworld=worlds, nconmax=CONTACTS, njmax=ROWS)
+        step = _step(warp, mjw, model, data)
+        warp.synchronize()
+        began = perf_counter()
+        for k in range(steps):
+            warp.copy(data.ctrl, torques[k])
+            step()
+        warp.synchronize()
+        rates.append(steps * worlds / (perf_counter() - began))
+    return rates[-1]
+
+
+def _step(warp: Any, mjw: Any, model: Any, data: Any) -> Any:
+    """One step, on a GPU as a recorded graph of kernels."""
+    mjw.step(model, data)
+    if not warp.get_device().is_cuda:
+        return lambda: mjw.step(model, data)
+    with warp.ScopedCapture() as capture:
+        mjw.step(model, data)
+    return lambda: warp.capture_launch(capture.graph)

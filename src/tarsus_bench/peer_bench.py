@@ -1,0 +1,221 @@
+"""`tarsus bench --peers`: Tarsus and other simulators at the same work, speed against error.
+
+Each simulator lives in a process of its own on one core, the same for all, and is asked in turn.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from tarsus import registry
+from tarsus.errors import MissingPackage
+from tarsus.installation import install_packages
+from tarsus.program.run import machine
+from tarsus_bench import peer_cases, quoted
+from tarsus_bench.peer_cases import PeerCase
+from tarsus_bench.peer_errors import errors
+from tarsus_bench.peer_process import (
+    PEERS,
+    SETTLE,
+    EngineError,
+    EngineProcess,
+    engine_class,
+)
+
+Progress = Callable[[str], None]
+STANDING = "stand"  # the case whose speed is measured
+OURS = "tarsus"  # what the others are compared with
+PATIENCE = 300.0  # s for one answer of a simulator: some compile for a minute
+
+
+@dataclass(frozen=True)
+class PeerSizes:
+    """How much is run.
+
+    dts: steps, s
+    rounds: in how many rounds time is taken
+    block: s of the processor that each measurement takes in a round
+    share: of each case's length that is run, 0 to 1
+    cases: their names
+    """
+
+    dts: tuple[float, ...] = (0.01, 0.005, 0.0025, 0.001)
+    rounds: int = 5
+    block: float = 0.2
+    share: float = 1.0
+    cases: tuple[str, ...] = ("stand", "flight", "fall")
+
+
+@dataclass(eq=False)
+class _Runner:
+    """A simulator in one of its variants, and what was found about it by step."""
+
+    engine: str
+    variant: str
+    process: EngineProcess
+    about: dict[str, Any] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    found: dict[float, dict[str, Any]] = field(default_factory=dict)
+    steps: dict[float, int] = field(default_factory=dict)
+    times: dict[float, list[float]] = field(default_factory=dict)
+    servo: dict[float, list[float]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return f"{self.engine} {self.variant}".strip()
+
+
+def bench_peers(
+    names: Sequence[str] | None = None,
+    sizes: PeerSizes = PeerSizes(),
+    progress: Progress = lambda text: None,
+    variants: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Speed and errors of every simulator that is installed; names of those that are not.
+
+    names: of simulators, else all; variants: of them, else all
+    TarsusError for an unknown name, or if the robot's file is missing.
+    """
+    chosen = tuple(names) if names is not None else registry.names(PEERS)
+    classes = {name: engine_class(name) for name in chosen}
+    missing = [
+        {
+            "engine": name,
+            "package": each.package,
+            "install": install_packages(*each.distributions),
+        }
+        for name, each in classes.items()
+        if not each.installed()
+    ]
+    if len(missing) == len(classes):
+        raise MissingPackage(
+            "none of these simulators is installed: "
+            + "; ".join(f"{row['engine']}: {row['install']}" for row in missing)
+            + ".",
+            missing[0]["engine"],
+        )
+    cases, core = peer_cases.cases(), _core()
+    with ExitStack() as stack:
+        # a process each
+        runners = [
+            _Runner(name, variant, stack.enter_context(EngineProcess(name, variant, core)))
+            for name, each in classes.items()
+            if each.installed()
+            for variant in each.variants
+            if variants is None or variant in variants
+        ]
+        # what they do, then how fast
+        for runner in runners:
+            progress(runner.label)
+            _trace(runner, cases, sizes)
+        _take_time(runners, sizes, progress)
+    return {
+        "rows": [row for runner in runners for row in _rows(runner, runners[0], sizes)],
+        "engines": [
+            {
+                "engine": runner.engine,
+                "variant": runner.variant,
+                "meaning": classes[runner.engine].variants[runner.variant],
+                **runner.about,
+                "failed": runner.failed,
+            }
+            for runner in runners
+        ],
+        "missing": missing,
+        "quoted": quoted.as_json(),
+        "settings": _settings(cases["stand"], sizes, core),
+    }
+
+
+def _core() -> int | None:
+    """The last core that this process may use; None where processes cannot be pinned."""
+    return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+
+
+def _settings(stand: PeerCase, sizes: PeerSizes, core: int | None) -> dict[str, Any]:
+    """What all simulators share."""
+    return peer_cases.described(stand.robot) | {
+        "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
+        "core": "not pinned" if core is None else core,
+        "python": platform.python_version(),
+        "rounds": sizes.rounds,
+        "statistic": (
+            f"processor time of a step while the robot stands, from {SETTLE:g} s on, median over"
+            " the rounds; a servo computed in Python is not counted"
+        ),
+    }
+
+
+def _trace(runner: _Runner, cases: Any, sizes: PeerSizes) -> None:
+    """Build every case and step, run it once, and judge it; a batch is only built."""
+    for dt in sizes.dts:
+        found = runner.found[dt] = {}
+        for name in sizes.cases:
+            case = cases[name]
+            key = f"{name}, {1e3 * dt:g} ms"
+            try:
+                if runner.about.get("worlds", 1) > 1 and name != STANDING:
+                    continue  # batches are only timed
+                about = runner.process.ask(PATIENCE, "build", key, case.work(dt))
+                runner.about = runner.about or about
+                if about["worlds"] > 1:
+                    continue
+                q, u = runner.process.ask(PATIENCE, "trace", key, sizes.share * case.seconds)
+            except EngineError as error:
+                runner.failed[key] = str(error)
+                continue
+            if np.isfinite(q[-1]).all() and np.isfinite(u[-1]).all():
+                found[name] = errors(name, case, q, u, dt)
+            else:
+                runner.failed[key] = f"no number is left at t = {(len(q) - 1) * dt:g} s"
+
+
+def _take_time(runners: list[_Runner], sizes: PeerSizes, progress: Progress) -> None:
+    """Every simulator takes its turn in every round, after one that is not counted."""
+    for k in range(sizes.rounds + 1):
+        progress(f"round {k} of {sizes.rounds}")
+        for dt in sizes.dts:
+            for runner in runners:
+                key = f"{STANDING}, {1e3 * dt:g} ms"
+                if key in runner.failed:
+                    continue
+                steps = runner.steps.get(dt, 20)
+                try:
+                    each, servo = runner.process.ask(PATIENCE, "time", key, steps)
+                except EngineError as error:
+                    runner.failed[key] = str(error)
+                    continue
+                if k == 0:
+                    whole = (each + servo) * runner.about["worlds"]
+                    runner.steps[dt] = max(20, round(sizes.block / max(whole, 1e-9)))
+                else:
+                    runner.times.setdefault(dt, []).append(each)
+                    runner.servo.setdefault(dt, []).append(servo)
+
+
+def _rows(runner: _Runner, first: _Runner, sizes: PeerSizes) -> Iterator[dict[str, Any]]:
+    """One row a step: speed, and the errors of each case."""
+    for dt in sizes.dts:
+        own, theirs = runner.times.get(dt, []), first.times.get(dt, [])
+        paired = first.engine == OURS and len(own) == len(theirs) > 0
+        yield {
+            "engine": runner.engine,
+            "variant": runner.variant,
+            "dt": dt,
+            "steps_per_second": 1 / median(own) if own else None,
+            "realtime_factor": dt / median(own) if own else None,
+            "spread": (max(own) - min(own)) / median(own) if own else None,
+            "speed_by_tarsus": (
+                median(a / b for a, b in zip(theirs, own, strict=True)) if paired else None
+            ),
+            "servo_in_python_seconds": median(runner.servo[dt]) if own else None,
+            **runner.found[dt],
+        }

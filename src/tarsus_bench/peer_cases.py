@@ -1,0 +1,169 @@
+"""What `tarsus bench --peers` simulates: ANYmal stands, flies and falls, the same in every engine.
+
+The robot is ANYmal B of the package example-robot-data: its links are welded where joints are
+fixed, and it touches the ground with spheres alone, so that every engine can have the same. The
+servos, the posture and the step of 5 ms are SimBenchmark's, as is the flight: the robot is lifted
+for a second by twice its weight, its legs hanging loose, and then flies for two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import InvalidFile, MissingPackage
+from tarsus.installation import install_packages
+from tarsus.model.mechanism import Actuator, Candidate
+from tarsus.model.robot_data import NAME, robots_folder
+from tarsus.model.urdf import read_urdf
+from tarsus_bench.peers.base import Work
+
+Array = NDArray[np.float64]
+FILE = "anymal_b_simple_description/robots/anymal.urdf"
+LEGS = ("LF", "RF", "LH", "RH")
+# SimBenchmark, anymal-pd.yaml and anymal-energy.yaml
+POSTURE = (0.03, 0.4, -0.8, -0.03, 0.4, -0.8, 0.03, -0.4, 0.8, -0.03, -0.4, 0.8)  # rad
+KP, KD = 40.0, 1.0  # N m/rad, N m s/rad
+HEIGHT, FLIGHT_HEIGHT = 0.54, 2.0  # m
+LIFTED, FLOWN = 1.0, 2.0  # s
+KNEE, TRUNK = 0.06, 0.05  # m, radii of the spheres at the knees and in the trunk's lower corners
+CORNER = (0.2155, 0.085, 0.01)  # m, of the trunk's box, so that the spheres end where it does
+FALL_HEIGHT, TILT, SPIN = 0.65, (0.25, 0.15, 0.0), (0.3, -0.5, 0.2)  # m, rad (x, y, z), rad/s
+EXACT = 1e-11  # relative tolerance of the flight that the others are compared with
+
+
+@dataclass(frozen=True, eq=False)
+class PeerCase:
+    """One thing that the robot does.
+
+    seconds: how long
+    """
+
+    robot: Robot
+    q: Array
+    u: Array
+    seconds: float
+    kp: float = 0.0
+    kd: float = 0.0
+
+    def work(self, dt: float) -> Work:
+        """It in steps of dt, s."""
+        return Work(self.robot, self.q, self.u, self.kp, self.kd, dt)
+
+    @cache  # noqa: B019, the cases live as long as the process
+    def flown(self, seconds: float) -> Array:
+        """q (nq,) after a flight of that many seconds, by an integrator of order 8."""
+        return flown(self.robot, self.q, self.u, seconds, 0.0)[0]
+
+
+def anymal() -> Robot:
+    """ANYmal B on four feet, its joints and motors without limits; TarsusError if its file is not
+    there.
+    """
+    # its file, and the feet in it
+    folder = robots_folder()
+    if folder is None or not (folder / FILE).is_file():
+        raise MissingPackage(
+            f"the robot ANYmal is part of the package {NAME}: run {install_packages(NAME)}.", NAME
+        )
+    robot = Robot.of(read_urdf(folder / FILE))
+    feet = tuple(  # by names that no frame has
+        replace(c, name=f"{c.name}_sphere")
+        for c in robot.candidates
+        if c.name in {f"{leg}_FOOT" for leg in LEGS}
+    )
+    if len(feet) != len(LEGS):
+        raise InvalidFile(
+            f"{folder / FILE} is not the expected ANYmal: its feet must be named"
+            f" {', '.join(f'{leg}_FOOT' for leg in LEGS)}.",
+            folder / FILE,
+        )
+    # in its posture, without limits
+    stand = np.array([0.0, 0.0, HEIGHT, 1.0, 0.0, 0.0, 0.0, *POSTURE])
+    motors = tuple(Actuator(a.name, a.joint) for a in robot.actuators)
+    bodies = tuple(
+        replace(body, joint=replace(body.joint, lower=-np.inf, upper=np.inf))
+        for body in robot.bodies
+    )
+    return replace(
+        robot,
+        bodies=bodies,
+        candidates=feet,
+        actuators=motors,
+        keyframes={"stand": stand},
+        notes=(),
+    )
+
+
+def with_body_contacts(robot: Robot) -> Robot:
+    """The robot that also touches with spheres at its knees and in the trunk's lower corners."""
+    knees = [
+        Candidate(f"{leg}_knee", body.parent, body.position, KNEE)
+        for leg in LEGS
+        for body in robot.bodies
+        if body.joint.name == f"{leg}_KFE"
+    ]
+    corners = [
+        Candidate(f"trunk_{k}", 0, np.array(CORNER) * (x, y, 1.0), TRUNK)
+        for k, (x, y) in enumerate(((1, 1), (1, -1), (-1, 1), (-1, -1)))
+    ]
+    return replace(robot, candidates=(*robot.candidates, *knees, *corners))
+
+
+def flown(robot: Robot, q: Array, u: Array, seconds: float, push: float) -> tuple[Array, Array]:
+    """q and u after a flight with a force `push`, N, upwards at the base, to round-off nearly."""
+    nq, tau = robot.nq, np.zeros(robot.nu)
+    tau[2] = push
+
+    def rate(_: float, y: Array) -> Array:
+        return np.concatenate(
+            [
+                robot.coordinate_rate(y[:nq], y[nq:]),
+                robot.forward_dynamics(y[:nq], y[nq:], tau),
+            ]
+        )
+
+    start = np.concatenate([q, u])
+    end = solve_ivp(rate, (0, seconds), start, method="DOP853", rtol=EXACT, atol=EXACT).y[:, -1]
+    end[3:7] /= np.linalg.norm(end[3:7])
+    return end[:nq], end[nq:]
+
+
+@cache
+def cases() -> Mapping[str, PeerCase]:
+    """All of them by name."""
+    robot = anymal()
+    stand, rest = np.asarray(robot.keyframes["stand"]), np.zeros(robot.nu)
+    # the flight starts where the lift ends
+    high = stand.copy()
+    high[2] = FLIGHT_HEIGHT
+    weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
+    lifted = flown(robot, high, rest, LIFTED, 2 * weight)
+    # the fall starts askew
+    askew, turning = stand.copy(), rest.copy()
+    askew[2] = FALL_HEIGHT
+    askew[3:7] = Rotation.from_euler("xyz", TILT).as_quat(scalar_first=True)
+    turning[3:6] = SPIN
+    return {
+        "stand": PeerCase(robot, stand, rest, 10.0, KP, KD),
+        "flight": PeerCase(robot, *lifted, FLOWN),
+        "fall": PeerCase(with_body_contacts(robot), askew, turning, 4.0),
+    }
+
+
+def described(robot: Robot) -> dict[str, Any]:
+    """The settings that all engines share."""
+    return {
+        "robot": f"ANYmal B of {NAME}, {robot.mass:.4f} kg, {robot.nu} degrees of freedom",
+        "stand": f"PD, kp {KP:g}, kd {KD:g}, torques held over a step; feet touch",
+        "flight": f"it touches nothing, no motor; {LIFTED:g} s lift by twice the weight before it",
+        "fall": "no motor; feet, knees and the trunk's lower corners touch",
+    }

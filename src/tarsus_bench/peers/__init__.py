@@ -1,0 +1,3 @@
+"""Simulators that `tarsus bench --peers` measures: one file each, found by its name."""
+
+KIND = "peers"

@@ -1,0 +1,104 @@
+"""`tarsus reproduce`: a paper's tables and figures, measured again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import tyro
+
+from tarsus.commands.base import FAILED, Command, Flag, called, print_json, written
+
+
+@dataclass(frozen=True)
+class Reproduce(Command):
+    """Reproduce the tables and figures of a paper.
+
+    Writes NAME.html and NAME.json. Without a name, lists the papers and their parts. Exits with 1
+    if a required check fails.
+    """
+
+    place: ClassVar[int] = 60
+    topic: ClassVar[str] = "Papers"
+    examples: ClassVar[Mapping[str, str]] = {
+        "tarsus reproduce": "the papers and their parts",
+        "tarsus reproduce gehring2014 --parts table1 --quick --out out": "one table, in short",
+    }
+
+    name: tyro.conf.Positional[Annotated[str, called("[NAME]")]] = ""
+    """Paper (`tarsus list experiments`)."""
+    out: Annotated[Path, called("FOLDER")] = Path(".")
+    """Folder for the page and the data."""
+    parts: Annotated[str, called("NAME,...")] = ""
+    """Parts to reproduce, such as table1,figure5; by default all."""
+    quick: Flag = False
+    """Fewer and shorter runs, as in the tests."""
+
+    def execute(self) -> int:
+        import tarsus_papers
+
+        if not self.name:
+            return self._list()
+        wanted = [part.strip() for part in self.parts.split(",") if part.strip()]
+        with self.progress() as progress:
+            say = _say if not (self.json or self.output.quiet) else progress.say
+            record = tarsus_papers.reproduce(self.name, self.out, wanted, self.quick, say)
+        files = [self.out / f"{self.name}.{kind}" for kind in ("html", "json")]
+        failures = tarsus_papers.failed(record)
+        if self.json:
+            rows = {name: part["rows"] for name, part in record["parts"].items()}
+            told = {"parts": rows, "failed": failures, "written": [written(f) for f in files]}
+            print_json(told)
+            return FAILED if failures else 0
+        _tell(record)
+        for file in files:
+            print(f"written {file}")
+        for failure in failures:
+            print(f"failed: {failure}", file=sys.stderr)
+        return FAILED if failures else 0
+
+    def _list(self) -> int:
+        """Every experiment and its parts."""
+        import tarsus_papers
+
+        found = {name: tarsus_papers.load(name) for name in tarsus_papers.names()}
+        if self.json:
+            told = {
+                name: {"title": one.title, "parts": {p.name: p.title for p in one.parts}}
+                for name, one in found.items()
+            }
+            print_json(told)
+            return 0
+        for name, experiment in found.items():
+            print(f"{name}: {experiment.title}")
+            for part in experiment.parts:
+                print(f"  {part.name:14} {part.title}")
+        return 0
+
+
+def _say(text: str) -> None:
+    """Progress to standard error, also without a terminal: it takes minutes."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _tell(record: Mapping[str, Any]) -> None:
+    """Published beside measured, one table per part."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    for part in record["parts"].values():
+        rows = [
+            (row["quantity"], row["published"], row["measured"], row["ratio"], row["unit"])
+            for row in part["rows"]
+        ]
+        if rows:
+            table = Table(title=part["title"], title_justify="left")
+            for k, column in enumerate(("", "published", "measured", "ratio", "unit")):
+                table.add_column(column, justify="right" if k in (1, 2, 3) else "left")
+            for quantity, *numbers, unit in rows:
+                table.add_row(quantity, *("" if n is None else f"{n:,.4g}" for n in numbers), unit)
+            console.print(table)

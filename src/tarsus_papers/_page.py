@@ -1,0 +1,171 @@
+"""A reproduction as one self-contained HTML page: pictures inline, readable on any screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from tarsus.viewer.html_page import document, grid
+from tarsus.viewer.html_page import lines as svg
+from tarsus_papers.base import Check, Exhibit, Experiment, Finding, Number, Row, Table
+
+SMALL = 1e-3  # ratios below this are not given as a number
+FOUND = ("quantity", "published", "measured", "ratio", "unit", "in the paper", "comment")
+
+
+def page(experiment: Experiment, found: Mapping[str, Finding], record: Mapping[str, Any]) -> str:
+    """The whole page."""
+    parts = [part for part in experiment.parts if part.name in found]
+    body = [_head(experiment, record), _contents(parts)]
+    body += [_section(part, found[part.name]) for part in parts]
+    body.append(_foot(record))
+    return document(experiment.title, body)
+
+
+def _head(experiment: Experiment, record: Mapping[str, Any]) -> str:
+    """Title, paper, and what kind of run this was."""
+    shortened = (
+        "<p><strong>Reduced version</strong>: fewer runs, shorter ones.</p>"
+        if record["quick"]
+        else ""
+    )
+    return (
+        f"<header>\n<h1>{escape(experiment.title)}</h1>\n<p"
+        f' class="dim">{escape(experiment.paper.text())}</p>\n'
+        f"<p>{escape(experiment.about)}</p>\n{shortened}</header>"
+    )
+
+
+def _contents(parts: Sequence[Exhibit]) -> str:
+    items = "\n".join(f'<li><a href="#{part.name}">{escape(part.title)}</a></li>' for part in parts)
+    return f'<nav aria-label="Contents">\n<ul>\n{items}\n</ul>\n</nav>'
+
+
+def _section(part: Exhibit, finding: Finding) -> str:
+    """One part: what it is, its picture, its numbers, what held."""
+    where = f"In the paper: {part.where}." if part.where else "Beyond the paper."
+    pieces = [
+        (
+            f'<section id="{part.name}">\n<h2>{escape(part.title)}</h2>\n<p class="dim'
+            f' small">{escape(where)}</p>'
+        ),
+        f"<p>{escape(part.about)}</p>",
+    ]
+    picture = part.draw(finding.data)
+    if picture is not None:
+        pieces.append(svg(picture, part.title, part.caption, part.name))
+    if finding.rows:
+        pieces.append(_rows(finding.rows))
+    pieces += [_table(table) for table in finding.tables]
+    pieces += [f'<p class="small">{escape(note)}</p>' for note in finding.notes]
+    if finding.checks:
+        pieces.append(_checks(finding.checks))
+    return "\n".join(pieces) + "\n</section>"
+
+
+def _rows(rows: Sequence[Row]) -> str:
+    """Published beside measured; columns that stay empty are left out."""
+    cells = [
+        (
+            row.quantity,
+            row.published,
+            row.measured,
+            _times(row.ratio),
+            row.unit,
+            row.where,
+            row.comment,
+        )
+        for row in rows
+    ]
+    kept = [
+        k for k in range(len(FOUND)) if k < 3 or any(line[k] not in (None, "") for line in cells)
+    ]
+    names = {0: "q", 1: "n", 2: "n", 3: "n", 6: "c"}
+    head = "".join(f'<th class="{names.get(k, "")}">{FOUND[k]}</th>' for k in kept)
+    lines = [
+        "".join(f'<td class="{names.get(k, "")}">{_cell(line[k])}</td>' for k in kept)
+        for line in cells
+    ]
+    return grid(head, lines, "full")
+
+
+def _table(table: Table) -> str:
+    """A table whose columns of numbers stand to the right."""
+    numeric = [
+        any(isinstance(line[k], int | float) for line in table.rows)
+        for k in range(len(table.columns))
+    ]
+    marks = ["n" if is_number else "" for is_number in numeric]
+    head = "".join(
+        f'<th class="{mark}">{escape(c)}</th>' for mark, c in zip(marks, table.columns, strict=True)
+    )
+    lines = [
+        "".join(
+            f'<td class="{mark}">{_cell(value)}</td>'
+            for mark, value in zip(marks, line, strict=True)
+        )
+        for line in table.rows
+    ]
+    title = f"<h3>{escape(table.title)}</h3>\n" if table.title else ""
+    return title + grid(head, lines)
+
+
+def _checks(checks: Sequence[Check]) -> str:
+    marks = {True: ("yes", "&#10003;"), False: ("no", "&#10007;")}
+    items = [
+        f'<li><span class="{marks[check.holds][0]}">{marks[check.holds][1]}</span>'
+        f"&ensp;{escape(check.claim)}"
+        f' <span class="dim">({escape(check.got)})</span></li>'
+        for check in checks
+    ]
+    return '<h3>What must hold</h3>\n<ul class="checks">\n' + "\n".join(items) + "\n</ul>"
+
+
+def _foot(record: Mapping[str, Any]) -> str:
+    """Machine, versions, and how to make this page again."""
+    repeat = f"tarsus reproduce {record['experiment']}" + (" --quick" if record["quick"] else "")
+    settings = {
+        **record["machine"],
+        "measured": record["measured"].replace("T", " ").replace("+00:00", " UTC"),
+        "versions": ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
+    }
+    items = "\n".join(
+        f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>" for key, value in settings.items()
+    )
+    return (
+        f'<footer>\n<h2 id="machine">Machine and versions</h2>\n<dl>\n{items}\n<dt>again</dt>'
+        f"<dd><code>{escape(repeat)}</code></dd>\n</dl>\n"
+        f'<p class="small">Paper: {escape(record["citation"])}</p>\n</footer>'
+    )
+
+
+def _cell(value: Number) -> str:
+    if value is None:
+        return '<span class="dim">&ndash;</span>'
+    return escape(value) if isinstance(value, str) else spoken(value)
+
+
+def _times(ratio: float | None) -> str:
+    if ratio is None:
+        return ""
+    return f"{spoken(ratio, 2)}×" if abs(ratio) >= SMALL else f"below {SMALL:g}×"
+
+
+def spoken(value: float, digits: int = 3) -> str:
+    """A number as HTML text with so many significant digits.
+
+    Thousands are separated; very small and large numbers get a power of ten.
+    """
+    if not math.isfinite(value):
+        return "not finite"
+    if value == round(value) and abs(value) < 1e6:
+        return f"{value:,.0f}"
+    power = math.floor(math.log10(abs(value)))
+    if power >= 9 or power < -4:
+        mantissa = value / 10**power
+        return f"{mantissa:.{digits - 1}f}&thinsp;&times;&thinsp;10<sup>{power}</sup>"
+    decimals = max(digits - 1 - power, 0)
+    text = f"{round(value, digits - 1 - power):,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text

@@ -1,0 +1,39 @@
+"""Moreau's time-stepping and compliant contact on StarlETH (Gehring 2014)."""
+
+from __future__ import annotations
+
+from tarsus.references.papers import GEHRING_2014
+from tarsus_papers.base import Experiment
+from tarsus_papers.gehring2014.conclusions import Conclusions
+from tarsus_papers.gehring2014.drift import Drift
+from tarsus_papers.gehring2014.figure5 import Figure5
+from tarsus_papers.gehring2014.figure6 import Figure6
+from tarsus_papers.gehring2014.figure7 import Figure7
+from tarsus_papers.gehring2014.joints import Joints
+from tarsus_papers.gehring2014.push import Push
+from tarsus_papers.gehring2014.scaling import Scaling
+from tarsus_papers.gehring2014.sinkage import Sinkage
+from tarsus_papers.gehring2014.table1 import Table1
+
+EXPERIMENT = Experiment(
+    title="StarlETH with hard and compliant contact: the evaluation of 2014, measured again",
+    paper=GEHRING_2014,
+    about=(
+        "The paper compares hard contact, solved by projected Jacobi (JOR) and Gauss-Seidel"
+        " (SOR) iterations, with a spring and damper, on a quadruped that stands and trots. Every"
+        " number it gives stands here beside the one measured with Tarsus. Places in the paper"
+        " are given by table, figure and section."
+    ),
+    parts=(
+        Figure6(),
+        Table1(),
+        Figure7(),
+        Figure5(),
+        Drift(),
+        Joints(),
+        Sinkage(),
+        Push(),
+        Scaling(),
+        Conclusions(),
+    ),
+)

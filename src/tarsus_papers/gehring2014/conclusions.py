@@ -1,0 +1,157 @@
+"""The paper's conclusions, each held against our numbers (Gehring 2014, section Conclusion)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from tarsus_papers import _verdicts
+from tarsus_papers._verdicts import Data, Verdict
+from tarsus_papers.base import Exhibit, Finding, Task
+from tarsus_papers.gehring2014.configurations import CONFIGURATIONS, DT
+
+AS_FAST = 1.02  # times: so much slower still counts as fast
+FEET = 750.0  # µm/min: the drift of standing feet that the paper calls acceptable
+COINCIDE = 0.1  # parts of the mean force
+
+
+class Conclusions(Exhibit):
+    """Confirmed or refuted, by numbers of the other parts."""
+
+    name: ClassVar[str] = "conclusions"
+    title: ClassVar[str] = "The paper's conclusions, confirmed or not"
+    where: ClassVar[str] = "sections Computation Speed, Accuracy and Conclusion"
+    about: ClassVar[str] = (
+        "Each statement is decided by the numbers measured above, by a rule fixed beforehand. Where"
+        " one is refuted, it is so for this implementation: generated code for one robot, the"
+        " contact problem solved with the Delassus matrix and started from the last step's"
+        " impulses."
+    )
+    needs: ClassVar[tuple[str, ...]] = ("table1", "figure5", "figure6", "drift", "joints", "push")
+
+    def measure(self, task: Task) -> Finding:
+        return _verdicts.finding(CLAIMS, task, self.needs)
+
+
+def _faster(data: Data, first: str, second: str, slack: float = 1.0) -> Verdict:
+    """Whether a control update of `first` takes no longer than that of `second`, times `slack`."""
+    seconds = data["table1"]["seconds_per_update"]
+    missing = [name for name in (first, second) if name not in seconds]
+    if missing:
+        return None, f"{' and '.join(missing)} left out of the reduced version"
+    a, b = DT / seconds[first], DT / seconds[second]
+    return a * slack >= b, f"{first} {a:,.0f}, {second} {b:,.0f} times real time"
+
+
+def _minimal_fastest(data: Data) -> Verdict:
+    seconds = data["table1"]["seconds_per_update"]
+    others = [c.name for c in CONFIGURATIONS if c.coordinates != "minimal" and c.name in seconds]
+    if not others:
+        return None, "left out of the reduced version"
+    best = min(others, key=lambda name: seconds[name])
+    return _faster(data, "HmS", best)
+
+
+def _best_near_limit(data: Data) -> Verdict:
+    found = {name: (c["best"], c["limit"]) for name, c in data["figure6"]["iterations"].items()}
+    words = "; ".join(
+        f"{name}: best {best:g}, limit {limit:g}" for name, (best, limit) in found.items()
+    )
+    return all(best >= 0.75 * limit for best, limit in found.values()), words
+
+
+def _limits_exist(data: Data) -> Verdict:
+    limits = {name: c["limit"] for name, c in data["figure6"]["iterations"].items()}
+    words = ", ".join(f"{name} {limit:g}" for name, limit in limits.items())
+    return (
+        all(limit < max(data["figure6"]["alpha"]) for limit in limits.values()),
+        f"limits {words}",
+    )
+
+
+def _alike_iterations(data: Data) -> Verdict:
+    jor, sor = (data["figure6"]["iterations"][name]["at_table1"] for name in ("HmJ", "HmS"))
+    return (
+        abs(jor / sor - 1) < 0.25,
+        f"at alpha 0.6 in the mean {jor:.1f} (JOR) and {sor:.1f} (SOR) iterations",
+    )
+
+
+def _forces_coincide(data: Data) -> Verdict:
+    hard, soft, *_ = data["figure5"]["mean"].values()
+    return (
+        abs(hard / soft - 1) < COINCIDE,
+        f"mean force over a cycle {hard:.1f} N hard, {soft:.1f} N compliant",
+    )
+
+
+def _harder_impacts(data: Data) -> Verdict:
+    _, soft, _, damped = data["figure5"]["peak"].values()
+    return damped > soft, f"peaks {soft:.0f} N and {damped:.0f} N"
+
+
+def _quarter_step(data: Data) -> Verdict:
+    wrong = {int(n): bad for n, bad in data["figure5"]["diverges"].items()}
+    if not wrong:
+        return None, "left out of the reduced version"
+    enough = min((n for n, bad in wrong.items() if not bad), default=None)
+    return (
+        enough is not None and wrong[2],
+        f"trots from {enough} steps a control update on; 2 without the damping",
+    )
+
+
+def _drift_without_step(data: Data) -> Verdict:
+    by_dt = data["drift"]["um_per_min"]["JOR, from zero"]
+    at = list(data["drift"]["tolerance"]).index(1e-6)
+    found = {dt: values[at] for dt, values in by_dt.items()}
+    words = ", ".join(f"{drift:.0f} µm/min at {dt} ms" for dt, drift in found.items())
+    return max(found.values()) < 1.5 * min(found.values()), words
+
+
+def _joints_hold(data: Data) -> Verdict:
+    """Whether joints drift less than the paper accepts of standing feet."""
+    at = list(data["joints"]["tolerance"]).index(1e-6)
+    found = {
+        kind: max(m["2.5"][at] for m in methods.values())
+        for kind, methods in data["joints"]["um_per_min"].items()
+    }
+    words = ", ".join(f"{kind} {drift:,.0f} µm/min" for kind, drift in found.items())
+    return max(found.values()) < FEET, f"{words}; the paper's feet {FEET:g} µm/min"
+
+
+def _robust(data: Data) -> Verdict:
+    hard = {name: falls for name, falls in data["push"].items() if name != "Cm"}
+    failed = {name: int(sum(falls["failed"])) for name, falls in hard.items()}
+    total = sum(len(falls["failed"]) for falls in hard.values())
+    return not any(failed.values()), f"{sum(failed.values())} of {total:,} pushed robots fail"
+
+
+CLAIMS: dict[str, Callable[[Data], Verdict]] = {
+    (
+        "Hard contact is not slower than compliant contact overall"
+        " (one step a control update against two)"
+    ): lambda data: _faster(data, "HmJ", "Cm", AS_FAST),
+    "JOR is at least as fast as SOR in minimal coordinates": (
+        lambda data: _faster(data, "HmJ", "HmS", AS_FAST)
+    ),
+    "JOR and SOR need a similar number of iterations in minimal coordinates": _alike_iterations,
+    "SOR is faster than JOR with many bilateral constraints in the prox (maximal coordinates)": (
+        lambda data: _faster(data, "HMSP", "HMJP")
+    ),
+    "With many bilateral constraints the direct solution is faster than the prox": (
+        lambda data: _faster(data, "HMJD", "HMJP")
+    ),
+    "Minimal coordinates are the fastest": _minimal_fastest,
+    "Extended coordinates gain no speed over minimal ones": (
+        lambda data: _faster(data, "HmJ", "HEJD")
+    ),
+    "Beyond an upper limit of alpha the prox does not converge": _limits_exist,
+    "Convergence is fastest with alpha close to its limit": _best_near_limit,
+    "Forces of hard and compliant contact coincide well": _forces_coincide,
+    "Ten times the damping makes impacts harder": _harder_impacts,
+    "Ten times the damping needs smaller steps": _quarter_step,
+    "The drift of standing feet does not depend on the step": _drift_without_step,
+    "The drift of the bilateral constraints while trotting is negligible": _joints_hold,
+    "Hard contact does not fail when the robot falls on its side": _robust,
+}

@@ -1,0 +1,113 @@
+"""Recorded steps of a gait that can be made again, each from its own start.
+
+They serve for counting iterations and for timing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from time import thread_time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.contact.base import Law
+from tarsus.program.ir.program import Program
+from tarsus.program.run.worlds import Worlds
+from tarsus.simulation.loading import loaded, start_registers
+from tarsus.simulation.simulation import Simulation
+from tarsus.stepping.methods.midpoint import Midpoint
+from tarsus.stepping.substeps import Substeps
+from tarsus_papers.gehring2014.configurations import CYCLE, DT, Configuration, trotting
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedSteps:
+    """Steps of a gait, controller left out: what each starts from (steps, size), and a program.
+
+    The program makes one step. The torques are those that the controller gave.
+    """
+
+    program: Program
+    starts: dict[str, Array]
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return len(self.starts["q"])
+
+    def worlds(self, lanes: int | None = None, copies: int = 1) -> Worlds:
+        """A world for each step, at its start; as many copies of them all, one after the other."""
+        worlds = Worlds(self.program, copies * self.count, lanes=lanes)
+        self.restart(worlds)
+        return worlds
+
+    def restart(self, worlds: Worlds) -> None:
+        """Set all worlds back to the starts of their steps."""
+        copies = worlds.count // self.count
+        loaded(worlds, {name: np.tile(value, (copies, 1)) for name, value in self.starts.items()})
+
+    def at(self, alpha: float | None) -> RecordedSteps:
+        """The same steps with another relaxation, None for a law that has none."""
+        if alpha is None:
+            return self
+        return replace(self, starts=self.starts | {"law.alpha": np.full((self.count, 1), alpha)})
+
+    def seconds(self, worlds: Worlds) -> float:
+        """Mean time of a step, s of the processor, all made on one thread, one after the other."""
+        self.restart(worlds)
+        began = thread_time()
+        worlds.advance(1)
+        return (thread_time() - began) / worlds.count
+
+
+@cache
+def recorded(configuration: Configuration, before: float) -> RecordedSteps:
+    """The steps of one trotting cycle, after `before` seconds of trot in closed loop."""
+    simulation = configuration.simulation(trotting())
+    worlds = at_start(simulation)
+    worlds.advance(round(before / simulation.dt))
+    records = worlds.record(CYCLE + 1)
+    alone = configuration.simulation(None)
+    starts = {name: records[name][:-1, 0] for name in ("q", "u", "memory", "bilateral")}
+    starts["action"] = records["tau"][1:, 0]
+    same = {
+        name: np.tile(value, (len(starts["q"]), 1)) for name, value in _parameters(alone).items()
+    }
+    return RecordedSteps(alone.program, same | starts)
+
+
+def at_start(simulation: Simulation) -> Worlds:
+    """The worlds of a simulation's program as they start, one after the other if it is one."""
+    worlds = Worlds(
+        simulation.program, simulation.worlds, lanes=1 if simulation.worlds == 1 else None
+    )
+    return loaded(worlds, start_registers(simulation.plan, simulation.dt, {"q": simulation.q}))
+
+
+def _parameters(simulation: Simulation) -> dict[str, Array]:
+    values = start_registers(simulation.plan, simulation.dt)
+    return {name: value for name, value in values.items() if name not in ("q", "u", "memory")}
+
+
+def fine(configuration: Configuration, law: Law, substeps: int, before: float) -> Array:
+    """Normal forces (steps, contacts), N, over a trotting cycle, in steps of DT / substeps with
+    torques held at 400 Hz.
+
+    before: s of trot before it.
+    """
+    coarse = Substeps(Midpoint(), substeps) if substeps > 1 else Midpoint()
+    closed_loop = at_start(configuration.simulation(trotting(), law, stepper=coarse))
+    closed_loop.advance(round(before / DT) - 1)
+    records = closed_loop.record(CYCLE + 1)
+    alone = configuration.simulation(None, law, stepper=Midpoint(forces="once"), dt=DT / substeps)
+    worlds = loaded(at_start(alone), {name: records[name][0] for name in ("q", "u", "memory")})
+    forces = []
+    for torque in records["tau"][1:]:
+        worlds.set("action", torque)
+        forces.append(worlds.record(substeps)["impulse"][:, 0] / alone.dt)
+    return np.concatenate(forces)[:, ::3]

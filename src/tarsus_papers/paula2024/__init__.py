@@ -1,0 +1,36 @@
+"""Mini Cheetah on compliant ground against MuJoCo (Teixeira de Paula 2024)."""
+
+from __future__ import annotations
+
+from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
+from tarsus_papers.base import Experiment
+from tarsus_papers.paula2024.euler import Euler
+from tarsus_papers.paula2024.forces import Forces
+from tarsus_papers.paula2024.friction import Friction
+from tarsus_papers.paula2024.laws import Laws
+from tarsus_papers.paula2024.table1 import SettingsTable
+from tarsus_papers.paula2024.terms import DynamicTerms
+from tarsus_papers.paula2024.timing import Timing
+from tarsus_papers.paula2024.trunk import Trunk
+
+EXPERIMENT = Experiment(
+    title="Mini Cheetah on compliant ground against MuJoCo: the comparison of 2024, measured again",
+    paper=TEIXEIRA_DE_PAULA_2024,
+    about=(
+        "The paper runs Mini Cheetah with an open-loop trot in its own simulator, Hertz contact"
+        " with smooth friction, and in MuJoCo, and compares the trunk's motion and the foot"
+        " forces. Here Tarsus takes the place of the paper's simulator; MuJoCo is MuJoCo. The paper"
+        " prints neither its gait nor MuJoCo's impedance, so what depends on them cannot agree to"
+        " the digit; each check says what must."
+    ),
+    parts=(
+        SettingsTable(),
+        Trunk(),
+        Forces(),
+        Timing(),
+        Friction(),
+        Euler(),
+        DynamicTerms(),
+        Laws(),
+    ),
+)

@@ -1,0 +1,153 @@
+"""Eqns. (41)-(42): Euler angle rates, checked, and where they end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.viewer.colors import COLORS
+from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+PITCH = np.deg2rad(20.0)
+YAWS = np.deg2rad([0.0, 30.0, 60.0, 90.0])
+ROUND_OFF = 1e-7  # rad/s: of central differences
+
+
+class Euler(Exhibit):
+    """Euler angles."""
+
+    name: ClassVar[str] = "euler"
+    title: ClassVar[str] = "Euler angles: the printed matrices and their singularity"
+    where: ClassVar[str] = "Eqns. (41)-(42), section 6.1"
+    about: ClassVar[str] = (
+        "Eqn. (41) maps the rates of yaw, pitch and roll to the angular velocity omega_0, which in"
+        " the paper is the trunk's, in the trunk's axes. Differences of rotation matrices show"
+        " that the printed G gives the angular velocity in the world's axes; with omega_0 the rates"
+        " of Eqn. (42) are then wrong wherever the trunk is not level and facing along x. Its block"
+        " for the position, the unit matrix, likewise takes the trunk's velocity for the world's."
+        " Tarsus uses quaternions and has neither the error nor the singularity."
+    )
+    caption: ClassVar[str] = (
+        "Left: condition number of G against pitch, computed (line) and (1 + sin) / cos (dots)."
+        " Right: error of the rates by the printed (42) at 20 degrees of pitch, for a trunk that"
+        " rolls at 1 rad/s about its own x axis."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        # which angular velocity G gives
+        world, body = _mismatches()
+        # condition number up to the singularity
+        pitch = np.linspace(0, 89.9, 400)
+        condition = np.array(
+            [np.linalg.cond(printed(np.array([0.4, p, 0.0]))) for p in np.deg2rad(pitch)]
+        )
+        closed = (1 + np.sin(np.deg2rad(pitch))) / np.cos(np.deg2rad(pitch))
+        off = float(np.abs(condition / closed - 1).max())
+        # rates with the trunk's angular velocity put in
+        yaw = np.linspace(0, np.pi, 181)
+        wrong = np.array([_rate_error(psi) for psi in yaw])
+        at = [_rate_error(psi) for psi in YAWS]
+        rows = [
+            Row("printed G, against the world's angular velocity", None, world, "rad/s", ""),
+            Row("printed G, against the trunk's angular velocity", None, body, "rad/s", ""),
+        ]
+        lines = [
+            (round(np.rad2deg(psi)), *np.round(error, 6).tolist())
+            for psi, error in zip(YAWS, at, strict=True)
+        ]
+        titles = ("yaw / degrees", *(f"error of the {n} rate / (rad/s)" for n in NAMES))
+        return Finding(
+            {
+                "pitch": pitch,
+                "condition": condition,
+                "closed": closed,
+                "yaw": np.rad2deg(yaw),
+                "errors": wrong,
+            },
+            rows,
+            [
+                Table(
+                    "Rates by the printed (42), pitch 20 degrees, rolling at 1 rad/s", titles, lines
+                )
+            ],
+            [
+                Check(
+                    "G gives the angular velocity in world axes",
+                    world < ROUND_OFF,
+                    f"{world:.1e} rad/s",
+                ),
+                Check("G does not give that of the trunk", body > 0.1, f"{body:.2f} rad/s"),
+                Check("cond(G) = (1 + sin pitch) / cos pitch", off < 1e-9, f"{off:.1e} relative"),
+            ],
+        )
+
+    def draw(self, data: Mapping[str, Any]) -> Figure:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(9, 3.4), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        left.semilogy(data["pitch"], data["condition"], color=COLORS[0], lw=1.6)
+        left.semilogy(data["pitch"][::20], data["closed"][::20], "o", color=COLORS[1], ms=4)
+        left.set_xlabel("pitch / degrees")
+        left.set_ylabel("condition number of G")
+        errors = np.asarray(data["errors"])
+        for k, name in enumerate(NAMES):
+            right.plot(data["yaw"], errors[:, k], color=COLORS[k], lw=1.6, label=name)
+        right.set_xlabel("yaw / degrees")
+        right.set_ylabel("error of the rate / (rad/s)")
+        right.legend(frameon=False, fontsize=9)
+        for ax in (left, right):
+            ax.spines[["top", "right"]].set_visible(False)
+        return figure
+
+
+NAMES = ("yaw", "pitch", "roll")
+
+
+def printed(angles: Array) -> Array:
+    """G (3, 3) of Eqn. (41) for yaw, pitch and roll, rad."""
+    psi, theta, _ = angles
+    return np.array(
+        [
+            [0.0, -np.sin(psi), np.cos(theta) * np.cos(psi)],
+            [0.0, np.cos(psi), np.cos(theta) * np.sin(psi)],
+            [1.0, 0.0, -np.sin(theta)],
+        ]
+    )
+
+
+def rotation(angles: Array) -> Array:
+    """R = R_z(yaw) R_y(pitch) R_x(roll), trunk to world."""
+    (cz, cy, cx), (sz, sy, sx) = np.cos(angles), np.sin(angles)
+    about_z = np.array([[cz, -sz, 0], [sz, cz, 0], [0, 0, 1]])
+    about_y = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
+    return about_z @ about_y @ np.array([[1, 0, 0], [0, cx, -sx], [0, sx, cx]])
+
+
+def _mismatches(count: int = 100, step: float = 1e-6) -> tuple[float, float]:
+    """Largest difference of G rates from the world's and the trunk's angular velocity, rad/s."""
+    drawn = np.random.default_rng(41)
+    worst = np.zeros(2)
+    for _ in range(count):
+        angles, rates = drawn.uniform(-1.4, 1.4, 3), drawn.uniform(-1, 1, 3)
+        change = rotation(angles + step * rates) - rotation(angles - step * rates)
+        turning = change / (2 * step) @ rotation(angles).T  # the cross product with omega
+        omega = np.array([turning[2, 1], turning[0, 2], turning[1, 0]])
+        given = printed(angles) @ rates
+        apart = given - omega, given - rotation(angles).T @ omega
+        worst = np.maximum(worst, [np.abs(difference).max() for difference in apart])
+    return float(worst[0]), float(worst[1])
+
+
+def _rate_error(yaw: float) -> Array:
+    """Of the rates (3,) by (42) when the trunk rolls at 1 rad/s about its own x axis, rad/s."""
+    angles, omega = np.array([yaw, PITCH, 0.0]), np.array([1.0, 0.0, 0.0])
+    inverse = np.linalg.inv(printed(angles))
+    return np.abs(inverse @ omega - inverse @ rotation(angles) @ omega)

@@ -1,0 +1,150 @@
+"""Figure 6: contact activation and vertical force of the left foreleg."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tarsus.viewer.colors import COLORS
+from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
+from tarsus_papers.paula2024.walk import (
+    DT,
+    SETTING,
+    SHORT,
+    SPEED,
+    SPEEDS,
+    ComparedWalk,
+    error,
+    seconds_of,
+    spurious,
+    walked,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORCE = (4.5, 7.5)  # N that the vertical force may differ
+ALIKE = 0.94  # of the time: both feet in contact, or both not
+PUBLISHED = 5  # instants of spurious activations that the paper lists
+SHOWN, STEP = 2.0, 10  # s at the end, and every tenth step: what the picture shows
+
+
+class Forces(Exhibit):
+    """Foot forces."""
+
+    name: ClassVar[str] = "forces"
+    title: ClassVar[str] = "Figure 6: contact and vertical force of the left foreleg"
+    where: ClassVar[str] = "Figure 6, section 7"
+    about: ClassVar[str] = (
+        "A foot is in contact where its vertical force is not zero. The paper calls some"
+        " activations in MuJoCo spurious without saying what that is: here it is a contact, or a"
+        f" gap in one, shorter than {1e3 * SHORT:g} ms. The paper says of its own peaks that they"
+        " are slightly higher than MuJoCo's."
+    )
+    caption: ClassVar[str] = (
+        "Left forefoot, the last two seconds: vertical force and, below, contact; ours (blue),"
+        " MuJoCo (orange, dashed)."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        seconds, speeds = seconds_of(task.quick), (SPEED,) if task.quick else SPEEDS
+        rows, checks = [], []
+        for speed in speeds:
+            walk = walked(speed, seconds)
+            rows += _rows(speed, walk)
+            checks += _checks(speed, walk)
+        # the picture
+        walk = walked(SPEED, seconds)
+        end = slice(-round(min(SHOWN, seconds) / DT), None, STEP)
+        data: dict[str, Any] = {"time": walk.time[end]}
+        for name, motion in (("ours", walk.ours), ("theirs", walk.theirs)):
+            data[name] = {"force": motion.force[end], "active": motion.active[end]}
+        return Finding(data, rows, (), checks, [SETTING])
+
+    def draw(self, data: Mapping[str, Any]) -> Figure:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(9, 4.4), layout="constrained")
+        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+        for row, (key, name) in enumerate((("ours", "Tarsus"), ("theirs", "MuJoCo"))):
+            style = "-" if key == "ours" else "--"
+            top.plot(data["time"], data[key]["force"], style, color=COLORS[row], lw=1.2, label=name)
+            _phases(bottom, data["time"], data[key]["active"], row)
+        top.set_ylabel("vertical force / N")
+        top.set_ylim(0, None)
+        above = {"loc": "lower right", "bbox_to_anchor": (1, 0.98), "ncols": 2}
+        top.legend(frameon=False, fontsize=9, **above)
+        bottom.set_yticks((0, 1), ("Tarsus", "MuJoCo"))
+        bottom.set_ylim(1.6, -0.6)
+        bottom.set_title("in contact", loc="left", fontsize=9)
+        bottom.set_xlabel("time / s")
+        for ax in (top, bottom):
+            ax.spines[["top", "right"]].set_visible(False)
+        return figure
+
+
+def _phases(ax: Axes, time: Any, active: Any, row: int) -> None:
+    """A bar wherever the foot is in contact."""
+    on, t = np.asarray(active, bool), np.asarray(time)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(int)))
+    ends = zip(edges[::2], edges[1::2], strict=True)
+    spans = [(float(t[a]), float(t[b - 1] - t[a])) for a, b in ends]
+    ax.broken_barh(spans, (row - 0.3, 0.6), color=COLORS[row])
+
+
+def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
+    # published numbers first, then the peaks
+    own, peer = walk.ours, walk.theirs
+    few = spurious(peer.active, DT)
+    times = f"at {', '.join(f'{t:.2f}' for t in few[:8])} s" if few else ""
+    at, apart = f", told {speed:g} m/s", float(error(own.force, peer.force))
+    return [
+        Row(f"mean difference of the force{at}", 5.65, apart, "N", "section 7"),
+        Row(
+            f"spurious contacts or gaps, MuJoCo{at}",
+            float(PUBLISHED),
+            float(len(few)),
+            "",
+            "section 7",
+            f"published at 2.8, 4.6, 5.0, 5.9, 6.4 s {times}".strip(),
+        ),
+        Row(
+            f"spurious contacts or gaps, Tarsus{at}",
+            0.0,
+            float(len(spurious(own.active, DT))),
+            "",
+            "section 7",
+        ),
+        Row(f"largest force, Tarsus{at}", None, float(own.force.max()), "N", ""),
+        Row(f"largest force, MuJoCo{at}", None, float(peer.force.max()), "N", ""),
+        Row(
+            f"ratio of the largest forces{at}",
+            None,
+            float(own.force.max() / peer.force.max()),
+            "",
+            "section 7",
+            'the paper: "slightly higher"; its numbers are in the picture alone',
+        ),
+    ]
+
+
+def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
+    own, peer = walk.ours, walk.theirs
+    force, same = float(error(own.force, peer.force)), float((own.active == peer.active).mean())
+    low, high = FORCE
+    return [
+        Check(
+            f"{speed:g} m/s: the force differs by {low:g} to {high:g} N",
+            low <= force <= high,
+            f"{force:.2f} N",
+        ),
+        Check(
+            f"{speed:g} m/s: both are in contact, or neither, for at least"
+            f" {100 * ALIKE:g} % of the time",
+            same >= ALIKE,
+            f"{100 * same:.1f} %",
+        ),
+    ]

@@ -1,0 +1,101 @@
+"""Table I: the settings, read back from what ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from tarsus.mujoco_runs.library import mujoco
+from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
+from tarsus_papers.paula2024.walk import SECONDS, SETTING, ours, seconds_of, theirs
+
+MILLIMETER = 1e-3  # m
+OWN_VELOCITIES = "ours; the part 'friction' runs Table I's"
+IMPLICIT = "implicit first-order Euler"
+
+
+class SettingsTable(Exhibit):
+    """Settings."""
+
+    name: ClassVar[str] = "table1"
+    title: ClassVar[str] = "Table I: settings of both simulators"
+    where: ClassVar[str] = "Table I, section 6"
+    about: ClassVar[str] = (
+        "Every number of Table I beside the one that ran, read back from the compiled law and from"
+        " MuJoCo's model. MuJoCo's stiffness and damping are the two negative numbers of its"
+        " solref. The paper does not state MuJoCo's impedance: its default (0.9, 0.95, 1 mm, 0.5,"
+        " 2) is used."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        # what ran, and what of it differs
+        own, peer = _ours(), _theirs()
+        seconds = Row("simulation time", SECONDS, seconds_of(task.quick), "s", "Table I")
+        kept = [row for row in (*own, *peer) if row.comment != OWN_VELOCITIES]
+        kept += [] if task.quick else [seconds]
+        wrong = [row.quantity for row in kept if not _same(row)]
+        integrator = theirs().model.opt.integrator
+        implicit = integrator == mujoco().mjtIntegrator.mjINT_IMPLICIT
+        methods = Table(
+            "Integration method",
+            ("", "published", "here"),
+            (
+                ("our simulator", "explicit second-order Euler", "heun (second order, explicit)"),
+                ("MuJoCo", IMPLICIT, theirs().settings.integrator),
+            ),
+        )
+        return Finding(
+            {"rows": len(kept)},
+            [*own, *peer, seconds],
+            [methods],
+            [
+                Check(
+                    "every number of Table I is what ran, but for the two stiction velocities",
+                    not wrong,
+                    f"{len(kept)} rows" if not wrong else f"not: {', '.join(wrong)}",
+                ),
+                Check("MuJoCo ran its implicit integrator", implicit, theirs().settings.integrator),
+            ],
+            [SETTING],
+        )
+
+
+def _ours() -> Sequence[Row]:
+    """Of the paper's simulator: the compiled law's parameters, the gait's gains."""
+    simulation = ours()
+    law = {name: float(value) for name, value in simulation.law.parameters().items()}
+    gains = {name: float(getattr(simulation.controller, name)) for name in ("kp", "kd")}
+    stiffness = law["K"] * MILLIMETER ** (law["e"] - 1)
+    reading = "K delta^e with delta in mm: 10 N/mm^2.2; see the part 'friction' for SI"
+    where = "Table I"
+    return (
+        Row("time step", 1e-4, simulation.dt, "s", where),
+        Row("dynamic friction coefficient", 2.0, law["mu"], "", where),
+        Row("static friction coefficient", 2.0, law["mu"] * law["mu_ratio"], "", where),
+        Row("stiction-sliding velocity v_d", 2e-4, law["v_d"], "m/s", where, OWN_VELOCITIES),
+        Row("stiction velocity v_s", 1e-4, law["v_s"], "m/s", where, OWN_VELOCITIES),
+        Row("contact stiffness K", 1e4, stiffness, "N/m", where, reading),
+        Row("contact exponent e", 2.2, law["e"], "", where),
+        Row("nominal contact damping", 10.0, law["c_max"], "N s/m", where),
+        Row("ramp-up distance w", 1e-4, law["w"], "m", where),
+        Row("proportional gain", 40.0, gains["kp"], "N m/rad", where),
+        Row("derivative gain", 1.0, gains["kd"], "N m s/rad", where),
+    )
+
+
+def _theirs() -> Sequence[Row]:
+    """Of MuJoCo: read back from its model."""
+    model, where = theirs().model, "Table I"
+    friction, solref = model.geom_friction[:, 0], model.geom_solref
+    assert (friction == friction[0]).all() and (solref == solref[0]).all()
+    return (
+        Row("MuJoCo, time step", 1e-4, float(model.opt.timestep), "s", where),
+        Row("MuJoCo, friction coefficient", 1.6, float(friction[0]), "", where),
+        Row("MuJoCo, contact stiffness", 1.6e3, -float(solref[0, 0]), "N/m", where, "-solref[0]"),
+        Row("MuJoCo, contact damping", 100.0, -float(solref[0, 1]), "N s/m", where, "-solref[1]"),
+    )
+
+
+def _same(row: Row) -> bool:
+    assert row.published is not None and row.measured is not None
+    return abs(row.measured - row.published) <= 1e-9 * row.published

@@ -1,0 +1,179 @@
+"""Algorithms 1-6 on Mini Cheetah against differences and Pinocchio."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.dynamics.robot import Robot
+from tarsus.errors import TarsusError
+from tarsus.model.conventions import to_pinocchio
+from tarsus.model.files import needed_library
+from tarsus.model.to_mjcf import to_mjcf
+from tarsus_papers.base import Check, Exhibit, Finding, Table, Task
+from tarsus_papers.paula2024.walk import LEFT_FORELEG, cheetah
+
+Array = NDArray[np.float64]
+STATES, QUICK_STATES = 100, 10
+CLOSE = 1e-10  # relative to the largest entry
+WEIGHTS = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}  # central differences of sixth order
+STEP = 1e-3  # s
+KINEMATICS, VELOCITY, GRAVITY, WRENCH, MASS, JACOBIAN = (f"Alg. {k}" for k in range(1, 7))
+
+
+class DynamicTerms(Exhibit):
+    """Dynamic terms."""
+
+    name: ClassVar[str] = "terms"
+    title: ClassVar[str] = "Algorithms 1-6: kinematics, velocity terms, gravity, inertia, Jacobian"
+    where: ClassVar[str] = "Algorithms 1-6, sections 3 and 4, appendix B"
+    about: ClassVar[str] = (
+        "The partitioned terms of Mini Cheetah at random states, against central differences of"
+        " sixth order of quantities that know nothing of them (positions, energies), and against"
+        " Pinocchio where it is installed. Differences are relative to the largest entry."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        robot, states = cheetah(), _states(cheetah(), QUICK_STATES if task.quick else STATES)
+        found = {name: _worst(check, robot, states) for name, check in BY_DIFFERENCES.items()}
+        lines: list[tuple[str, float | None, float | None]] = []
+        peer, notes = _by_pinocchio(robot, states), []
+        if not peer:
+            notes.append("Pinocchio is not installed: differences alone.")
+        for name in {**found, **peer}:
+            lines.append((name, found.get(name), peer.get(name)))
+        worst = max(*found.values(), *peer.values(), 0.0)
+        return Finding(
+            {"differences": found, "pinocchio": peer},
+            (),
+            [Table("Largest relative difference", ("", "differences", "Pinocchio"), lines)],
+            [Check(f"all agree to {CLOSE:g}", worst < CLOSE, f"{worst:.1e} in {len(lines)} terms")],
+            notes,
+        )
+
+
+def _states(robot: Robot, count: int) -> tuple[Array, Array]:
+    """Coordinates (count, nq) around the stand, and velocities (count, nu) of order 1."""
+    drawn = np.random.default_rng(2024)
+    q = np.tile(robot.keyframes["stand"], (count, 1))
+    turned = robot.integrate(q, drawn.normal(size=(count, robot.nu)), 1.0)
+    return turned, drawn.normal(size=(count, robot.nu))
+
+
+def _worst(
+    check: Callable[[Robot, Array, Array], tuple[Array, Array]],
+    robot: Robot,
+    states: tuple[Array, Array],
+) -> float:
+    """Largest difference of what a check compares, relative to the largest entry."""
+    ours, other = check(robot, *states)
+    return float(np.abs(ours - other).max() / max(float(np.abs(other).max()), 1e-300))
+
+
+def _rate(value: Callable[[Array], Array], robot: Robot, q: Array, u: Array) -> Array:
+    """How fast a function of q changes where the robot moves with u."""
+    parts = [
+        weight * (value(robot.integrate(q, u, k * STEP)) - value(robot.integrate(q, u, -k * STEP)))
+        for k, weight in WEIGHTS.items()
+    ]
+    return np.sum(parts, axis=0) / STEP
+
+
+def _position(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
+    moved = _rate(lambda at: robot.position(at, LEFT_FORELEG), robot, q, u)
+    return robot.velocity(q, u, LEFT_FORELEG)[:, :3], moved
+
+
+def _jacobian(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
+    moved = _rate(lambda at: robot.position(at, LEFT_FORELEG), robot, q, u)
+    return np.einsum("nij,nj->ni", robot.jacobian(q, LEFT_FORELEG)[:, :3], u), moved
+
+
+def _gravity(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
+    return np.sum(robot.gravity(q) * u, 1), _rate(robot.potential_energy, robot, q, u)
+
+
+def _mass(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
+    power = np.einsum("ni,nij,nj->n", u, robot.mass_matrix(q), u)
+    return power / 2, robot.kinetic_energy(q, u)
+
+
+def _velocity_terms(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
+    """Their power is what the inertia's change takes: u . c = 1/2 u . M' u."""
+    changing = _rate(lambda at: robot.mass_matrix(at), robot, q, u)
+    return np.sum(robot.velocity_terms(q, u) * u, 1), np.einsum("ni,nij,nj->n", u, changing, u) / 2
+
+
+def _wrench(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
+    force = np.tile([10.0, -20.0, 30.0, 0.0, 0.0, 0.0], (len(q), 1))
+    moved = _rate(lambda at: robot.position(at, LEFT_FORELEG), robot, q, u)
+    return (
+        np.sum(robot.external_force(q, LEFT_FORELEG, force) * u, 1),
+        np.sum(force[:, :3] * moved, 1),
+    )
+
+
+BY_DIFFERENCES = {
+    f"{KINEMATICS}, velocity of a foot": _position,
+    f"{VELOCITY}, power of the velocity terms": _velocity_terms,
+    f"{GRAVITY}, power of gravity": _gravity,
+    f"{WRENCH}, power of a force on a foot": _wrench,
+    f"{MASS}, kinetic energy": _mass,
+    f"{JACOBIAN}, velocity of a foot": _jacobian,
+}
+
+
+def _by_pinocchio(robot: Robot, states: tuple[Array, Array]) -> dict[str, float]:
+    """The same terms entry by entry; nothing if Pinocchio is not installed."""
+    try:
+        pin = needed_library("pinocchio", "a comparison with Pinocchio", "peers")
+    except TarsusError:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "robot.xml"
+        path.write_text(to_mjcf(robot), encoding="utf-8")
+        model: Any = pin.buildModelFromMJCF(str(path))
+    data = model.createData()
+    pairs: dict[str, list[tuple[Array, Array]]] = {}
+    for q, u in zip(*states, strict=True):
+        for name, pair in _terms_at(pin, (model, data), robot, q, u).items():
+            pairs.setdefault(name, []).append(pair)
+    found = {}
+    for name, both in pairs.items():
+        own, other = (np.array(part) for part in zip(*both, strict=True))
+        found[name] = float(np.abs(own - other).max() / np.abs(other).max())
+    return found
+
+
+def _terms_at(
+    pin: Any, peer: tuple[Any, Any], robot: Robot, q: Array, u: Array
+) -> dict[str, tuple[Array, Array]]:
+    """Ours and Pinocchio's in our velocities: v = A u, A turning the base's linear velocity."""
+    # the state in theirs
+    model, data = peer
+    theirs, v = to_pinocchio(robot, model, q, u)
+    A, turning = np.eye(robot.nu), np.zeros(robot.nu)
+    A[:3, :3] = robot.rotation(q, robot.bodies[0].name).T
+    turning[:3] = -np.cross(u[3:6], A[:3, :3] @ u[:3])  # A' u
+    mass, gravity = (
+        pin.crba(model, data, theirs),
+        pin.computeGeneralizedGravity(model, data, theirs),
+    )
+    mass = np.triu(mass) + np.triu(mass, 1).T
+    bias = pin.rnea(model, data, theirs, v, turning) - gravity
+    pin.forwardKinematics(model, data, theirs, v)
+    shank, joint = robot.bodies[-1].name, model.getJointId(robot.joint_names[-1])
+    return {
+        f"{KINEMATICS}, position of a shank": (
+            robot.position(q, shank),
+            np.array(data.oMi[joint].translation),
+        ),
+        f"{VELOCITY}, velocity terms": (robot.velocity_terms(q, u), A.T @ bias),
+        f"{GRAVITY}, gravity": (robot.gravity(q), A.T @ gravity),
+        f"{MASS}, mass matrix": (robot.mass_matrix(q), A.T @ mass @ A),
+    }

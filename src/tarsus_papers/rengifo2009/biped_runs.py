@@ -1,0 +1,220 @@
+"""The biped standing and walking on several grounds side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from time import thread_time
+
+import numpy as np
+import xarray as xr
+
+from tarsus import robots
+from tarsus.contact.base import Law
+from tarsus.contact.laws.linearized import Linearized
+from tarsus.control.base import Controller
+from tarsus.control.gaits.walk import Walk
+from tarsus.dynamics.robot import Robot
+from tarsus.simulation.simulation import Simulation
+from tarsus_papers.rengifo2009.bodies import Array, G
+
+K_P, K_V, MU = 500.0, 250.0, 0.8  # section IV; mu is not stated
+EPSILONS = (0.0, 1e-6, 1e-5, 1e-4)  # m: the paper's two (section V), and larger ones
+# s: below 2 k_v epsilon / g for epsilon 1e-6 m; the paper states no step
+DT, FINE, FINEST = 4e-5, 1e-5, 4e-6
+STEPS, SPEED, TOLD_TO_STOP, SECONDS = 5, 0.2, 1.6, 4.5  # m/s, s, s: five steps come of it
+FIRST_STEP = 1.0  # s: until one step is made
+SAMPLE = 2e-4  # s between the samples of what moves
+CHUNK = 0.1  # s recorded at once
+SIDES = ("R", "L")
+LIFTED = 0.01  # m: a foot that was higher has made a step
+CARRIES = 0.1  # of the weight: a foot that carries more stands
+HALF, UNLOADS = 0.4, 0.1  # s after a landing, and before the foot lifts off again
+GAP = 0.02  # s: contacts lost for longer are no false impacts
+BOUNCES = 0.3  # s after a landing: three returns to the surface, 0.09 s each by Eqn. (3)
+
+
+@cache
+def biped() -> Robot:
+    """The robot of Fig. 8; every number of it is an estimate."""
+    return robots.load("biped")
+
+
+@cache
+def weight() -> float:
+    """Of the biped, N."""
+    return biped().mass * G
+
+
+@dataclass(frozen=True, eq=False)
+class BipedRun:
+    """Some worlds' motion, the vertices of the right foot first.
+
+    dt: s
+    force (steps, worlds, 8): normal, N, mean of each step
+    time (samples,), s
+    q (samples, worlds, nq); impulse (samples, worlds, 24), N s of the step that ends there
+    height (samples, worlds, 8): of the vertices, m
+    unconverged (worlds,): steps
+    cost: time of a step of one world, s of the processor
+    """
+
+    dt: float
+    force: Array
+    time: Array
+    q: Array
+    impulse: Array
+    height: Array
+    unconverged: Array
+    cost: float
+
+    def stances(self, world: int) -> list[tuple[int, Array]]:
+        """Feet and samples (n,) of the second half of every stance: from `HALF` after a landing
+        until `UNLOADS` before the foot lifts off, or the end.
+        """
+        found = []
+        for time, foot in self.landings(world):
+            leaves = [leaving for leaving in self.lift_offs(world, foot) if leaving > time]
+            end = leaves[0] - UNLOADS if leaves else np.inf
+            inside = (self.time > time + HALF) & (self.time < end)
+            found.append((foot, np.flatnonzero(inside)))
+        return found
+
+    @property
+    def load(self) -> Array:
+        """Normal force of each foot (steps, worlds, 2), N, right and left."""
+        return self.force.reshape(*self.force.shape[:2], 2, 4).sum(axis=-1)
+
+    def landings(self, world: int) -> list[tuple[float, int]]:
+        """Times, s, and feet (0 right, 1 left) of the landings after a step: all its vertices were
+        in the air, the lowest higher than `LIFTED`.
+        """
+        lowest = self.height[:, world].reshape(-1, 2, 4).min(axis=-1)
+        found = []
+        for foot in (0, 1):
+            high = np.flatnonzero(np.diff((lowest[:, foot] > LIFTED).astype(int)) < 0)
+            down = np.flatnonzero(lowest[:, foot] <= 0)
+            found += [(float(self.time[down[down > k][0]]), foot) for k in high]
+        return sorted(found)
+
+    def lift_offs(self, world: int, foot: int) -> Array:
+        """Times at which a foot's lowest vertex passes `LIFTED` upwards, s."""
+        lowest = self.height[:, world, 4 * foot : 4 * foot + 4].min(axis=-1)
+        return self.time[1:][np.diff((lowest > LIFTED).astype(int)) > 0]
+
+    def losses(self, world: int) -> tuple[Array, Array]:
+        """Times, s, at which a vertex loses its contact and regains it within `GAP` though its
+        foot has carried more than `CARRIES` of the weight in the mean of the `GAP` before: bounces,
+        up to `BOUNCES` after the foot's landing, and false impacts, later ones.
+        """
+        found: tuple[list[float], list[float]] = ([], [])
+        window, landings = round(GAP / self.dt), self.landings(world)
+        total = np.cumsum(np.concatenate([np.zeros((1, 2)), self.load[:, world]]), axis=0)
+        for vertex in range(self.force.shape[-1]):
+            changes = np.diff((self.force[:, world, vertex] > 0).astype(int))
+            lost, gained = np.flatnonzero(changes < 0) + 1, np.flatnonzero(changes > 0) + 1
+            for begin in lost:
+                back = gained[np.searchsorted(gained, begin) :][:1]
+                first = max(begin - window, 0)
+                mean = (total[begin] - total[first])[vertex // 4] / (begin - first)
+                if back.size and back[0] - begin < window and mean > CARRIES * weight():
+                    at = begin * self.dt
+                    fresh = any(
+                        foot == vertex // 4 and 0 <= at - landed < BOUNCES
+                        for landed, foot in landings
+                    )
+                    found[0 if fresh else 1].append(at)
+        return np.sort(np.array(found[0])), np.sort(np.array(found[1]))
+
+    def slip(self, world: int) -> float:
+        """Largest way of a vertex along the ground in the second half of a stance, m."""
+        ways = []
+        for foot, inside in self.stances(world):
+            for vertex in biped().candidates[4 * foot : 4 * foot + 4]:
+                place = biped().position(self.q[inside, world], vertex.name)[:, :2]
+                ways.append(np.linalg.norm(place - place[0], axis=1).max())
+        return float(max(ways, default=0.0))
+
+    def log(self, world: int) -> xr.Dataset:
+        """What a picture strip needs; the plane's tangents are x and y."""
+        impulse = self.impulse[:, world].reshape(len(self.time), -1, 3)
+        names = [c.name for c in biped().candidates]
+        points = [biped().position(self.q[:, world], name) for name in names]
+        return xr.Dataset(
+            {
+                "q": (("time", "coordinate"), self.q[:, world]),
+                "force_world": (("time", "contact", "xyz"), impulse[..., [1, 2, 0]] / self.dt),
+                "contact_point": (("time", "contact", "xyz"), np.stack(points, axis=1)),
+            },
+            coords={"time": self.time},
+            attrs={"terrain": "plane"},
+        )
+
+
+def ground(epsilons: tuple[float, ...] = EPSILONS, saturation: str = "repeated") -> Linearized:
+    """The paper's gains, one interpenetration a world."""
+    return Linearized(mu=MU, k_p=K_P, k_v=K_V, epsilon=np.array(epsilons), saturation=saturation)  # type: ignore[arg-type]
+
+
+@cache
+def paper_walk(quick: bool) -> BipedRun:
+    """The walk that most parts look at; the reduced one makes one step under the paper's two
+    epsilons.
+    """
+    return walked(EPSILONS[:2], seconds=FIRST_STEP) if quick else walked()
+
+
+def walked(
+    epsilons: tuple[float, ...] = EPSILONS,
+    dt: float = DT,
+    saturation: str = "repeated",
+    seconds: float = SECONDS,
+) -> BipedRun:
+    """A walk under the paper's law."""
+    return walk_on(ground(epsilons, saturation), len(epsilons), dt, seconds)
+
+
+def walk_on(law: Law, worlds: int, dt: float, seconds: float = SECONDS) -> BipedRun:
+    """Five steps on any ground: told to walk, and after a while to stop."""
+    simulation = _simulation(law, worlds, dt, Walk())
+    simulation.set(command={"speed": SPEED})
+
+    def tell(time: float) -> None:
+        if time >= TOLD_TO_STOP:
+            simulation.set(command={"gait": 0.0})
+
+    return _recorded(simulation, seconds, tell)
+
+
+def stood(epsilons: tuple[float, ...], seconds: float, dt: float = DT) -> BipedRun:
+    """Standing on both feet, joints held by servos sized for its weight and step."""
+    return _recorded(_simulation(ground(epsilons), len(epsilons), dt, "stand"), seconds)
+
+
+def _simulation(law: Law, worlds: int, dt: float, controller: Controller | str) -> Simulation:
+    return Simulation(biped(), law, "symplectic_euler", controller=controller, dt=dt, worlds=worlds)
+
+
+def _recorded(
+    simulation: Simulation, seconds: float, tell: Callable[[float], None] = lambda time: None
+) -> BipedRun:
+    """The run in chunks: all forces, and samples of what moves."""
+    dt, worlds, kept = simulation.dt, simulation.worlds, []
+    each, chunk = max(1, round(SAMPLE / dt)), round(CHUNK / simulation.dt)
+    unconverged, spent, steps = np.zeros(worlds, dtype=int), 0.0, round(seconds / dt)
+    for begin in range(0, steps, chunk):
+        tell(begin * dt)
+        began = thread_time()
+        records = simulation.backend.record(min(chunk, steps - begin))
+        spent += thread_time() - began
+        unconverged += (records["converged"][..., 0] == 0).sum(axis=0)
+        few = slice(each - 1, None, each)
+        kept.append((records["impulse"][..., ::3] / dt, records["q"][few], records["impulse"][few]))
+    force, q, impulse = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    flat = q.reshape(-1, q.shape[-1])
+    height = [biped().position(flat, c.name)[:, 2] for c in biped().candidates]
+    return BipedRun(
+        dt, force, dt * each * np.arange(1, len(q) + 1), q, impulse,
+        np.stack(height, axis=-1).reshape(*q.shape[:2], -1), unconverged, spent / steps / worlds,
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""Section II.B: the brick that slides down a ramp, slows and stops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tarsus.contact.laws.linearized import Linearized
+from tarsus.simulation.simulation import Simulation
+from tarsus.stepping.methods.rk4 import RK4
+from tarsus.terrain.slope import Slope
+from tarsus.viewer.colors import COLORS
+from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
+from tarsus_papers.rengifo2009.bodies import BRICK, Array, G, ball, brick, lying
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ANGLE, MU, SPEED = np.deg2rad(20.0), 0.6, 0.25  # rad, 1, m/s: the paper states no numbers
+K_V, EPSILON = 250.0, 1e-6  # sections IV and V
+DT, SECONDS = 1e-4, 0.25  # s
+BRAKING = G * (MU * np.cos(ANGLE) - np.sin(ANGLE))  # m/s^2
+SLOW = BRAKING / K_V  # m/s, v_s below Eqn. (9)
+WHERE = "section II.B"
+LIMITED = {"repeated": "forces limited consistently", "once": "limited once, as printed"}
+WITHOUT_HEIGHT, WITH_HEIGHT = "without height", "a box"
+
+
+@dataclass(frozen=True, eq=False)
+class Slide:
+    """A brick's way down (steps,): time, s; speed downhill at the middle of each step, m/s, and
+    friction, N, its mean; fastest: how fast it turned, rad/s; last: speed at the end, m/s.
+    """
+
+    time: Array
+    speed: Array
+    friction: Array
+    fastest: float
+    last: float
+
+    @property
+    def threshold(self) -> float:
+        """v_s, m/s: where the line of the friction force over the speed meets the plateau."""
+        low = (self.speed < 0.7 * SLOW) & (self.speed > 0.05 * SLOW)
+        slope, rest = np.polyfit(self.speed[low], self.friction[low], 1)
+        return float((self.friction[: len(low) // 10].mean() - rest) / slope)
+
+    @property
+    def decay(self) -> float:
+        """Rate at which the last of the speed vanishes, 1/s."""
+        low = (self.speed < 0.5 * SLOW) & (self.speed > 1e-4 * SLOW)
+        return -float(np.polyfit(self.time[low], np.log(self.speed[low]), 1)[0])
+
+
+class SlidingBrick(Exhibit):
+    """The paper's brick without height, and a box."""
+
+    name: ClassVar[str] = "brick"
+    title: ClassVar[str] = "The brick on a ramp"
+    where: ClassVar[str] = f"{WHERE}, Figs. 6 and 7, Eqns. (5)-(9)"
+    about: ClassVar[str] = (
+        "A brick of 1 kg slides down a ramp at 0.25 m/s, slows and stops: friction μ m g cos α"
+        " while it is faster than v_s = (g / k_v) (μ cos α - sin α), then m g sin α + m k_v v, so"
+        " that its speed falls by e^(-k_v t) and the force goes to m g sin α. No speed is given to"
+        " the law below which friction is static. The paper states no numbers: 20 degrees, μ 0.6"
+        " and the sizes are ours, k_v 250 1/s is that of section IV; RK4, steps of 100 µs. The"
+        " paper's brick has no height; a box has its forces at its corners. Its Eqns. (18)-(20),"
+        " once solved and cut, give normal forces that go with the friction wanted and not with"
+        " that left over."
+    )
+    caption: ClassVar[str] = (
+        "Left: speed of the brick, on the paper's two pieces (gray); middle: the same on a"
+        " logarithmic scale, with v_s; right: friction force over the speed, the map of Fig. 7"
+        " (gray: Eqn. (9))."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        # the point; the box with forces limited consistently and as printed
+        task.tell(WITHOUT_HEIGHT)
+        found = {WITHOUT_HEIGHT: _slide(ball(), 0.0, "repeated")}
+        turned = {}
+        if not task.quick:
+            for way in ("repeated", "once"):
+                task.tell(f"{WITH_HEIGHT}, {way}")
+                slide = _slide(brick(), BRICK[2], way)
+                turned[way] = slide.fastest
+                if way == "repeated":
+                    found[WITH_HEIGHT] = slide
+        data = {
+            "slides": {
+                name: {"time": s.time, "speed": s.speed, "friction": s.friction}
+                for name, s in found.items()
+            },
+            "turned": turned,
+        }
+        rows = [row for name, slide in found.items() for row in _rows(name, slide)]
+        rows += [
+            Row(f"box, {LIMITED[way]}: fastest turn", None, turn, "rad/s", "Eqns. (18)-(20)",
+                "the paper's procedure" if way == "once" else "the law's default")
+            for way, turn in turned.items()
+        ]  # fmt: skip
+        checks = [check for name, slide in found.items() for check in _checks(name, slide)]
+        return Finding(data, rows, checks=checks)
+
+    def draw(self, data: Mapping[str, Any]) -> Figure:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 3.3), layout="constrained")
+        left, middle, right = figure.subplots(1, 3)
+        # what the paper says
+        time = np.linspace(0, SECONDS, 400)
+        slows = (SPEED - SLOW) / BRAKING
+        said = np.where(
+            time < slows, SPEED - BRAKING * time, SLOW * np.exp(-K_V * np.fmax(time - slows, 0))
+        )
+        speeds = np.linspace(0, 3 * SLOW, 100)
+        plateau = G * MU * np.cos(ANGLE)
+        map_ = np.fmin(plateau, G * np.sin(ANGLE) + K_V * speeds)
+        gray = {"color": "#bbbbbb", "lw": 4, "zorder": 0}
+        left.plot(time, said, **gray)
+        middle.plot(time, said, **gray)
+        right.plot(1e3 * speeds, map_, **gray)
+        # what the bricks did
+        for style, color, (name, slide) in zip(
+            ("-", "--"), COLORS, data["slides"].items(), strict=False
+        ):
+            t, v = np.array(slide["time"]), np.array(slide["speed"])
+            look = {"color": color, "lw": 1.3, "ls": style}
+            left.plot(t, v, label=name, **look)
+            middle.plot(t, np.abs(v), **look)
+            near = v < 3 * SLOW
+            right.plot(1e3 * v[near], np.array(slide["friction"])[near], **look)
+        middle.axhline(SLOW, color="#999999", lw=0.8, ls=":")
+        middle.text(0.01, 1.3 * SLOW, "v_s", fontsize=9, color="#666666")
+        middle.set_yscale("log")
+        middle.set_ylim(1e-10, 1)
+        left.legend(frameon=False, fontsize=9)
+        for ax, title, label in (
+            (left, "speed / (m/s)", "time / s"),
+            (middle, "speed / (m/s)", "time / s"),
+            (right, "friction / N", "speed / (mm/s)"),
+        ):
+            ax.set_title(title, fontsize=10)
+            ax.set_xlabel(label)
+            ax.spines[["top", "right"]].set_visible(False)
+        return figure
+
+
+def _slide(body: Any, height: float, way: Any) -> Slide:
+    """Down the ramp and to rest; height: of the body's origin above its contacts, m."""
+    law = Linearized(mu=MU, k_p=500.0, k_v=K_V, epsilon=EPSILON, saturation=way)
+    simulation = Simulation(body, law, RK4(), Slope(ANGLE), dt=DT)
+    down = -np.array([np.cos(ANGLE), 0.0, np.sin(ANGLE)])
+    simulation.set(q=lying(height - EPSILON, ANGLE), u=[*(SPEED * down), 0, 0, 0])
+    records = simulation.backend.record(round(SECONDS / DT))
+    force = records["impulse"][:, 0].reshape(len(records["q"]), -1, 3).sum(axis=1) / DT
+    moving = records["u"][:, 0]
+    speed = np.concatenate([[SPEED], moving[:, :3] @ down])
+    return Slide(
+        DT * (np.arange(len(force)) + 0.5),
+        0.5 * (speed[1:] + speed[:-1]),
+        np.linalg.norm(force[:, 1:], axis=1),
+        float(np.abs(moving[:, 3:]).max()),
+        float(abs(speed[-1])),
+    )
+
+
+def _rows(name: str, slide: Slide) -> list[Row]:
+    return [
+        Row(f"{name}: v_s", 1e3 * SLOW, 1e3 * slide.threshold, "mm/s", "below Eqn. (9)",
+            "the paper's formula, our numbers"),
+        Row(f"{name}: rate of the exponential stop", K_V, slide.decay, "1/s", "Eqn. (7)", "k_v"),
+        Row(f"{name}: friction at rest", G * np.sin(ANGLE), float(slide.friction[-1]), "N", WHERE,
+            "m g sin α"),
+        Row(f"{name}: speed at the end", 0.0, slide.last, "m/s", WHERE),
+    ]  # fmt: skip
+
+
+def _checks(name: str, slide: Slide) -> list[Check]:
+    near = abs(slide.threshold / SLOW - 1)
+    rate = abs(slide.decay / K_V - 1)
+    held = abs(float(slide.friction[-1]) - G * np.sin(ANGLE)) / G
+    creep = slide.last
+    return [
+        Check(f"{name}: v_s to 1 %", near < 0.01, f"{near:.1e} off"),
+        Check(f"{name}: the speed vanishes at the rate k_v, to 1e-3", rate < 1e-3,
+              f"{rate:.1e} off"),
+        Check(f"{name}: held by m g sin α to 1e-3 of the weight, creeps by less than 1e-9 m/s",
+              held < 1e-3 and creep < 1e-9, f"{held:.1e}, {creep:.1e} m/s"),
+    ]  # fmt: skip

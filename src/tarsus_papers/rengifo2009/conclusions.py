@@ -1,0 +1,172 @@
+"""What the paper says, each sentence held against our numbers (Rengifo 2009)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from tarsus_papers import _verdicts
+from tarsus_papers._verdicts import Data, Verdict
+from tarsus_papers.base import Exhibit, Finding, Task
+from tarsus_papers.rengifo2009.rest import EPSILON
+from tarsus_papers.rengifo2009.restitution import BEST
+from tarsus_papers.rengifo2009.same_gains import CURVE, EQUAL, TITLES
+
+ALIKE = 0.01  # of each other: equal
+LEFT = 0.1  # of the false impacts: hardly any
+LEFT_OUT = "left out of the reduced version"
+
+
+class PaperStatements(Exhibit):
+    """Confirmed or refuted, by numbers of the other parts."""
+
+    name: ClassVar[str] = "conclusions"
+    title: ClassVar[str] = "The paper's statements, confirmed or not"
+    where: ClassVar[str] = "abstract, sections II, IV, V and VI"
+    about: ClassVar[str] = (
+        "Each statement is decided by the numbers above. Equal means to 1 %; the motion does not"
+        " depend on masses if no contact moves by more than 1e-6 of the depth. Contact is more"
+        " stable with ε if it has fewer false impacts at every step tried, and has none if at most"
+        " a tenth is left. The first two rules were fixed before the run, the last two were written"
+        " after first runs. Where the answer hangs on how forces are limited, of which the paper's"
+        " own way does not carry over to a box, both answers are given."
+    )
+    needs: ClassVar[tuple[str, ...]] = (
+        "ball", "restitution", "rest", "brick", "false_impacts", "walk", "parameters",
+    )  # fmt: skip
+
+    def measure(self, task: Task) -> Finding:
+        return _verdicts.finding(CLAIMS, task, self.needs)
+
+
+def _masses(data: Data) -> Verdict:
+    apart = data["parameters"]["apart"]
+    worst = max(max(values) for values in apart.values())
+    return worst < EQUAL, f"{len(apart)} bodies: apart by at most {worst:.1e} of the depth"
+
+
+def _contacts(data: Data) -> Verdict:
+    off = data["parameters"]["off"]
+    told = ", ".join(f"{TITLES[name]} {value:.1e}" for name, value in off.items())
+    return max(off.values()) < CURVE, f"off one point's closed form, by the depth: {told}"
+
+
+def _from_0_to_1(data: Data) -> Verdict:
+    found = [float(value) for value in next(iter(data["restitution"]["found"].values()))["e"]]
+    return bool(np.all(np.diff(found) > 0)), f"{found[0]:.4f} to {found[-1]:.4f}, rising"
+
+
+def _of_the_ratio(data: Data) -> Verdict:
+    pair = list(data["restitution"]["same_k_p_over_k_v"].values())
+    one, other = (float(at["e"]) for at in pair)
+    told = " and ".join(f"{at['e']:.3f} for k_p {at['k_p']:g}, k_v {at['k_v']:.4g}" for at in pair)
+    return abs(one / other - 1) < ALIKE, f"at one k_p / k_v {told}: e is a function of k_p / k_v²"
+
+
+def _peak(data: Data) -> Verdict:
+    ratio = np.array(data["restitution"]["ratio"])
+    peak = np.array(data["restitution"]["found"][BEST]["peak"])
+    right = np.abs(peak - 1) < ALIKE
+    if right.all():
+        return True, f"force less m g is m k_v v up to k_p / k_v² = {ratio[-1]:g}"
+    known = f"up to k_p / k_v² = {ratio[right].max():.3g} alone" if right.any() else "nowhere"
+    return False, (
+        f"force less m g is m k_v v {known}; at {ratio[-1]:g} it is {peak[-1]:.3g} times that:"
+        " there the largest force is the spring's, m √k_p v"
+    )
+
+
+def _stays(data: Data) -> Verdict:
+    heights = np.array(data["ball"]["curves"]["0"]["height"])
+    moved = float(np.ptp(heights[len(heights) // 2 :]))
+    return moved < 1e-9, f"{-1e3 * heights[-1]:.4f} mm deep to the end, moved by {moved:.0e} m"
+
+
+def _vanishes(data: Data) -> Verdict:
+    curves = data["ball"]["curves"]
+    ends = {k: -float(np.array(curves[k]["height"])[-1]) for k in ("1", "5")}
+    deepest = -float(np.min(curves["1"]["height"]))
+    told = ", ".join(f"{depth:.0e} m for k_p {k}" for k, depth in ends.items())
+    return max(ends.values()) < 1e-3 * deepest, (
+        f"{told} at the end; not as an approach: it is back after π / (2 √k_p) and bounces at"
+        " √k_p times the depth"
+    )
+
+
+def _no_depth(data: Data) -> Verdict:
+    law, spring = (np.array(data["rest"][key], float) for key in ("law", "spring"))
+    return bool(np.abs(law / EPSILON - 1).max() < EQUAL), (
+        f"with ε 0 at most {1e3 * float(data['rest']['surface']):.2g} mm, with ε = 0.001 mm"
+        f" {1e3 * law.mean():.4g} mm at every mass; the spring {1e3 * spring.min():.2g}"
+        f" to {1e3 * spring.max():.2g} mm"
+    )
+
+
+def _stops(data: Data) -> Verdict:
+    slide = data["brick"]["slides"]["without height"]
+    return float(slide["speed"][-1]) < 1e-9, (
+        f"{abs(float(slide['speed'][-1])):.0e} m/s at the end, {float(slide['friction'][-1]):.4f} N"
+    )
+
+
+def _carries(data: Data) -> Verdict:
+    steps = len(data["walk"]["landings"])
+    return (steps >= 5 if steps > 1 else None), (
+        f"{steps} steps, at most {1e3 * float(data['walk']['deepest']):.2f} mm deep"
+    )
+
+
+def _stands(enough: Callable[[float, float], bool]) -> Callable[[Data], Verdict]:
+    def decide(data: Data) -> Verdict:
+        without, with_ = (found["false"] for found in data["false_impacts"]["standing"].values())
+        return enough(without, with_), f"{without:g} false impacts without, {with_:g} with ε"
+
+    return decide
+
+
+def _walks(printed: bool, enough: Callable[[float, float], bool]) -> Callable[[Data], Verdict]:
+    def decide(data: Data) -> Verdict:
+        runs = data["false_impacts"]["walking"]
+        pairs = {
+            name.split(",")[0]: [found["false"] for found in counts[:2]]
+            for name, counts in runs.items()
+            if ("printed" in name) == printed
+        }
+        if not pairs:
+            return None, LEFT_OUT
+        told = ", ".join(f"{dt}: {one} without, {two} with ε" for dt, (one, two) in pairs.items())
+        return all(enough(*pair) for pair in pairs.values()), told
+
+    return decide
+
+
+def _fewer(without: float, with_: float) -> bool:
+    return with_ < without
+
+
+def _hardly_any(without: float, with_: float) -> bool:
+    return without > 0 and with_ <= LEFT * without
+
+
+FEWER = "ε 1e-6 m makes contact more stable"
+NONE = "With ε 1e-6 m there are no false impacts"
+CLAIMS: dict[str, Callable[[Data], Verdict]] = {
+    "The contact's parameters are independent of masses and inertias": _masses,
+    "They are independent of the number of contacts": _contacts,
+    "Restitution goes from 0 to 1": _from_0_to_1,
+    "It does so as k_p / k_v goes from 0 to infinity, and so depends on that ratio": _of_the_ratio,
+    "The largest normal force depends on k_v alone": _peak,
+    "With k_p = 0 the interpenetration cannot vanish": _stays,
+    "With k_p > 0 it converges to zero": _vanishes,
+    "The steady depth is none, where a spring has m g / k_p": _no_depth,
+    "The brick stops and is held by m g sin α, without a threshold of velocity": _stops,
+    "The law carries a walking biped": _carries,
+    f"{FEWER}: standing": _stands(_fewer),
+    f"{FEWER}: walking, forces limited once as printed": _walks(True, _fewer),
+    f"{FEWER}: walking, forces limited consistently": _walks(False, _fewer),
+    f"{NONE}: standing": _stands(_hardly_any),
+    f"{NONE}: walking, as printed": _walks(True, _hardly_any),
+    f"{NONE}: walking, consistently": _walks(False, _hardly_any),
+}

@@ -1,0 +1,177 @@
+"""Section II.A: restitution from 0 to 1, and of what it is a function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tarsus.contact.laws.linearized import Linearized
+from tarsus.simulation.simulation import Simulation
+from tarsus.viewer.colors import COLORS
+from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
+from tarsus_papers.rengifo2009.ball import landing_stepper
+from tarsus_papers.rengifo2009.bodies import Array, G, ball, short
+from tarsus_papers.rengifo2009.landing import Landing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SPEED, DT = 1.0, 2e-6  # m/s, s
+RATIOS = 10.0 ** np.arange(-4, 4.5, 0.5)  # k_p / k_v^2
+FEW = 10.0 ** np.array([-2.0, 0.0, 2.0])
+GAINS = {"k_p 100 000 1/s²": 1e5, "k_p 1000 1/s²": 1e3}  # each with the k_v that its ratio asks
+BEST = "k_p 1000 1/s²"  # whose k_v dt is smallest: force is a mean over a step
+SAME = 10**1.5  # k_p / k_v, 1/s, which both have
+WHERE = "section II.A"
+
+
+class RestitutionCurve(Exhibit):
+    """Many gains side by side, by k_p / k_v^2 and by k_p / k_v."""
+
+    name: ClassVar[str] = "restitution"
+    title: ClassVar[str] = "Restitution from 0 to 1"
+    where: ClassVar[str] = WHERE
+    about: ClassVar[str] = (
+        "The paper says that restitution goes from 0 to 1 as k_p / k_v goes from 0 to infinity."
+        " Balls arrive at 1 m/s with many pairs of gains; the speed at which one leaves over that"
+        " at which it came is e. By the closed form of Eqn. (3) e depends on k_p / k_v² alone,"
+        " so that two pairs of gains of one k_p / k_v have different e. The largest force is"
+        " measured too: the paper says that it depends on k_v alone. Rule, fixed before the run:"
+        " equal means to 1 %."
+    )
+    caption: ClassVar[str] = (
+        "Left: restitution by k_p / k_v², for two k_p, on the closed form (gray). Middle: the same"
+        " by k_p / k_v, where the two part. Right: largest force less m g by that at the landing,"
+        " m k_v v."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        # balls of both k_p side by side
+        ratios = FEW if task.quick else RATIOS
+        found = {}
+        for name, k_p in GAINS.items():
+            task.tell(name)
+            found[name] = _bounced(k_p, ratios)
+        # beside the closed form
+        exact = np.array([Landing(k, 1.0, SPEED).restitution for k in ratios])
+        worst = max(float(np.abs(f["e"] / exact - 1).max()) for f in found.values())
+        pair = {name: _at(found[name]) for name in GAINS}
+        data = {
+            "ratio": ratios, "exact": exact, "found": found, "same_k_p_over_k_v": pair,
+            "worst": worst,
+        }  # fmt: skip
+        lowest, highest = (float(next(iter(found.values()))["e"][k]) for k in (0, -1))
+        rows = [
+            Row(
+                "e at the smallest k_p / k_v²",
+                0.0,
+                lowest,
+                "",
+                WHERE,
+                f"at {short(float(ratios[0]))}; the paper's 0 is the limit",
+            ),
+            Row(
+                "e at the largest k_p / k_v²",
+                1.0,
+                highest,
+                "",
+                WHERE,
+                f"at {ratios[-1]:g}; the paper's 1 is the limit",
+            ),
+        ]
+        checks = [
+            Check("e is that of the closed form to 1 %", worst < 0.01, f"{worst:.1e} off"),
+            *_checks(lowest, highest, pair, task.quick),
+        ]
+        return Finding(data, rows, [] if task.quick else [_table(ratios, found, exact)], checks)
+
+    def draw(self, data: Mapping[str, Any]) -> Figure:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 3.3), layout="constrained")
+        left, middle, right = figure.subplots(1, 3)
+        # the closed form, and the runs on it
+        ratio = np.array(data["ratio"])
+        fine = np.geomspace(ratio[0], ratio[-1], 200)
+        curve = [Landing(k, 1.0, SPEED).restitution for k in fine]
+        left.plot(fine, curve, color="#999999", lw=1.2, zorder=0)
+        for marker, color, (name, found) in zip(
+            ("o", "x"), COLORS, data["found"].items(), strict=False
+        ):
+            look = {"color": color, "ms": 5, "ls": "none", "marker": marker, "label": name}
+            left.plot(ratio, found["e"], **look)
+            middle.plot(np.array(found["k_p"]) / found["k_v"], found["e"], **look)
+        # the largest force, and scales
+        peak = data["found"][BEST]["peak"]
+        right.plot(ratio, peak, "x", color=COLORS[1], ms=5)
+        middle.legend(frameon=False, fontsize=9, loc="upper left")
+        right.set_yscale("log")
+        for ax, title, label in (
+            (left, "restitution e", "k_p / k_v²"),
+            (middle, "restitution e", "k_p / k_v / (1/s)"),
+            (right, "largest force - m g, by m k_v v", "k_p / k_v²"),
+        ):
+            ax.set_xscale("log")
+            ax.set_title(title, fontsize=10)
+            ax.set_xlabel(label)
+            ax.spines[["top", "right"]].set_visible(False)
+        return figure
+
+
+def _bounced(k_p: float, ratios: Array) -> dict[str, Array]:
+    """Gains, restitution and largest force of balls of these k_p / k_v^2."""
+    k_v = np.sqrt(k_p / ratios)
+    seconds = 1.2 * max(Landing(k_p, v, SPEED).back for v in k_v)
+    law = Linearized(k_p=np.full(len(ratios), k_p), k_v=k_v, epsilon=0.0)
+    simulation = Simulation(ball(), law, landing_stepper(), dt=DT, worlds=len(ratios))
+    simulation.set(q=[0, 0, 0, 1, 0, 0, 0], u=[0, 0, -SPEED, 0, 0, 0])
+    records = simulation.backend.record(round(seconds / DT))
+    force = records["impulse"][..., 0].max(axis=0) / DT
+    return {
+        "k_p": np.full(len(ratios), k_p),
+        "k_v": k_v,
+        "e": records["u"][..., 2].max(axis=0) / SPEED,
+        "peak": (force - G) / (k_v * SPEED),
+    }
+
+
+def _at(found: Mapping[str, Array]) -> dict[str, float]:
+    """The gain and e where k_p / k_v is `SAME`."""
+    k = int(np.argmin(np.abs(np.log(found["k_p"] / found["k_v"] / SAME))))
+    return {name: float(found[name][k]) for name in ("k_p", "k_v", "e")}
+
+
+def _checks(
+    lowest: float, highest: float, pair: Mapping[str, Mapping[str, float]], quick: bool
+) -> list[Check]:
+    """From end to end, and of what e is no function."""
+    low, high = (0.1, 0.9) if quick else (0.02, 0.98)
+    one, other = pair.values()
+    told = (f"k_p {at['k_p']:g}, k_v {at['k_v']:.4g}: e {at['e']:.3f}" for at in pair.values())
+    same = abs(np.log(one["k_p"] / one["k_v"] * other["k_v"] / other["k_p"])) < 1e-9
+    return [
+        Check(
+            f"e goes from below {low:g} to above {high:g} as k_p / k_v² grows",
+            lowest < low and highest > high,
+            f"{lowest:.4f} to {highest:.4f}",
+        ),
+        Check(
+            "e is no function of k_p / k_v: two pairs of gains of one such ratio differ",
+            bool(same and abs(one["e"] - other["e"]) > 0.01 * other["e"]),
+            "; ".join(told),
+        ),
+    ]
+
+
+def _table(ratios: Array, found: Mapping[str, Mapping[str, Array]], exact: Array) -> Table:
+    columns = ("k_p / k_v²", "e, closed form", *(f"e, {name}" for name in found),
+               "largest force - m g, by m k_v v")  # fmt: skip
+    peak = found[BEST]["peak"]
+    rows = [
+        (float(ratio), float(exact[k]), *(float(f["e"][k]) for f in found.values()),
+         float(peak[k]))
+        for k, ratio in enumerate(ratios)
+    ]  # fmt: skip
+    return Table("", columns, rows)

@@ -1,0 +1,159 @@
+"""Sections I and VI: the same gains for every robot, whatever it weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tarsus.viewer.colors import COLORS
+from tarsus_papers.base import Check, Exhibit, Finding, Table, Task
+from tarsus_papers.rengifo2009.bodies import short
+from tarsus_papers.rengifo2009.landing import Landing
+from tarsus_papers.rengifo2009.scaled import (
+    BODIES,
+    DT,
+    K_P,
+    K_V,
+    ROBOTS,
+    SPEED,
+    Landed,
+    landed,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FACTORS = (0.1, 1.0, 10.0)
+EQUAL, CURVE = 1e-6, 0.01  # of the depth
+FORM = Landing(K_P, K_V, SPEED)
+TITLES = {
+    "ball": "ball", "brick": "brick", "biped": "biped", "hoap1": "HOAP-1",
+    "mini_cheetah": "Mini Cheetah",
+}  # fmt: skip
+
+
+class SameGains(Exhibit):
+    """One, four and eight contacts, from a ball to a quadruped, at three masses each."""
+
+    name: ClassVar[str] = "parameters"
+    title: ClassVar[str] = "The same gains for every robot and mass"
+    where: ClassVar[str] = "abstract, sections II.A, III and VI"
+    about: ClassVar[str] = (
+        "The paper's first advantage: the contact's parameters hang neither on masses and"
+        " inertias nor on the number of contacts. A ball, a brick, the biped, HOAP-1 and Mini"
+        f" Cheetah arrive flat on the ground at {SPEED:g} m/s under the gains of section IV, k_p"
+        " 500 1/s² and k_v 250 1/s, ε 0, μ 0.8 (not stated); steps of"
+        f" {1e6 * DT:g} µs. Each is run with all masses, inertias, rotors, joint friction, torque"
+        " limits, servo gains and the solver's tolerance, an impulse, times 0.1, 1 and 10: with"
+        " servo gains that are not scaled the legs would move differently, and with them the feet."
+        " Robots hold their standing posture by joint servos, sized for weight and step. All"
+        " contacts must follow the closed form of Eqn. (3), as long as no force is cut."
+    )
+    caption: ClassVar[str] = (
+        "Gap of every contact of every body against time, and the closed form of"
+        " Eqn. (3) for one point (gray): 25 contacts on one curve. Right: how far each body's"
+        " contacts are from it at most, which is the first order of the integrator; Mini Cheetah's"
+        " round feet also roll."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        # every body at every mass
+        found = {}
+        for name in (*BODIES, *(() if task.quick else ROBOTS)):
+            for factor in FACTORS:
+                task.tell(f"{name}, masses times {factor:g}")
+                found[name, factor] = landed(name, factor)
+        names = list(dict.fromkeys(name for name, _ in found))
+        apart = {
+            name: [_apart(found[name, factor], found[name, 1.0]) for factor in FACTORS]
+            for name in names
+        }
+        off = {name: _off(found[name, 1.0]) for name in names}
+        data = {
+            "gaps": {name: _few(found[name, 1.0]) for name in names},
+            "apart": apart,
+            "off": off,
+            "unconverged": sum(run.unconverged for run in found.values()),
+        }
+        # how far from one another and from the closed form
+        columns = (
+            "", "contacts", "masses × 0.1, apart", "masses × 10, apart",
+            "off the closed form", "largest depth / mm",
+        )  # fmt: skip
+        rows = [
+            (TITLES[name], float(found[name, 1.0].gap.shape[1]), apart[name][0], apart[name][2],
+             off[name], -1e3 * float(found[name, 1.0].gap.min()))
+            for name in names
+        ]  # fmt: skip
+        title = f"Parts of the depth, {1e3 * FORM.depth:.4f} mm by the closed form"
+        worst = max(max(values) for values in apart.values())
+        checks = [
+            Check(
+                f"masses times 0.1 and 10 move no contact by more than {short(EQUAL)} of the depth",
+                worst < EQUAL,
+                f"at most {worst:.1e}",
+            ),
+            Check(
+                "every contact of every body follows the closed form of one point, to 1 %",
+                max(off.values()) < CURVE,
+                ", ".join(f"{TITLES[name]} {value:.1e}" for name, value in off.items()),
+            ),
+            Check(
+                "every step is solved", data["unconverged"] == 0, f"{data['unconverged']} are not"
+            ),
+        ]
+        return Finding(data, (), [Table(title, columns, rows)], checks)
+
+    def draw(self, data: Mapping[str, Any]) -> Figure:
+        from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
+
+        figure = Figure(figsize=(10, 3.5), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[1.5, 1])
+        # all on one curve
+        time = np.linspace(0, FORM.back, 300)
+        left.plot(1e3 * time, 1e3 * FORM.height(time), color="#c8c8c8", lw=6, zorder=0)
+        for k, (color, gaps) in enumerate(zip(COLORS, data["gaps"].values(), strict=False)):
+            at, gap = np.array(gaps["time"]), np.array(gaps["gap"])
+            inside = at < FORM.back
+            exact = FORM.height(at[inside])[:, None]
+            style = {"color": color, "lw": 1.2, "ls": (4 * k, (4, 4 * len(data["gaps"]) - 4))}
+            left.plot(1e3 * at[inside], 1e3 * gap[inside], **style)
+            right.plot(
+                1e3 * at[inside], 1e2 * np.abs(gap[inside] - exact).max(axis=1) / FORM.depth,
+                color=color, lw=6.0 - k,
+            )  # fmt: skip
+        # names and scales
+        solid = [Line2D([], [], color=c, lw=1.5) for c in COLORS[: len(data["gaps"])]]
+        left.legend(solid, [TITLES[n] for n in data["gaps"]], frameon=False, fontsize=9)
+        for ax, title in (
+            (left, "gap of every contact / mm"),
+            (right, "off the closed form / % of the depth"),
+        ):
+            ax.set_title(title, fontsize=10)
+            ax.set_xlabel("time after landing / ms")
+            ax.spines[["top", "right"]].set_visible(False)
+        return figure
+
+
+def _inside(run: Landed) -> Any:
+    """While the contacts are in the ground by the closed form."""
+    return run.time < FORM.back - 2 * DT
+
+
+def _apart(run: Landed, other: Landed) -> float:
+    """Largest distance of two runs' contacts in the whole run, by the depth."""
+    return float(np.abs(run.gap - other.gap).max() / FORM.depth)
+
+
+def _off(run: Landed) -> float:
+    """Largest distance of any contact from the closed form, by the depth."""
+    exact = FORM.height(run.time)[:, None]
+    return float(np.abs(run.gap - exact)[_inside(run)].max() / FORM.depth)
+
+
+def _few(run: Landed) -> dict[str, Any]:
+    """Every twentieth step."""
+    return {"time": run.time[::20], "gap": np.round(run.gap[::20], 9)}

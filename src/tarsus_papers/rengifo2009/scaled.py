@@ -1,0 +1,101 @@
+"""Bodies and robots made lighter and heavier, their motors and servos with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from tarsus import robots
+from tarsus.contact.laws.linearized import Linearized
+from tarsus.control import servo
+from tarsus.control.gaits.stand import Stand
+from tarsus.dynamics.robot import Robot
+from tarsus.model.mechanism import Body
+from tarsus.morphology.feet import feet
+from tarsus.simulation.simulation import Simulation
+from tarsus_papers.rengifo2009.bodies import BRICK, Array, ball, brick, lying
+
+K_P, K_V, MU = 500.0, 250.0, 0.8  # section IV; mu is not stated
+SPEED, SECONDS, DT = 0.3, 0.12, 2e-5  # m/s at the landing, s until after it is over, s
+SOLVED = 1e-9  # [1] and, of 1 kg, N s: to what Eqn. (18) is solved
+ROBOTS = ("biped", "hoap1", "mini_cheetah")
+BODIES: dict[str, tuple[Callable[[], Robot], Array]] = {
+    "ball": (ball, lying(0.0)),
+    "brick": (brick, lying(float(BRICK[2]))),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Landed:
+    """One landing: time (steps,), s; gap (steps, contacts), m; unconverged steps."""
+
+    time: Array
+    gap: Array
+    unconverged: int
+
+
+@cache
+def landed(name: str, factor: float) -> Landed:
+    """A body or robot that arrives flat at `SPEED`, all masses times `factor`."""
+    # the same robot, heavier; servos of the one in hand, scaled as its masses
+    load, q = BODIES.get(name) or (lambda: robots.load(name), None)
+    own = load()
+    robot, controller = scaled(own, factor), None
+    if q is None:
+        q = np.array(own.keyframes["stand"])
+        gains = servo.gains(own, q, feet(own), DT)
+        kp, kd = (tuple(factor * value for value in values) for values in (gains.kp, gains.kd))
+        controller = Stand(kp=kp, kd=kd)
+    contacts = [c.name for c in feet(own)] if name in ROBOTS else "all"
+    # the landing; what Eqn. (18) is solved to is an impulse, and so scales too. Dry friction damps:
+    # joints that it holds or lets go by the last bits tell masses apart by 4e-6 of the depth
+    law = Linearized(mu=MU, k_p=K_P, k_v=K_V, epsilon=0.0, T_abs=factor * SOLVED, T_rel=SOLVED)
+    simulation = Simulation(
+        robot,
+        law,
+        "symplectic_euler",
+        controller=controller,
+        dt=DT,
+        contacts=contacts,
+        stiction=False,
+    )
+    speed = np.zeros(robot.nu)
+    speed[2] = -SPEED
+    simulation.set(q=q, u=speed)
+    records = simulation.backend.record(round(SECONDS / DT))
+    gap = [
+        robot.position(records["q"][:, 0], point.name)[:, 2] - point.radius
+        for point in simulation.plan.scene.candidates
+    ]
+    return Landed(
+        DT * np.arange(1, len(gap[0]) + 1),
+        np.stack(gap, axis=-1),
+        int((records["converged"] == 0).sum()),
+    )
+
+
+def scaled(robot: Robot, factor: float) -> Robot:
+    """All masses, inertias, rotors, dampers, dry friction and torque limits times `factor`."""
+    motors = tuple(
+        replace(motor, lower=factor * motor.lower, upper=factor * motor.upper)
+        for motor in robot.actuators
+    )
+    bodies = tuple(_heavier(body, factor) for body in robot.bodies)
+    return replace(robot, bodies=bodies, actuators=motors)
+
+
+def _heavier(body: Body, factor: float) -> Body:
+    joint = body.joint
+    return replace(
+        body,
+        inertia=body.inertia.scaled(factor),
+        joint=replace(
+            joint,
+            armature=factor * joint.armature,
+            damping=factor * joint.damping,
+            dry_friction=factor * joint.dry_friction,
+        ),
+    )

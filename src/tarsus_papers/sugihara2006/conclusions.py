@@ -1,0 +1,148 @@
+"""What the paper says, each sentence held against our numbers (Sugihara 2006, section IV)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from tarsus_papers import _verdicts
+from tarsus_papers._verdicts import Data, Verdict
+from tarsus_papers.base import Exhibit, Finding, Task
+from tarsus_papers.sugihara2006.configurations import hoap1, rotor
+from tarsus_papers.sugihara2006.drop_verdicts import LEAP, PHASES, STEPS, law_name
+from tarsus_papers.sugihara2006.friction import ALIKE, OFTENER
+from tarsus_papers.sugihara2006.lambdas import BREAKS, ENDS, ONCE, ROUGHER, gives_way
+
+UNEVEN = 2.0  # times: so much more is disproportionate
+NEAR = 2.0  # times: a lambda as near as that to the paper's is its own
+
+
+class Statements(Exhibit):
+    """Confirmed or refuted, by numbers of the other parts."""
+
+    name: ClassVar[str] = "conclusions"
+    title: ClassVar[str] = "The paper's statements, confirmed or not"
+    where: ClassVar[str] = "section IV"
+    about: ClassVar[str] = (
+        "Each statement is decided by the numbers above, by one rule for all readings of it. Where"
+        " the answer hangs on the sign of the damper, on how the joints are held or on the rotors,"
+        " of which the paper says nothing, both answers are given. A leap is more than 5 mm."
+    )
+    needs: ClassVar[tuple[str, ...]] = ("drop", "lambda", "friction")
+
+    def measure(self, task: Task) -> Finding:
+        return _verdicts.finding(CLAIMS, task, self.needs)
+
+
+def _leaps(data: Data, damper: str, phase: str, dt: float) -> dict[str, float | None]:
+    """Leaps, m, with locked joints and, where it was run, with servos on the robot's own rotors."""
+    name, held = law_name(damper, phase), data["drop"]["servoed"]
+    found = {"locked": data["drop"]["leaps"][name][f"{dt:g}"]}
+    key = f"{name}, {dt:g} s, {rotor(hoap1()):g} kg m^2"
+    return found | ({"servos": held[key]} if key in held else {})
+
+
+def _told(found: Mapping[str, float | None]) -> str:
+    return ", ".join(
+        f"{name} {'diverges' if leap is None else f'{1e3 * leap:.2g} mm'}"
+        for name, leap in found.items()
+    )
+
+
+def _leaped(leap: float | None) -> bool:
+    return leap is None or leap > LEAP
+
+
+def _stable_at_1_ms(data: Data) -> Verdict:
+    found = {
+        f"{law_name(damper, phase)}: {how}": leap
+        for damper in ("conventional", "timestep")
+        for phase in PHASES
+        for how, leap in _leaps(data, damper, phase, STEPS[0]).items()
+    }
+    return not any(_leaped(leap) for leap in found.values()), _told(found)
+
+
+def _conventional(phase: str) -> Callable[[Data], Verdict]:
+    def decide(data: Data) -> Verdict:
+        found = _leaps(data, "conventional", phase, STEPS[1])
+        return any(_leaped(leap) for leap in found.values()), _told(found)
+
+    return decide
+
+
+def _proposed(phase: str) -> Callable[[Data], Verdict]:
+    def decide(data: Data) -> Verdict:
+        found = _leaps(data, "timestep", phase, STEPS[1])
+        return not any(_leaped(leap) for leap in found.values()), _told(found)
+
+    return decide
+
+
+def _impulsive(data: Data) -> Verdict:
+    lambdas = list(data["lambda"]["lambda"])
+    rough = data["lambda"]["variants"][ONCE]["roughness"]
+    small, one = (float(rough[lambdas.index(value)]) for value in (0.01, 1.0))
+    return small >= ROUGHER * one, f"roughness {small:.2g} N at 0.01, {one:.2g} N at 1"
+
+
+def _smoothed(data: Data) -> Verdict:
+    lambdas = list(data["lambda"]["lambda"])
+    if 4.0 not in lambdas:
+        return None, "left out of the reduced version"
+    uneven = data["lambda"]["variants"][ONCE]["unevenness"]
+    small, large = (float(uneven[lambdas.index(value)]) for value in (0.01, 4.0))
+    return small >= UNEVEN * large, f"unevenness {small:.2f} at 0.01, {large:.2f} at 4"
+
+
+def _breaks(data: Data) -> Verdict:
+    if ENDS not in data["lambda"]["variants"]:
+        return None, "left out of the reduced version"
+    ends, endless = (gives_way(data["lambda"], name) for name in (ENDS, ONCE))
+    largest = float(np.max(data["lambda"]["lambda"]))
+    never = f"with an endless spring not up to {largest:g}" if endless is None else f"{endless:g}"
+    if ends is None:
+        return False, f"not up to {largest:g}"
+    near = BREAKS / NEAR <= ends <= BREAKS * NEAR
+    return near, f"at {ends:g} if the membrane's spring ends at its thickness; {never}"
+
+
+def _alike(data: Data) -> Verdict:
+    if not data["friction"]:
+        return None, "left out of the reduced version"
+    apart = float(data["friction"]["apart_m"])
+    return apart < ALIKE, f"{1e3 * apart:.2g} mm apart at most"
+
+
+def _oscillates(data: Data) -> Verdict:
+    if not data["friction"]:
+        return None, "left out of the reduced version"
+    keys = ("shakes", "shakes_in_median", "slips")
+    shakes, median, slips = (float(data["friction"][key]) for key in keys)
+    return shakes >= OFTENER, (
+        f"root mean square {shakes:.2g} times as strong (the rule asks for {OFTENER:g}), landings,"
+        f" alike on both floors, included; median {median:.2g} times; slip of the soles"
+        f" {slips:.2g} times"
+    )
+
+
+CLAIMS: dict[str, Callable[[Data], Verdict]] = {
+    "Both dampers are stable at 1 ms": _stable_at_1_ms,
+    "At 2.5 ms the conventional damper makes the robot leap (c in compression)": _conventional(
+        "compression"
+    ),
+    "At 2.5 ms the proposed damper keeps it on the floor (c in compression)": _proposed(
+        "compression"
+    ),
+    "At 2.5 ms the conventional damper makes the robot leap (c on release)": _conventional(
+        "release"
+    ),
+    "At 2.5 ms the proposed damper keeps it on the floor (c on release)": _proposed("release"),
+    "For a small lambda the floor's forces are impulsive": _impulsive,
+    "The force is distributed disproportionately at lambda 0.01 and smoothly at 4": _smoothed,
+    "The robot sinks through the floor at lambda about 7": _breaks,
+    "The COG paths with static friction and without are similar": _alike,
+    "Without static friction the COG's acceleration oscillates": _oscillates,
+}

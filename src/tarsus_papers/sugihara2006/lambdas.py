@@ -1,0 +1,241 @@
+"""Figures 7 and 8: what lambda does to the forces of a standing motion, and when the floor gives
+way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tarsus.viewer import strip
+from tarsus.viewer.colors import COLORS
+from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
+from tarsus_papers.sugihara2006.configurations import (
+    ARMATURES,
+    DT,
+    hoap1,
+    rotor,
+)
+from tarsus_papers.sugihara2006.standing import SETTLE, Array, Stood, stood
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PAPERS = (0.01, 0.1, 1.0, 4.0)  # section IV-C
+BREAKS = 7.0  # section IV-C: "for lambda = 7.0" about
+LAMBDAS = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 20.0)
+QUICK = (0.01, 1.0)
+SHOWN = "L_foot_toe_left"  # "one of the vertices of the left sole"
+GIVES_WAY = 5e-3  # m: ten membranes deep
+ROUGHER = 20.0  # times
+SMOOTH = 0.02  # N
+LOAD = 1e-3  # of the weight
+WHERE = "section IV-C, Fig. 7"
+
+
+class Lambda(Exhibit):
+    """Squat and sway on the floor of section IV-C, single pass and consistent solution."""
+
+    name: ClassVar[str] = "lambda"
+    title: ClassVar[str] = "Figures 7 and 8: lambda smooths the forces, and gives way"
+    where: ClassVar[str] = "section IV-C, Figs. 7 and 8"
+    about: ClassVar[str] = (
+        "HOAP-1 squats by 20 mm and sways by 12 mm on both feet (the paper's standing motion is"
+        " not printed; this one is ours, its servos sized by weight, inertia and step). The"
+        " floor is rigid under a membrane of 0.5 mm. Eqn. (33) is solved once a step, as"
+        " printed, or until sticking, sliding and leaving agree. Roughness is the mean change"
+        " of a vertex's force from one step to the next, unevenness the standard deviation over"
+        " the vertices of a sole by their mean. Rules: small lambda"
+        " chatters if its roughness at 0.01 is at least 20 times that at 1; the floor gives way"
+        " where the soles end more than 5 mm deep."
+    )
+    caption: ClassVar[str] = (
+        "Above: normal force of a vertex of the left sole, as in Fig. 7 (mind the scales), single"
+        " pass. Below: roughness and unevenness by lambda, and the depth of the soles at the end,"
+        " for a membrane whose spring goes on or ends."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        lambdas = np.array(QUICK if task.quick else LAMBDAS)
+        found = {}
+        for name, changes in VARIANTS.items():
+            if task.quick and name != ONCE:
+                continue
+            task.tell(name)
+            found[name] = stood(lambdas, None, **changes)
+        swept = {}
+        for armature in () if task.quick else ARMATURES:
+            task.tell(f"{ONCE}, rotors of {armature:g} kg m^2")
+            swept[armature] = stood(np.array(PAPERS), armature, **VARIANTS[ONCE])
+        data = _data(lambdas, found, swept)
+        return Finding(data, _rows(data), _tables(data), _checks(data, found))
+
+    def draw(self, data: Mapping[str, Any]) -> Figure:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 5.6), layout="constrained")
+        top, bottom = strip.above_and_below(figure, 0.87)
+        shown = {key: np.array(force) for key, force in data["vertex"].items()}
+        for ax, (key, force) in zip(
+            np.atleast_1d(top.subplots(1, len(shown))), shown.items(), strict=True
+        ):
+            ax.plot(SETTLE + DT * np.arange(len(force)), force, lw=0.7, color=COLORS[0])
+            ax.set_title(f"λ = {float(key):g}", fontsize=10)
+            ax.set_ylim(0, 1.05 * force.max())
+            ax.set_xlabel("time / s", fontsize=9)
+            ax.spines[["top", "right"]].set_visible(False)
+        top.supylabel("force of a vertex / N", fontsize=9)
+        rough, uneven, deep = bottom.subplots(1, 3)
+        _by_lambda(rough, data, "roughness", "roughness / N")
+        _by_lambda(uneven, data, "unevenness", "unevenness of a sole")
+        _by_lambda(deep, data, "depth_mm", "depth at the end / mm")
+        rough.legend(frameon=False, fontsize=7)
+        deep.axvline(BREAKS, color="#999999", lw=0.8, ls=":")
+        return figure
+
+
+ONCE, CONSISTENT = "single pass", "consistent"
+ENDS, ENDS_CONSISTENT = "single pass, membrane ends", "consistent, membrane ends"
+FIRM = (ONCE, CONSISTENT)  # whose membrane carries any load
+VARIANTS: dict[str, dict[str, Any]] = {
+    ONCE: {"passes": "once"},
+    CONSISTENT: {"passes": "consistent"},
+    ENDS: {"passes": "once", "spring": "ends"},
+    ENDS_CONSISTENT: {"passes": "consistent", "spring": "ends"},
+}
+
+
+def _by_lambda(ax: Axes, data: Mapping[str, Any], key: str, title: str) -> None:
+    for color, (name, found) in zip(COLORS, data["variants"].items(), strict=False):
+        known = [
+            (a, b)
+            for a, b in zip(data["lambda"], found[key], strict=True)
+            if b is not None and b > 0
+        ]
+        ax.loglog(*zip(*known, strict=True), "o-", ms=3, lw=1.1, color=color, label=name)
+    ax.set_title(title, fontsize=10)
+    ax.set_xlabel("λ / 1/kg²", fontsize=9)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _data(lambdas: Array, found: dict[str, Stood], swept: dict[float, Stood]) -> dict[str, Any]:
+    """Measures by lambda, and the series of Fig. 7."""
+    once = found[ONCE]
+    vertex = once.names.index(SHOWN)
+    at = [int(np.flatnonzero(lambdas == value)[0]) for value in PAPERS if value in lambdas]
+    return {
+        "lambda": lambdas,
+        "variants": {
+            name: {
+                "roughness": stood.roughness,
+                "unevenness": stood.unevenness,
+                "load": stood.load,
+                "depth_mm": 1e3 * stood.deepest,
+                "finite": stood.finite,
+                "unconverged": stood.unconverged,
+            }
+            for name, stood in found.items()
+        },
+        "armature": {
+            f"{armature:g}": {"roughness": stood.roughness, "unevenness": stood.unevenness}
+            for armature, stood in swept.items()
+        },
+        "vertex": {f"{lambdas[k]:g}": np.round(once.force[:, k, vertex], 3) for k in at},
+        "own_armature": rotor(hoap1()),
+    }
+
+
+def gives_way(data: Mapping[str, Any], variant: str) -> float | None:
+    """The least lambda from which on the soles end deeper than GIVES_WAY; None: none tried."""
+    found = data["variants"][variant]
+    deep = [
+        not finite or depth is None or 1e-3 * depth > GIVES_WAY
+        for finite, depth in zip(found["finite"], found["depth_mm"], strict=True)
+    ]
+    holds = [k for k, sinks in enumerate(deep) if not sinks]
+    first = holds[-1] + 1 if holds else 0
+    return float(data["lambda"][first]) if first < len(deep) else None
+
+
+def _rows(data: dict[str, Any]) -> list[Row]:
+    rows = []
+    lambdas = list(data["lambda"])
+    for name in (name for name in (ONCE, CONSISTENT) if name in data["variants"]):
+        for value in (v for v in PAPERS if v in lambdas):
+            rough = float(data["variants"][name]["roughness"][lambdas.index(value)])
+            rows.append(Row(f"roughness, {name}, λ = {value:g}", None, rough, "N", WHERE))
+    for name in data["variants"]:
+        found = gives_way(data, name)
+        rows.append(
+            Row(
+                f"λ at which the floor gives way, {name}",
+                BREAKS,
+                found,
+                "1/kg²",
+                "section IV-C",
+                "" if found else f"none up to {max(lambdas):g}: the soles end less than 5 mm deep",
+            )
+        )
+    return rows
+
+
+def _tables(data: dict[str, Any]) -> list[Table]:
+    columns = ("λ / 1/kg²", "roughness / N", "unevenness", "load / weight", "depth at the end / mm",
+               "steps not solved")  # fmt: skip
+    keys = ("roughness", "unevenness", "load", "depth_mm", "unconverged")
+    tables = [
+        Table(
+            name,
+            columns,
+            [
+                (float(value), *(float(found[key][k]) for key in keys))
+                for k, value in enumerate(data["lambda"])
+            ],
+        )
+        for name, found in data["variants"].items()
+    ]
+    if data["armature"]:
+        names = [f"{float(a):g} kg m²" for a in data["armature"]]
+        rows = [
+            (value, *(float(found["roughness"][k]) for found in data["armature"].values()))
+            for k, value in enumerate(PAPERS)
+        ]
+        tables.append(
+            Table("Roughness / N by rotor inertia, single pass", ("λ / 1/kg²", *names), rows)
+        )
+    return tables
+
+
+def _checks(data: dict[str, Any], found: dict[str, Stood]) -> list[Check]:
+    # of the single pass
+    lambdas = list(data["lambda"])
+    small, one = lambdas.index(0.01), lambdas.index(1.0)
+    rough = data["variants"][ONCE]["roughness"]
+    times = float(rough[small] / rough[one])
+    carried = [stood.load[small : one + 1] for name, stood in found.items() if name in FIRM]
+    apart = float(np.abs(np.array(carried) - 1).max())
+    checks = [
+        Check(
+            "single pass: the forces at lambda 0.01 are at least 20 times as rough as at 1",
+            times >= ROUGHER,
+            f"{times:.0f} times",
+        ),
+        Check(
+            "the soles carry the weight to 1e-3 at lambda 0.01 to 1",
+            apart < LOAD,
+            f"apart by at most {apart:.1g}",
+        ),
+    ]
+    if CONSISTENT in found:
+        smooth = float(found[CONSISTENT].roughness.max())
+        checks.append(
+            Check(
+                "solved until consistent: roughness below 0.02 N at every lambda",
+                smooth < SMOOTH,
+                f"at most {smooth:.2g} N",
+            )
+        )
+    return checks

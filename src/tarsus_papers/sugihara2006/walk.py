@@ -1,0 +1,101 @@
+"""Figure 10: a walk that succeeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tarsus.viewer import strip
+from tarsus.viewer.colors import COLORS
+from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
+from tarsus_papers.sugihara2006.configurations import DT, G, hoap1
+from tarsus_papers.sugihara2006.walking import (
+    LEFT_OUT,
+    SECONDS,
+    center,
+    footsteps,
+    loads,
+    pressure_outside,
+    under_strip,
+    walked,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHOWN = 9  # pictures
+WHERE = "section IV-E, Fig. 10"
+INSIDE, ENOUGH = 5e-3, 10  # m, steps
+
+
+class Walking(Exhibit):
+    """Twelve seconds of walking on the floor of section IV-C."""
+
+    name: ClassVar[str] = "walk"
+    title: ClassVar[str] = "Figure 10: walking"
+    where: ClassVar[str] = WHERE
+    about: ClassVar[str] = (
+        "The walk of Fig. 9 on the floor with static friction. The paper shows pictures alone."
+        " A step counts where a sole stands again after it swung for 50 ms at least. The"
+        " zero-moment point is taken from the rates of the robot's momentum, not from the"
+        " contact forces, and must lie between the loaded vertices."
+    )
+    caption: ClassVar[str] = (
+        "Two steps, from the side and the front: left leg and arm blue, right ones orange, contact"
+        " forces as arrows (half the robot's height: its weight). Below: load of the soles."
+    )
+
+    def measure(self, task: Task) -> Finding:
+        if task.quick:
+            return Finding({}, notes=[LEFT_OUT])
+        # the walk, two of its steps in pictures
+        task.tell("the walk")
+        log, _ = walked(SECONDS)
+        weight = hoap1().mass * G
+        times, com = footsteps(log, weight), center(log)
+        begin = float(times[4])
+        until = begin + 2 * float(np.median(np.diff(times)))
+        shown = np.linspace(begin, until, SHOWN)
+        carried, outside = loads(log), pressure_outside(log)
+        steady = slice(round(1.0 / DT), None)
+        speed = (com[-1, 0] - com[steady][0, 0]) / (DT * len(com[steady]))
+        data = {
+            "strip": strip.poses(log, shown, hoap1()),
+            "footsteps": times,
+            "loads": np.round(carried[::10], 2),
+            "speed": speed,
+            "outside_m": outside,
+            "unconverged": int((log["converged"] == 0).sum()),
+        }
+        # what is told and what must hold
+        rows = [
+            Row("steps walked", None, float(len(times)), "", WHERE, "without falling"),
+            Row("speed", None, float(speed), "m/s", WHERE, "0.1 m/s asked for; ours"),
+            Row("step time", None, float(np.median(np.diff(times))), "s", WHERE, "ours"),
+            Row("mean load by weight", None, float(carried[steady].sum(1).mean() / weight), "", ""),
+        ]
+        checks = [
+            Check(f"at least {ENOUGH} steps", len(times) >= ENOUGH, f"{len(times)} steps"),
+            Check(
+                "the zero-moment point is between the loaded vertices, to 5 mm",
+                outside < INSIDE,
+                f"outside by {1e3 * outside:.2g} mm at most",
+            ),
+            Check("every step is solved", data["unconverged"] == 0, f"{data['unconverged']} not"),
+        ]
+        return Finding(data, rows, checks=checks)
+
+    def draw(self, data: Mapping[str, Any]) -> Figure | None:
+        if not data:
+            return None
+        figure, (ax,) = under_strip(data["strip"], panels=1)
+        carried = np.array(data["loads"])
+        for color, name, load in zip(
+            (COLORS[4], COLORS[0]), ("right", "left"), carried.T, strict=True
+        ):
+            ax.plot(10 * DT * np.arange(len(load)), load, color=color, lw=1.0, label=name)
+        ax.set_ylabel("load of a sole / N")
+        ax.legend(frameon=False, fontsize=8, loc="upper right")
+        return figure
