@@ -50,7 +50,7 @@ MovedRobot = Annotated[
 
 
 @dataclass(frozen=True)
-class Policy(Command):
+class PolicyCommand(Command):
     """Run a policy trained elsewhere, and check what it depends on.
 
     inspect prints its contract: every value, where it came from, and what is missing. run simulates
@@ -82,7 +82,7 @@ class Policy(Command):
             Path,
             called(
                 "POLICY",
-                "Network (.onnx, TorchScript), policy.toml, or a folder with one of them.",
+                "PolicyNetwork (.onnx, TorchScript), policy.toml, or a folder with one of them.",
             ),
         ]
     ]
@@ -213,14 +213,20 @@ class Policy(Command):
         return 0
 
     def _check(self, contract: Contract) -> int:
-        from tarsus.policies.check import FACTORS, Row, engines, margin, survival_everywhere
+        from tarsus.policies.check import (
+            FACTORS,
+            EngineResult,
+            engines,
+            margin,
+            survival_everywhere,
+        )
 
         bound = self._bound(contract)
         asked = np.asarray(self.ask, float)
         names = registry.listed(self.laws)
         names = [*registry.names(LAWS), PEER] if "all" in names else names
         common: dict[str, Any] = {"dt": self.dt, "seconds": self.duration, "seed": self.seed}
-        found: list[Row] = []
+        found: list[EngineResult] = []
         edges = []
         with self.progress() as progress:
             found = survival_everywhere(

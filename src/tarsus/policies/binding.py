@@ -15,9 +15,9 @@ from tarsus.errors import IncompatibleOptions, InvalidFile, UnmetCondition, Unsu
 from tarsus.model.file_actuators import FREE
 from tarsus.morphology.feet import feet
 from tarsus.policies.contract import Contract, Term, numbers
-from tarsus.policies.network import Network, load_network
+from tarsus.policies.network import PolicyNetwork, load_network
 from tarsus.policies.servos import Servo
-from tarsus.policies.terms import TERMS, View
+from tarsus.policies.terms import TERMS, ObservedState
 
 Array = NDArray[np.float64]
 KEYFRAMES = ("stand", "home", "qpos0")  # where a robot starts: the first that it has
@@ -34,7 +34,7 @@ class BoundPolicy:
         Complete: nothing is missing.
     robot : Robot
         Whose joints it moves.
-    network : Network
+    network : PolicyNetwork
         What it computes.
     actuators : ndarray
         The robot's actuator (joints,) of each entry of the policy.
@@ -42,7 +42,7 @@ class BoundPolicy:
 
     contract: Contract
     robot: Robot
-    network: Network
+    network: PolicyNetwork
     actuators: NDArray[np.int64]
 
     @staticmethod
@@ -179,7 +179,7 @@ class BoundPolicy:
         q = np.zeros((1, nq))
         q[:, 3] = 1.0
         motion = {"joint_pos": n, "joint_vel": n, "base_pos": 3, "base_quat": 4}
-        view = View(
+        view = ObservedState(
             q,
             np.zeros((1, nu)),
             *(np.zeros((1, n)), np.zeros((1, n)), np.zeros(n), np.zeros((1, n)), np.zeros((1, n))),

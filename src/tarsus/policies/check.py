@@ -18,7 +18,7 @@ from tarsus.errors import TarsusError
 from tarsus.mujoco_runs.settings import ENGINE, SHOWN, named
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.rollout import rollout
-from tarsus.policies.worlds import FRICTION, Conditions, Engine
+from tarsus.policies.worlds import FRICTION, Conditions, PolicyEngine
 
 Array = NDArray[np.float64]
 QUANTILE = 1.959964  # of the normal distribution, for 95 % intervals
@@ -48,7 +48,7 @@ class Survival:
 
 
 @dataclass(frozen=True)
-class Row:
+class EngineResult:
     """What came of the trials in one engine."""
 
     engine: str
@@ -68,14 +68,14 @@ class Row:
         return found
 
 
-def engines(names: Sequence[str]) -> dict[str, Engine]:
+def engines(names: Sequence[str]) -> dict[str, PolicyEngine]:
     """Return engines by name: laws of Tarsus, and MuJoCo at its defaults and tuned."""
-    found: dict[str, Engine] = {}
+    found: dict[str, PolicyEngine] = {}
     for name in names:
         if name == ENGINE:
-            found |= {f"{ENGINE} {kind}": Engine("", named(kind)) for kind in SHOWN}
+            found |= {f"{ENGINE} {kind}": PolicyEngine("", named(kind)) for kind in SHOWN}
         else:
-            found[name] = Engine(name)
+            found[name] = PolicyEngine(name)
     return found
 
 
@@ -89,7 +89,7 @@ def drawn(policy: BoundPolicy, trials: int, seed: int) -> tuple[Conditions, Arra
 
 def survival_everywhere(
     policy: BoundPolicy,
-    where: dict[str, Engine],
+    where: dict[str, PolicyEngine],
     command: Array,
     *,
     dt: float,
@@ -97,7 +97,7 @@ def survival_everywhere(
     seconds: float,
     seed: int = 0,
     say: Callable[[str], None] = lambda text: None,
-) -> list[Row]:
+) -> list[EngineResult]:
     """Run the same trials in every engine.
 
     Parameters
@@ -134,14 +134,14 @@ def survival_everywhere(
                 push=lambda t: begin if t == 0 else None,
             )
         except TarsusError as error:
-            rows.append(Row(name, dt, failure=str(error)))
+            rows.append(EngineResult(name, dt, failure=str(error)))
             continue
         missed = np.full(3, np.nan)
         errors = done.tracking_error()
         if np.isfinite(errors).any():
             missed = np.nanmedian(errors, axis=0)
         rows.append(
-            Row(
+            EngineResult(
                 name,
                 dt,
                 Survival(int(done.survived.sum()), trials),
@@ -200,7 +200,7 @@ class Margin:
 
 def margin(
     policy: BoundPolicy,
-    engine: Engine,
+    engine: PolicyEngine,
     factor: str,
     command: Array,
     *,

@@ -18,10 +18,10 @@ from tarsus.errors import InvalidFile, InvalidValue
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Contract
 from tarsus.policies.loading import contract_of
-from tarsus.policies.motion import Motion
+from tarsus.policies.motion import ReferenceMotion
 from tarsus.policies.observer import Observer
 from tarsus.policies.servos import ServoArrays
-from tarsus.policies.terms import View
+from tarsus.policies.terms import ObservedState
 from tarsus.simulation import resolve
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ class PolicyController:
         contract = self.bound.contract
         assert contract.rate is not None
         self._period, self._filter = 1 / contract.rate, contract.filter
-        self._motion = Motion.load(contract.motion) if contract.motion else None
+        self._motion = ReferenceMotion.load(contract.motion) if contract.motion else None
         self.reset()
 
     @property
@@ -117,7 +117,7 @@ class PolicyController:
     def _ask(self, time: float, q: Array, u: Array) -> None:
         """Ask the network at the beginning of a control period."""
         bound, contract = self.bound, self.bound.contract
-        view = View(
+        view = ObservedState(
             q[None],
             u[None],
             q[None, bound.q_places],

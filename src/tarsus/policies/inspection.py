@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.check import Margin, Row
+from tarsus.policies.check import EngineResult, Margin
 from tarsus.policies.contract import Contract, numbers
 from tarsus.policies.rollout import LOW, TILTED
 from tarsus.policies.terms import rotations
@@ -87,7 +87,7 @@ def outcome(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, A
     }
 
 
-def survival_table(found: list[Row]) -> tuple[list[str], list[list[str]]]:
+def survival_table(found: list[EngineResult]) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows: who stood where."""
     heads = ["engine", "stood", "95 %", "missed forward / (m/s)", "aside / (m/s)", "turn / (rad/s)"]
     heads += ["first fall / s", "unconverged / %", "remark"]

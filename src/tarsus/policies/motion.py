@@ -16,7 +16,7 @@ WIDTHS = {"joint_pos": None, "joint_vel": None, "base_pos": 3, "base_quat": 4}
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class ReferenceMotion:
     """Samples at a rate.
 
     Parameters
@@ -31,7 +31,7 @@ class Motion:
     samples: dict[str, Array]
 
     @staticmethod
-    def load(path: str | Path) -> Motion:
+    def load(path: str | Path) -> ReferenceMotion:
         """Read an .npz file with `fps` and the samples; InvalidFile, naming the array, if wrong."""
         found = npz_arrays(Path(path))
         rate = float(np.ravel(found.get("fps", 0.0))[0])
@@ -49,7 +49,7 @@ class Motion:
             samples[name] = array
         if not samples or len({len(array) for array in samples.values()}) > 1:
             raise InvalidFile(f"{path}: samples must be there and equally many.", path)
-        return Motion(rate, samples)
+        return ReferenceMotion(rate, samples)
 
     def at(self, time: float) -> dict[str, Array]:
         """Return the sample (1, n) of each array that is nearest to a time, s; the last one after

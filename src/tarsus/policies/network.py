@@ -19,7 +19,7 @@ LARGEST = 2_000_000_000  # bytes
 WORLDS = "worlds"  # the name of the first dimension
 
 
-class Network(Protocol):
+class PolicyNetwork(Protocol):
     """A function from an observation, and from a memory of its own, to an action."""
 
     @property
@@ -47,7 +47,7 @@ def load_network(
     path: str | Path,
     states: Sequence[tuple[str, str]] = (),
     names: tuple[str, str] = ("", ""),
-) -> Network:
+) -> PolicyNetwork:
     """Return the network of a file.
 
     Parameters

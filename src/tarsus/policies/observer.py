@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Term
-from tarsus.policies.terms import TERMS, View
+from tarsus.policies.terms import TERMS, ObservedState
 
 Array = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ class Observer:
         self._contract, self._terms = policy.contract, policy.contract.ordered_terms
         self._past: list[Array] = []
 
-    def __call__(self, view: View) -> NDArray[np.float32]:
+    def __call__(self, view: ObservedState) -> NDArray[np.float32]:
         """Return observations (worlds, n) of a new sample."""
         samples = [_sample(term, view) for term in self._terms]
         if not self._past:
@@ -48,7 +48,7 @@ class Observer:
         return past
 
 
-def _sample(term: Term, view: View) -> Array:
+def _sample(term: Term, view: ObservedState) -> Array:
     value: Any = TERMS[term.name].function(view, term.options)
     if term.clip is not None:
         value = np.clip(value, *term.clip)

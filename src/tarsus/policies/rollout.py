@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from tarsus.errors import IncompatibleOptions, InvalidFile
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.motion import Motion
+from tarsus.policies.motion import ReferenceMotion
 from tarsus.policies.observer import Observer
-from tarsus.policies.terms import View, rotations
-from tarsus.policies.worlds import Delayed, Worlds
+from tarsus.policies.terms import ObservedState, rotations
+from tarsus.policies.worlds import Delayed, PolicyWorlds
 
 Array = NDArray[np.float64]
 LOW = 0.5  # of the height at the start: a base below it has fallen
@@ -71,7 +71,7 @@ class Rollout:
 
 def rollout(
     policy: BoundPolicy,
-    worlds: Worlds,
+    worlds: PolicyWorlds,
     command: Array,
     seconds: float,
     *,
@@ -87,7 +87,7 @@ def rollout(
     ----------
     policy : BoundPolicy
         What drives them.
-    worlds : Worlds
+    worlds : PolicyWorlds
         At the start of the trials.
     command : ndarray
         Velocity asked for (worlds, 3), m/s, m/s and rad/s.
@@ -122,7 +122,7 @@ def rollout(
         )
     count, n, period = len(worlds.q), policy.count, 1 / contract.rate
     observe, rng = Observer(policy), np.random.default_rng(seed)
-    motion = Motion.load(contract.motion) if contract.motion else None
+    motion = ReferenceMotion.load(contract.motion) if contract.motion else None
     action, previous, filtered = (np.zeros((count, n)) for _ in range(3))
     memory, default = policy.network.start(count), policy.each("positions")
     keep = 1.0 if contract.filter is None else 1 - np.exp(-2 * np.pi * contract.filter * period)
@@ -138,7 +138,7 @@ def rollout(
         if push is not None and (change := push(k * period)) is not None:
             worlds.kick(change)
         q, u = worlds.q, worlds.u
-        view = View(
+        view = ObservedState(
             np.nan_to_num(q),
             np.nan_to_num(u),
             np.nan_to_num(q[:, policy.q_places]),
@@ -206,7 +206,7 @@ def rollout(
     )
 
 
-def _ground(worlds: Worlds, q: Array | None = None) -> Array:
+def _ground(worlds: PolicyWorlds, q: Array | None = None) -> Array:
     """The ground's height below each base (worlds,), m."""
     at = worlds.q if q is None else q
     return worlds.heights(at[:, None, :2])[:, 0]

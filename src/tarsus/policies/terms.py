@@ -20,7 +20,7 @@ STANDING = 1e-6  # m/s, rad/s: a command below this is to stand
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class ObservedState:
     """What terms look at; every array has one row for each world.
 
     Parameters
@@ -43,7 +43,7 @@ class View:
         Returns the ground's height, m, below points (worlds, n, 2).
     contacts : ndarray
         Whether each foot touches the ground (worlds, feet), 0 or 1.
-    motion : Motion or None
+    motion : ReferenceMotion or None
         A reference motion at this instant.
     """
 
@@ -71,7 +71,7 @@ class View:
         return np.einsum("wji,wj->wi", self.rotation, vectors)
 
 
-Function = Callable[[View, Mapping[str, Any]], Array]
+Function = Callable[[ObservedState, Mapping[str, Any]], Array]
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def rotations(quaternions: Array) -> Array:
 
 
 @term("frame")
-def base_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
+def base_lin_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Velocity of the base, or of a frame on it, in its own axes, m/s."""
     velocity = at.in_base(at.u[:, :3])
     if frame := options.get("frame"):
@@ -129,33 +129,33 @@ def base_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
 
 
 @term("frame")
-def base_ang_vel(at: View, options: Mapping[str, Any]) -> Array:
+def base_ang_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Angular velocity of the base, or of a frame on it, in its own axes, rad/s."""
     turning = at.u[:, 3:6]
     return turning @ at.frames(str(frame))[1] if (frame := options.get("frame")) else turning
 
 
 @term()
-def world_ang_vel(at: View, options: Mapping[str, Any]) -> Array:
+def world_ang_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Angular velocity of the base in the world's axes, rad/s."""
     return np.einsum("wij,wj->wi", at.rotation, at.u[:, 3:6])
 
 
 @term()
-def heading_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
+def heading_lin_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Velocity of the base in axes that turn with its heading alone, m/s."""
     return _in_heading(at, at.u[:, :3])
 
 
 @term("frame")
-def projected_gravity(at: View, options: Mapping[str, Any]) -> Array:
+def projected_gravity(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Direction of gravity in the axes of the base, or of a frame on it."""
     down = -at.rotation[:, 2, :]
     return down @ at.frames(str(frame))[1] if (frame := options.get("frame")) else down
 
 
 @term("order")
-def base_quat(at: View, options: Mapping[str, Any]) -> Array:
+def base_quat(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Orientation of the base as a unit quaternion; order is wxyz or xyzw."""
     order = options.get("order", "wxyz")
     if order not in ("wxyz", "xyzw"):
@@ -164,7 +164,7 @@ def base_quat(at: View, options: Mapping[str, Any]) -> Array:
 
 
 @term("axes")
-def base_euler(at: View, options: Mapping[str, Any]) -> Array:
+def base_euler(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Roll, pitch and yaw of the base, rad; axes names those that are seen."""
     R, axes = at.rotation, str(options.get("axes", "rpy"))
     roll = np.arctan2(R[:, 2, 1], R[:, 2, 2])
@@ -176,79 +176,79 @@ def base_euler(at: View, options: Mapping[str, Any]) -> Array:
 
 
 @term()
-def base_height(at: View, options: Mapping[str, Any]) -> Array:
+def base_height(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Height of the base above the ground below it, m."""
     return at.q[:, 2:3] - at.heights(at.q[:, None, :2])
 
 
 @term()
-def command(at: View, options: Mapping[str, Any]) -> Array:
+def command(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """What is asked: velocity forward and to the left, m/s, and turning, rad/s."""
     return at.command
 
 
 @term()
-def command_lin_vel(at: View, options: Mapping[str, Any]) -> Array:
+def command_lin_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Velocity forward and to the left that is asked for, m/s."""
     return at.command[:, :2]
 
 
 @term()
-def command_ang_vel(at: View, options: Mapping[str, Any]) -> Array:
+def command_ang_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Turning velocity that is asked for, rad/s."""
     return at.command[:, 2:]
 
 
 @term()
-def joint_pos_rel(at: View, options: Mapping[str, Any]) -> Array:
+def joint_pos_rel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint positions from the default ones, rad."""
     return at.positions - at.default
 
 
 @term()
-def joint_pos(at: View, options: Mapping[str, Any]) -> Array:
+def joint_pos(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint positions, rad."""
     return at.positions
 
 
 @term()
-def joint_vel(at: View, options: Mapping[str, Any]) -> Array:
+def joint_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint velocities, rad/s."""
     return at.rates
 
 
 @term()
-def last_action(at: View, options: Mapping[str, Any]) -> Array:
+def last_action(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """The last action, as the network gave it."""
     return at.action
 
 
 @term()
-def previous_action(at: View, options: Mapping[str, Any]) -> Array:
+def previous_action(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """The action before the last one."""
     return at.previous
 
 
 @term("period", "phases", "standing")
-def sin_phase(at: View, options: Mapping[str, Any]) -> Array:
+def sin_phase(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Sine of the gait's phase, one number a foot."""
     return np.sin(_phase(at, options))
 
 
 @term("period", "phases", "standing")
-def cos_phase(at: View, options: Mapping[str, Any]) -> Array:
+def cos_phase(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Cosine of the gait's phase, one number a foot."""
     return np.cos(_phase(at, options))
 
 
 @term()
-def foot_contacts(at: View, options: Mapping[str, Any]) -> Array:
+def foot_contacts(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Whether each foot touches the ground, 0 or 1."""
     return at.contacts
 
 
 @term("length", "width", "spacing", "offset")
-def height_scan(at: View, options: Mapping[str, Any]) -> Array:
+def height_scan(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Height of the base above the ground at a grid around it, m; offset is subtracted."""
     length, width = float(options.get("length", 1.6)), float(options.get("width", 1.0))
     spacing, offset = float(options.get("spacing", 0.1)), float(options.get("offset", 0.5))
@@ -271,39 +271,39 @@ def height_scan(at: View, options: Mapping[str, Any]) -> Array:
 
 
 @term("values")
-def constant(at: View, options: Mapping[str, Any]) -> Array:
+def constant(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Numbers that never change."""
     values = np.atleast_1d(np.asarray(options.get("values", 0.0), float))
     return np.broadcast_to(values, (len(at.q), values.size))
 
 
 @term()
-def motion_joint_pos(at: View, options: Mapping[str, Any]) -> Array:
+def motion_joint_pos(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint positions of the reference motion, rad."""
     return _of_motion(at, "joint_pos")
 
 
 @term()
-def motion_joint_vel(at: View, options: Mapping[str, Any]) -> Array:
+def motion_joint_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Joint velocities of the reference motion, rad/s."""
     return _of_motion(at, "joint_vel")
 
 
 @term()
-def motion_anchor_pos(at: View, options: Mapping[str, Any]) -> Array:
+def motion_anchor_pos(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Where the base of the reference motion is, in the base's axes, m."""
     return at.in_base(_of_motion(at, "base_pos") - at.q[:, :3])
 
 
 @term()
-def motion_anchor_ori(at: View, options: Mapping[str, Any]) -> Array:
+def motion_anchor_ori(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Two columns of the rotation from the base to that of the reference motion."""
     goal = rotations(_of_motion(at, "base_quat"))
     turned = np.einsum("wji,wjk->wik", at.rotation, goal)
     return turned[:, :, :2].reshape(len(turned), 6)
 
 
-def _of_motion(at: View, name: str) -> Array:
+def _of_motion(at: ObservedState, name: str) -> Array:
     if name not in at.motion:
         raise InvalidValue(
             f"the contract has terms of a reference motion: name a file with {name!r} as its"
@@ -313,19 +313,19 @@ def _of_motion(at: View, name: str) -> Array:
     return np.broadcast_to(at.motion[name], (len(at.q), at.motion[name].shape[-1]))
 
 
-def _heading(at: View) -> tuple[Array, Array]:
+def _heading(at: ObservedState) -> tuple[Array, Array]:
     """Cosine and sine of the base's heading, (worlds,) each."""
     R = at.rotation
     length = np.maximum(np.hypot(R[:, 0, 0], R[:, 1, 0]), 1e-12)
     return R[:, 0, 0] / length, R[:, 1, 0] / length
 
 
-def _in_heading(at: View, vectors: Array) -> Array:
+def _in_heading(at: ObservedState, vectors: Array) -> Array:
     (c, s), (x, y, z) = _heading(at), vectors.T
     return np.stack([c * x + s * y, c * y - s * x, z], axis=1)
 
 
-def _phase(at: View, options: Mapping[str, Any]) -> Array:
+def _phase(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """The gait's phase (worlds, feet), rad, wrapped to [-pi, pi); that of `standing` at rest."""
     period = float(options.get("period", 1.0))
     if not period > 0:

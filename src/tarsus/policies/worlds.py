@@ -66,7 +66,7 @@ class Conditions:
         return len(self.q)
 
 
-class Worlds(Protocol):
+class PolicyWorlds(Protocol):
     """Robots side by side."""
 
     dt: float
@@ -106,7 +106,7 @@ class Worlds(Protocol):
 
 
 @dataclass(frozen=True)
-class Engine:
+class PolicyEngine:
     """Where a policy is run.
 
     Parameters
@@ -130,7 +130,7 @@ class Engine:
         dt: float,
         terrain: Terrain | str = "plane",
         precision: str = "float64",
-    ) -> Worlds:
+    ) -> PolicyWorlds:
         """Return robots at the start of trials."""
         if self.law:
             return TarsusWorlds(policy, conditions, self, dt, terrain, precision)
@@ -144,7 +144,7 @@ class TarsusWorlds:
         self,
         policy: BoundPolicy,
         conditions: Conditions,
-        engine: Engine,
+        engine: PolicyEngine,
         dt: float,
         terrain: Terrain | str,
         precision: str,
@@ -226,7 +226,7 @@ class MujocoWorlds:
         self,
         policy: BoundPolicy,
         conditions: Conditions,
-        engine: Engine,
+        engine: PolicyEngine,
         dt: float,
         terrain: Terrain | str,
     ) -> None:
@@ -297,7 +297,7 @@ class MujocoWorlds:
 class Delayed:
     """Signals that reach the motors some steps after they were computed."""
 
-    def __init__(self, worlds: Worlds, delay: float) -> None:
+    def __init__(self, worlds: PolicyWorlds, delay: float) -> None:
         self._worlds = worlds
         self._steps = np.round((delay + worlds.delay) / worlds.dt).astype(int)
         self._coming: list[tuple[int, Array]] = []

@@ -21,8 +21,8 @@ from tarsus.policies.controller import PolicyController
 from tarsus.policies.network import load_network
 from tarsus.policies.observer import Observer
 from tarsus.policies.rollout import rollout
-from tarsus.policies.terms import View, rotations
-from tarsus.policies.worlds import Conditions, Delayed, Engine
+from tarsus.policies.terms import ObservedState, rotations
+from tarsus.policies.worlds import Conditions, Delayed, PolicyEngine
 
 Array = NDArray[np.float64]
 DT = 0.005
@@ -65,8 +65,8 @@ def bound(tmp_path_factory: pytest.TempPathFactory) -> BoundPolicy:
     return BoundPolicy.of(contract(folder), load("mini_cheetah"))
 
 
-def view(policy: BoundPolicy, q: Array, u: Array, action: Array) -> View:
-    return View(
+def view(policy: BoundPolicy, q: Array, u: Array, action: Array) -> ObservedState:
+    return ObservedState(
         q,
         u,
         q[:, policy.q_places],
@@ -101,7 +101,7 @@ def test_an_observation_is_what_its_terms_say(bound: BoundPolicy) -> None:
 
 def test_one_robot_moves_as_in_a_batch(bound: BoundPolicy) -> None:
     """A controller of a `Simulation`, and a rollout: torques are the same at every step."""
-    worlds = Engine("moreau").worlds(bound, Conditions.alike(bound, 3), DT)
+    worlds = PolicyEngine("moreau").worlds(bound, Conditions.alike(bound, 3), DT)
     begun = np.array(worlds.q)
     done = rollout(bound, worlds, np.zeros((3, 3)), 0.5)
     assert (done.position[:, 0] == done.position[:, 2]).all()
@@ -117,14 +117,14 @@ def test_one_robot_moves_as_in_a_batch(bound: BoundPolicy) -> None:
 def test_mujoco_moves_alike(bound: BoundPolicy) -> None:
     """The same robot, servos and network: where it stands differs by the contacts' give."""
     done = rollout(
-        bound, Engine("").worlds(bound, Conditions.alike(bound, 2), DT), np.zeros((2, 3)), 0.5
+        bound, PolicyEngine("").worlds(bound, Conditions.alike(bound, 2), DT), np.zeros((2, 3)), 0.5
     )
     drive = PolicyController(bound.contract, bound.robot)
     alone = MujocoSimulation(bound.robot, None, controller=drive, dt=DT)
     alone.set(q=bound.start())
     ours = rollout(
         bound,
-        Engine("moreau").worlds(bound, Conditions.alike(bound, 1), DT),
+        PolicyEngine("moreau").worlds(bound, Conditions.alike(bound, 1), DT),
         np.zeros((1, 3)),
         0.5,
     )
@@ -135,11 +135,11 @@ def test_mujoco_moves_alike(bound: BoundPolicy) -> None:
 def test_a_world_does_not_depend_on_its_place(bound: BoundPolicy) -> None:
     rng, conditions = np.random.default_rng(3), Conditions.alike(bound, 4)
     conditions.q[:, 7:] += 0.1 * rng.normal(size=(4, 12))
-    first = rollout(bound, Engine().worlds(bound, conditions, DT), np.zeros((4, 3)), 0.2)
+    first = rollout(bound, PolicyEngine().worlds(bound, conditions, DT), np.zeros((4, 3)), 0.2)
     turned = Conditions(
         *(getattr(conditions, name)[::-1].copy() for name in conditions.__dataclass_fields__)
     )
-    second = rollout(bound, Engine().worlds(bound, turned, DT), np.zeros((4, 3)), 0.2)
+    second = rollout(bound, PolicyEngine().worlds(bound, turned, DT), np.zeros((4, 3)), 0.2)
     np.testing.assert_array_equal(first.position, second.position[:, ::-1])
 
 
@@ -170,7 +170,7 @@ def test_a_network_that_returns_no_number_is_named(tmp_path: Path) -> None:
     with refused(InvalidFile, made.network):
         rollout(
             broken,
-            Engine().worlds(broken, Conditions.alike(broken, 1), DT),
+            PolicyEngine().worlds(broken, Conditions.alike(broken, 1), DT),
             np.zeros((1, 3)),
             0.1,
         )
