@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.ball import BALL
+from helpers.diagonal import beside_the_diagonal
 from helpers.slow_cases import SLOW_CASES
 
 from tarsus.program.run import tiers
@@ -16,10 +17,12 @@ from tarsus.program.run import tiers
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases that take long and have a quicker sibling."""
+    """Mark the cases that take long and have a quicker sibling, and those beside a diagonal."""
     for item in items:
         if item.nodeid.endswith(SLOW_CASES):
             item.add_marker(pytest.mark.slow)
+    for item in beside_the_diagonal(items):
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -156,6 +156,7 @@ def allowance(name: str, L: Array) -> Array:
     )
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("scene", [dropped, tumbled])
 @pytest.mark.parametrize("name", LAWS)
 def test_the_ground_never_pulls_and_friction_stays_in_its_cone(name: str, scene: type) -> None:

@@ -337,6 +337,7 @@ def going_through_the_cases(family: str) -> list[list[Array]]:
 # ---------------------------------------------------------------- what every solver owes
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(
     "n", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)]
 )

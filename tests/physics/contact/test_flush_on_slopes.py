@@ -29,6 +29,7 @@ def laid(kind: str, angle: float, deep: float) -> Robot:
     )
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("deep", DEEP)
 @pytest.mark.parametrize("angle", [0.1, 0.2, 0.3])
 @pytest.mark.parametrize("mu", [0.8, 0.05])

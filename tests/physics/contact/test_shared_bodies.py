@@ -147,6 +147,7 @@ def slid(problem: tuple[HardProblem, SharedBodies], by_bodies: bool) -> tuple[Ar
     return L, xi, float(np.ravel(ends["good"])[0]) > 0
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("push", PUSHED)
 @pytest.mark.parametrize("seed", range(6))
 def test_steps_on_the_edges_through_bodies_solve_what_steps_by_the_delassus_matrix_do(seed, push):

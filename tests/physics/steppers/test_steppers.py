@@ -201,6 +201,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 }
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("stepper", ORDERS)
 def test_order_of_convergence(stepper: str, problem: str) -> None:
@@ -367,6 +368,7 @@ def test_an_unmet_tolerance_is_said_and_the_step_ends_in_time() -> None:
 # ---------------------------------------------------------------- impulses
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(
     ("stepper", "law"),
     [

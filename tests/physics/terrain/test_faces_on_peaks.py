@@ -31,6 +31,7 @@ def hill(x: ca.SX, y: ca.SX) -> ca.SX:
 HILL = Surface(hill)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("geom", [CRATE, DISC])
 @pytest.mark.parametrize("turn", ["", "euler='180 0 0'"])
 def test_a_face_lies_on_a_peak(geom: str, turn: str) -> None:

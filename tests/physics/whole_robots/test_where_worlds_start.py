@@ -38,6 +38,7 @@ BENT = '<key name="{}" qpos="0 0 .42 1 0 0 0 .4 -.9"/>'
 PARALLEL = '<key name="{}" qpos="0 0 .5 1 0 0 0 .6 -.6 .6"/>'
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(
     ("text", "key"),
     [

@@ -68,6 +68,7 @@ def readings(sim: tarsus.Simulation) -> bytes:
     return b"".join(np.asarray(part).tobytes() for part in told)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(
     ("law", "stepper", "options"),
     [

@@ -47,6 +47,7 @@ def readable(figure: Figure) -> None:
         assert not any(around.overlaps(other) for other in rows)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("count", [1, 2, 4, 8, 16, 40])
 @pytest.mark.parametrize("name", ["foot", "front_left_lower_leg_collision", "_$x_{$"])
 def test_contacts(count: int, name: str, log: xr.Dataset) -> None:
