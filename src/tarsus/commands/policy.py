@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tarsus.policies.contract import Contract
 
 PEER = "mujoco"
+SHOWN = 5  # suggestions
 
 
 def _require(robot: str | None) -> None:
@@ -55,7 +56,8 @@ class PolicyCommand(Command):
 
     inspect prints its contract: every value, where it came from, and what is missing. run simulates
     it. check runs the same trials under several contact laws and in MuJoCo, and finds how far
-    friction, pushes, delays, gains, mass and noise may go.
+    friction, pushes, delays, gains, mass and noise may go. doctor finds the single change of the
+    contract that would make the policy walk.
     """
 
     place: ClassVar[int] = 52
@@ -65,6 +67,7 @@ class PolicyCommand(Command):
         "tarsus policy run policy.toml --robot go1.xml --ask 1 0 0 --out out": "a log of 10 s",
         "tarsus policy run policy.onnx --robot g1.xml --law compliant": "on softer ground",
         "tarsus policy check policy.onnx --robot g1.xml --laws all": "who falls under which law",
+        "tarsus policy doctor policy.toml --robot go1.xml": "why does it not walk",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Policy": "config set robot ask",
@@ -74,8 +77,8 @@ class PolicyCommand(Command):
     }
 
     action: Annotated[
-        tyro.conf.Positional[Literal["inspect", "run", "check"]],
-        called("ACTION", "inspect, run or check."),
+        tyro.conf.Positional[Literal["inspect", "run", "check", "doctor"]],
+        called("ACTION", "inspect, run, check or doctor."),
     ]
     policy: tyro.conf.Positional[
         Annotated[
@@ -131,7 +134,8 @@ class PolicyCommand(Command):
                 raise InvalidValue(f"{flag} must be positive, not {value:g}.", flag)
         if self.trials < 1 or self.seed < 0:
             raise InvalidValue("--trials must be at least 1, and --seed at least 0.", "--trials")
-        return self._run(contract) if self.action == "run" else self._check(contract)
+        actions = {"run": self._run, "check": self._check, "doctor": self._doctor}
+        return actions[self.action](contract)
 
     def _inspect(self, contract: Contract) -> int:
         from tarsus.policies import policy_toml
@@ -265,4 +269,27 @@ class PolicyCommand(Command):
         if edges:
             print(f"\nhow far each factor may go under {self.law}, until half of the trials fall")
             TextTable(*margin_table(edges), ("factor",)).print()
+        return 0
+
+    def _doctor(self, contract: Contract) -> int:
+        from tarsus.policies.doctor import diagnosis
+        from tarsus.policies.inspection import finding_table
+
+        bound = self._bound(contract)
+        with self.progress() as progress:
+            found = diagnosis(
+                bound.contract, bound.robot, dt=self.dt, law=self.law, say=progress.say
+            )
+        if self.json:
+            print_json(asdict(found))
+            return 0
+        own = found.as_it_is
+        print(f"as it is: {100 * own.stood:.0f} % of the trials stood, score {own.score:.2f}")
+        if not found.suggestions:
+            print("no single change of the contract makes it do clearly better")
+            return 0
+        from tarsus.viewer.tables import TextTable
+
+        print("changes that would make it do better, the best first")
+        TextTable(*finding_table(list(found.suggestions[:SHOWN])), ("mistake", "change")).print()
         return 0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.check import EngineResult, Margin
 from tarsus.policies.contract import Contract, numbers
+from tarsus.policies.doctor import Finding
 from tarsus.policies.rollout import LOW, TILTED
 from tarsus.policies.terms import rotations
 
@@ -119,6 +120,12 @@ def margin_table(edges: list[Margin]) -> tuple[list[str], list[list[str]]]:
         text = f"{edge.value:.3g} ({low:.3g} to {high:.3g})" if edge.falls else "none found"
         table.append([edge.factor, text, edge.unit])
     return ["factor", "falls beyond", "unit"], table
+
+
+def finding_table(found: list[Finding]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows: what would make a policy do better."""
+    heads = ["mistake", "change", "score", "stood / %"]
+    return heads, [[f.mistake, f.change, f"{f.score:.2f}", f"{100 * f.stood:.0f}"] for f in found]
 
 
 def _short(value: Any) -> str:

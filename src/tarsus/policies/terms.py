@@ -181,10 +181,13 @@ def base_height(at: ObservedState, options: Mapping[str, Any]) -> Array:
     return at.q[:, 2:3] - at.heights(at.q[:, None, :2])
 
 
-@term()
+@term("order")
 def command(at: ObservedState, options: Mapping[str, Any]) -> Array:
-    """What is asked: velocity forward and to the left, m/s, and turning, rad/s."""
-    return at.command
+    """Velocity asked for, forward and to the left, m/s, and turning, rad/s; order: of the three."""
+    order = [int(k) for k in options.get("order", (0, 1, 2))]
+    if sorted(order) != [0, 1, 2]:
+        raise InvalidValue(f"order of command must be 0, 1 and 2, not {order}.", "order")
+    return at.command[:, order]
 
 
 @term()

@@ -1,0 +1,275 @@
+"""Mistakes that people make in a policy's contract, each as a change that would mend it.
+
+To add one: a function here with the decorator `mistake`. It returns the contracts that differ from
+the given one by this single change, by what to say of each; none where it does not apply. Of two
+opposite mistakes each mends the other, so that the same list breaks contracts and mends them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+
+from tarsus.policies.contract import Contract, Numbers, Term, numbers
+
+Change = Iterator[tuple[str, Contract]]
+Mistake = Callable[[Contract, tuple[str, ...]], Change]
+"""From a contract and the names of its joints in the policy's order."""
+MISTAKES: dict[str, Mistake] = {}
+JOINTWISE = ("scale", "offset", "kp", "kd", "torque_limit", "armature", "positions")
+GAINS = ("kp", "kd")
+SIDES = (("left", "right"), ("FL", "FR"), ("RL", "RR"), ("HL", "HR"), ("LF", "RF"), ("LH", "RH"))
+SIDES += (("L_", "R_"), ("l_", "r_"))
+FACTORS = (0.25, 0.5, 2.0, 4.0)
+USUAL_SCALES = {  # other scales that trainers use
+    "base_lin_vel": (1.0, 2.0),
+    "base_ang_vel": (1.0, 0.25, 0.2),
+    "joint_vel": (1.0, 0.05),
+    "command": (1.0, (2.0, 2.0, 0.25)),
+}
+
+
+def mistake(name: str) -> Callable[[Mistake], Mistake]:
+    """Enter a function among the mistakes under a name."""
+
+    def entered(function: Mistake) -> Mistake:
+        MISTAKES[name] = function
+        return function
+
+    return entered
+
+
+def changes(contract: Contract, joints: tuple[str, ...]) -> Iterator[tuple[str, str, Contract]]:
+    """Yield the mistake, the change and the changed contract, for all that apply."""
+    for name, function in MISTAKES.items():
+        for said, changed in function(contract, joints):
+            yield name, said, changed
+
+
+def _with(contract: Contract, **values: object) -> Contract:
+    return contract.with_values("doctor", **values)
+
+
+def _permuted(values: Numbers | str | None, order: list[int]) -> Numbers | str | None:
+    if not isinstance(values, tuple):
+        return values
+    return tuple(values[k] for k in order)
+
+
+def _renamed(contract: Contract, joints: tuple[str, ...], order: list[int]) -> Contract:
+    """The contract whose k-th joint is the order[k]-th; the numbers stay where they are."""
+    return _with(contract, joints=tuple(joints[k] for k in order))
+
+
+def _terms(contract: Contract, change: Callable[[Term], Term | None]) -> Contract | None:
+    """The contract with some terms changed; None if none is."""
+    found = [change(term) for term in contract.terms or ()]
+    if not any(found):
+        return None
+    pairs = zip(contract.terms or (), found, strict=True)
+    return _with(contract, terms=tuple(new or old for old, new in pairs))
+
+
+@mistake("joint order")
+def _joint_order(contract: Contract, joints: tuple[str, ...]) -> Change:
+    """Joints grouped by limb or by kind: the other grouping, and alphabetical."""
+    n = len(joints)
+    for count in (2, 3, 4, 6):
+        if n % count or n == count:
+            continue
+        order = np.arange(n).reshape(count, n // count).T.ravel().tolist()
+        yield f"joints regrouped, {count} to a group", _renamed(contract, joints, order)
+    by_name = sorted(range(n), key=lambda k: joints[k])
+    if by_name != list(range(n)):
+        yield "joints in alphabetical order", _renamed(contract, joints, by_name)
+
+
+@mistake("left and right")
+def _left_and_right(contract: Contract, joints: tuple[str, ...]) -> Change:
+    order = _mirrored(joints)
+    if order is not None:
+        yield "left and right exchanged", _renamed(contract, joints, order)
+
+
+def _mirrored(joints: tuple[str, ...]) -> list[int] | None:
+    """For each joint the place of the one on the other side; None if none has one."""
+    found = []
+    for name in joints:
+        other = name
+        for left, right in SIDES:
+            if name.startswith((left, right)):
+                a, b = (left, right) if name.startswith(left) else (right, left)
+                other = b + name[len(a) :]
+                break
+            swapped = re.sub(f"{left}|{right}", lambda m, p=(left, right): p[m[0] == p[0]], name)
+            if left.islower() and len(left) > 2 and swapped != name:
+                other = swapped
+                break
+        found.append(joints.index(other) if other in joints else joints.index(name))
+    return found if found != list(range(len(joints))) else None
+
+
+@mistake("front and hind")
+def _front_and_hind(contract: Contract, joints: tuple[str, ...]) -> Change:
+    pairs = (("F", "R"), ("F", "H"))
+    for front, hind in pairs:
+        swap = {front: hind, hind: front}
+        other = [swap.get(name[0], name[0]) + name[1:] for name in joints]
+        if set(other) == set(joints) and other != list(joints):
+            order = [joints.index(name) for name in other]
+            yield "front and hind legs exchanged", _renamed(contract, joints, order)
+
+
+@mistake("order of gains")
+def _gains(contract: Contract, joints: tuple[str, ...]) -> Change:
+    """Gains in the robot's order, and the other way round."""
+    if not any(isinstance(getattr(contract, name), tuple) for name in GAINS):
+        return
+    if not all(isinstance(joint, int) for joint in contract.joints or ()):
+        return
+    places = [int(joint) for joint in contract.joints or ()]
+    if places == list(range(len(places))) or sorted(places) != list(range(len(places))):
+        return
+    back = np.argsort(places).tolist()
+    for said, order in (("the robot's order", places), ("the policy's order", back)):
+        moved = {name: _permuted(getattr(contract, name), order) for name in GAINS}
+        yield f"gains taken as in {said}", _with(contract, **moved)
+
+
+@mistake("quaternion order")
+def _quaternion(contract: Contract, joints: tuple[str, ...]) -> Change:
+    def other(term: Term) -> Term | None:
+        if term.name != "base_quat":
+            return None
+        order = "xyzw" if term.options.get("order", "wxyz") == "wxyz" else "wxyz"
+        return replace(term, options={**term.options, "order": order})
+
+    if changed := _terms(contract, other):
+        yield "the base's quaternion in the other order", changed
+
+
+@mistake("sign of gravity")
+def _gravity(contract: Contract, joints: tuple[str, ...]) -> Change:
+    def other(term: Term) -> Term | None:
+        if term.name != "projected_gravity":
+            return None
+        scale = tuple(-s for s in numbers(term.scale))
+        return replace(term, scale=scale[0] if len(scale) == 1 else scale)
+
+    if changed := _terms(contract, other):
+        yield "gravity with the other sign", changed
+
+
+@mistake("axes of the angular velocity")
+def _axes(contract: Contract, joints: tuple[str, ...]) -> Change:
+    swap = {"base_ang_vel": "world_ang_vel", "world_ang_vel": "base_ang_vel"}
+
+    def other(term: Term) -> Term | None:
+        if term.name not in swap:
+            return None
+        return replace(term, name=swap[term.name], label=term.key, options={})
+
+    if changed := _terms(contract, other):
+        yield "angular velocity in the other axes (base or world)", changed
+
+
+@mistake("history")
+def _history(contract: Contract, joints: tuple[str, ...]) -> Change:
+    if all(term.history == 1 for term in contract.terms or ()):
+        return
+    newest = "first" if contract.newest == "last" else "last"
+    layout = "by sample" if contract.layout == "by term" else "by term"
+    yield f"the newest sample {newest}", _with(contract, newest=newest)
+    if len({term.history for term in contract.terms or ()}) == 1:
+        yield f"history laid out {layout}", _with(contract, layout=layout)
+        yield (
+            f"history laid out {layout}, the newest sample {newest}",
+            _with(contract, layout=layout, newest=newest),
+        )
+
+
+@mistake("order of terms")
+def _order(contract: Contract, joints: tuple[str, ...]) -> Change:
+    other = "alphabetical" if contract.order == "listed" else "listed"
+    changed = _with(contract, order=other)
+    if [t.key for t in changed.ordered_terms] != [t.key for t in contract.ordered_terms]:
+        yield f"terms in the order {other}", changed
+    found = contract.ordered_terms
+    for k in range(len(found) - 1):  # two neighbors exchanged
+        moved = [*found[:k], found[k + 1], found[k], *found[k + 2 :]]
+        said = f"the terms {found[k].key} and {found[k + 1].key} exchanged"
+        yield said, _with(contract, terms=tuple(moved), order="listed")
+
+
+@mistake("action scale")
+def _scale(contract: Contract, joints: tuple[str, ...]) -> Change:
+    own = numbers(contract.scale)
+    for factor in FACTORS:
+        scaled = tuple(factor * s for s in own)
+        yield (
+            f"actions scaled by {factor:g} of it",
+            _with(contract, scale=scaled[0] if len(scaled) == 1 else scaled),
+        )
+
+
+@mistake("default offset")
+def _offset(contract: Contract, joints: tuple[str, ...]) -> Change:
+    if contract.kind != "position":
+        return
+    if any(numbers(contract.offset)) or contract.offset == "default":
+        yield "targets without an offset", _with(contract, offset=0.0)
+    else:
+        yield "targets from the default positions", _with(contract, offset="default")
+
+
+@mistake("relative positions")
+def _relative(contract: Contract, joints: tuple[str, ...]) -> Change:
+    swap = {"joint_pos": "joint_pos_rel", "joint_pos_rel": "joint_pos"}
+
+    def other(term: Term) -> Term | None:
+        return replace(term, name=swap[term.name], label=term.key) if term.name in swap else None
+
+    if changed := _terms(contract, other):
+        yield "joint positions absolute instead of relative, or the other way round", changed
+
+
+@mistake("rate")
+def _rate(contract: Contract, joints: tuple[str, ...]) -> Change:
+    assert contract.rate is not None
+    for factor in (0.5, 2.0):
+        rate = contract.rate * factor
+        yield f"asked at {rate:g} Hz", _with(contract, rate=rate)
+
+
+@mistake("order of the command")
+def _command(contract: Contract, joints: tuple[str, ...]) -> Change:
+    def ordered(order: tuple[int, ...]) -> Callable[[Term], Term | None]:
+        def other(term: Term) -> Term | None:
+            if term.name != "command":
+                return None
+            before = term.options.get("order", (0, 1, 2))
+            now = [before[k] for k in order]
+            return replace(term, options={**term.options, "order": now})
+
+        return other
+
+    for order in permutations(range(3)):
+        if order != (0, 1, 2) and (changed := _terms(contract, ordered(order))):
+            yield f"the command's numbers in the order {order}", changed
+
+
+@mistake("scale of a term")
+def _term_scale(contract: Contract, joints: tuple[str, ...]) -> Change:
+    for name, scales in USUAL_SCALES.items():
+        for scale in scales:
+
+            def other(term: Term, name: str = name, scale: Numbers = scale) -> Term | None:
+                same = set(numbers(term.scale)) == set(numbers(scale))
+                return replace(term, scale=scale) if term.name == name and not same else None
+
+            if changed := _terms(contract, other):
+                yield f"{name} scaled by {scale}", changed

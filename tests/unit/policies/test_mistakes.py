@@ -1,0 +1,85 @@
+"""The mistakes that the doctor tries: each applies where it can, and is mended by its like."""
+
+from __future__ import annotations
+
+import pytest
+
+from tarsus.policies.contract import Contract, Term, numbers
+from tarsus.policies.mistakes import JOINTWISE, MISTAKES, changes
+
+JOINTS = tuple(f"{leg}_{part}" for leg in ("FR", "FL", "RR", "RL") for part in ("hip", "knee"))
+CONTRACT = Contract(
+    "policy.onnx",
+    rate=50.0,
+    joints=(3, 1, 2, 0, 4, 5, 6, 7),
+    scale=0.5,
+    kp=tuple(10.0 + k for k in range(8)),
+    kd=0.5,
+    positions=tuple(0.1 * k for k in range(8)),
+    terms=(
+        Term("base_ang_vel", 0.25, history=3),
+        Term("projected_gravity", history=3),
+        Term("base_quat", history=3),
+        Term("command", history=3),
+        Term("joint_pos_rel", history=3),
+        Term("joint_vel", 0.05, history=3),
+    ),
+)
+
+
+def meaning(contract: Contract, joints: tuple[str, ...]) -> tuple[object, ...]:
+    """What a contract does: joints by name, and terms as the network sees them."""
+    names = [joints[j] if isinstance(j, int) else j for j in contract.joints or ()]
+    terms = [
+        (t.name, numbers(t.scale), t.history, tuple(t.options.get("order", ()) or ()))
+        for t in contract.ordered_terms
+    ]
+    numbers_of = [getattr(contract, name) for name in JOINTWISE if name not in ("scale", "offset")]
+    offset = "default" if contract.offset == "default" else float(sum(numbers(contract.offset)))
+    rest = numbers(contract.scale), offset, contract.rate, contract.layout, contract.newest
+    return (*names, *terms, *map(str, numbers_of), *map(str, rest))
+
+
+def named(contract: Contract) -> tuple[str, ...]:
+    """The joints of a contract by name."""
+    return tuple(JOINTS[j] if isinstance(j, int) else j for j in contract.joints or ())
+
+
+@pytest.mark.parametrize("name", [n for n in MISTAKES if n not in ("order of gains",)])
+def test_a_mistake_is_mended_by_its_like(name: str) -> None:
+    """But for alphabetical orders, which forget what they changed."""
+    broken = [c for n, said, c in changes(CONTRACT, named(CONTRACT)) if n == name]
+    assert broken
+    right, mended = meaning(CONTRACT, JOINTS), 0
+    for contract in broken:
+        assert meaning(contract, JOINTS) != right
+        tries = MISTAKES[name](contract, named(contract))
+        mended += any(_same(meaning(again, JOINTS), right) for _, again in tries)
+    assert mended >= len(broken) - 1
+
+
+def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Equal, the order of a command that is the usual one being none."""
+    plain = [
+        tuple((*part[:-1], () if part[-1] == (0, 1, 2) else part[-1]))
+        if isinstance(part, tuple)
+        else part
+        for part in one
+    ]
+    return tuple(plain) == other
+
+
+def test_gains_in_the_robot_s_order_are_mended() -> None:
+    broken = [c for n, _, c in changes(CONTRACT, JOINTS) if n == "order of gains"]
+    assert {c.kp for c in broken} != {CONTRACT.kp}
+    for contract in broken:
+        again = MISTAKES["order of gains"](contract, JOINTS)
+        assert CONTRACT.kp in {c.kp for _, c in again}
+
+
+def test_what_cannot_be_wrong_is_not_tried() -> None:
+    """Without history, quaternion and gravity there is nothing to mend in them."""
+    plain = CONTRACT.with_values("test", terms=(Term("joint_pos"),), kp=20.0)
+    tried = {name for name, _, _ in changes(plain, JOINTS)}
+    assert not tried & {"history", "quaternion order", "sign of gravity", "order of gains"}
+    assert "joint order" in tried
