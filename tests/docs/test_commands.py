@@ -18,6 +18,8 @@ from helpers.pages import BLOCKS, PAGES, ROOT, inline_commands, is_mention, read
 import tarsus
 from tarsus import cli
 from tarsus.identification.spec import spec_of as identification_of
+from tarsus.policies.contract import Contract
+from tarsus.policies.policy_toml import overlaid
 from tarsus.sweeps.spec import of as sweep_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -102,6 +104,10 @@ def test_a_specification_is_read(text: str, tmp_path: Path) -> None:
     tables = tomllib.loads(text)
     for file in re.findall(r'own = "(.*?)"', text):
         (tmp_path / file).write_text("def twice(now): return 2.0\n")
+    if "network" in tables:
+        found: Any = overlaid(Contract(""), tables, "page", tmp_path)
+        assert not [q.name for q in found.missing() if q.name not in ("kp", "kd")]
+        return
     found = (identification_of if "free" in tables else sweep_of)(tables, tmp_path)
     assert found
 

@@ -196,6 +196,23 @@ def lessons(folder: Path, file: Path) -> list[list[str]]:
     return [["learn", "velocity", "--out", str(out), "--rounds", "1"]]
 
 
+def contracts(folder: Path, file: Path) -> list[list[str]]:
+    """Contracts of policies that name the file as network and motion, and in tags of YAML."""
+    whole = "rate = 50\njoints = [0]\nscale = 1\nkp = 1\nkd = 1\npositions = 0\n"
+    whole += 'terms = ["motion_joint_pos"]\n'
+    network = folder / "policy.toml"
+    network.write_text(f'network = "{file.name}"\n{whole}')
+    (folder / "deploy.yaml").write_text(
+        "joint_ids_map: [0]\nstep_dt: 0.02\nextra: !!python/name:evil.Evil\n"
+        "observations: {evil: {scale: !!python/object/apply:evil.Evil [1] }}\n"
+    )
+    return [
+        ["policy", action, str(network), "--robot", "mini_cheetah", *config]
+        for action in ("run", "check", "doctor")
+        for config in ([], ["--config", str(folder / "deploy.yaml")])
+    ]
+
+
 READERS: dict[str, Callable[[Path, Path], list[list[str]]]] = {  # command: its hostile arguments
     "rerun": of_logs("rerun"),
     "judge": of_logs("judge"),
@@ -206,6 +223,7 @@ READERS: dict[str, Callable[[Path, Path], list[list[str]]]] = {  # command: its 
     "sweep": sweeps,
     "results": results,
     "learn": lessons,
+    "policy": contracts,
 }
 NEED_NO_PART = ("judge", "render", "export", "results")  # they go on without what is named
 READ_NOTHING = {  # commands that read robots and what is typed alone, or data of ours
@@ -223,6 +241,7 @@ DECODERS = {  # modules that decode data from files: a new one needs a reader ab
     "sweeps/query",
     *("learning/folder", "validation/real/cube_tosses/data", "tarsus_bench/history"),
     *("commands/validate", "simulation/pickling"),
+    *("policies/loading", "policies/importers/base"),
     "installation",  # how this package was installed, as the installer wrote it
 }
 CALLERS = {"comparison/imported", "comparison/rerun", "identification/recording"}  # of `read_table`

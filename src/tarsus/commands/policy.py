@@ -72,7 +72,7 @@ class PolicyCommand(Command):
     groups: ClassVar[Mapping[str, str]] = {
         "Policy": "config set robot ask",
         "Where": "law engine laws dt terrain",
-        "Trials": "duration trials seed margins",
+        "Trials": "duration trials seed survival_only",
         "Results": "out write",
     }
 
@@ -115,8 +115,8 @@ class PolicyCommand(Command):
     """How many, for each law; a fifth of them for each value of a margin."""
     seed: Annotated[int, called("NUMBER")] = 0
     """Of what is drawn for the trials."""
-    margins: Flag = True
-    """Also find how far each factor may go under --law (--no-margins: survival alone)."""
+    survival_only: Flag = False
+    """Skip the margins: how far friction, pushes, delays, ... may go under --law."""
     out: Folder = None
     """Write the log of a run, or the report of a check as JSON, to this folder."""
     write: File = None
@@ -241,7 +241,7 @@ class PolicyCommand(Command):
                 say=progress.say,
                 **common,
             )
-            for factor in FACTORS if self.margins else ():
+            for factor in () if self.survival_only else FACTORS:
                 progress.say(f"margin: {factor}")
                 engine = engines([self.law])[self.law]
                 few = max(self.trials // 5, 1)

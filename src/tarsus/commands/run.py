@@ -295,6 +295,7 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
     from tarsus.mujoco_runs.settings import MujocoSettings
     from tarsus.mujoco_runs.simulation import MujocoSimulation
     from tarsus.simulation import resolve
+    from tarsus.simulation.part_parameters import names_set
 
     for name, instead in OURS_ALONE.items():
         default = next(f.default for f in fields(Run) if f.name == name)
@@ -313,6 +314,7 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
     with resolve.on_own_ground(given.robot, terrain):
         robot = given.base.load(given.robot)
     told = list[Notice]()
-    settings = MujocoSettings.of_file(robot, told, given.friction, given.parameters)
+    replaced = names_set(given.parameters, "engine", MujocoSettings())
+    settings = MujocoSettings.of_file(robot, told, given.friction, replaced)
     parts = robot, settings, terrain, given.gait, given.dt
     return MujocoSimulation(*parts, given.contacts, given.parameters), told

@@ -6,7 +6,7 @@ section "Model tuning" ("Tuning defaults" and "Global options").
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from tarsus.errors import InvalidValue, Notice, several, unknown
 from tarsus.model.mjcf_contacts import SOFTNESS, SOME
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
-from tarsus.simulation.part_parameters import Given, names_set, with_parameters
+from tarsus.simulation.part_parameters import names_set, with_parameters
 
 LEAST_FRICTION = 1e-5  # [1]: MuJoCo takes no less
 ENGINE = "mujoco"
@@ -76,12 +76,12 @@ class MujocoSettings:
         robot: Robot,
         notices: list[Notice],
         mu: float | None = None,
-        parameters: Sequence[Given] = (),
+        replaced: Collection[str] = (),
     ) -> MujocoSettings:
         """Those with the numbers that the robot's file gives its contacts; notices say which, and
         what is left out.
 
-        mu: in place of the file's; parameters: NAME=VALUE that are set afterwards
+        mu: in place of the file's; replaced: names of numbers that are set afterwards
         """
         # the file's numbers in place of the defaults
         usual, own = cls() if mu is None else cls(mu=mu), robot.material
@@ -94,7 +94,6 @@ class MujocoSettings:
             "impratio": own.get("impratio", usual.impratio),
         }
         # what is said of them
-        replaced = names_set(parameters, "engine", usual)
         told = ", ".join(
             f"{name} {_text(value)}"
             for name, value in taken.items()
@@ -187,8 +186,10 @@ class ShownSettings:
         """
         found = dict[str, tuple[MujocoSettings, list[Notice]]]()
         for name in (*self.names, *([OWN] if self.own else [])):
-            notices, replaced = list[Notice](), self.own if name == OWN else FILE_NUMBERS
-            replaced = () if name == DEFAULT else replaced
+            notices = list[Notice]()
+            replaced = set[str]() if name == DEFAULT else set(FILE_NUMBERS)
+            if name == OWN:
+                replaced = names_set(self.own, "engine", MujocoSettings())
             settings = MujocoSettings.of_file(robot, notices, mu, replaced)
             if name == OWN:
                 settings = self.own_settings(settings)

@@ -33,7 +33,7 @@ from tarsus.simulation import (
     unit_quaternions,
 )
 from tarsus.simulation.contact_selection import candidates, unless_named
-from tarsus.simulation.part_parameters import Given, with_parameters
+from tarsus.simulation.part_parameters import Given, names_set, with_parameters
 from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
 from tarsus.simulation.recording.interrupt import Interrupted, noticing
 from tarsus.simulation.recording.part_text import name_of
@@ -79,7 +79,9 @@ class MujocoSimulation:
         self.dt, whole = time_steps.step(dt), resolve.robot(robot)
         self.notices += time_steps.of_file(self.dt, whole) + _unmet(whole)
         prepared = default_controller.prepared(whole, controller, self.dt, self.notices)
-        settings = settings or MujocoSettings.of_file(whole, self.notices, None, parameters)
+        if settings is None:
+            replaced = names_set(parameters, "engine", MujocoSettings())
+            settings = MujocoSettings.of_file(whole, self.notices, None, replaced)
         parts = {"engine": settings, "gait": prepared[1]}
         parts = with_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
         self.settings, self.controller, self.terrain = parts.values()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from tarsus.errors import InvalidFile, InvalidValue, unknown
+from tarsus.errors import InvalidFile, InvalidValue, shortened, unknown
 
 Numbers = float | tuple[float, ...]  # one for all joints, or one for each in the policy's order
 KINDS = ("position", "torque", "velocity")
@@ -262,6 +262,8 @@ def as_numbers(name: str, value: Any) -> Numbers:
     found = []
     for item in items:
         if isinstance(item, bool) or not isinstance(item, int | float) or not math.isfinite(item):
-            raise InvalidFile(f"{name} must be a finite number, or a list of them.", name)
+            raise InvalidFile(
+                f"{name} must be a finite number, or a list of them, not {shortened(item)}.", name
+            )
         found.append(float(item))
     return tuple(found) if isinstance(value, list | tuple) else found[0]

@@ -31,7 +31,7 @@ BETTER = 0.1  # of the score: what a suggestion gains at least
 
 
 @dataclass(frozen=True)
-class Finding:
+class ContractTrial:
     """How well a policy does with one change.
 
     Parameters
@@ -51,19 +51,19 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class ContractDiagnosis:
     """What was found.
 
     Parameters
     ----------
-    as_it_is : Finding
+    as_it_is : ContractTrial
         How well the policy does without a change.
-    suggestions : tuple of Finding
+    suggestions : tuple of ContractTrial
         Changes that would make it do clearly better, the best first.
     """
 
-    as_it_is: Finding
-    suggestions: tuple[Finding, ...]
+    as_it_is: ContractTrial
+    suggestions: tuple[ContractTrial, ...]
 
 
 def diagnosis(
@@ -73,7 +73,7 @@ def diagnosis(
     dt: float,
     law: str = "moreau",
     say: Callable[[str], None] = lambda text: None,
-) -> Diagnosis:
+) -> ContractDiagnosis:
     """Try every known mistake of a contract on a robot.
 
     Parameters
@@ -100,10 +100,10 @@ def diagnosis(
         except TarsusError:
             continue  # sizes that do not fit: this is not the mistake
     better = [finding for finding in found if finding.score > own.score + BETTER]
-    return Diagnosis(own, tuple(sorted(better, key=lambda finding: -finding.score)))
+    return ContractDiagnosis(own, tuple(sorted(better, key=lambda finding: -finding.score)))
 
 
-def scored(name: str, said: str, policy: BoundPolicy, dt: float, law: str) -> Finding:
+def scored(name: str, said: str, policy: BoundPolicy, dt: float, law: str) -> ContractTrial:
     """Return how well a policy does as it is told, in short trials.
 
     The score of a trial is the part of its time that it stood and, if it never fell, how near its
@@ -124,7 +124,7 @@ def scored(name: str, said: str, policy: BoundPolicy, dt: float, law: str) -> Fi
     size = np.maximum(np.linalg.norm(command, axis=1), SLOWEST)
     obeyed = np.clip(1 - missed / size, 0, 1) * done.survived
     score = float(np.mean(STANDS * stood + OBEYS * obeyed))
-    return Finding(name, said, score, float(done.survived.mean()))
+    return ContractTrial(name, said, score, float(done.survived.mean()))
 
 
 def turned(policy: BoundPolicy) -> Conditions:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.check import EngineResult, Margin
 from tarsus.policies.contract import Contract, numbers
-from tarsus.policies.doctor import Finding
+from tarsus.policies.doctor import ContractTrial
 from tarsus.policies.rollout import LOW, TILTED
 from tarsus.policies.terms import rotations
 
@@ -122,7 +122,7 @@ def margin_table(edges: list[Margin]) -> tuple[list[str], list[list[str]]]:
     return ["factor", "falls beyond", "unit"], table
 
 
-def finding_table(found: list[Finding]) -> tuple[list[str], list[list[str]]]:
+def finding_table(found: list[ContractTrial]) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows: what would make a policy do better."""
     heads = ["mistake", "change", "score", "stood / %"]
     return heads, [[f.mistake, f.change, f"{f.score:.2f}", f"{100 * f.stood:.0f}"] for f in found]

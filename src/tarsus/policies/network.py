@@ -16,6 +16,7 @@ from tarsus.installation import missing_package
 
 Array = NDArray[np.float32]
 LARGEST = 2_000_000_000  # bytes
+PURPOSE = "a policy in an ONNX file"
 WORLDS = "worlds"  # the name of the first dimension
 
 
@@ -179,7 +180,10 @@ class OnnxNetwork:
 
 def read_onnx(file: Path) -> Any:
     """Return the model of an ONNX file, checked, with its weights; InvalidFile if it is none."""
-    onnx = _package("onnx")
+    try:
+        import onnx
+    except ImportError:
+        raise missing_package("onnx", PURPOSE, "policy") from None
     try:
         model = onnx.load(str(file))
         onnx.checker.check_model(model)
@@ -196,18 +200,12 @@ def metadata(model: Any) -> dict[str, str]:
     return {item.key: item.value for item in model.metadata_props}
 
 
-def _package(name: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise missing_package(name, "a policy in an ONNX file", "policy") from None
-
-
 def _session(model: Any, file: Path) -> Any:
     """Return the graph ready to run in one thread, its first dimensions open."""
-    runtime = _package("onnxruntime")
+    try:
+        import onnxruntime as runtime
+    except ImportError:
+        raise missing_package("onnxruntime", PURPOSE, "policy") from None
     states = {item.name for item in (*model.graph.input, *model.graph.output)}
     del model.graph.value_info[:]
     for item in (*model.graph.input, *model.graph.output):

@@ -128,7 +128,7 @@ def test_bad_usage_is_one_sentence(
 )
 def test_bad_usage_names_the_argument(line: str, kind: type[TarsusError], subject: str) -> None:
     with refused(kind, subject):
-        cli.parsed(line.split())
+        cli.parsed(line.split()).check_names()
 
 
 def test_quiet_and_verbose_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:

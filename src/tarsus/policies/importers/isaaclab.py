@@ -135,5 +135,5 @@ def _table(name: str, value: Any) -> Mapping[str, Any]:
 def _positive(name: str, value: Any) -> float:
     number = as_numbers(name, value)
     if not isinstance(number, float) or not number > 0:
-        raise InvalidFile(f"{name} must be a positive number.", name)
+        raise InvalidFile(f"{name} must be a positive number, not {value!r}.", name)
     return number
