@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tarsus.identification.run import identify as identify
     from tarsus.learning.methods.ppo import PPO as PPO
     from tarsus.learning.policy import Policy as Policy
+    from tarsus.policies.controller import PolicyController as PolicyController
     from tarsus.model.objects import Ball as Ball
     from tarsus.model.objects import Box as Box
     from tarsus.model.objects import Cylinder as Cylinder
@@ -64,6 +65,7 @@ _HOMES = {
     "Environment": "tarsus.environments.environment",
     "PPO": "tarsus.learning.methods.ppo",
     "Policy": "tarsus.learning.policy",
+    "PolicyController": "tarsus.policies.controller",
     "Planner": "tarsus.planning.planner",
     "Ball": "tarsus.model.objects",
     "Box": "tarsus.model.objects",

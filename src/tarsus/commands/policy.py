@@ -71,9 +71,9 @@ class PolicyCommand(Command):
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Policy": "config set robot ask",
-        "Where": "law engine laws dt terrain",
-        "Trials": "duration trials seed survival_only",
-        "Results": "out write",
+        "Engine and ground": "law engine laws dt terrain",
+        "Trial": "duration trials seed survival_only",
+        "Result": "out write",
     }
 
     action: Annotated[
@@ -85,7 +85,7 @@ class PolicyCommand(Command):
             Path,
             called(
                 "POLICY",
-                "PolicyNetwork (.onnx, TorchScript), policy.toml, or a folder with one of them.",
+                "Network (.onnx, TorchScript), policy.toml, or a folder with one of them.",
             ),
         ]
     ]
