@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from tarsus.identification.run import identify as identify
     from tarsus.learning.methods.ppo import PPO as PPO
     from tarsus.learning.policy import Policy as Policy
-    from tarsus.policies.controller import PolicyController as PolicyController
     from tarsus.model.objects import Ball as Ball
     from tarsus.model.objects import Box as Box
     from tarsus.model.objects import Cylinder as Cylinder
     from tarsus.planning.planner import Planner as Planner
+    from tarsus.policies.controller import PolicyController as PolicyController
     from tarsus.registry import trust as trust
     from tarsus.robots import load as load
     from tarsus.simulation.recording.attitude import trunk_angles as trunk_angles
