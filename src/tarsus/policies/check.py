@@ -155,11 +155,11 @@ def survival_everywhere(
 
 FACTORS = {  # what is varied alone, between which ends; the first is easy
     "friction": (FRICTION, 0.0),
-    "push": (0.0, 4.0),
+    "push": (0.0, 10.0),
     "delay": (0.0, 0.1),
     "weaker gains": (1.0, 0.0),
-    "stiffer gains": (1.0, 4.0),
-    "added mass": (0.0, 1.0),
+    "stiffer gains": (1.0, 16.0),
+    "added mass": (0.0, 3.0),
     "noise": (0.0, 2.0),
 }
 UNITS = {
