@@ -112,9 +112,8 @@ class BoundPolicy:
         for k, place in enumerate(self.actuators.tolist()):
             joint = self.robot.actuators[place].joint
             ends = control.get(joint, FREE) if self.contract.kind == "position" else FREE
-            found[place] = Servo(
-                joint, self.contract.kind, kp[k], kd[k], *self._limits[:, k].tolist(), *ends
-            )
+            lower, upper = self._limits[:, k].tolist()
+            found[place] = Servo(joint, self.contract.kind, kp[k], kd[k], lower, upper, *ends)
         others = [k for k in range(len(self.robot.actuators)) if k not in found]
         if others:
             held = servo.gains(self.robot, self.start(), feet(self.robot), USUAL_DT, others)

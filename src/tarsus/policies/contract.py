@@ -263,7 +263,8 @@ def as_numbers(name: str, value: Any) -> Numbers:
     for item in items:
         if isinstance(item, bool) or not isinstance(item, int | float) or not math.isfinite(item):
             raise InvalidFile(
-                f"{name} must be a finite number, or a list of them, not {shortened(item)}.", name
+                f"{name} must be a finite number, or a list of them, not {shortened(str(item))}.",
+                name,
             )
         found.append(float(item))
     return tuple(found) if isinstance(value, list | tuple) else found[0]

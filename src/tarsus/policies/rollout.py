@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ class Rollout:
         Taken from `after` seconds on, up to the fall.
         """
         times = self.period * np.arange(1, 1 + len(self.position))
-        use = (times[:, None] > after) & (times[:, None] < self.fell)
+        use: Any = np.logical_and(times[:, None] > after, times[:, None] < self.fell)
         missed = np.where(use[..., None], self.velocity - self.command, 0.0)
         count = np.maximum(use.sum(0), 1)[:, None]
         return np.where(use.any(0)[:, None], np.sqrt((missed**2).sum(0) / count), np.nan)
@@ -178,13 +179,13 @@ def rollout(
         late.drive(policy.signals(filtered), steps)
         # what came of it
         q, u = worlds.q, worlds.u
-        good = np.isfinite(q).all(1) & np.isfinite(u).all(1)
+        good: Any = np.isfinite(np.hstack([q, u])).all(axis=1)
         q, u = np.where(good[:, None], q, 0.0), np.where(good[:, None], u, 0.0)
         q[~good, 3] = 1.0
         R = rotations(q[:, 3:7])
         tilt = np.einsum("wi,wi->w", R[:, 2], upright[:, 2])
-        low = q[:, 2] - _ground(worlds, q) < LOW * begun
-        down = ~good | low | (tilt < TILTED)
+        low = np.less(q[:, 2] - _ground(worlds, q), LOW * begun)
+        down = ~good | low | np.less(tilt, TILTED)
         fell = np.where(going & down, (k + 1) * period, fell)
         unsolved += int((worlds.unconverged & going).sum())
         looks += int(going.sum())

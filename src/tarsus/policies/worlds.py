@@ -170,11 +170,13 @@ class TarsusWorlds:
         simulation = self.simulation
         heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
         q = placed(conditions.q, heights, policy)
-        found = {name: conditions.friction for name in _frictions(self.simulation.law)}
+        found: dict[str, Any] = {
+            name: self._row(conditions.friction) for name in _frictions(self.simulation.law)
+        }
         self.simulation.set(
             q=self._row(q),
             command={GAINS: conditions.gains},
-            **{name: self._row(value) for name, value in found.items()},
+            **found,
         )
         self._height = _elevation(self.simulation.terrain)
 

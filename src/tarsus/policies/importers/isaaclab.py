@@ -97,7 +97,7 @@ def _ranges(commands: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 def _in_policy_order(name: str, values: Numbers, places: tuple[int, ...]) -> Numbers:
     """Numbers in the order of the robot's actuators, brought into the policy's."""
-    if isinstance(values, float):
+    if not isinstance(values, tuple):
         return values
     if max(places, default=0) >= len(values):
         raise InvalidFile(
