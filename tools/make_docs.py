@@ -206,7 +206,8 @@ READ_FIRST = """
 algebra/projections.py spatial/rotation.py model/mechanism.py morphology/legs.py dynamics/rnea.py
 terrain/base.py collision/narrow_phase.py robots/mini_cheetah.py sensing/base.py control/base.py
 tasks/base.py contact/base.py stepping/assemble.py program/ir/blocks.py simulation/simulation.py
-environments/environment.py learning/run.py planning/planner.py identification/run.py sweeps/run.py
+environments/environment.py learning/run.py policies/contract.py planning/planner.py
+identification/run.py sweeps/run.py
 validation/table.py comparison/laws.py mujoco_runs/simulation.py viewer/figure.py
 exchange/table.py parameters/declare.py references/reference.py commands/run.py
 """  # rooms in the order of the tour, each with the file to begin with

@@ -91,8 +91,8 @@ class PolicyCommand(Command):
     ]
     robot: MovedRobot = None
     config: File = None
-    """What the trainer wrote beside it (deploy.yaml), or a policy.toml; by default what lies beside
-    the network."""
+    """Contract: the trainer's deploy.yaml, or a policy.toml; by default the one in the network's
+    folder."""
     set: Settings = ()
     """Values of the contract: rate=50 scale=0.25 (`tarsus policy inspect` lists them)."""
     ask: Annotated[tuple[float, float, float], called("M/S M/S RAD/S")] = (0.5, 0.0, 0.0)
@@ -104,7 +104,8 @@ class PolicyCommand(Command):
     laws: Annotated[str, called("NAME,..."), names_of("law", LAWS, PEER, "all")] = (
         "moreau,soft_convex,compliant,hertz,mujoco"
     )
-    """Where trials are run: contact laws, mujoco for MuJoCo at its defaults and tuned, or all."""
+    """Contact laws of the trials; mujoco adds MuJoCo at default and tuned settings, all is every
+    one."""
     dt: Seconds = 0.0025
     """Length of a time step."""
     terrain: Annotated[str, called("NAME"), name_of("terrain", TERRAINS)] = "plane"
@@ -167,13 +168,17 @@ class PolicyCommand(Command):
             print(f"written: {self.write}")
         return 0
 
+    def _moved(self) -> str:
+        """The robot that is named; InvalidValue if none is."""
+        if self.robot is None:
+            raise InvalidValue("name the robot that the policy moves: --robot FILE.", "--robot")
+        return self.robot
+
     def _bound(self, contract: Contract) -> BoundPolicy:
         from tarsus.policies.binding import BoundPolicy
         from tarsus.simulation import resolve
 
-        if self.robot is None:
-            raise InvalidValue("name the robot that the policy moves: --robot FILE.", "--robot")
-        return BoundPolicy.of(contract, resolve.robot(self.robot))
+        return BoundPolicy.of(contract, resolve.robot(self._moved()))
 
     def _run(self, contract: Contract) -> int:
         from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -184,8 +189,8 @@ class PolicyCommand(Command):
         from tarsus.simulation.recording.log import save
         from tarsus.simulation.simulation import Simulation
 
-        bound = self._bound(contract)
-        drive = PolicyController(bound.contract, bound.robot, self.ask)
+        drive = PolicyController(contract, self._moved(), self.ask)
+        bound = drive.bound
         simulation: Any
         if self.engine == PEER:
             simulation = MujocoSimulation(bound.driven, None, self.terrain, drive, self.dt)
@@ -217,20 +222,14 @@ class PolicyCommand(Command):
         return 0
 
     def _check(self, contract: Contract) -> int:
-        from tarsus.policies.check import (
-            FACTORS,
-            EngineResult,
-            engines,
-            margin,
-            survival_everywhere,
-        )
+        from tarsus.policies.check import FACTORS, engines, margin, survival_everywhere
+        from tarsus.policies.worlds import PolicyEngine
 
         bound = self._bound(contract)
         asked = np.asarray(self.ask, float)
         names = registry.listed(self.laws)
         names = [*registry.names(LAWS), PEER] if "all" in names else names
         common: dict[str, Any] = {"dt": self.dt, "seconds": self.duration, "seed": self.seed}
-        found: list[EngineResult] = []
         edges = []
         with self.progress() as progress:
             found = survival_everywhere(
@@ -243,8 +242,7 @@ class PolicyCommand(Command):
             )
             for factor in () if self.survival_only else FACTORS:
                 progress.say(f"margin: {factor}")
-                engine = engines([self.law])[self.law]
-                few = max(self.trials // 5, 1)
+                few, engine = max(self.trials // 5, 1), PolicyEngine(self.law)
                 edges.append(margin(bound, engine, factor, asked, trials=few, **common))
         report = {
             "policy": str(self.policy),

@@ -94,14 +94,22 @@ class BoundPolicy:
         return np.broadcast_to(np.asarray(value, float), (self.count,)).copy()
 
     @cached_property
-    def q_places(self) -> NDArray[np.int64]:
-        """Where the policy's joints stand in q."""
-        return _places_in(self.robot, self.actuators, "q")
+    def motor_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the joints of all the robot's motors (motors,) stand in q and in u."""
+        joints = [self.robot.joint_index(motor.joint) for motor in self.robot.actuators]
+        starts = [(self.robot.q_slices[i].start, self.robot.u_slices[i].start) for i in joints]
+        q, u = np.array(starts, np.int64).reshape(-1, 2).T
+        return q, u
 
-    @cached_property
+    @property
+    def q_places(self) -> NDArray[np.int64]:
+        """Where the policy's joints (joints,) stand in q."""
+        return self.motor_places[0][self.actuators]
+
+    @property
     def u_places(self) -> NDArray[np.int64]:
-        """Where the policy's joints stand in u."""
-        return _places_in(self.robot, self.actuators, "u")
+        """Where the policy's joints (joints,) stand in u."""
+        return self.motor_places[1][self.actuators]
 
     @cached_property
     def servos(self) -> tuple[Servo, ...]:
@@ -168,7 +176,7 @@ class BoundPolicy:
             moved = moved + self.each("offset")
         start = self.start()
         whole = np.empty((len(action), len(self.robot.actuators)))
-        whole[:] = start[_places_in(self.robot, np.arange(whole.shape[1]), "q")]
+        whole[:] = start[self.motor_places[0]]
         whole[:, self.actuators] = moved
         return whole
 
@@ -288,13 +296,6 @@ def places(contract: Contract, robot: Robot) -> NDArray[np.int64]:
 def _short(name: str) -> str:
     """A joint's name without what files add to it."""
     return name.rpartition("/")[2].removesuffix("_joint").lower()
-
-
-def _places_in(robot: Robot, actuators: NDArray[np.int64], which: str) -> NDArray[np.int64]:
-    slices: Any = robot.q_slices if which == "q" else robot.u_slices
-    return np.array(
-        [slices[robot.joint_index(robot.actuators[k].joint)].start for k in actuators], np.int64
-    )
 
 
 def _asked(question: Any) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus.algebra.intervals import wilson
 from tarsus.errors import TarsusError
 from tarsus.mujoco_runs.settings import ENGINE, SHOWN, named
 from tarsus.policies.binding import BoundPolicy
@@ -21,7 +21,6 @@ from tarsus.policies.rollout import rollout
 from tarsus.policies.worlds import FRICTION, Conditions, PolicyEngine
 
 Array = NDArray[np.float64]
-QUANTILE = 1.959964  # of the normal distribution, for 95 % intervals
 JOINTS = 0.05  # rad: standard deviation of the joints at the start
 SPEED = 0.2  # m/s, rad/s: standard deviation of the base's velocity at the start
 
@@ -41,10 +40,7 @@ class Survival:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's score interval."""
-        n, p, z = self.trials, self.share, QUANTILE
-        middle = p + z * z / (2 * n)
-        half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+        return wilson(self.stood, self.trials)
 
 
 @dataclass(frozen=True)
@@ -126,13 +122,7 @@ def survival_everywhere(
         say(name)
         try:
             worlds = engine.worlds(policy, conditions, dt, precision="float32")
-            done = rollout(
-                policy,
-                worlds,
-                asked,
-                seconds,
-                push=lambda t: begin if t == 0 else None,
-            )
+            done = rollout(policy, worlds, asked, seconds, pushes={0.0: begin})
         except TarsusError as error:
             rows.append(EngineResult(name, dt, failure=str(error)))
             continue
@@ -153,23 +143,31 @@ def survival_everywhere(
     return rows
 
 
-FACTORS = {  # what is varied alone, between which ends; the first is easy
-    "friction": (FRICTION, 0.0),
-    "push": (0.0, 10.0),
-    "delay": (0.0, 0.1),
-    "weaker gains": (1.0, 0.0),
-    "stiffer gains": (1.0, 16.0),
-    "added mass": (0.0, 3.0),
-    "noise": (0.0, 2.0),
-}
-UNITS = {
-    "friction": "[1]",
-    "push": "m/s",
-    "delay": "s",
-    "weaker gains": "[1]",
-    "stiffer gains": "[1]",
-    "added mass": "of the robot's mass",
-    "noise": "[1] of what the network sees",
+@dataclass(frozen=True)
+class VariedFactor:
+    """What is varied alone.
+
+    Parameters
+    ----------
+    easy, hard : float
+        Ends of the search; the policy is taken to stand at the first.
+    unit : str
+        Of the values.
+    """
+
+    easy: float
+    hard: float
+    unit: str
+
+
+FACTORS = {
+    "friction": VariedFactor(FRICTION, 0.0, "[1]"),
+    "push": VariedFactor(0.0, 10.0, "m/s"),
+    "delay": VariedFactor(0.0, 0.1, "s"),
+    "weaker gains": VariedFactor(1.0, 0.0, "[1]"),
+    "stiffer gains": VariedFactor(1.0, 16.0, "[1]"),
+    "added mass": VariedFactor(0.0, 3.0, "of the robot's mass"),
+    "noise": VariedFactor(0.0, 2.0, "[1] of what the network sees"),
 }
 ROUNDS = 6  # of bisection
 PUSH_AT = 2.0  # s
@@ -210,11 +208,12 @@ def margin(
     seed: int = 0,
 ) -> Margin:
     """Find by bisection where half of the trials fall."""
-    easy, hard = FACTORS[factor]
+    varied = FACTORS[factor]
+    asked = np.tile(np.asarray(command, float), (trials, 1))
 
     def stands(value: float) -> bool:
         conditions, begin = drawn(policy, trials, seed)
-        noise, extra = 0.0, np.zeros((trials, 2))
+        noise, pushes = 0.0, {0.0: begin}
         if factor == "friction":
             conditions = replace(conditions, friction=np.full(trials, value))
         elif factor == "delay":
@@ -227,23 +226,15 @@ def margin(
             noise = value
         elif factor == "push":
             turned = np.random.default_rng(seed).uniform(0, 2 * np.pi, trials)
-            extra = value * np.stack([np.cos(turned), np.sin(turned)], 1)
+            pushes[PUSH_AT] = value * np.stack([np.cos(turned), np.sin(turned)], 1)
         worlds = engine.worlds(policy, conditions, dt, precision="float32")
-        period = 1 / (policy.contract.rate or 1.0)
-
-        def push(t: float) -> Array | None:
-            if t == 0:
-                return begin
-            return extra if extra.any() and abs(t - PUSH_AT) < period / 2 else None
-
-        asked = np.tile(np.asarray(command, float), (trials, 1))
-        done = rollout(policy, worlds, asked, seconds, noise=noise, seed=seed, push=push)
+        done = rollout(policy, worlds, asked, seconds, noise=noise, seed=seed, pushes=pushes)
         return 2 * int(done.survived.sum()) > trials
 
-    if stands(hard):
-        return Margin(factor, UNITS[factor], hard, hard, False)
-    low, high = easy, hard
+    low, high = varied.easy, varied.hard
+    if stands(high):
+        return Margin(factor, varied.unit, high, high, False)
     for _ in range(ROUNDS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if stands(middle) else (low, middle)
-    return Margin(factor, UNITS[factor], low, high, True)
+    return Margin(factor, varied.unit, low, high, True)

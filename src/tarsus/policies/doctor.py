@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
@@ -21,7 +20,6 @@ from tarsus.policies.mistakes import changes
 from tarsus.policies.rollout import rollout
 from tarsus.policies.worlds import Conditions, PolicyEngine
 
-Array = NDArray[np.float64]
 COMMANDS = ((0.5, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.5), (0.0, 0.0, 0.0))
 SECONDS = 4.0
 PUSH, PUSH_AT = (0.4, 0.4), 2.0  # m/s, along the world's axes; s
@@ -111,12 +109,8 @@ def scored(name: str, said: str, policy: BoundPolicy, dt: float, law: str) -> Co
     """
     command = np.array(COMMANDS)
     worlds = PolicyEngine(law).worlds(policy, turned(policy), dt)
-    period = 1 / (policy.contract.rate or 1.0)
-
-    def push(time: float) -> Array | None:
-        return np.tile(PUSH, (len(command), 1)) if abs(time - PUSH_AT) < period / 2 else None
-
-    done = rollout(policy, worlds, command, SECONDS, push=push)
+    pushes = {PUSH_AT: np.tile(PUSH, (len(command), 1))}
+    done = rollout(policy, worlds, command, SECONDS, pushes=pushes)
     stood = np.minimum(done.fell, SECONDS) / SECONDS
     later = done.velocity[round(1 / done.period) :]
     mean = later.mean(axis=0) if len(later) else np.zeros(command.shape)

@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tarsus.policies.attitude import planar_velocity, rotations
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.check import EngineResult, Margin
 from tarsus.policies.contract import Contract, numbers
 from tarsus.policies.doctor import ContractTrial
 from tarsus.policies.rollout import LOW, TILTED
-from tarsus.policies.terms import rotations
 
 Array = NDArray[np.float64]
 SHOWN = 4  # numbers or names of a list
@@ -71,17 +71,12 @@ def outcome(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, A
     fell = float(time[np.argmax(down)]) if down.any() else None
     end = int(np.argmax(down)) if down.any() else len(q)
     later = time[:end] > min(1.0, time[end - 1] / 2)
-    length = np.maximum(np.hypot(R[:, 0, 0], R[:, 1, 0]), 1e-12)
-    c, s = R[:, 0, 0] / length, R[:, 1, 0] / length
-    ahead = (c * u[:, 0] + s * u[:, 1])[:end][later]
-    aside = (c * u[:, 1] - s * u[:, 0])[:end][later]
-    turning = np.einsum("ti,ti->t", R[:, 2], u[:, 3:6])[:end][later]
-    mean = [float(part.mean()) if part.size else float("nan") for part in (ahead, aside, turning)]
+    mean = planar_velocity(R, u)[:end][later].mean(axis=0) if later.any() else np.full(3, np.nan)
     return {
         "robot": policy.robot.name,
         "law": str(log.attrs.get("law", log.attrs.get("engine", ""))),
         "asked": [float(value) for value in command],
-        "mean velocity": [round(value, 3) for value in mean],
+        "mean velocity": [round(float(value), 3) for value in mean],
         "reached": [round(float(value), 3) for value in q[end - 1, :2]],
         "fell at": fell,
         "simulated": float(time[-1]),

@@ -13,7 +13,7 @@ from typing import Any
 
 from tarsus import registry
 from tarsus.errors import InvalidFile, InvalidValue
-from tarsus.files import is_file
+from tarsus.files import is_file, toml_tables
 from tarsus.installation import missing_package
 from tarsus.policies import policy_toml
 from tarsus.policies.contract import Contract
@@ -48,17 +48,16 @@ def contract_of(
     UnknownName
         For a value or an observation term that no contract has.
     """
-    network, beside = _found(Path(policy))
-    contract = Contract(network=str(network)) if network else policy_toml.read(beside[0])
-    if Path(contract.network).suffix == ".onnx":
-        model = read_onnx(_existing(Path(contract.network)))
-        contract = _imported(contract, metadata(model), f"metadata of {network and network.name}")
-    if network is None:  # the file's own words come after the network's
-        contract = (
-            policy_toml.read(beside[0]) if not contract.origins else _over(contract, beside[0])
-        )
-    for file in [Path(config)] if config else beside if network else []:
-        contract = _over(contract, file)
+    policy = Path(policy)
+    written = _written_contract(policy)
+    network = _network(policy) if written is None else policy_toml.network_of(written)
+    contract = Contract("").with_values("given", network=str(network))
+    if network.suffix == ".onnx":
+        data = metadata(read_onnx(_existing(network)))
+        contract = _imported(contract, data, f"metadata of {network.name}")
+    files = _beside(policy) if written is None and config is None else [written, config]
+    for file in filter(None, files):
+        contract = _over(contract, Path(file))
     return _set(contract, settings)
 
 
@@ -69,8 +68,6 @@ def _over(contract: Contract, file: Path) -> Contract:
     if file.stat().st_size > LONGEST:
         raise InvalidFile(f"{file} is larger than {LONGEST} bytes, the most that is read.", file)
     if file.suffix == ".toml":
-        from tarsus.files import toml_tables
-
         return policy_toml.overlaid(contract, toml_tables(file), file.name, file.parent)
     data = yaml_table(file)
     imported = _imported(contract, data, file.name)
@@ -91,27 +88,38 @@ def _imported(contract: Contract, data: Mapping[str, Any], source: str) -> Contr
     return contract
 
 
-def _found(policy: Path) -> tuple[Path | None, list[Path]]:
-    """The network, None where a policy.toml names it, and the configuration beside it."""
+def _written_contract(policy: Path) -> Path | None:
+    """The policy.toml that is given, or in the folder that is given; None if there is none."""
     if policy.suffix == ".toml":
-        return None, [_existing(policy)]
-    if os.path.isdir(policy):
-        toml = policy / CONFIGS[0]
-        if is_file(toml):
-            return None, [toml]
-        folders = [policy / name for name in FOLDERS if os.path.isdir(policy / name)]
-        networks = [f for d in folders for f in sorted(d.iterdir()) if f.suffix in NETWORKS]
-        if len(networks) != 1:
-            listed = ", ".join(f.name for f in networks) or "none"
-            raise InvalidFile(
-                f"{policy} must hold one network or a policy.toml; networks found: {listed}.",
-                policy,
-            )
-        beside = [d / name for d in folders for name in CONFIGS if is_file(d / name)]
-        return networks[0], beside[:1]
-    _existing(policy)
-    beside = [policy.parent / name for name in CONFIGS if is_file(policy.parent / name)]
-    return policy, beside[:1]
+        return _existing(policy)
+    written = policy / CONFIGS[0]
+    return written if os.path.isdir(policy) and is_file(written) else None
+
+
+def _folders(policy: Path) -> list[Path]:
+    """Where a trainer puts a network and what belongs to it."""
+    if not os.path.isdir(policy):
+        return [policy.parent]
+    return [policy / name for name in FOLDERS if os.path.isdir(policy / name)]
+
+
+def _network(policy: Path) -> Path:
+    """The network that is given, or the only one in the folder that is given."""
+    if not os.path.isdir(policy):
+        return _existing(policy)
+    found = [f for d in _folders(policy) for f in sorted(d.iterdir()) if f.suffix in NETWORKS]
+    if len(found) != 1:
+        listed = ", ".join(f.name for f in found) or "none"
+        raise InvalidFile(
+            f"{policy} must hold one network or a policy.toml; networks found: {listed}.", policy
+        )
+    return found[0]
+
+
+def _beside(policy: Path) -> list[Path]:
+    """The configuration that lies with a network, the first of `CONFIGS`; empty without any."""
+    found = [d / name for d in _folders(policy) for name in CONFIGS if is_file(d / name)]
+    return found[:1]
 
 
 def _existing(file: Path) -> Path:

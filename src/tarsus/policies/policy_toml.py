@@ -15,7 +15,7 @@ from typing import Any
 from tarsus.errors import InvalidFile, unknown
 from tarsus.files import toml_tables
 from tarsus.policies.contract import Contract, Term, as_numbers
-from tarsus.policies.importers.base import range_of
+from tarsus.policies.importers.base import as_list, as_table, range_of
 from tarsus.policies.terms import TERMS
 
 NUMBERS = {"scale", "kp", "kd", "torque_limit", "armature", "positions"}
@@ -26,12 +26,12 @@ OWN = {"origins", "doubts"}  # that no file sets
 OF_TERM = ("name", "scale", "clip", "history", "label")
 
 
-def read(path: Path) -> Contract:
-    """Return the contract of a file; InvalidFile, naming the key, for what it cannot mean."""
-    data = toml_tables(path)
-    if "network" not in data:
+def network_of(path: Path) -> Path:
+    """Return the network that a file names; InvalidFile if it names none."""
+    name = toml_tables(path).get("network")
+    if name is None:
         raise InvalidFile(f"{path} names no network: add network = 'policy.onnx'.", "network")
-    return overlaid(Contract(network=""), data, path.name, path.parent)
+    return path.parent / _value("network", name)
 
 
 def overlaid(contract: Contract, data: Mapping[str, Any], source: str, folder: Path) -> Contract:
@@ -65,20 +65,19 @@ def _value(name: str, value: Any) -> Any:
     if name == "clip":
         return range_of(name, value)
     if name == "terms":
-        return tuple(_term(item) for item in _list(name, value))
+        return tuple(_term(item) for item in as_list(name, value))
     if name == "joints":
-        items = _list(name, value)
+        items = as_list(name, value)
         if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
             raise InvalidFile("joints must be names, or numbers of actuators.", name)
         return tuple(items)
     if name == "states":
-        pairs = _list(name, value)
+        pairs = as_list(name, value)
         if not all(isinstance(p, list) and list(map(type, p)) == [str, str] for p in pairs):
             raise InvalidFile("states must be pairs of names, an input and an output each.", name)
         return tuple((a, b) for a, b in pairs)
-    if not isinstance(value, Mapping):
-        raise InvalidFile(f"{name} must be a table.", name)
-    ends = {str(key): range_of(f"{name}.{key}", item) for key, item in value.items()}
+    table = as_table(name, value)
+    ends = {str(key): range_of(f"{name}.{key}", item) for key, item in table.items()}
     return {key: item for key, item in ends.items() if item is not None}
 
 
@@ -104,12 +103,6 @@ def _term(given: Any) -> Term:
         {key: table[key] for key in TERMS[name].options if key in table},
         str(table.get("label", "")),
     )
-
-
-def _list(name: str, value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise InvalidFile(f"{name} must be a list.", name)
-    return value
 
 
 def written(contract: Contract, folder: Path) -> str:

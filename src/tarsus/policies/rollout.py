@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import IncompatibleOptions, InvalidFile
+from tarsus.errors import IncompatibleOptions
+from tarsus.policies.attitude import planar_velocity, rotations
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.motion import ReferenceMotion
-from tarsus.policies.observer import Observer
-from tarsus.policies.terms import ObservedState, rotations
+from tarsus.policies.control_loop import ControlLoop, Observation
 from tarsus.policies.worlds import Delayed, PolicyWorlds
 
 Array = NDArray[np.float64]
 LOW = 0.5  # of the height at the start: a base below it has fallen
 TILTED = 0.5  # cosine of the base's tilt from where it began: beyond it the robot has fallen
-OnPeriod = Callable[[int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +36,6 @@ class Rollout:
         What was asked (W, 3).
     fell : ndarray
         When each trial fell (W,), s; infinite if it did not.
-    actions : ndarray
-        As the network gave them (T, W, n).
     unconverged : float
         Share of periods that ended in an unsolved step.
     """
@@ -49,9 +45,7 @@ class Rollout:
     velocity: Array
     command: Array
     fell: Array
-    actions: Array
     unconverged: float
-    diverged: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
 
     @property
     def survived(self) -> NDArray[np.bool_]:
@@ -78,11 +72,9 @@ def rollout(
     *,
     noise: float = 0.0,
     seed: int = 0,
-    push: Callable[[float], Array | None] | None = None,
-    stop_when_all_fell: bool = True,
-    progress: Callable[[float], None] | None = None,
+    pushes: Mapping[float, Array] | None = None,
 ) -> Rollout:
-    """Run a policy in many worlds.
+    """Run a policy in many worlds, until the time is over or all have fallen.
 
     Parameters
     ----------
@@ -98,12 +90,8 @@ def rollout(
         Standard deviation of what is added to observations, [1], as the network sees them.
     seed : int
         Of the noise.
-    push : callable or None
-        Returns changes of velocity (worlds, 2), m/s, for a time, s; None for none.
-    stop_when_all_fell : bool
-        Whether to end early.
-    progress : callable or None
-        Told the seconds done.
+    pushes : mapping or None
+        Changes of the base's horizontal velocity (worlds, 2), m/s, by their times, s.
 
     Raises
     ------
@@ -121,62 +109,35 @@ def rollout(
             f" {worlds.dt:g} s: choose another dt.",
             "dt",
         )
-    count, n, period = len(worlds.q), policy.count, 1 / contract.rate
-    observe, rng = Observer(policy), np.random.default_rng(seed)
-    motion = ReferenceMotion.load(contract.motion) if contract.motion else None
-    action, previous, filtered = (np.zeros((count, n)) for _ in range(3))
-    memory, default = policy.network.start(count), policy.each("positions")
-    keep = 1.0 if contract.filter is None else 1 - np.exp(-2 * np.pi * contract.filter * period)
-    late = Delayed(worlds, policy.contract.delay)
+    count = len(worlds.q)
+    loop, late = ControlLoop(policy, count), Delayed(worlds, contract.delay)
+    period, rng = loop.period, np.random.default_rng(seed)
+
+    def noisy(seen: Observation) -> Observation:
+        return seen + rng.normal(0, noise, seen.shape).astype(np.float32)
+
     # the default positions are held until the robot stands
     for _ in range(round(contract.settle / period)):
-        worlds.advance(policy.signals(np.zeros((count, n))), steps)
+        worlds.advance(loop.resting, steps)
     upright = rotations(worlds.q[:, 3:7])
-    begun, ground = worlds.q[:, 2] - _ground(worlds), np.full(count, np.inf)
-    places, speeds, acted, unsolved, looks = [], [], [], 0, 0
-    fell = ground
+    begun, fell = worlds.q[:, 2] - _ground(worlds, worlds.q), np.full(count, np.inf)
+    places, speeds, unsolved, looks = [], [], 0, 0
     for k in range(max(1, round(seconds / period))):
-        if push is not None and (change := push(k * period)) is not None:
-            worlds.kick(change)
-        q, u = worlds.q, worlds.u
-        view = ObservedState(
-            np.nan_to_num(q),
-            np.nan_to_num(u),
-            np.nan_to_num(q[:, policy.q_places]),
-            np.nan_to_num(u[:, policy.u_places]),
-            default,
-            action,
-            previous,
-            command,
+        for at, change in (pushes or {}).items():
+            if abs(k * period - at) < period / 2:
+                worlds.kick(change)
+        running = ~np.isfinite(fell)
+        signals = loop.signals(
             k * period,
-            policy.frame,
+            np.nan_to_num(worlds.q),
+            np.nan_to_num(worlds.u),
+            command,
             worlds.heights,
             worlds.touching,
-            motion.at(k * period) if motion else {},
+            running=running,
+            disturbed=noisy if noise else None,
         )
-        seen = observe(view)
-        if noise:
-            seen = seen + rng.normal(0, noise, seen.shape).astype(np.float32)
-        previous = action
-        raw, memory = policy.network(seen, memory)
-        action = np.asarray(raw, float)
-        if action.shape != (count, n):
-            raise InvalidFile(
-                f"the network returns {action.shape[-1]} actions, but the contract names {n}"
-                " joints.",
-                "joints",
-            )
-        going = ~np.isfinite(fell)
-        if not np.isfinite(action[going]).all():
-            world = int(np.flatnonzero(going & ~np.isfinite(action).all(1))[0])
-            raise InvalidFile(
-                f"the network returned a number that is not finite at t = {k * period:.3g} s"
-                + (f" in world {world}." if count > 1 else "."),
-                contract.network,
-            )
-        action = np.nan_to_num(action)
-        filtered = action if contract.filter is None else filtered + keep * (action - filtered)
-        late.drive(policy.signals(filtered), steps)
+        late.drive(signals, steps)
         # what came of it
         q, u = worlds.q, worlds.u
         good: Any = np.isfinite(np.hstack([q, u])).all(axis=1)
@@ -186,15 +147,12 @@ def rollout(
         tilt = np.einsum("wi,wi->w", R[:, 2], upright[:, 2])
         low = np.less(q[:, 2] - _ground(worlds, q), LOW * begun)
         down = ~good | low | np.less(tilt, TILTED)
-        fell = np.where(going & down, (k + 1) * period, fell)
-        unsolved += int((worlds.unconverged & going).sum())
-        looks += int(going.sum())
+        fell = np.where(running & down, (k + 1) * period, fell)
+        unsolved += int((worlds.unconverged & running).sum())
+        looks += int(running.sum())
         places.append(q[:, :3].copy())
-        speeds.append(_in_heading(R, u))
-        acted.append(action.copy())
-        if progress:
-            progress((k + 1) * period)
-        if stop_when_all_fell and np.isfinite(fell).all():
+        speeds.append(planar_velocity(R, u))
+        if np.isfinite(fell).all():
             break
     return Rollout(
         period,
@@ -202,20 +160,10 @@ def rollout(
         np.array(speeds),
         command,
         fell,
-        np.array(acted),
         unsolved / max(looks, 1),
     )
 
 
-def _ground(worlds: PolicyWorlds, q: Array | None = None) -> Array:
+def _ground(worlds: PolicyWorlds, q: Array) -> Array:
     """The ground's height below each base (worlds,), m."""
-    at = worlds.q if q is None else q
-    return worlds.heights(at[:, None, :2])[:, 0]
-
-
-def _in_heading(R: Array, u: Array) -> Array:
-    """Velocity in the base's heading, and turning about the vertical (worlds, 3)."""
-    length = np.maximum(np.hypot(R[:, 0, 0], R[:, 1, 0]), 1e-12)
-    c, s = R[:, 0, 0] / length, R[:, 1, 0] / length
-    turning = np.einsum("wi,wi->w", R[:, 2], u[:, 3:6])
-    return np.stack([c * u[:, 0] + s * u[:, 1], c * u[:, 1] - s * u[:, 0], turning], axis=1)
+    return worlds.heights(q[:, None, :2])[:, 0]

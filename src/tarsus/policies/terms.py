@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidValue, unknown
+from tarsus.policies.attitude import heading, in_heading, rotations
 
 Array = NDArray[np.float64]
 STANDING = 1e-6  # m/s, rad/s: a command below this is to stand
@@ -107,17 +108,6 @@ def term(*options: str) -> Callable[[Function], Function]:
     return entered
 
 
-def rotations(quaternions: Array) -> Array:
-    """Rotation matrices (n, 3, 3) of unit quaternions (n, 4), w first."""
-    w, x, y, z = quaternions.T
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
 @term("frame")
 def base_lin_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Velocity of the base, or of a frame on it, in its own axes, m/s."""
@@ -144,7 +134,7 @@ def world_ang_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
 @term()
 def heading_lin_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Velocity of the base in axes that turn with its heading alone, m/s."""
-    return _in_heading(at, at.u[:, :3])
+    return in_heading(at.rotation, at.u[:, :3])
 
 
 @term("frame")
@@ -262,7 +252,7 @@ def height_scan(at: ObservedState, options: Mapping[str, Any]) -> Array:
     x = np.arange(-length / 2, length / 2 + 1e-9, spacing)
     y = np.arange(-width / 2, width / 2 + 1e-9, spacing)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    c, s = _heading(at)
+    c, s = heading(at.rotation)
     turned = np.stack(
         [
             np.outer(c, grid[:, 0]) - np.outer(s, grid[:, 1]),
@@ -314,18 +304,6 @@ def _of_motion(at: ObservedState, name: str) -> Array:
             "motion",
         )
     return np.broadcast_to(at.motion[name], (len(at.q), at.motion[name].shape[-1]))
-
-
-def _heading(at: ObservedState) -> tuple[Array, Array]:
-    """Cosine and sine of the base's heading, (worlds,) each."""
-    R = at.rotation
-    length = np.maximum(np.hypot(R[:, 0, 0], R[:, 1, 0]), 1e-12)
-    return R[:, 0, 0] / length, R[:, 1, 0] / length
-
-
-def _in_heading(at: ObservedState, vectors: Array) -> Array:
-    (c, s), (x, y, z) = _heading(at), vectors.T
-    return np.stack([c * x + s * y, c * y - s * x, z], axis=1)
 
 
 def _phase(at: ObservedState, options: Mapping[str, Any]) -> Array:

@@ -5,27 +5,27 @@ Both start alike, take the same targets and are asked the same; a control period
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.contact.base import Law
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Unsupported
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.parameters import name_of, named
+from tarsus.parameters import named
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.servos import GAINS, PolicyServos, ServoArrays
+from tarsus.simulation.ground_samples import sampler
 from tarsus.simulation.placement import on_ground
 from tarsus.simulation.simulation import Simulation
 from tarsus.stepping.base import Scene
 from tarsus.terrain.base import Terrain
+from tarsus.terrain.plane import Plane
 
 Array = NDArray[np.float64]
 FRICTION = 0.8  # [1]: of the ground, unless drawn
@@ -166,19 +166,13 @@ class TarsusWorlds:
             parameters=engine.parameters,
             **options,
         )
-        self._one = len(conditions) == 1
-        simulation = self.simulation
+        self._one, simulation = len(conditions) == 1, self.simulation
         heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
-        q = placed(conditions.q, heights, policy)
-        found: dict[str, Any] = {
-            name: self._row(conditions.friction) for name in _frictions(self.simulation.law)
-        }
-        self.simulation.set(
-            q=self._row(q),
-            command={GAINS: conditions.gains},
-            **found,
-        )
-        self._height = _elevation(self.simulation.terrain)
+        frictions = named(type(simulation.law), "friction")
+        values: dict[str, Any] = dict.fromkeys(frictions, self._row(conditions.friction))
+        values["q"] = self._row(placed(conditions.q, heights, policy))
+        simulation.set(command={GAINS: conditions.gains}, **values)
+        self._height = _elevation(simulation.terrain)
 
     def _row(self, value: Array) -> Array:
         return value[0] if self._one else value
@@ -248,9 +242,7 @@ class MujocoWorlds:
             mj.mj_forward(model, data)
             self._models.append(model)
             self.data.append(data)
-        joints = [robot.joint_index(motor.joint) for motor in robot.actuators]
-        self._at_q = [robot.q_slices[i].start for i in joints]
-        self._at_u = [robot.u_slices[i].start for i in joints]
+        self._at_q, self._at_u = policy.motor_places
         self._height = _elevation(made.terrain)
 
     @property
@@ -350,10 +342,6 @@ def placed(q: Array, stands: Array, policy: BoundPolicy) -> Array:
     return found
 
 
-def _frictions(law: Law) -> tuple[str, ...]:
-    return named(type(law), "friction")
-
-
 def _changed(model: Any, base: int, friction: float, mass: float) -> Any:
     """A copy of a model with another friction, and mass added to its base."""
     import copy
@@ -365,25 +353,9 @@ def _changed(model: Any, base: int, friction: float, mass: float) -> Any:
     return other
 
 
-def _elevation(terrain: Terrain) -> Any:
-    """A function from points (worlds, n, 2) to the heights of the ground (worlds, n), m."""
-    from types import SimpleNamespace
-
-    if terrain.flat and name_of(terrain) == "plane":
+def _elevation(terrain: Terrain) -> Callable[[Array], Array]:
+    """Return a function from points (worlds, n, 2) to the ground's heights (worlds, n), m."""
+    if isinstance(terrain, Plane):
         return lambda points: np.zeros(points.shape[:-1])
-    point = ca.SX.sym("point", 3)
-    held = {}
-    for name, value in terrain.parameters().items():
-        if np.ndim(value) > 1:
-            raise Unsupported("heights differ from world to world: not supported here.", name)
-        held[name] = ca.SX(ca.DM(np.atleast_1d(value)))
-    height = ca.Function(
-        "height", [point], [terrain.elevations([point], SimpleNamespace(**held))[0]]
-    )
-
-    def heights(points: Array) -> Array:
-        flat = points.reshape(-1, 2)
-        given = np.column_stack([flat, np.zeros(len(flat))]).T
-        return np.array(height.map(len(flat))(given)).reshape(points.shape[:-1])
-
-    return heights
+    look = sampler(terrain)
+    return lambda points: look(points.reshape(-1, 2))[0].reshape(points.shape[:-1])

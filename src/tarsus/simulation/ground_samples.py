@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,11 @@ Array = NDArray[np.float64]
 
 def sampled(terrain: Terrain, places: Array) -> tuple[Array, Array]:
     """Heights (n,), m, and friction factors (n,) at places (n, 2), of the first world."""
+    return sampler(terrain)(places)
+
+
+def sampler(terrain: Terrain) -> Callable[[Array], tuple[Array, Array]]:
+    """Return `sampled` of one terrain, for those who look often."""
     builder = Builder(f"{type(terrain).__name__}_samples")
     at = builder.parameter("at", 2)
     p = terrain.symbols(builder)
@@ -22,10 +29,17 @@ def sampled(terrain: Terrain, places: Array) -> tuple[Array, Array]:
     program = builder.program(
         height=terrain.elevations([point], p)[0], friction=terrain.material(point, p)[0]
     )
-    samples = {"at": places}
-    for name, value in terrain.parameters().items():
-        own = np.asarray(value, float).reshape(-1, np.shape(value)[-1])[0]
-        samples[f"terrain.{name}"] = np.tile(own, (len(places), 1))
     known = {register.name for register in program.of_kind("parameter")}
-    found = evaluate(program, {name: v for name, v in samples.items() if name in known})
-    return found["height"][:, 0], found["friction"][:, 0]
+    values = {f"terrain.{name}": value for name, value in terrain.parameters().items()}
+    held = {
+        name: np.asarray(value, float).reshape(-1, np.shape(value)[-1])[0]
+        for name, value in values.items()
+        if name in known
+    }
+
+    def look(places: Array) -> tuple[Array, Array]:
+        samples = {name: np.tile(own, (len(places), 1)) for name, own in held.items()}
+        found = evaluate(program, {"at": places, **samples})
+        return found["height"][:, 0], found["friction"][:, 0]
+
+    return look

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tarsus.algebra.intervals import wilson
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, TarsusError
 from tarsus.files import is_file
 from tarsus.model.files import needed_library
 from tarsus.schema import ListRule, TableRule, TextRule, json_file
-from tarsus.sweeps.shares import is_share, wilson
+from tarsus.sweeps.shares import is_share
 from tarsus.sweeps.store import CHUNKS, SPEC, WARNINGS
 from tarsus.viewer.html_page import document, dots, table
 

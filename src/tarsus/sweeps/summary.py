@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tarsus.algebra.intervals import Z95, wilson
 from tarsus.sweeps.query import asked, asked_last, failures
-from tarsus.sweeps.shares import Z95, is_share, unit_of, wilson
+from tarsus.sweeps.shares import is_share, unit_of
 from tarsus.viewer.tables import TextTable
 
 if TYPE_CHECKING:

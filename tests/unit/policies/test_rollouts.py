@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 from tarsus import Simulation, load
 from tarsus.errors import InvalidFile
 from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.policies.attitude import rotations
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.check import Survival
 from tarsus.policies.contract import Contract, Term
@@ -21,7 +22,7 @@ from tarsus.policies.controller import PolicyController
 from tarsus.policies.network import load_network
 from tarsus.policies.observer import Observer
 from tarsus.policies.rollout import rollout
-from tarsus.policies.terms import ObservedState, rotations
+from tarsus.policies.terms import ObservedState
 from tarsus.policies.worlds import Conditions, Delayed, PolicyEngine
 
 Array = NDArray[np.float64]

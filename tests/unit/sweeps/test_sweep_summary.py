@@ -11,8 +11,9 @@ import pytest
 
 import tarsus
 from tarsus import cli
+from tarsus.algebra.intervals import wilson
 from tarsus.sweeps import query
-from tarsus.sweeps.shares import is_share, wilson
+from tarsus.sweeps.shares import is_share
 from tarsus.sweeps.summary import estimate, summary, told
 
 OWN = """import numpy as np

@@ -66,6 +66,20 @@ def term_named(label: str, **values: Any) -> Term:
     return Term(name, label=label, **values)
 
 
+def as_list(name: str, value: Any) -> list[Any]:
+    """Return data as a list; InvalidFile, naming it, for anything else."""
+    if not isinstance(value, list):
+        raise InvalidFile(f"{name} must be a list.", name)
+    return value
+
+
+def as_table(name: str, value: Any) -> Mapping[str, Any]:
+    """Return data as a table; InvalidFile, naming it, for anything else."""
+    if not isinstance(value, Mapping):
+        raise InvalidFile(f"{name} must be a table.", name)
+    return value
+
+
 def listed(name: str, value: Any) -> list[Any]:
     """Return a list from JSON or from words between commas; InvalidFile, naming it, for others."""
     if isinstance(value, str):
@@ -76,9 +90,7 @@ def listed(name: str, value: Any) -> list[Any]:
             value = json.loads(text)
         except (ValueError, RecursionError):
             raise InvalidFile(f"{name} is neither JSON nor a list between commas.", name) from None
-    if not isinstance(value, list):
-        raise InvalidFile(f"{name} must be a list.", name)
-    return value
+    return as_list(name, value)
 
 
 def number_list(name: str, value: Any) -> Numbers:

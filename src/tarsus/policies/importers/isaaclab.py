@@ -12,7 +12,14 @@ from typing import Any
 
 from tarsus.errors import InvalidFile, Unsupported
 from tarsus.policies.contract import Contract, Numbers, as_numbers
-from tarsus.policies.importers.base import Importer, number_list, range_of, term_named
+from tarsus.policies.importers.base import (
+    Importer,
+    as_list,
+    as_table,
+    number_list,
+    range_of,
+    term_named,
+)
 
 ACTIONS = {
     "JointPositionAction": "position",
@@ -28,7 +35,7 @@ class IsaacLab(Importer):
         return "joint_ids_map" in data and "observations" in data
 
     def fill(self, contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
-        places = tuple(_place(item) for item in _list("joint_ids_map", data["joint_ids_map"]))
+        places = tuple(_place(item) for item in as_list("joint_ids_map", data["joint_ids_map"]))
         found: dict[str, Any] = {"joints": places}
         if "step_dt" in data:
             found["rate"] = 1 / _positive("step_dt", data["step_dt"])
@@ -37,14 +44,14 @@ class IsaacLab(Importer):
                 found[name] = _in_policy_order(key, number_list(key, data[key]), places)
         if "default_joint_pos" in data:
             found["positions"] = number_list("default_joint_pos", data["default_joint_pos"])
-        found |= _action(_table("actions", data.get("actions") or {}))
+        found |= _action(as_table("actions", data.get("actions") or {}))
         found["terms"] = tuple(
-            _term(str(name), _table(f"observations.{name}", given))
-            for name, given in _table("observations", data["observations"]).items()
+            _term(str(name), as_table(f"observations.{name}", given))
+            for name, given in as_table("observations", data["observations"]).items()
         )
         found |= {"order": "listed", "layout": "by term", "newest": "last"}
         if data.get("commands"):
-            found["ranges"] = _ranges(_table("commands", data["commands"]))
+            found["ranges"] = _ranges(as_table("commands", data["commands"]))
         return contract.with_values(source, **found)
 
 
@@ -58,7 +65,7 @@ def _action(actions: Mapping[str, Any]) -> dict[str, Any]:
             "actions",
         )
     (kind, given) = next(iter(actions.items()))
-    own = _table(f"actions.{kind}", given)
+    own = as_table(f"actions.{kind}", given)
     found: dict[str, Any] = {"kind": ACTIONS[kind]}
     for name in ("scale", "offset"):
         if own.get(name) is not None:
@@ -87,8 +94,8 @@ def _term(name: str, given: Mapping[str, Any]) -> Any:
 def _ranges(commands: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     found = {}
     for name, given in commands.items():
-        own = _table(f"commands.{name}", given)
-        for axis, ends in _table(f"commands.{name}.ranges", own.get("ranges") or {}).items():
+        own = as_table(f"commands.{name}", given)
+        for axis, ends in as_table(f"commands.{name}.ranges", own.get("ranges") or {}).items():
             ends = range_of(f"commands.{name}.ranges.{axis}", ends)
             if ends is not None:
                 found[str(axis)] = ends
@@ -118,18 +125,6 @@ def _place(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InvalidFile("joint_ids_map must hold whole numbers from 0 on.", "joint_ids_map")
     return int(value)
-
-
-def _list(name: str, value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise InvalidFile(f"{name} must be a list.", name)
-    return value
-
-
-def _table(name: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidFile(f"{name} must be a table.", name)
-    return value
 
 
 def _positive(name: str, value: Any) -> float:

@@ -1,0 +1,126 @@
+"""What happens once a control period: the policy observes, the network acts, servos get signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import InvalidFile
+from tarsus.policies.binding import BoundPolicy
+from tarsus.policies.motion import ReferenceMotion
+from tarsus.policies.observer import Observer
+from tarsus.policies.terms import ObservedState
+
+Array = NDArray[np.float64]
+Observation = NDArray[np.float32]
+
+
+class ControlLoop:
+    """A policy in many worlds, with all that it remembers from period to period.
+
+    Parameters
+    ----------
+    policy : BoundPolicy
+        What is asked.
+    worlds : int
+        How many robots it drives.
+    """
+
+    def __init__(self, policy: BoundPolicy, worlds: int) -> None:
+        contract = policy.contract
+        assert contract.rate is not None
+        self.period = 1 / contract.rate
+        self._policy, self._observe = policy, Observer(policy)
+        self._memory, self._default = policy.network.start(worlds), policy.each("positions")
+        self._motion = ReferenceMotion.load(contract.motion) if contract.motion else None
+        self._action, self._previous, self._filtered = (
+            np.zeros((worlds, policy.count)) for _ in range(3)
+        )
+        self.resting = policy.signals(self._filtered)
+        """Signals (worlds, motors) before the first action: the default positions."""
+
+    def signals(
+        self,
+        time: float,
+        q: Array,
+        u: Array,
+        command: Array,
+        heights: Callable[[Array], Array],
+        touching: Array,
+        *,
+        running: NDArray[np.bool_] | None = None,
+        disturbed: Callable[[Observation], Observation] | None = None,
+    ) -> Array:
+        """Ask the network, and return targets or torques (worlds, motors).
+
+        Parameters
+        ----------
+        time : float
+            Since the policy began, s.
+        q, u : ndarray
+            Coordinates (worlds, nq) and velocities (worlds, nu).
+        command : ndarray
+            Velocity asked for (worlds, 3).
+        heights : callable
+            Returns the ground's height, m, below points (worlds, n, 2).
+        touching : ndarray
+            Whether each foot touches the ground (worlds, feet), 0 or 1.
+        running : ndarray or None
+            Worlds (worlds,) whose actions must be finite; None: all.
+        disturbed : callable or None
+            Changes what the network sees.
+
+        Raises
+        ------
+        InvalidFile
+            If the network returns a number that is not finite, or too few or too many.
+        """
+        policy, contract = self._policy, self._policy.contract
+        seen = self._observe(
+            ObservedState(
+                q,
+                u,
+                q[:, policy.q_places],
+                u[:, policy.u_places],
+                self._default,
+                self._action,
+                self._previous,
+                command,
+                time,
+                policy.frame,
+                heights,
+                touching,
+                self._motion.at(time) if self._motion else {},
+            )
+        )
+        if disturbed is not None:
+            seen = disturbed(seen)
+        raw, self._memory = policy.network(seen, self._memory)
+        action = np.asarray(raw, float)
+        if action.shape != self._action.shape:
+            raise InvalidFile(
+                f"the network returns {action.shape[-1]} actions, but the contract names"
+                f" {policy.count} joints.",
+                "joints",
+            )
+        wrong = ~np.isfinite(action).all(axis=1)
+        if running is not None:
+            wrong &= running
+        if wrong.any():
+            where = f" in world {int(np.argmax(wrong))}" if len(action) > 1 else ""
+            raise InvalidFile(
+                f"the network returned a number that is not finite at t = {time:.3g} s{where}.",
+                contract.network,
+            )
+        self._previous, self._action = self._action, np.nan_to_num(action)
+        self._filtered = self._action if contract.filter is None else self._smoothed()
+        return policy.signals(self._filtered)
+
+    def _smoothed(self) -> Array:
+        """The last action behind a first-order low-pass filter."""
+        cutoff = self._policy.contract.filter
+        assert cutoff is not None
+        share = 1 - np.exp(-2 * np.pi * cutoff * self.period)
+        return self._filtered + share * (self._action - self._filtered)
