@@ -40,7 +40,7 @@ def program() -> Program:
     """Arithmetic, an elementary function, a loop, and a stack of more than a page."""
     b = Builder("windows")
     x = b.declare("x", MANY)
-    y = b.keep("y", ca.vertcat(ca.sin(x[0]), ca.exp(x[1]), x[2:] * x[2:] + 0.5))
+    y = b.store("y", ca.vertcat(ca.sin(x[0]), ca.exp(x[1]), x[2:] * x[2:] + 0.5))
     start = {"y": y, "k": ca.SX(0)}
     last = b.loop(start, lambda v: ({"y": 0.9 * v["y"] + x, "k": v["k"] + 1}, 4 - v["k"]), 9)
     return b.program(x=last["y"])

@@ -88,7 +88,7 @@ def _rounds(
         return [moved.get(place, SX(0)) for place in places], (inverse, factors, row)
 
     begin = [A[i][j] for i, j in places]
-    values, rounds = builder.repeated("eliminated", begin, count, round_of)
+    values, rounds = builder.scan("eliminated", begin, count, round_of)
     H, left = dict(zip(places, values, strict=True)), range(size - count)
     return [[H[i, j] for j in left] for i in left], rounds
 

@@ -90,7 +90,7 @@ def secondary_gaps(
     # between them
     spans = None
     if geometry.spans:
-        gaps = builder.hold("rare", gaps)
+        gaps = builder.store_all("rare", gaps)
         bounds = EdgeBounds.of(geometry, terrain)
         heights = {name: height for name, (_, height) in skipped.items()}
         for c, center, ground in zip((*others, *primary_ends), centers, at_centers, strict=True):
@@ -112,7 +112,7 @@ def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deep
     """Return the deepest contacts of pairs, examined only if a bound allows any."""
     firsts = {(pair.first.name, pair.second.name): pair for pair in geometry.pairs}
     bound = least(pair_distance_bounds(kin, list(firsts.values())))
-    near = builder.keep("near", geometry.closes(bound))
+    near = builder.store("near", geometry.closes(bound))
     count = min(geometry.slots, len(geometry.pairs))
 
     def exact(_: Values) -> tuple[Values, SX]:
@@ -194,7 +194,9 @@ def gaps_of_groups(
     # the ground below the middle of each ball
     bounds = EdgeBounds.of(geometry, terrain)
     bodies = [group.candidates[0].body for group in grouped]
-    poses = builder.hold("poses", [(kin.world_rotation[b], kin.world_position[b]) for b in bodies])
+    poses = builder.store_all(
+        "poses", [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
+    )
     balls = [
         at + ca.mtimes(R, constant(group.center))
         for group, (R, at) in zip(grouped, poses, strict=True)

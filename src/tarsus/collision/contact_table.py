@@ -202,7 +202,7 @@ def look_up(
     number, width = numbers[0], table.shape[1]
     for k, held in enumerate(numbers[1:], 1):
         number = ca.if_else(j == k, held, number)
-    place = builder.keep("place", ca.if_else(number >= 0, number, j))
+    place = builder.store("place", ca.if_else(number >= 0, number, j))
     index = ca.vertcat(*(width * place + k for k in range(width)))
     row = cut(builder.lookup("candidates", table, index), columns(geometry))
     # what it is

@@ -121,7 +121,7 @@ def deepest_touching(
         Takes the loop.
     """
     keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(touch, gaps, strict=True)]
-    keys = entries(builder.keep("touching", ca.vertcat(*keys)))
+    keys = entries(builder.store("touching", ca.vertcat(*keys)))
 
     # one after the other
     def one_more(now: Values) -> tuple[Values, SX]:

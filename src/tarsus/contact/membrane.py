@@ -84,7 +84,7 @@ def pushed(
     problem: ContactProblem, grounds: list[Any], kind: SpringDamper, builder: Builder
 ) -> Subcycled:
     """Impulses of a membrane over the step, as `contact_impulses` has them over a substep."""
-    held = builder.hold("grounds", [vars(here) for here in grounds])
+    held = builder.store_all("grounds", [vars(here) for here in grounds])
     grounds = [SimpleNamespace(**here) for here in held]
 
     def evaluate(now: ContactProblem, memory: SX) -> tuple[list[SX], SX]:

@@ -113,14 +113,14 @@ class ContactMotion:
     ) -> ContactMotion:
         """The contacts of a problem that says at which instant they are seen."""
         assert problem.instant is not None
-        contacts = builder.hold("contacts", problem.contacts)
-        active = entries(builder.keep("active", ca.vertcat(*problem.active)))
-        G = builder.hold("G_all", problem.G)
+        contacts = builder.store_all("contacts", problem.contacts)
+        active = entries(builder.store("active", ca.vertcat(*problem.active)))
+        G = builder.store_all("G_all", problem.G)
         rows, size = flat_matrix(G, problem.n), range(3 * problem.n)
         felt = [sum((active[r // 3] * ca.fabs(rows[r][c]) for r in size), SX(0)) for c in size]
-        felt = entries(builder.keep("felt", ca.vertcat(*felt)))
-        before = builder.keep("before", ca.vertcat(*(c.velocity for c in contacts)))
-        ramp = builder.keep("ramp", ca.vertcat(*problem.free) - before)
+        felt = entries(builder.store("felt", ca.vertcat(*felt)))
+        before = builder.store("before", ca.vertcat(*(c.velocity for c in contacts)))
+        ramp = builder.store("ramp", ca.vertcat(*problem.free) - before)
         held = replace(problem, contacts=contacts, active=active, make_delassus=lambda: G)
         return cls(held, problem.instant, evaluate, slopes, builder, rows, felt, before, ramp)
 
@@ -136,8 +136,8 @@ class ContactMotion:
         # how long it is
         dt, theta, left = self.problem.dt, self.theta, now["left"]
         P, Q = self._steepness(now)
-        count = self.builder.keep("count", self._count(now, P, Q))
-        h = self.builder.keep("h", left / count)
+        count = self.builder.store("count", self._count(now, P, Q))
+        h = self.builder.store("h", left / count)
         grows = [p * h * h / 4 + q * h / 2 for p, q in zip(P, Q, strict=True)]
         # what the contacts do in it
         x, v = now["x"], now["v"]
@@ -146,7 +146,7 @@ class ContactMotion:
             without_reversal(impulse, ca.fmax(*grows[3 * i + 1 : 3 * i + 3]))
             for i, impulse in enumerate(impulses)
         ]
-        L = self.builder.keep("L_substep", ca.vertcat(*impulses))
+        L = self.builder.store("L_substep", ca.vertcat(*impulses))
         # where they get
         share = h / dt if theta else now["substeps"] == 0
         after = v + share * self.ramp + ca.vertcat(*times(self.rows, entries(L)))
@@ -185,7 +185,7 @@ class ContactMotion:
                 slope = entries(ca.if_else(reaches, slope, 0))
                 values += [R * k for R, k in zip(own, slope, strict=True)]
         P, Q = (
-            self.builder.keep(name, ca.vertcat(*x)) for name, x in zip("PQ", found, strict=True)
+            self.builder.store(name, ca.vertcat(*x)) for name, x in zip("PQ", found, strict=True)
         )
         return entries(P), entries(Q)
 

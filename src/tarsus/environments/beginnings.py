@@ -53,7 +53,7 @@ def renewed(
     task, periods = work.task, now["clock"]
     waits = {"hold": task.hold, "push": task.push_every}
     every = {name: max(1, round(wait / work.period)) for name, wait in waits.items()}
-    changes, pushed = (b.keep(name, ca.fmod(periods, count) == 0) for name, count in every.items())
+    changes, pushed = (b.store(name, ca.fmod(periods, count) == 0) for name, count in every.items())
     due = ca.logic_or(over, ca.logic_or(changes, pushed))
 
     def renew(at: Values) -> tuple[Values, SX]:
@@ -125,7 +125,7 @@ def _begun(
         at_level = ground(work, whole, found)
         q[2] = q[2] - _lowest(work, ca.vertcat(*q), at_level)
         if not work.scene.terrain.flat:
-            q = entries(_lifted(work, b.keep("begun", ca.vertcat(*q)), at_level, b))
+            q = entries(_lifted(work, b.store("begun", ca.vertcat(*q)), at_level, b))
     return found | {"q": ca.vertcat(*q)}
 
 
@@ -162,7 +162,7 @@ def _lifted(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: Builder) -> S
 
     def higher(now: Values) -> tuple[Values, SX]:
         kin = kinematics(geometry.mechanism, ca.vertcat(q[:2], now["height"], q[3:]))
-        depth = b.keep("depth", -secondary_gaps(geometry, kin, terrain, b).least)
+        depth = b.store("depth", -secondary_gaps(geometry, kin, terrain, b).least)
         deep = depth > TOUCHING
         return {"height": now["height"] + ca.if_else(deep, depth + CLEAR, 0)}, deep
 

@@ -84,17 +84,17 @@ def traced(work: ControlPlan) -> Program:
     if task.graded:
         done["score"] = now["score"] + task.progress(seen)
     parts = task.observations(seen).values()
-    told = b.hold("told", joined(parts))
+    told = b.store_all("told", joined(parts))
     if bias_of(task, parts).any():
         now["bias"] = done["bias"] = b.declare("bias", told.numel())
     state = [*entries(done["q"]), *entries(done["u"])]
     wild = ca.logic_not(ca.logic_and(finite(state), ca.fabs(done["q"][2]) < FAR))
-    failed = b.keep("failed", ca.logic_or(wild, task.failed(seen)))
+    failed = b.store("failed", ca.logic_or(wild, task.failed(seen)))
     periods = max(1, round(known(task.episode) / work.period))
-    over = b.keep("over", ca.logic_and(ca.logic_not(failed), done["clock"] >= periods))
+    over = b.store("over", ca.logic_and(ca.logic_not(failed), done["clock"] >= periods))
     terms = ca.vertcat(*task.rewards(seen).values()) * work.period
-    terms = b.keep("terms", ca.if_else(wild, 0, terms), "report")
-    wild = b.keep("diverged", wild, "report")
+    terms = b.store("terms", ca.if_else(wild, 0, terms), "report")
+    wild = b.store("diverged", wild, "report")
     # a new episode, another command or a push, where they are due
     done |= {"before": action, "observation": told}
     after = renewed(work, done, end, (failed, over, draws, whole), b)
@@ -189,7 +189,7 @@ def _steps(
         return scene.terrain.elevations(points, terrain)
 
     action = stretched(work, now["q"], action, heights)
-    target = b.keep("target", targets(work, now["clock"], action))
+    target = b.store("target", targets(work, now["clock"], action))
     inertias = base_parameters(m)
     inertias[0] = inertias[0] + body_inertias(m)[0].scaled(now["mass"] - 1)
     gains = work.gains.kp, work.gains.kd

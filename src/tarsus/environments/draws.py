@@ -38,7 +38,7 @@ class Draws:
 
     def _rows(self, b: Builder, name: str, count: int, stream: int, of: Of) -> SX:
         assert stream + count <= STREAMS
-        words = b.each(
+        words = b.map_range(
             name, count, lambda k: of(scrambled(self.seed, self.world, self.count, stream + k))
         )
         return ca.vertcat(*words)

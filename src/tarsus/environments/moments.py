@@ -42,7 +42,7 @@ def servo_step(
     dt, law, terrain, inertias = around
     angles, rates = joint_state(scene.mechanism, at["q"], at["u"])
     wanted = pd_torque(target, SX.zeros(target.numel()), angles, rates, gains)
-    tau = b.keep("torque", within_limits(scene.mechanism, wanted))
+    tau = b.store("torque", within_limits(scene.mechanism, wanted))
     start = StepStart(
         *(at["q"], at["u"], at["memory"], applied(scene.mechanism, tau), dt),
         *(symbols(law), terrain, inertias),

@@ -90,10 +90,10 @@ def traced(work: RolloutPlan) -> Program:
 
     def step(at: Values) -> tuple[Values, SX]:
         # torques towards the spline
-        target = b.keep("target", targets(at["done"]))
+        target = b.store("target", targets(at["done"]))
         out, tau = servo_step(work.stepper, scene, at, target, gains, around, b)
         # what the step costs
-        done = b.keep("steps_done", at["done"] + 1)
+        done = b.store("steps_done", at["done"] + 1)
         more = done < given["steps"]
         end = {name: out[name] for name in ("q", "u", "memory", "bilateral")}
         moment = end | {"impulse": out["impulse"], "tau": tau, "clock": done * given["dt"]}

@@ -119,7 +119,7 @@ def traced(plan: Plan) -> Program:
         torque, control = ask.torque(controller, now, gains)
     # what the motors make of them
     tau, servos, later = driven(plan, torque, (q, u, dt), b)
-    control = b.stamp("controller", b.hold("control_after", control))
+    control = b.stamp("controller", b.store_all("control_after", control))
 
     # the step
     force = applied(mechanism, tau) + pushes(plan, q, b)
@@ -156,7 +156,7 @@ def driven(
     if plan.actuation is None:
         wanted, later = actuation.late(wanted, plan.varied.delay, "varied.delay", b)
         given = varied.strong(plan.varied, mechanism, within_limits(mechanism, wanted), b)
-        return b.keep("tau", given, "report"), None, later
+        return b.store("tau", given, "report"), None, later
     if plan.controller is not None:
         wanted = actuation.from_torques(mechanism, wanted)
     servos, later = actuation.forces(plan.actuation, mechanism, wanted, at[2], b)
@@ -164,7 +164,7 @@ def driven(
     if plan.stepper.velocity_level:
         return still, servos, later
     # several evaluations: held as at the start
-    return b.keep("tau", servos.at(*at).limited(still)[0], "report"), None, later
+    return b.store("tau", servos.at(*at).limited(still)[0], "report"), None, later
 
 
 def within_limits(mechanism: Mechanism, torque: SX) -> SX:

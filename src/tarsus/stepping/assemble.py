@@ -119,7 +119,7 @@ def seen(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepView:
     moving = builder.stamp("M, h", fast_motion(scene, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
     if scene.pairs or scene.spans:  # loops find those near; M, behind them, needs R again
-        kin = replace(kin, R=builder.hold("R", kin.R))
+        kin = replace(kin, R=builder.store_all("R", kin.R))
     primary = [scene.candidates[i] for i in scene.geometry.primary]
     known = spots(scene.geometry, kin, start.terrain, scene.candidates, builder)
     points = builder.stamp(
@@ -256,18 +256,20 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
         return Rate(moving, change, forces, memory)
 
     # a law that solves for all contacts together
-    loose = Coupling(builder.hold("L", factored), builder.keep("slope", change), [], [], None, [])
+    loose = Coupling(
+        builder.store_all("L", factored), builder.store("slope", change), [], [], None, []
+    )
     coupling = couple(loose, [touch.attached for touch in touching], builder)
     seen = contact_problem(scene.law, coupling, touching, at, Attempt(), builder)
     begun = held = None
     if scene.law.impulsive:
-        begun = builder.keep("begun", instants.begun(seen.contacts, seen.active))
+        begun = builder.store("begun", instants.begun(seen.contacts, seen.active))
         held = begun if at.evaluation.begun is None else at.evaluation.begun
     solved = solution(scene.law, instants.over_window(seen, held), at, builder)
     forces = [impulse / at.dt for impulse in solved.impulses]
     change, _ = velocity_after(coupling, replace(solved, impulses=forces))
     found = Rate(moving, change, forces, solved.memory, begun, solved.iterations, solved.converged)
-    return builder.hold("rate", found)
+    return builder.store_all("rate", found)
 
 
 def takes_part(law: Law, contact: Contact, at: StepStart, i: int) -> SX:

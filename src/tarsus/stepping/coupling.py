@@ -139,15 +139,15 @@ def without_contact(
     begun, push = moving.instead_of(kin.u), start.dt * free.h
     if in_tree is not None:
         stiff = in_tree.weight * ca.diag(M)[in_tree.places] + in_tree.drag
-        stiff = builder.keep("stiff", stiff)
+        stiff = builder.store("stiff", stiff)
         push = ca.if_else(moving.fast, 0, push)
         begun, push = with_locked(scene.mechanism, in_tree, (M, stiff), (begun, push))
         M += ca.diag(spread(scene.mechanism, in_tree.places, stiff))
     solved = builder.stamp("M^-1", factorize_tree(lower(M), scene.mechanism.nu))
-    factor = builder.hold("L", solved)
+    factor = builder.store_all("L", solved)
     u_free = (kin.u if in_tree is None else begun) + ca.vertcat(*solved.solve(entries(push)))
     u_free = moving.instead_of(u_free) if in_tree is None else u_free
-    u_free = builder.keep("u_free", u_free)
+    u_free = builder.store("u_free", u_free)
     builder.stamp("u_E")
     if not scene.mechanism.constrained:
         return Coupling(factor, u_free, [], [], None, [], stiff=stiff)
@@ -161,14 +161,14 @@ def without_contact(
     if locked is not None:
         directions += locked.loops
         wanted += entries(locked.velocity)[len(locked.places) :]
-    half_B = builder.hold("half_B", [factor.backward(row) for row in directions])
+    half_B = builder.store_all("half_B", [factor.backward(row) for row in directions])
     G_B = constraint_solve.delassus(factor, half_B, half_B)
     if locked is not None:
         G_B = _with_give(G_B, entries(locked.weight)[len(locked.places) :])
-    G_B = builder.hold("G_B", G_B)
+    G_B = builder.store_all("G_B", G_B)
     gamma = [dot(row, entries(u_free)) - g for row, g in zip(directions, wanted, strict=True)]
-    gamma = entries(builder.keep("gamma_B", ca.vertcat(*gamma)))
-    factored = builder.hold("L_B", constraint_solve.factored(G_B, closing))
+    gamma = entries(builder.store("gamma_B", ca.vertcat(*gamma)))
+    factored = builder.store_all("L_B", constraint_solve.factored(G_B, closing))
     constraints = Constraints(half_B, G_B, factored, gamma, closing)
     builder.stamp("G_B")
     return Coupling(factor, u_free, [], [], constraints, [], stiff=stiff)
@@ -254,12 +254,12 @@ def couple(
     def halved(own: Matrix) -> Matrix:
         return [robot.factor.backward(row) for row in own]
 
-    halves = builder.of_each("W_half", groups, halved)
-    half = builder.hold("W_half", [row for own in halves for row in own] + halved(joints))
-    contacts = builder.hold("arms", contacts)
+    halves = builder.map_items("W_half", groups, halved)
+    half = builder.store_all("W_half", [row for own in halves for row in own] + halved(joints))
+    contacts = builder.store_all("arms", contacts)
     if robot.constraints is None:
         return replace(robot, rows=rows, W_half=half, contacts=contacts)
-    G_BU = builder.hold(
+    G_BU = builder.store_all(
         "G_BU", constraint_solve.delassus(robot.factor, robot.constraints.half, half)
     )
     return replace(robot, rows=rows, W_half=half, G_BU=G_BU, contacts=contacts)

@@ -36,13 +36,13 @@ def mobility(coupling: Coupling, builder: Builder, *, held: bool) -> Matrix:
     places = [(r, c) for r in range(size) for c in range(r + 1)]
     ours = rows[: coupling.joints_first]
     if builder.loops_over(ours):
-        columns = builder.hold("columns", columns)
-        whole = builder.of_each("G_rows", ours, lambda row: [entry(row, c) for c in range(size)])
+        columns = builder.store_all("columns", columns)
+        whole = builder.map_items("G_rows", ours, lambda row: [entry(row, c) for c in range(size)])
         values = [whole[r][c] if r < len(ours) else entry(rows[r], c) for r, c in places]
     else:
         values = [entry(rows[r], c) for r, c in places]
     # apart, bodies' blocks are zero
-    found = dict(zip(places, builder.hold("G", values), strict=True))
+    found = dict(zip(places, builder.store_all("G", values), strict=True))
     return [[found[max(r, c), min(r, c)] for c in range(size)] for r in range(size)]
 
 
@@ -75,7 +75,7 @@ def delassus(coupling: Coupling, between: Matrix, builder: Builder) -> Blocks:
     for i in range(n):
         own = lower[i, i]
         lower[i, i] = ca.tril(own) + ca.tril(own, False).T
-    lower = builder.hold("G_contacts", lower)
+    lower = builder.store_all("G_contacts", lower)
     return {(i, j): lower[i, j] if j <= i else lower[j, i].T for i in range(n) for j in range(n)}
 
 
@@ -115,7 +115,7 @@ def joint_rows(
         bounded.upper,
         bounded.friction,
     )
-    return builder.hold("joint_rows", found)
+    return builder.store_all("joint_rows", found)
 
 
 def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
@@ -135,6 +135,6 @@ def velocity_form(coupling: Coupling, builder: Builder) -> VelocityForm:
             acting += zip(hold.half, answer, strict=True)
         columns += velocity_change(coupling.factor, acting)
     rows = coupling.by_contact(coupling.rows)
-    response = ca.reshape(ca.vertcat(*builder.hold("response", columns)), nu, len(rows))
-    W = builder.hold("W", [entry for row in rows for entry in row])
+    response = ca.reshape(ca.vertcat(*builder.store_all("response", columns)), nu, len(rows))
+    W = builder.store_all("W", [entry for row in rows for entry in row])
     return VelocityForm(u_free, ca.reshape(ca.vertcat(*W), nu, len(rows)), response)

@@ -76,7 +76,7 @@ def fast_motion(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Fast
         momentum = push + momentum_since(seen, kin, start.inertias)
         return {"u_fast": without_gain(mechanism, bound, momentum, u_end)}, SX(0)
 
-    fast = builder.keep("fast", fast)
+    fast = builder.store("fast", fast)
     loop = builder.cold_loop if mechanism.nu > LONG else builder.loop
     found = loop({"u_fast": start.u}, turning_fast, 1, fast)
     return FastMotion(fast, found["u_fast"])

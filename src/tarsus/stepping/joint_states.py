@@ -15,7 +15,7 @@ from casadi import SX
 from tarsus.algebra.products import dot
 from tarsus.dynamics import coordinates, loop_constraints
 from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.program.ir.symbolic import entries, in_double
+from tarsus.program.ir.symbolic import entries, is_float64
 from tarsus.stepping.base import Scene, StepStart
 from tarsus.stepping.joint_rows import JointRow, loop_rows, rows
 
@@ -151,7 +151,7 @@ class JointState:
 def joint_states(scene: Scene, q: SX, start: StepStart) -> list[JointState]:
     """The rows seen at q (nq,)."""
     often, found, loops = 1 / start.dt, [], loop_rows(scene)
-    double = in_double(start.dt)
+    double = is_float64(start.dt)
     creep, stop = ca.if_else(double, CREEP, COARSE), ca.if_else(double, AT_LIMIT, COARSE_LIMIT)
     ways, closing = loop_motions(scene, q, start.u, loops) if loops else ([], {})
     for row in rows(scene):

@@ -57,7 +57,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
     """Solve a step with joints locked at their limits and by dry friction."""
     joints = joint_states(scene, q, start)
     if rubbing_places(scene) or loop_rows(scene):
-        joints = builder.hold("joints", joints)
+        joints = builder.store_all("joints", joints)
     free = replace(scene, mechanism=without_dry_friction(scene))
     view = assemble.seen(free, q, start, builder)
     if not joints:
@@ -67,7 +67,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
     if rubbing:
         # computed once: no pass changes it
-        held = builder.hold("seen", (view.free, view.touching, view.gaps))
+        held = builder.store_all("seen", (view.free, view.touching, view.gaps))
         view = replace(view, **dict(zip(("free", "touching", "gaps"), held, strict=True)))
 
     def once(now: Values) -> tuple[Values, SX]:
@@ -93,7 +93,7 @@ def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) ->
         end = believed(scene, end)
         if scene.law.asks_less:
             after, wrong = or_at_rest(end, now, after, wrong)
-        wrong = builder.keep("wrong", wrong)
+        wrong = builder.store("wrong", wrong)
         settled = ca.logic_and(ca.logic_not(wrong), now["pass"] < KEEP)
         good = ca.logic_and(end.contact.converged, settled)
         end = replace(end, contact=replace(end.contact, converged=good))
@@ -136,7 +136,7 @@ def without_limits(
     if scene.law.asks_less:
         wrong = ca.logic_not(end.contact.converged)
         begin |= {"at_rest": wrong, "modes": ca.if_else(wrong, 0, begin["modes"])}
-    begin["modes"] = builder.keep("sides", begin["modes"])
+    begin["modes"] = builder.store("sides", begin["modes"])
     wrong = ca.logic_or(wrong, ca.norm_1(begin["modes"]) > 0)
     if scene.slots:
         wrong = ca.logic_or(wrong, begin["left_out"] == WAITING)

@@ -45,7 +45,7 @@ def with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Step
     # the forces at the start, and what they lose as the joints give way
     m, at = scene.mechanism, start.servos.at(q, start.u, start.dt)
     force, tangent = at.limited(SX.zeros(at.u.numel()))
-    forces = ServoForces(builder.keep("servo_force", force), tangent, start.servos.joints()[1])
+    forces = ServoForces(builder.store("servo_force", force), tangent, start.servos.joints()[1])
 
     def moved(force: SX, give: SX) -> StepOutputs:
         tau = start.tau + spread(m, forces.places, force)
@@ -64,7 +64,7 @@ def with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Step
         forces = replace(forces, give=give)
         end = moved(forces.force, give)
         tau = forces.over(start.u, end.u)
-    builder.keep("tau", tau, "report")
+    builder.store("tau", tau, "report")
     return end
 
 
@@ -85,11 +85,11 @@ def _within_limits(
     """
     (at, forces), (moved, bent) = servos, ways
     plain, force = at.free()[0], forces.force
-    begun_free = builder.keep("begun_free", at.allows(plain, SX.zeros(plain.numel())))
+    begun_free = builder.store("begun_free", at.allows(plain, SX.zeros(plain.numel())))
 
     def once(now: Values) -> tuple[Values, SX]:
         end, first = moved(now["force"], now["give"]), now["pass"] == 0
-        d = builder.keep("thrown", ca.vec((end.u - start.u)[forces.places]))
+        d = builder.store("thrown", ca.vec((end.u - start.u)[forces.places]))
         acted = now["force"] - now["give"] * d
         # far from all limits the tangents are the law
         tangent = ca.logic_and(first, begun_free)
@@ -122,17 +122,17 @@ def judged(at: AtState, force: SX, now: Values, d: SX, builder: Builder) -> Valu
     """
     first = now["pass"] == 0
     # is every force the law's, or between the law's at either end?
-    acted, reached = now["force"] - now["give"] * d, builder.keep("reached", at.limited(d)[0])
+    acted, reached = now["force"] - now["give"] * d, builder.store("reached", at.limited(d)[0])
     slack = SLACK * (1 + ca.fabs(reached))
     out = acted > ca.fmax(force, reached) + slack
     out = ca.logic_or(out, acted < ca.fmin(force, reached) - slack)
     # does a motor drive its joint faster than it can, or brake it on its line?
     falls, slope, excess = at.on_line(d, acted)
-    drives = builder.keep("drives", ca.logic_and(excess > slack, ca.logic_not(first)))
+    drives = builder.store("drives", ca.logic_and(excess > slack, ca.logic_not(first)))
     brakes = ca.logic_and(now["force"] != force, reached * acted <= 0)
     brakes = ca.logic_and(brakes, ca.fabs(acted) > slack)
     out = ca.logic_or(out, ca.logic_or(drives, brakes))
-    out = builder.keep("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
+    out = builder.store("out", ca.if_else(first, ca.fabs(acted - reached) > slack, out))
     # if so the line's force, or none; else that of Newton's method, later the secant to where it
     # went, and if that is too little, the force of the start
     secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
@@ -171,13 +171,13 @@ def bent_give(at: AtState, forces: ServoForces, q: SX, start: StepStart, builder
     # where the joints would go
     kin, straight = kinematics(at.law.mechanism, q, start.u), at.free()[1]
     free = free_motion(kin, start.inertias, Drive(start.tau, start.tau_loops), start.dt)
-    d = _change(at, builder.hold("without_servos", free), forces.places, builder)
+    d = _change(at, builder.store_all("without_servos", free), forces.places, builder)
     # the secant
     force, slope, (reached, tangent) = forces.force, forces.give, at.limited(d)
     inside = ca.logic_and(slope == straight, tangent == straight)
     secant = (force - reached) / ca.if_else(ca.fabs(d) > STILL, d, 1)
     bent = ca.if_else(ca.fabs(d) > STILL, ca.fmin(ca.fmax(secant, 0), at.steepest()), slope)
-    return builder.keep("give", ca.if_else(inside, straight, bent))
+    return builder.store("give", ca.if_else(inside, straight, bent))
 
 
 def _change(at: AtState, free: FreeMotion, places: list[int], builder: Builder) -> SX:
@@ -199,7 +199,7 @@ def _change(at: AtState, free: FreeMotion, places: list[int], builder: Builder) 
         M = free.M + ca.diag(dt * spread(mechanism, places, slope))
         pushed = free.h + spread(mechanism, places, force + slope * d)
         u = ca.vertcat(*factorize_tree(lower(M), mechanism.nu).solve(entries(dt * pushed)))
-        new = builder.keep("moved", ca.vec(u[places]))
+        new = builder.store("moved", ca.vec(u[places]))
         onward = ca.logic_and(at.beyond(new), ca.logic_not(now["onward"]))
         # did the law bend in between?
         off = ca.fabs(at.limited(new)[0] - (force - slope * (new - d)))

@@ -103,7 +103,7 @@ def with_slots(
     """
     law, memory = scene.law, SlotMemory.of(scene, start.memory)
     held = reduce(ca.fmax, memory.numbers) >= 0
-    fallen = builder.keep("fallen", ca.logic_or(held, law.closes_at(gaps.least)))
+    fallen = builder.store("fallen", ca.logic_or(held, law.closes_at(gaps.least)))
 
     # in all worlds as if the robot stood: a loop around this would slow down worlds that stand
     begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.primary))
@@ -147,7 +147,7 @@ class Lying(Generic[T]):
         if scene.slots <= FEW:
             return self._in_slots(numbers, left_out), SX(0)
         # slots are filled in order: a world that fills one more than FEW needs all of them
-        crowded = self.builder.keep("crowded", numbers[FEW] >= 0)
+        crowded = self.builder.store("crowded", numbers[FEW] >= 0)
 
         def few(_: Values) -> tuple[Values, SX]:
             return self._in_slots(numbers[:FEW], left_out), SX(0)
@@ -186,7 +186,7 @@ class Lying(Generic[T]):
             near = own if guess is None else remembered(scene.law, slot.number, guess)
             return self.at_slot(slot), own, near
 
-        slots = self.builder.each("slots", len(numbers), at)
+        slots = self.builder.map_range("slots", len(numbers), at)
         own = ca.vertcat(*(kept for _, kept, _ in slots))
         near = ca.vertcat(*(kept for _, _, kept in slots))
         begin = replace(self.start, memory=own)
@@ -235,7 +235,7 @@ def chosen(
         keys += [ca.if_else(law.closes_at(gap), gap, SX.inf()) for gap in found.gaps]
         touch += found.touching
     keys += [ca.if_else(flag, PRESSED_KEY + j, SX.inf()) for j, flag in enumerate(pressed)]
-    keys = entries(builder.keep("keys", ca.vertcat(*keys)))
+    keys = entries(builder.store("keys", ca.vertcat(*keys)))
 
     # one after the other, in the order of their keys
     def next_one(now: Values) -> tuple[Values, SX]:

@@ -46,14 +46,14 @@ def softened(coupling: Coupling, builder: Builder, give: list[SX]) -> Solved:
     begin = [
         1 / M.inverse_pivots[j] if j == k else SX(0) for j in range(M.size) for k in range(M.size)
     ]
-    K = builder.summed("given", begin, list(zip(halves, give, strict=True)), added)
-    if builder.traces_cold:
+    K = builder.fold("given", begin, list(zip(halves, give, strict=True)), added)
+    if builder.is_tracing_cold:
         rows = [K[M.size * j : M.size * (j + 1)] for j in range(M.size)]
         factored = eliminated_dense(rows, builder)
     else:
         places = ((j, k) for j in range(M.size) for k in range(M.size))
         H = {place: own for place, own in zip(places, K, strict=True) if not own.is_zero()}
-        factored = builder.hold("given_factor", eliminated_tree(H, M.size))
+        factored = builder.store_all("given_factor", eliminated_tree(H, M.size))
 
     bound = ConstraintsAnswer.of(coupling, factored, builder)
 
@@ -101,16 +101,16 @@ class ConstraintsAnswer:
         if hold is None:
             return None
         half, size = hold.half, coupling.factor.size
-        if builder.traces_cold:
+        if builder.is_tracing_cold:
             # zeros too: rows that look alike are solved by one loop
-            kept = entries(builder.keep("bound", ca.vertcat(*(x for row in half for x in row))))
+            kept = entries(builder.store("bound", ca.vertcat(*(x for row in half for x in row))))
             half = [kept[size * b : size * (b + 1)] for b in range(len(half))]
-        answers = builder.of_each("answered", half, K.solve)
+        answers = builder.map_items("answered", half, K.solve)
         S = [[dot(row, column) for column in answers] for row in half]
         more = hold.added(S)
         for b, row in enumerate(hold.half):
             S[b][b] += ca.fmax(hold.G[b][b] - own_mobility(coupling.factor, row), 0) + more
-        return ConstraintsAnswer(half, answers, builder.hold("bound_factor", eliminated(S)))
+        return ConstraintsAnswer(half, answers, builder.store_all("bound_factor", eliminated(S)))
 
     def kept(self, v: list[SX]) -> list[SX]:
         """v (n,) with the constraints' answer."""

@@ -28,7 +28,7 @@ def first_hits(
     rays: the point, and k directions; sizes: reach and spacing, m; p: the terrain's symbols
     """
     (origin, ways), (reach, spacing) = rays, sizes
-    origin, ways = builder.hold("ray", origin), builder.hold("ways", ways)
+    origin, ways = builder.store_all("ray", origin), builder.store_all("ways", ways)
     looks = int(np.ceil(reach / spacing))
 
     def above(s: SX) -> SX:

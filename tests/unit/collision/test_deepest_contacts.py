@@ -24,7 +24,7 @@ def test_flags_are_found_one_after_the_other(count, precision):
 
     def one(now: Values) -> tuple[Values, ca.SX]:
         at, left = Flags(now["words"]).first()
-        at = b.keep("at", at)
+        at = b.store("at", at)
         order = ca.vertcat(
             *(ca.if_else(now["done"] == k, at, x) for k, x in enumerate(entries(now["order"])))
         )

@@ -194,7 +194,7 @@ def waiting(cold: bool) -> Program:
     """
     b = Builder("waiting")
     x = b.declare("x", 1)
-    held = entries(b.keep("held", ca.vertcat(x / 2, x / 4, x / 8)))
+    held = entries(b.store("held", ca.vertcat(x / 2, x / 4, x / 8)))
     start: Values = {"x": x + 1, "y": held[1]}
 
     def halved(values: Values) -> tuple[Values, SX]:

@@ -35,7 +35,7 @@ def counting(tell: Callable[[str], object] = len, cold: bool = True) -> Program:
     b = Builder("counting")
     x = b.declare("x", 1)
     loop = b.cold_loop if cold else b.loop
-    more = b.keep("more", x + 1)
+    more = b.store("more", x + 1)
     kept: Values = {"more": more}
 
     def back(_: Values) -> tuple[Values, SX]:
@@ -44,12 +44,12 @@ def counting(tell: Callable[[str], object] = len, cold: bool = True) -> Program:
 
     def squared(now: Values) -> tuple[Values, SX]:
         tell("squared")
-        found = b.keep("found", b.lookup("squares", SQUARES, now["x"]) + factor)
+        found = b.store("found", b.lookup("squares", SQUARES, now["x"]) + factor)
         return loop({"x": found}, back, 1, found >= 1000), SX(0)
 
     factor = SX(0)
     after = loop({"x": more}, squared, 1, x >= 10)
-    factor = kept["more"] = x * b.keep("unknown", x)  # seen by no loop before
+    factor = kept["more"] = x * b.store("unknown", x)  # seen by no loop before
     return b.program(x=after["x"], y=kept["more"])
 
 
@@ -136,7 +136,7 @@ def test_what_was_not_kept_is_traced_where_it_is_missing(
 def test_a_body_reads_what_its_closure_holds_alone() -> None:
     b = Builder("hidden")
     x = b.declare("x", 1)
-    hidden = cache(lambda: b.keep("hidden", x + 1))
+    hidden = cache(lambda: b.store("hidden", x + 1))
     hidden()
     after = b.cold_loop({"x": x}, lambda _: ({"x": hidden()}, SX(0)), 1, x)
     with pytest.raises(ValueError, match="'~hidden'"):

@@ -30,11 +30,11 @@ def program() -> Program:
             x = ca.if_else(turned > 0, ca.sin(x + turned * x[k % N]), 0.7 * x - 0.3 * turned)
         return x
 
-    x = mixed(b.keep("mixed", mixed(x, 12)), 1)
+    x = mixed(b.store("mixed", mixed(x, 12)), 1)
     scale = b.lookup("scales", [0.5, 0.7, 0.9], 3 * x[0] ** 2)
 
     def halved(now: Values) -> tuple[Values, SX]:
-        y = b.keep("y", mixed(now["y"], 3))
+        y = b.store("y", mixed(now["y"], 3))
         return {"y": 0.5 * y, "n": now["n"] + 1}, now["n"] < 1 + (y[0] > 0)
 
     found = b.loop({"y": x * scale, "n": SX(0)}, halved, 9)
@@ -44,9 +44,9 @@ def program() -> Program:
 
     def in_rounds(now: Values) -> tuple[Values, SX]:
         z = entries(now["z"])
-        made = b.of_each("made", z, lambda own: own * push[0] + ca.sin(own))
-        total = b.summed("total", [x[0]], made, lambda t, own: [0.5 * t[0] + own])[0]
-        scales = b.each("scales", N, lambda k: 1 / (1 + k))
+        made = b.map_items("made", z, lambda own: own * push[0] + ca.sin(own))
+        total = b.fold("total", [x[0]], made, lambda t, own: [0.5 * t[0] + own])[0]
+        scales = b.map_range("scales", N, lambda k: 1 / (1 + k))
         return {"z": ca.vertcat(*made) + total * ca.vertcat(*scales)}, SX(0)
 
     few = b.cold_loop(few, in_rounds, 1, push[1] > 0)

@@ -57,7 +57,7 @@ def passes() -> Program:
     x, kept, step = b.declare("x", 1), b.declare("kept", 2), b.parameter("step")
 
     def once(now: dict[str, SX]) -> tuple[dict[str, SX], SX]:
-        more = b.keep("more", now["x"] + step)
+        more = b.store("more", now["x"] + step)
         begin = {"kept": now["kept"]}
         told = b.cold_loop(begin, lambda _: ({"kept": SX([1, 2]) * more}, SX(0)), 1, more >= 4)
         return {"x": more, "kept": told["kept"]}, more / 3 == ca.floor(more / 3)

@@ -27,7 +27,7 @@ def uneven() -> Program:
         return {"sum": at["sum"] + ca.sin(x + done), "done": done}, done < often
 
     end = b.loop({"sum": SX.zeros(2), "done": SX(0)}, around, ROUNDS, often > 0)
-    b.keep("rounds", end["done"], "report")
+    b.store("rounds", end["done"], "report")
     return b.program(x=0.5 * x + end["sum"])
 
 

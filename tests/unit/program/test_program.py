@@ -63,9 +63,9 @@ def words(x: Array) -> Array:
 def test_kept_values_are_inlined_before_a_cut_and_stored_only_when_read_after() -> None:
     b = Builder("keep")
     x = b.declare("x", 2)
-    square = b.keep("square", x * x)
-    total = b.keep("total", ca.sum1(square))
-    unread = b.keep("unread", ca.exp(total))
+    square = b.store("square", x * x)
+    total = b.store("total", ca.sum1(square))
+    unread = b.store("unread", ca.exp(total))
     program = b.program(x=square / total, y=unread)
     assert [type(block) for block in program.blocks] == [Straight]
     assert [r.name for r in program.registers] == ["x", "y"]
@@ -77,7 +77,7 @@ def test_kept_values_are_inlined_before_a_cut_and_stored_only_when_read_after() 
 def test_a_value_kept_before_a_loop_is_read_inside_and_after_it() -> None:
     b = Builder("keep")
     x = b.declare("x", 1)
-    scale = b.keep("scale", ca.SX(ca.vertcat(x, 2 * x)))
+    scale = b.store("scale", ca.SX(ca.vertcat(x, 2 * x)))
     last = b.loop({"k": SX(0)}, lambda v: ({"k": v["k"] + scale[0]}, v["k"] < 10), 100)
     program = b.program(x=last["k"] + scale[1])
     assert [type(block) for block in program.blocks] == [Straight, While, Straight]
@@ -91,7 +91,7 @@ def test_a_value_kept_before_a_loop_is_read_inside_and_after_it() -> None:
 
 def test_a_kept_matrix_keeps_its_shape() -> None:
     b = Builder("keep")
-    m = b.keep("m", ca.reshape(b.declare("x", 6), 2, 3))
+    m = b.store("m", ca.reshape(b.declare("x", 6), 2, 3))
     program = b.program(y=ca.vec(ca.mtimes(m.T, m)))
     x = np.arange(1.0, 7.0)
     matrix = x.reshape(2, 3, order="F")
@@ -123,7 +123,7 @@ def test_registers_whose_entries_would_share_a_name_stay_apart(order: tuple[str,
 def test_a_temporary_never_takes_a_taken_name() -> None:
     b = Builder("clash")
     x = b.declare("x", 1)
-    first, second = b.keep("x", x + 1), b.keep("x", x + 2)
+    first, second = b.store("x", x + 1), b.store("x", x + 2)
     start = {"x": first, "x2": second, "more": SX(0)}
 
     def body(v: Values) -> tuple[Values, SX]:
@@ -262,7 +262,7 @@ def rounds_that_read_much() -> Program:
     """
     b = Builder("reads")
     x = b.parameter("x")
-    before = b.keep("before", ca.vertcat(*(ca.cos(k * x) for k in range(30))))
+    before = b.store("before", ca.vertcat(*(ca.cos(k * x) for k in range(30))))
 
     def outer(v: Values) -> tuple[Values, SX]:
         def inner(w: Values) -> tuple[Values, SX]:
@@ -560,7 +560,7 @@ def busy() -> Program:
     """State, all kinds of blocks, and arithmetic in which a NaN could spread."""
     b = Builder("busy")
     x, k = b.declare("x", 3), b.parameter("k")
-    turned = b.keep(
+    turned = b.store(
         "turned",
         ca.vertcat(ca.sin(x[0]) + x[1] * x[2], ca.exp(-ca.fabs(x[1])), x[2] / (1 + x[0] ** 2)),
     )

@@ -38,14 +38,14 @@ def program(cold: bool) -> Program:
         y = entries(now["y"])
         items = [(own, {"next": [y[k - 1], SX(2)]}) for k, own in enumerate(y)]
         # each of its item alone, then all added up, then each after the one before
-        made = b.of_each("made", items, lambda i: [i[0] * i[1]["next"][0] + i[1]["next"][1], i[0]])
-        total = b.summed(
+        made = b.map_items(
+            "made", items, lambda i: [i[0] * i[1]["next"][0] + i[1]["next"][1], i[0]]
+        )
+        total = b.fold(
             "total", [SX(1), y[0]], made, lambda t, i: [t[0] * i[0] + i[1], ca.sin(t[1]) - i[0]]
         )
-        last, steps = b.repeated(
-            "steps", total, 4, lambda v: ([v[1], 0.5 * v[0] - v[1]], v[0] ** 2)
-        )
-        squares = b.each("squares", 3, lambda k: (y[0] + k) ** 2)
+        last, steps = b.scan("steps", total, 4, lambda v: ([v[1], 0.5 * v[0] - v[1]], v[0] ** 2))
+        squares = b.map_range("squares", 3, lambda k: (y[0] + k) ** 2)
         after = ca.vertcat(*last, steps[3] - steps[0], made[4][0], ca.sum1(ca.vertcat(*squares)))
         return {"y": after}, SX(0)
 
@@ -116,14 +116,14 @@ def test_what_does_not_look_alike_is_written_out() -> None:
     x = b.declare("x", 2)
 
     def found(now: Values) -> tuple[Values, SX]:
-        assert b.traces_cold
+        assert b.is_tracing_cold
         assert b.loops_over([x[0], x[1]]) and not b.loops_over([x[0], SX(1)])
         assert not b.loops_over([[x[0]], [x[0], x[1]]]) and not b.loops_over([])
         assert not b.loops_over([SX(1), SX(1)])  # nothing that varies
         return {"y": now["y"] + 1}, SX(0)
 
     y = b.cold_loop({"y": x}, found, 1, x[0] > 0)["y"]
-    assert not b.traces_cold
+    assert not b.is_tracing_cold
     assert not b.loops_over([x[0], x[1]])  # code that is hot
     assert not b.program(x=y).whole.slices
 
@@ -167,7 +167,7 @@ def test_temporaries_lie_where_others_lay() -> None:
         x = b.loop({"y": x, "n": SX(0)}, lambda v: ({"y": 2 * v["y"], "n": v["n"] + 1}, SX(0)), 1)[
             "y"
         ]
-        x = b.keep(f"kept{k}", x + k)
+        x = b.store(f"kept{k}", x + k)
     own = b.program(x=x)
     names = [r.name for r in own.of_kind("temporary")]
     places, room = overlapping(own, names)

@@ -160,7 +160,7 @@ def _closer(
     a, b = knots
     for k in range(ROUNDS):
         if builder is not None:
-            a, b = builder.hold("bracket", (a, b))
+            a, b = builder.store_all("bracket", (a, b))
         [c] = _looks(geometry, terrain, curve, [_proposed(a, b, tangents=k % 2 == 0)])
         ahead = _ahead(a, b, c)
         a, b = _either(ahead, c, a), _either(ahead, b, c)
@@ -196,7 +196,7 @@ def deepest_spans(
     # usually a bound for parallel edges excludes all of them
     names = sorted({name for span in geometry.spans for name in span.ends})
     bounds = EdgeBounds.of(geometry, terrain)
-    held_ends = builder.hold("ends", [ends[name] for name in names])
+    held_ends = builder.store_all("ends", [ends[name] for name in names])
     seen = dict(zip(names, held_ends, strict=True))
     near_any = reduce(ca.logic_or, bounds.any_near(seen))
     bent, wide = arcs(geometry.spans), faces(geometry.spans)
@@ -206,21 +206,21 @@ def deepest_spans(
 
     def inside(_: Values) -> tuple[Values, SX]:
         near = [bounds.may_touch_span(span, seen) for span in geometry.spans]
-        flags, own = builder.hold("near", (Flags.of(near), poses))
+        flags, own = builder.store_all("near", (Flags.of(near), poses))
 
         # one after the other, of those that are near
         def look(now: Values) -> tuple[Values, SX]:
             size = table.shape[1]
-            at, others = builder.hold("at", Flags(now["flags"]).first())
+            at, others = builder.store_all("at", Flags(now["flags"]).first())
             index = ca.vertcat(*(size * at + k for k in range(size)))
             row, number = builder.lookup("spans", table, index), at + len(geometry.candidates)
             pose = _pose(row[0], bodies, own)
-            curve, radius = builder.hold("line", (_line(row, *pose, bent), row[7]))
+            curve, radius = builder.store_all("line", (_line(row, *pose, bent), row[7]))
             found: Values = {name: now[name] for name in begin}
             flat = None
             if wide:
                 across = ca.mtimes(pose[0], row[-4:-1])
-                face = builder.hold("face", Face(curve.middle, curve.half, across, row[-1]))
+                face = builder.store_all("face", Face(curve.middle, curve.half, across, row[-1]))
                 flat = ca.sumsqr(row[-4:-1]) > 0
                 found = builder.loop(
                     found, with_face(geometry, terrain, number, face, builder), 1, flat
@@ -249,11 +249,11 @@ def _with_line(
     own: its number, curve, radius in m, and 1 for a face, which is examined elsewhere
     """
     number, curve, radius, flat = own
-    there, *knots = builder.hold("knots", _valley(geometry, terrain, curve))
+    there, *knots = builder.store_all("knots", _valley(geometry, terrain, curve))
 
     # closer, where there is a valley
     def refined(before: Values) -> tuple[Values, SX]:
-        place = builder.keep("place", _closer(geometry, terrain, curve, knots, builder))
+        place = builder.store("place", _closer(geometry, terrain, curve, knots, builder))
         distance, _ = geometry.terrain.surfaces([curve.at(place)], terrain)[0]
         own = ca.logic_and(place < NOWHERE, _own(geometry, terrain, curve, place))
         gap = ca.if_else(own, distance - radius, SX.inf())

@@ -145,7 +145,7 @@ def spots(
         return {}
     # where their starts end
     if builder is not None:
-        ellipsoids = builder.hold("eggs", ellipsoids)
+        ellipsoids = builder.store_all("eggs", ellipsoids)
     ends = _searched(geometry, terrain, ellipsoids, sizes, builder)
     points: Spots = {}
     for ellipsoid, size, own, group in zip(ellipsoids, sizes, ends, groups.values(), strict=True):

@@ -88,12 +88,12 @@ class LcpImpulse(HardLaw):
     ) -> ContactSolution:
         # what both ways share, computed once: closed contacts, free velocities, friction
         n, contacts = problem.n, problem.contacts
-        closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
+        closed = entries(builder.store("closed", ca.vertcat(*problem.active)))
         G, free = problem.G, [self._free(problem, i, p, memory) for i in range(n)]
-        free = triples(builder.keep("free", ca.vertcat(*free)))
+        free = triples(builder.store("free", ca.vertcat(*free)))
         problem = replace(problem, active=closed, free=free, make_delassus=lambda: G)
         mu = [contact.friction * p.mu for contact in contacts]
-        mu = entries(builder.keep("mu", ca.vertcat(*mu)))
+        mu = entries(builder.store("mu", ca.vertcat(*mu)))
         rubs = SX(0)
         for flag, coefficient in zip(closed, mu, strict=True):
             rubs = ca.logic_or(rubs, ca.logic_and(flag, coefficient > 0))
@@ -125,7 +125,7 @@ def without_friction(problem: ContactProblem, last: list[SX], p: Any, builder: B
     """Eqn. (4), then Eqn. (3) over the step; last[i] (4,): the last step's impulse and root."""
     n, closed = problem.n, problem.active
     gained = at_contact_gain(problem, closed, p, builder)
-    Lambda = entries(builder.keep("Lambda", ca.vertcat(*gained.x)))
+    Lambda = entries(builder.store("Lambda", ca.vertcat(*gained.x)))
     start = [own[0] - L > 0 for own, L in zip(last, Lambda, strict=True)]
     pressed = pivot(lcp(problem, closed, normal_velocity(problem, Lambda), p), start, builder)
     impulses = [ca.vertcat(a + b, 0, 0) for a, b in zip(Lambda, pressed.x, strict=True)]
@@ -164,7 +164,7 @@ def at_contact_gain(problem: ContactProblem, closed: list[SX], p: Any, builder: 
     for i, contact in enumerate(problem.contacts):
         c.append(contact.velocity[0] + rebound(contact, p) + room(problem, i))
         begins = ca.logic_or(begins, ca.logic_and(closed[i], c[i] < 0))
-    kept = entries(builder.keep("gain", ca.vertcat(*c)))
+    kept = entries(builder.store("gain", ca.vertcat(*c)))
     return pivot(lcp(problem, closed, kept, p), [value < 0 for value in kept], builder, begins)
 
 

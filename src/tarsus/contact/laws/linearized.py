@@ -30,7 +30,7 @@ from tarsus.parameters import (
     relative_tolerance,
 )
 from tarsus.program.ir.loops import Values
-from tarsus.program.ir.symbolic import entries, in_double
+from tarsus.program.ir.symbolic import entries, is_float64
 from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import RENGIFO_2009
 from tarsus.references.reference import Citation
@@ -111,13 +111,13 @@ class Linearized(Law):
         n = problem.n
         G = flat_matrix(problem.G, n)
         columns = [missing_velocity(problem, i, p) for i in range(n)]
-        closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
-        wanted = entries(builder.keep("missing", ca.vertcat(*columns)))
-        rho = ca.if_else(in_double(problem.dt), FINE * p.rho, p.rho)
+        closed = entries(builder.store("closed", ca.vertcat(*problem.active)))
+        wanted = entries(builder.store("missing", ca.vertcat(*columns)))
+        rho = ca.if_else(is_float64(problem.dt), FINE * p.rho, p.rho)
         wanted = within_reach(G, wanted, closed, rho)
-        wanted = entries(builder.keep("wanted", ca.vertcat(*wanted)))
+        wanted = entries(builder.store("wanted", ca.vertcat(*wanted)))
         mu = ca.vertcat(*(contact.friction * p.mu for contact in problem.contacts))
-        known = Known(G, wanted, closed, entries(builder.keep("mu", mu)), p)
+        known = Known(G, wanted, closed, entries(builder.store("mu", mu)), p)
         # from no impulse, all closed contacts pressing and none sliding
         begin = {
             "impulse": SX.zeros(3 * n),

@@ -112,7 +112,7 @@ class MicroMacro(Law):
         end = p.thickness if self.spring == "ends" else None
         kind = SpringDamper(self.damper, self.phase, end)
         membrane = pushed(problem, grounds, kind, builder)
-        soft = triples(builder.keep("membrane", ca.vertcat(*membrane.impulses)))
+        soft = triples(builder.store("membrane", ca.vertcat(*membrane.impulses)))
 
         # the floor under it
         once = self.passes == "once"  # which forgets who pressed, as the paper does

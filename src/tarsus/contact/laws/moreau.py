@@ -177,12 +177,12 @@ class Moreau(HardLaw):
     ) -> ContactSolution:
         # the inclusions of the closed contacts
         n = problem.n
-        active = entries(builder.keep("closed", ca.vertcat(*problem.active)))
-        c = builder.keep(
+        active = entries(builder.store("closed", ca.vertcat(*problem.active)))
+        c = builder.store(
             "c", ca.vertcat(SX(0, 1), *(self._constant(problem, i, p, memory) for i in range(n)))
         )
         mu = entries(
-            builder.keep(
+            builder.store(
                 "mu", ca.vertcat(*(self.friction(problem, i, p, memory) for i in range(n)))
             )
         )

@@ -93,7 +93,7 @@ class SoftConvex(Law):
     ) -> ContactSolution:
         n = problem.n
         problem = replace(
-            problem, active=entries(builder.keep("closed", ca.vertcat(*problem.active)))
+            problem, active=entries(builder.store("closed", ca.vertcat(*problem.active)))
         )
         d = [impedance(contact.gap, p) for contact in problem.contacts]
         c = [missing_velocity(problem, i, d[i], p) for i in range(n)]

@@ -33,7 +33,7 @@ from tarsus.contact.solvers.base import (
     step_sizes,
 )
 from tarsus.program.ir.loops import Values
-from tarsus.program.ir.symbolic import entries, in_double
+from tarsus.program.ir.symbolic import entries, is_float64
 
 HELD = 1e-3  # of the diagonal: what holds a load that is not determined
 EDGE = 1e-4  # how much the cone's edge gives way in a step, relative to the contact's own mobility
@@ -143,7 +143,7 @@ def on_edges(hard: HardProblem, steps: EdgeSteps, start: list[SX], maximum: int)
         done = ca.logic_or(kept["miss"] <= enough, near)
         return kept | moved | counted, ca.logic_not(done)
 
-    enough = ca.if_else(in_double(hard.problem.dt), 0, ENOUGH)
+    enough = ca.if_else(is_float64(hard.problem.dt), 0, ENOUGH)
     before = steps.velocities(start)
     begin = met(start, before)
     begin |= {"impulse": begin["best"], "velocity": ca.vertcat(*before)}

@@ -93,20 +93,20 @@ def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
     """G, c and the cones in units in which R = 1, kept for the iterations."""
     n, G, builder = len(R), hard.problem.G, hard.builder
     roots = [ca.vertcat(1 / ca.sqrt(r[0]), 1 / ca.sqrt(r[1]), 1 / ca.sqrt(r[1])) for r in R]
-    unit = entries(builder.keep("unit", ca.vertcat(*roots)))
+    unit = entries(builder.store("unit", ca.vertcat(*roots)))
     lower = [unit[i] * blocks.entry(G, i, j) * unit[j] for i in range(3 * n) for j in range(i + 1)]
-    held = entries(builder.keep("A", ca.vertcat(*lower)))
+    held = entries(builder.store("A", ca.vertcat(*lower)))
     A = [
         [held[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(3 * n)]
         for i in range(3 * n)
     ]
     c = entries(
-        builder.keep(
+        builder.store(
             "scaled_c", ca.vertcat(*(u * v for u, v in zip(unit, flat(hard.c), strict=True)))
         )
     )
     edges = [mu * ca.sqrt(r[1] / r[0]) for mu, r in zip(hard.mu, R, strict=True)]
-    mu = entries(builder.keep("scaled_mu", ca.vertcat(*edges)))
+    mu = entries(builder.store("scaled_mu", ca.vertcat(*edges)))
     return Scaled(A, c, mu, hard.problem.active, unit)
 
 
@@ -145,7 +145,7 @@ def step_length(
     n = len(problem.mu)
     kept = {"at": at[0], "p": at[1], "way": way, "change": times(problem.A, way)}
     z, p, delta, change = (
-        entries(builder.keep(name, ca.vertcat(*value))) for name, value in kept.items()
+        entries(builder.store(name, ca.vertcat(*value))) for name, value in kept.items()
     )
 
     def slope(t: SX) -> SX:

@@ -76,15 +76,15 @@ def set_up(
         rebound = ca.if_else(normal < -p.v_0, p.e_N * normal, 0)
         c.append(problem.free[i] + ca.vertcat(rebound + room[i], 0, 0))
     # all that the passes read is computed once
-    closed = entries(builder.keep("closed", ca.vertcat(*problem.active)))
+    closed = entries(builder.store("closed", ca.vertcat(*problem.active)))
     G = flat_matrix(problem.G, n)
     ground = ca.vertcat(*(contact.friction for contact in problem.contacts))
     # friction that could stop a contact can hold it: mu_K may be above mu_S
-    mu = entries(builder.keep("mu", ground * ca.fmax(p.mu, p.mu_K)))
-    mu_K = entries(builder.keep("mu_K", ground * p.mu_K))
-    kept = entries(builder.keep("c", ca.vertcat(*c)))
-    free = entries(builder.keep("free", ca.vertcat(*problem.free)))
-    room = entries(builder.keep("room", ca.vertcat(*room)))
+    mu = entries(builder.store("mu", ground * ca.fmax(p.mu, p.mu_K)))
+    mu_K = entries(builder.store("mu_K", ground * p.mu_K))
+    kept = entries(builder.store("c", ca.vertcat(*c)))
+    free = entries(builder.store("free", ca.vertcat(*problem.free)))
+    room = entries(builder.store("room", ca.vertcat(*room)))
     known = ErrorNormProblem(G, free, kept, room, closed, mu, mu_K, p.damping)
     pressing = [ca.logic_and(closed[i], ca.logic_or(pressed[i], kept[3 * i] < 0)) for i in range(n)]
     return known, Guess(pressing, pressing, sticking, [SX(0)] * n, [SX(0)] * n, ways)

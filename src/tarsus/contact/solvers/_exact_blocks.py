@@ -21,7 +21,7 @@ from casadi import SX
 
 from tarsus.contact.solvers.base import HardProblem, Outcome, iterate, velocity_from_others
 from tarsus.program.ir.loops import Values
-from tarsus.program.ir.symbolic import entries, in_double
+from tarsus.program.ir.symbolic import entries, is_float64
 
 TINY = 1e-30
 FIXED = 1e-9  # of the normal's mobility: a tangent along which a contact cannot move
@@ -134,9 +134,9 @@ class Local:
 def prepared(hard: HardProblem) -> list[Local]:
     """Every contact's own block, prepared and kept."""
     n, size = hard.problem.n, Local.SIZE
-    least = ca.if_else(in_double(hard.problem.dt), LEAST, LEAST_SINGLE)
+    least = ca.if_else(is_float64(hard.problem.dt), LEAST, LEAST_SINGLE)
     columns = [Local.prepare(hard.problem.G[i, i], least) for i in range(n)]
-    kept = hard.builder.keep("local", ca.vertcat(*columns))
+    kept = hard.builder.store("local", ca.vertcat(*columns))
     return [Local.of(kept[size * i : size * (i + 1)]) for i in range(n)]
 
 

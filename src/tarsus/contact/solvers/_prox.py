@@ -29,7 +29,7 @@ def in_impulses(hard: HardProblem, start: list[SX], *, successive: bool, maximum
         G if form is None else form.G
     )  # r is that of the whole matrix, constraints not solved for
     steps = [step_sizes(whole[i, i], hard.p.alpha) for i in range(n)]
-    r = hard.builder.keep("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
+    r = hard.builder.store("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
 
     def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:
         new = list(old)
@@ -50,7 +50,7 @@ def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maxim
     columns = [slice(3 * i, 3 * i + 3) for i in range(n)]
     blocks = [ca.mtimes(form.W[:, at].T, form.response[:, at]) for at in columns]
     steps = [step_sizes(block, hard.p.alpha) for block in blocks]
-    r = hard.builder.keep("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
+    r = hard.builder.store("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
     u = form.u_free + ca.mtimes(form.response, ca.vertcat(*start))
 
     def sweep(old: list[SX], carried: Values) -> tuple[list[SX], Values]:

@@ -28,10 +28,10 @@ def with_constraints(hard: HardProblem, start: list[SX], *, successive: bool) ->
     assert form is not None
     # the contacts' problem with the constraints loose, and a step size for each unknown
     c = [hard.c[i] - hard.problem.free[i] + form.free[i] for i in range(n)]
-    loose = replace(hard, c=hard.builder.hold("c_loose", c))
+    loose = replace(hard, c=hard.builder.store_all("c_loose", c))
     sizes = [size for i in range(n) for size in step_sizes(form.G[i, i], hard.p.alpha)]
     r = entries(
-        hard.builder.keep(
+        hard.builder.store(
             "r", ca.vertcat(*sizes, *(hard.p.alpha / row[b] for b, row in enumerate(form.G_B)))
         )
     )

@@ -27,7 +27,7 @@ from tarsus.contact.problem import SharedBodies
 from tarsus.contact.solvers._cone_edges import EDGE, SLOWEST, Touch
 from tarsus.contact.solvers._standing import SIX, velocities
 from tarsus.contact.solvers.base import HardProblem
-from tarsus.program.ir.symbolic import chosen, entries
+from tarsus.program.ir.symbolic import entries, masked
 
 HELD = 1e-4  # of the diagonal: what holds a load that is not determined
 
@@ -62,7 +62,7 @@ class Edge:
         """
         slides, (r_N, r_T) = touch.slides, sizes
         along = touch.along
-        t = ca.vertcat(ca.if_else(slides, along[0], 1), chosen(slides, along[1], -1))
+        t = ca.vertcat(ca.if_else(slides, along[0], 1), masked(slides, along[1], -1))
         turn = ca.blockcat([[SX(1), SX(1, 2)], [SX(2, 1), ca.horzcat(t, ca.vertcat(-t[1], t[0]))]])
         load, velocity = (entries(ca.mtimes(turn.T, x)) for x in (L, xi))
         # one over k + d_T, and over s + d_T
@@ -72,7 +72,7 @@ class Edge:
         onward = r_T * ca.if_else(slides, EDGE * scale * held, 1 / HELD)
         weights = [r_N / HELD, onward, touch.r * share * loose]
         # drawn to the edge where it slides, and to rest
-        tie, normal = chosen(slides, mu * held), -weights[0] * velocity[0]
+        tie, normal = masked(slides, mu * held), -weights[0] * velocity[0]
         beyond = held * (load[1] - mu * load[0])
         drawn = ca.if_else(slides, beyond, onward * velocity[1])
         braked = weights[2] * velocity[2] + (1 - share) * loose * load[2]
@@ -80,7 +80,7 @@ class Edge:
         rows = ca.mtimes(turn.T, arms)
         return Edge(
             [entries(rows[r, :]) for r in range(3)],
-            [chosen(touch.presses, weight) for weight in weights],
+            [masked(touch.presses, weight) for weight in weights],
             tie,
             [ca.if_else(touch.presses, g, -old) for g, old in zip(given, load, strict=True)],
             load,
@@ -135,7 +135,7 @@ class ByBodies:
         factor = factorize_dense(shared.mobility)
         columns = [factor.solve([SX(float(r == c)) for r in size]) for c in size]
         inertia = [[columns[c][r] for c in range(r + 1)] for r in size]
-        return ByBodies(hard, shared, own, hard.builder.hold("inertia", inertia))
+        return ByBodies(hard, shared, own, hard.builder.store_all("inertia", inertia))
 
     def sizes(self, i: int) -> tuple[SX, SX]:
         """r_N and r_T of contact i (`step_sizes`)."""

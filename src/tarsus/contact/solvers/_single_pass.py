@@ -58,15 +58,15 @@ def single_pass(problem: ContactProblem, p: Any, builder: Builder) -> Minimized:
     mu = [contact.friction * p.mu for contact in problem.contacts]
     mu_K = [contact.friction * p.mu_K for contact in problem.contacts]
     sliding = [ca.logic_not(sticks[i]) * mu_K[i] * ways[i] for i in range(n)]
-    kept = entries(builder.keep("sliding", ca.vertcat(*sliding)))
+    kept = entries(builder.store("sliding", ca.vertcat(*sliding)))
     sliding = [ca.vertcat(*kept[2 * i : 2 * i + 2]) for i in range(n)]
     rows = range(3 * n)
     used = [ca.logic_and(problem.active[k // 3], sticks[k // 3] if k % 3 else 1) for k in rows]
-    used = entries(builder.keep("used", ca.vertcat(*used)))
+    used = entries(builder.store("used", ca.vertcat(*used)))
     # the error norm (33): its normal equations, and their solution without pull
     columns, wanted = _equations(problem, used, sliding, sticks, p)
     H = _products(columns, p.damping, used, builder)
-    c = entries(builder.keep("c", ca.vertcat(*(-dot(column, wanted) for column in columns))))
+    c = entries(builder.store("c", ca.vertcat(*(-dot(column, wanted) for column in columns))))
     free = tuple(k % 3 > 0 for k in range(3 * n))
     program = Complementarity(H, c, used, SX(TOLERANCE), SX(SPREAD), free)
     found = pivot(program, [SX(1)] * (3 * n), builder)
@@ -116,7 +116,7 @@ def _products(columns: Matrix, damping: SX, used: list[SX], builder: Builder) ->
     """A^T A + damping 1, kept; 1 on the diagonal of what is not used."""
     size = range(len(columns))
     lower = [dot(columns[i], columns[j]) for i in size for j in range(i + 1)]
-    kept = entries(builder.keep("H", ca.vertcat(*lower)))
+    kept = entries(builder.store("H", ca.vertcat(*lower)))
     H = [[kept[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in size] for i in size]
     for i in size:
         H[i][i] = H[i][i] + damping + ca.logic_not(used[i])

@@ -24,7 +24,7 @@ from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
 from tarsus.algebra.products import Matrix, dot
 from tarsus.contact.problem import SharedBodies
 from tarsus.contact.solvers.base import HardProblem, Outcome
-from tarsus.program.ir.symbolic import chosen, entries
+from tarsus.program.ir.symbolic import entries, masked
 
 SIX = 6
 
@@ -91,7 +91,7 @@ class Carrier:
         gram: Matrix = [[SX(0)] * (r + 1) for r in range(SIX)]
         asked, loaded = [SX(0)] * SIX, SX(0)
         for i in contacts:
-            weight = chosen(pressing[i], sizes[i])
+            weight = masked(pressing[i], sizes[i])
             loaded = ca.logic_or(loaded, pressing[i])
             for k in range(3):
                 row = entries(shared.arms[i][k, :])

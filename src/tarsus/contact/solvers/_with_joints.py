@@ -27,7 +27,7 @@ from tarsus.contact.solvers.base import (
     velocity_from_others,
 )
 from tarsus.program.ir.loops import Values
-from tarsus.program.ir.symbolic import entries, in_double
+from tarsus.program.ir.symbolic import entries, is_float64
 
 SWEEPS = 1000
 PROJECTIONS = 4  # of a contact in a sweep
@@ -41,7 +41,7 @@ def with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
     """
     n, m = len(hard.c), len(rows.free)
     columns = [triples(ca.vertcat(*row)) for row in rows.coupling]
-    double, p = in_double(hard.problem.dt), hard.p
+    double, p = is_float64(hard.problem.dt), hard.p
     parts = ca.if_else(double, ENOUGH, 1), ca.if_else(double, FINE, 1)
     enough, fine = (SimpleNamespace(T_rel=k * p.T_rel, T_abs=k * p.T_abs) for k in parts)
 

@@ -187,7 +187,7 @@ def into_cones(hard: HardProblem, impulses: list[SX]) -> list[SX]:
 
 def one_by_one(hard: HardProblem) -> bool:
     """Whether there are more contacts than are solved at once."""
-    return hard.problem.n > (CROWD if hard.builder.traces_cold else DENSE)
+    return hard.problem.n > (CROWD if hard.builder.is_tracing_cold else DENSE)
 
 
 def at_once(hard: HardProblem, K: SX, rest: list[SX]) -> list[SX]:

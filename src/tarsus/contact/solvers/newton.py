@@ -47,7 +47,7 @@ from tarsus.contact.solvers.base import (
     without_gain,
 )
 from tarsus.program.ir.loops import Values
-from tarsus.program.ir.symbolic import entries, in_double
+from tarsus.program.ir.symbolic import entries, is_float64
 
 # the least relative trace on the diagonal: round-off must not decide who carries the load
 SPREAD = 1e-10
@@ -115,8 +115,8 @@ class StageInputs:
         shared = hard.problem.shared
         if shared is None or inputs.crowded:
             return inputs
-        pressing = hard.builder.hold("pressing", pressing)
-        sizes = hard.builder.hold("own", own_sizes(shared))
+        pressing = hard.builder.store_all("pressing", pressing)
+        sizes = hard.builder.store_all("own", own_sizes(shared))
         return replace(inputs, pressing=pressing, sizes=sizes)
 
     @property
@@ -127,7 +127,9 @@ class StageInputs:
     @property
     def lies(self) -> bool:
         """Whether the contacts are those of a robot that lies, few enough to solve at once."""
-        return self.hard.builder.traces_cold and not one_by_one(self.hard) and self.sizes is None
+        return (
+            self.hard.builder.is_tracing_cold and not one_by_one(self.hard) and self.sizes is None
+        )
 
     @property
     def movable(self) -> bool:
@@ -287,7 +289,7 @@ def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> S
     n, G = len(hard.c), hard.problem.G
     trace = ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
     if hard.problem.loads_determined:
-        trace = ca.if_else(in_double(hard.problem.dt), SLIGHT, trace)
+        trace = ca.if_else(is_float64(hard.problem.dt), SLIGHT, trace)
     spread = 1 + trace
     K = lower_triangle(G, n)
     for i in range(n):

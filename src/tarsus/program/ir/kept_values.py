@@ -42,7 +42,7 @@ class KeptValues:
         """Symbols of a parameter register."""
         return self.declare(name, size, "parameter")
 
-    def keep(self, name: str, value: SX, kind: Literal["temporary", "report"] = "temporary") -> SX:
+    def store(self, name: str, value: SX, kind: Literal["temporary", "report"] = "temporary") -> SX:
         """Name a value, so that it is computed once, here; all that follows can use its symbols.
 
         A report is stored here too, and not carried through the blocks to the program's end.
@@ -53,7 +53,7 @@ class KeptValues:
         self._kept[name] = symbols
         return symbols if value.shape[1] == 1 else ca.reshape(symbols, *value.shape)
 
-    def hold(self, name: str, values: Held, symbols_too: bool = False) -> Held:
+    def store_all(self, name: str, values: Held, symbols_too: bool = False) -> Held:
         """Keep, as one value, all that is computed in an expression or a structure of them.
 
         Returns the same with symbols in its place; zeros and constants stay what they are, and
@@ -63,7 +63,7 @@ class KeptValues:
         computed = numbers(values, stays)
         if not computed:
             return values
-        return with_numbers(values, entries(self.keep(name, ca.vertcat(*computed))), stays)
+        return with_numbers(values, entries(self.store(name, ca.vertcat(*computed))), stays)
 
     def _fresh(self, name: str) -> str:
         """A name for a temporary, never that of a persistent register."""

@@ -44,14 +44,14 @@ class Loops(KeptValues):
         self._blocks = outer
         return symbols
 
-    def each(self, name: str, count: int, make: Callable[[SX], Held]) -> list[Held]:
+    def map_range(self, name: str, count: int, make: Callable[[SX], Held]) -> list[Held]:
         """[make(0), ..., make(count - 1)], found by a loop whose code holds one of them.
 
         make: from the index () to expressions, or a structure of them that looks alike for all.
         """
-        return self.repeated(name, [SX(0)], count, lambda at: ([at[0] + 1], make(at[0])))[1]
+        return self.scan(name, [SX(0)], count, lambda at: ([at[0] + 1], make(at[0])))[1]
 
-    def repeated(
+    def scan(
         self, name: str, start: list[SX], count: int, step: Callable[[list[SX]], Step[Held]]
     ) -> tuple[list[SX], list[Held]]:
         """start, carried through step(values) -> (values, made) `count` times by a loop: what it is
@@ -59,7 +59,9 @@ class Loops(KeptValues):
         """
         return self._rounds(name, start, count, (), lambda values, _: step(values))
 
-    def of_each(self, name: str, items: Sequence[Item], make: Callable[[Item], Held]) -> list[Held]:
+    def map_items(
+        self, name: str, items: Sequence[Item], make: Callable[[Item], Held]
+    ) -> list[Held]:
         """[make(item) for each item]; where `loops_over` them, by a loop that holds one of them.
 
         items: expressions, or structures of them
@@ -68,14 +70,14 @@ class Loops(KeptValues):
             return [make(item) for item in items]
         return self._rounds(name, [], len(items), items, lambda _, item: ([], make(item)))[1]
 
-    def summed(
+    def fold(
         self,
         name: str,
         start: list[SX],
         items: Sequence[Item],
         add: Callable[[list[SX], Item], list[SX]],
     ) -> list[SX]:
-        """add(... add(add(start, items[0]), items[1]) ...), as `of_each`."""
+        """add(... add(add(start, items[0]), items[1]) ...), as `map_items`."""
         if not self.loops_over(items):
             return reduce(add, items, start)
         return self._rounds(
@@ -84,10 +86,10 @@ class Loops(KeptValues):
 
     def loops_over(self, items: Sequence[Any]) -> bool:
         """Whether cold code is traced, and the items look alike."""
-        return self.traces_cold and alike(items)
+        return self.is_tracing_cold and alike(items)
 
     @property
-    def traces_cold(self) -> bool:
+    def is_tracing_cold(self) -> bool:
         """Whether cold code is being traced, which should be short rather than fast."""
         return bool(self._scope)
 

@@ -19,14 +19,14 @@ def entries(x: SX) -> list[SX]:
     return cast("list[SX]", x.elements())
 
 
-def in_double(number: SX) -> SX:
+def is_float64(number: SX) -> SX:
     """Whether a number greater than 0 is told apart from itself and a billionth more: where the
     program runs in float64, and not where it runs in float32.
     """
     return number * (1 + 1e-9) > number
 
 
-def chosen(flag: SX, x: SX, least: float = 0.0) -> SX:
+def masked(flag: SX, x: SX, least: float = 0.0) -> SX:
     """x where flag is 1, else 0, as one number: CasADi hands a plain choice with zero on through
     every product in which it is a factor. Neither is less than `least`.
     """

@@ -112,10 +112,11 @@ class Builder(Loops):
         return symbols
 
     def guess(self, values: Held) -> Held:
-        """`hold` what an iteration begins from that ends where it ends from anywhere near: stored
-        here, and without a tangent (`program.ir.tangent`).
+        """Store the initial guess of an iteration whose result does not depend on it.
+
+        It has no tangent (`program.ir.tangent`).
         """
-        held = self.hold(GUESS, values, symbols_too=True)
+        held = self.store_all(GUESS, values, symbols_too=True)
         self._cut()
         return held
 
@@ -129,7 +130,7 @@ class Builder(Loops):
         """
         if not self.timed:
             return values
-        held = self.hold(section, values)
+        held = self.store_all(section, values)
         if section not in self._sections:
             self._sections.append(section)
         self._cut()

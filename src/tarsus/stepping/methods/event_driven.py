@@ -125,7 +125,7 @@ class EventDriven(Stepper):
 
         def turn(now: Values) -> tuple[Values, SX]:
             end = attempt(self.inside, scene, start, now, builder)
-            verdict = builder.keep("verdict", self._verdict(scene, start, now, end))
+            verdict = builder.store("verdict", self._verdict(scene, start, now, end))
             if scene.law.impulsive:
                 end |= Strikes.of(now).values() | {"time": now["time"] + now["h"]}
                 end = impact(scene, start, end, verdict[1], builder)
@@ -246,7 +246,7 @@ def attempt(
         evaluation=replace(start.evaluation, overrides=now["contact_override"]),
     )
     return {
-        key: builder.keep(key, value)
+        key: builder.store(key, value)
         for key, value in stepper.step(scene, at, builder).values().items()
     }
 

@@ -43,7 +43,7 @@ class Midpoint(Stepper):
         return 0.5
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
-        q_mid = builder.keep("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
+        q_mid = builder.store("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
         evaluation = replace(start.evaluation, instant=self.instant, subcycles=self.subcycles)
         seen = replace(start, evaluation=evaluation)
