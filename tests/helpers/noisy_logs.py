@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tarsus
-from tarsus.dynamics.integrate import integrated
+from tarsus.dynamics.integrate import integrate
 from tarsus.dynamics.robot import Robot
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ def noisy(robot: Robot, log: dict[str, Array], of_q: float, of_u: float, seed: i
     random = np.random.default_rng(seed)
     moves = of_q * random.standard_normal(log["u"].shape)
     u = log["u"] + of_u * random.standard_normal(log["u"].shape)
-    return {**log, "q": integrated(robot, log["q"], moves, 1.0), "u": u}
+    return {**log, "q": integrate(robot, log["q"], moves, 1.0), "u": u}
 
 
 def walked(simulation: tarsus.Simulation, seconds: float) -> dict[str, Array]:

@@ -14,7 +14,7 @@ import pytest
 from helpers.numpy_mechanics import mass_matrix, poses, random_state
 from helpers.robots_of_the_field import robots_folder
 
-from tarsus.dynamics.outlines import touching
+from tarsus.dynamics.support_points import contact_point
 from tarsus.errors import TarsusWarning
 from tarsus.model.check import check
 from tarsus.model.conventions import from_mujoco, to_mujoco
@@ -194,10 +194,10 @@ def test_candidates_of_every_shape() -> None:
     corners = np.array([found[f"foot_{n}"].position for n in range(8)])
     assert np.allclose(corners.max(0), [0.2, 0.1, 0.3]) and found["foot_0"].radius == 0
     ups = np.eye(3)
-    assert np.allclose([touching(found["egg"], up) for up in ups], np.diag([0.1, 0.2, 0.3]))
-    assert np.allclose(touching(found["a_2"], ups[1]), [0, 0.1, 0.5], atol=1e-4)
-    assert np.allclose(touching(found["a_5"], ups[0]), [0.1, 0, -0.5], atol=1e-4)
-    standing = [touching(found[f"a_{n}"], -ups[2]) for n in (5, 6, 7)]
+    assert np.allclose([contact_point(found["egg"], up) for up in ups], np.diag([0.1, 0.2, 0.3]))
+    assert np.allclose(contact_point(found["a_2"], ups[1]), [0, 0.1, 0.5], atol=1e-4)
+    assert np.allclose(contact_point(found["a_5"], ups[0]), [0.1, 0, -0.5], atol=1e-4)
+    standing = [contact_point(found[f"a_{n}"], -ups[2]) for n in (5, 6, 7)]
     assert np.allclose(np.mean(standing, axis=0), [0, 0, -0.5])
     assert np.allclose(np.linalg.norm(np.array(standing)[:, :2], axis=1), 0.1)
 

@@ -24,7 +24,7 @@ from tarsus.collision.deepest import Deepest, deepest_touching
 from tarsus.collision.distance_bounds import EdgeBounds, pair_distance_bounds
 from tarsus.collision.geometry import Geometry
 from tarsus.collision.ground import Turned, below_lowest
-from tarsus.dynamics import outlines
+from tarsus.dynamics import support_points
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Candidate
 from tarsus.program.ir.loops import Values
@@ -232,7 +232,9 @@ def _examined(
     R, at = pose
     own = group.candidates
     centers = [at + ca.mtimes(R, constant(c.position)) for c in own]
-    turned = [None if c.outline is None else Turned(outlines.numbers(c.outline), R) for c in own]
+    turned = [
+        None if c.outline is None else Turned(support_points.parameters(c.outline), R) for c in own
+    ]
     at_centers = geometry.terrain.surfaces(centers, terrain)
     lowest = below_lowest(geometry, terrain, centers, turned, at_centers)
     gaps = [distance - c.radius for c, (_, distance, _) in zip(own, lowest, strict=True)]

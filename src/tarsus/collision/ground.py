@@ -11,7 +11,7 @@ from casadi import SX
 from tarsus.collision.closest_point.ellipsoid_ground import Spot, Spots, spots
 from tarsus.collision.contact_point import OPEN_GAP
 from tarsus.collision.geometry import Geometry
-from tarsus.dynamics import jacobian, outlines
+from tarsus.dynamics import jacobian, support_points
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Candidate
 from tarsus.spatial.rotation import constant
@@ -36,13 +36,13 @@ class Turned:
         """Return the outline of a candidate; None for a ball."""
         if candidate.outline is None:
             return None
-        own = outlines.numbers(candidate.outline)
+        own = support_points.parameters(candidate.outline)
         return Turned(own, kin.world_rotation[candidate.body], spots.get(candidate.name))
 
     def lowest(self, normal: SX) -> SX:
         """Return the vector (3,) from the center to the lowest point along a normal, world, m."""
         toward = -ca.mtimes(self.rotation.T, normal)
-        return ca.mtimes(self.rotation, outlines.farthest(self.numbers, toward))
+        return ca.mtimes(self.rotation, support_points.support_point(self.numbers, toward))
 
     def gained(self, normal: SX, spin: SX) -> SX:
         """Return what the contact's travel over the body adds to dJ/dt u (3,), world, m/s^2.
@@ -51,7 +51,7 @@ class Turned:
         angular velocity of the body, world.
         """
         R, toward = self.rotation, -ca.mtimes(self.rotation.T, normal)
-        travel = outlines.travel(self.numbers, toward, ca.mtimes(R.T, spin))
+        travel = support_points.support_point_velocity(self.numbers, toward, ca.mtimes(R.T, spin))
         return ca.cross(spin, ca.mtimes(R, travel) + ca.cross(spin, self.lowest(normal)))
 
 

@@ -22,7 +22,7 @@ from tarsus.collision.ground import Turned, below
 from tarsus.collision.shared_body import shared_bodies
 from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.dynamics.selection import Selected, Selection
+from tarsus.dynamics.selection import BodySelection, SelectedBody
 from tarsus.model.mechanism import Candidate
 from tarsus.model.solids import Pair
 from tarsus.model.spans import Span
@@ -196,7 +196,7 @@ class OnSpan:
     across: list[SX]
 
     @classmethod
-    def of(cls, slot: SlotContact, body: Selected, arm: SX) -> OnSpan:
+    def of(cls, slot: SlotContact, body: SelectedBody, arm: SX) -> OnSpan:
         """Locate a slot's contact; `arm` (3,) leads from the body's origin to the span's middle."""
         assert slot.along is not None and slot.place is not None
         out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
@@ -229,7 +229,7 @@ def slot_contact_point(
     """
     paired = [c.body for pair in geometry.pairs for c in (pair.first, pair.second)]
     grounded = [c.body for c in (*geometry.candidates, *geometry.spans)]
-    selection = Selection(kin, grounded + paired)
+    selection = BodySelection(kin, grounded + paired)
     # the ground below it
     body = selection.body(slot.body)
     arm, span = ca.mtimes(body.rotation, slot.center), None
@@ -248,15 +248,15 @@ def slot_contact_point(
     down = -slot.radius * normal + reach
     product = body.velocity_product(arm, down)
     if outline is not None:
-        product += outline.gained(normal, body.spin)
+        product += outline.gained(normal, body.omega)
     # as a contact
     rows = ca.mtimes(frame, selection.columns(body, center + down))
     velocity = ca.mtimes(rows, kin.u)
     tracked = (down, center + down - reach) if outline is not None else ()
     if span is not None:
-        moving = normal, body.spin, ca.mtimes(frame.T, velocity) - ca.cross(body.spin, down)
+        moving = normal, body.omega, ca.mtimes(frame.T, velocity) - ca.cross(body.omega, down)
         travel = travels(geometry, terrain, center, span.lines(normal), moving)
-        product += ca.cross(body.spin, travel)
+        product += ca.cross(body.omega, travel)
         tracked = down + span.away, center + down - reach - span.away
     here = slot.number >= 0 if span is None else ca.logic_and(slot.number >= 0, span.touches)
     blocked = any(may_be_blocked(geometry.mechanism, body) for body in grounded)
@@ -281,7 +281,7 @@ def slot_contact_point(
 def _ground_or_pair(
     ground: ContactPoint,
     slot: SlotContact,
-    selected: tuple[Selection, Selected],
+    selected: tuple[BodySelection, SelectedBody],
     pairs: Sequence[Pair],
 ) -> ContactPoint:
     """Return the contact point of a slot that may hold a pair; `ground` if it holds none."""
@@ -326,7 +326,9 @@ def _ground_or_pair(
     )
 
 
-def _place(slot: SlotContact, body: Selected, other: Selected, kinds: set[int]) -> tuple[Place, SX]:
+def _place(
+    slot: SlotContact, body: SelectedBody, other: SelectedBody, kinds: set[int]
+) -> tuple[Place, SX]:
     """Return where the pair of a slot touches, and its first solid's middle (3,), m, world.
 
     kinds: how many of a pair's solids are boxes, of all pairs

@@ -46,7 +46,7 @@ def contents_of(robot: Mechanism, law: str) -> dict[str, Any]:
     """
     return {
         "robot": robot.name,
-        "taken": dict(contents.taken(robot)),
+        "taken": dict(contents.simulated_rows(robot)),
         "left_out": list(robot.left_out),
         "actuators": [
             dict(zip(contents.ACTUATOR_HEAD, row, strict=True))

@@ -14,7 +14,7 @@ from tarsus.control.pd import actuated
 from tarsus.dynamics import loop_constraints, rnea, springs
 from tarsus.dynamics.jacobian import dense, point_jacobian
 from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.dynamics.outlines import touching
+from tarsus.dynamics.support_points import contact_point
 from tarsus.model.mechanism import Candidate, Mechanism
 
 Array = NDArray[np.float64]
@@ -73,5 +73,5 @@ def _carried(kin: Kinematics, load: Array, up: Array, driven: Sequence[int]) -> 
 def _rise(kin: Kinematics, foot: Candidate) -> Array:
     """How fast (nu,) a foot's lowest point rises for each velocity."""
     up = np.array(DM(kin.world_rotation[foot.body]))[2]
-    columns = point_jacobian(kin, foot.body, SX(touching(foot, -up)))
+    columns = point_jacobian(kin, foot.body, SX(contact_point(foot, -up)))
     return np.array(DM(dense(columns, kin.mechanism.nu)))[2]

@@ -24,10 +24,10 @@ from casadi import DM, SX
 from numpy.typing import NDArray
 
 from tarsus.control.pd import actuated
-from tarsus.dynamics import crba, felt_masses, rnea, tree
-from tarsus.dynamics.jacobian import axis, place
+from tarsus.dynamics import crba, effective_mass, rnea, tree
+from tarsus.dynamics.jacobian import joint_axis, numeric_position
 from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.dynamics.outlines import lowest
+from tarsus.dynamics.support_points import lowest_point
 from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Candidate, Mechanism
 
@@ -97,11 +97,11 @@ def _mobility(kin: Kinematics, M: Array, dt: float) -> Array:
     mechanism = kin.mechanism
     if not mechanism.loops:
         return np.asarray(np.linalg.inv(M), dtype=np.float64)
-    whole, W = (np.array(DM(part)) for part in felt_masses.held_inertia(kin))
+    whole, W = (np.array(DM(part)) for part in effective_mass.inertia_and_constraints(kin))
     damping = np.concatenate(
         [np.full(body.joint.nu, body.joint.damping) for body in mechanism.bodies]
     )
-    found = felt_masses.mobility(whole + dt * np.diag(damping), W)
+    found = effective_mass.mobility(whole + dt * np.diag(damping), W)
     # of what loops lock nothing is left but round-off, of either sign
     rates, modes = np.linalg.eigh(0.5 * (found + found.T))
     held = modes * np.maximum(rates, LOCKED * rates.max()) @ modes.T
@@ -118,22 +118,24 @@ def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Arra
     # masses, where they are, and the joints that carry them
     mechanism, bodies = kin.mechanism, kin.mechanism.bodies
     g = float(np.linalg.norm(mechanism.gravity_acceleration))
-    beside = tree.loose(mechanism)
+    beside = tree.object_bodies(mechanism)
     masses = np.array([0.0 if i in beside else b.inertia.mass for i, b in enumerate(bodies)])
-    centers = np.array([place(kin, i, body.inertia.com) for i, body in enumerate(bodies)])
+    centers = np.array(
+        [numeric_position(kin, i, body.inertia.com) for i, body in enumerate(bodies)]
+    )
     paths = [set(tree.path(mechanism, i)) for i in range(len(bodies))]
     # how high above its feet the robot stands, and each foot's share of it
     standing = set[int]().union(*(paths[foot.body] for foot in feet))
     share = masses.sum() / max(len({foot.body for foot in feet}), 1)
-    ground = min((lowest(kin, foot)[2] for foot in feet), default=0.0)
+    ground = min((lowest_point(kin, foot)[2] for foot in feet), default=0.0)
     height = masses @ centers[:, 2] / masses.sum() - ground
     # what hangs on each joint
     pull, inertia = np.zeros(mechanism.nu), own.copy()
     for i, body in enumerate(bodies):
         hung = [k for k, path in enumerate(paths) if i in path]
-        moment = masses[hung] @ (centers[hung] - place(kin, i, np.zeros(3)))
+        moment = masses[hung] @ (centers[hung] - numeric_position(kin, i, np.zeros(3)))
         if body.joint.kind == "hinge":
-            held = g * float(np.linalg.norm(np.cross(axis(kin, i), moment)))
+            held = g * float(np.linalg.norm(np.cross(joint_axis(kin, i), moment)))
         else:
             held = g * float(masses[hung].sum()) / LIFT
         # a leg carries its share of the robot, if that is more

@@ -1,9 +1,9 @@
-"""The force of a file's actuators as their joints' motion changes over a step.
+"""Force of the actuators of a robot's file, as a function of the joints' motion in a step.
 
-By `model.file_actuators` the force is affine in length and rate, between limits. With d (m,) the
-change of the driven joints' rates over the step, seen at q and u as the springs of joints are
-(`dynamics.springs`), the rate at its end is u + d and the mean coordinate q + dt/4 d: the force
-falls by its slope, gear^2 (kv + dt/4 kp), a unit of d, where no limit holds it.
+The force is affine in length and rate, between limits (`model.file_actuators`). Let d (m,) be the
+change of the driven joints' rates over the step. At the end of the step the rate is u + d and the
+mean coordinate is q + dt/4 d, as for springs (`dynamics.springs`). Within limits the
+force falls by its slope, gear^2 (kv + dt/4 kp), per unit of d.
 """
 
 from __future__ import annotations
@@ -16,22 +16,28 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.dynamics.springs import MEAN
+from tarsus.dynamics.springs import MEAN_FACTOR
 from tarsus.model.file_actuators import FALLING, FileActuator, Range
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 
-Ends = tuple[SX, SX] | Range
-Line = tuple[SX, SX]  # a force at rest, and the rate at which it has fallen to zero
+Limits = tuple[SX, SX] | Range
+Line = tuple[SX, SX]  # of a torque-speed curve: force at rest, rate of zero force
 
 
 @dataclass(frozen=True, eq=False)
 class ActuatorForce:
-    """The actuators of a mechanism under control signals.
+    """Actuators of a mechanism and their control signals.
 
-    signal: what each one gets (n,), control or activation
-    values: kp, kv and strength (n,) of each; stall_torque and no_load_speed (n,) where there is a
-        torque-speed curve; gear, ends of ranges, and speed (n,) where they are no constants
+    Attributes
+    ----------
+    mechanism
+        Mechanism with `file_actuators`, n of them.
+    signal
+        Signal of each actuator (n,): control or activation.
+    values
+        By name (n,): kp, kv and strength; stall_torque and no_load_speed if there is a
+        torque-speed curve; gear, limits and speed if they are not constants.
     """
 
     mechanism: Mechanism
@@ -39,45 +45,51 @@ class ActuatorForce:
     values: Mapping[str, SX]
 
     def joints(self) -> tuple[list[int], list[int]]:
-        """Where the motors' joints stand in q and in u, in the order of the motors."""
+        """Return the indices of the motors' joints in q and in u, in the order of the motors."""
         m = self.mechanism
-        at = [m.joint_index(motor.joint) for motor in m.actuators]
-        return [m.q_slices[i].start for i in at], [m.u_slices[i].start for i in at]
+        bodies = [m.joint_index(motor.joint) for motor in m.actuators]
+        return [m.q_slices[i].start for i in bodies], [m.u_slices[i].start for i in bodies]
 
     @property
-    def held_by_limits(self) -> bool:
-        """Whether a limit can come in between force and motion."""
+    def has_limits(self) -> bool:
+        """Whether a limit can change how force depends on motion."""
         changed = any(n in self.values for n in ("force_lower", "force_upper"))
         fast = any(np.isfinite(a.speed) for a in self.mechanism.file_actuators)
         fast = fast or "speed" in self.values or "stall_torque" in self.values
         return fast or any(a.soft and (a.limited or changed) for a in self.mechanism.file_actuators)
 
-    def number(self, k: int, name: str, constant: float) -> SX:
-        """A number of actuator k: that of its world, or a constant."""
+    def value(self, k: int, name: str, constant: float) -> SX:
+        """Return a value of actuator k: from `values`, or a constant."""
         return self.values[name][k] if name in self.values else SX(constant)
 
-    def signals(self, k: int) -> tuple[SX, SX]:
-        """Least and greatest signal of actuator k."""
+    def control_range(self, k: int) -> tuple[SX, SX]:
+        """Return the limits of the control signal of actuator k."""
         lower, upper = self.mechanism.file_actuators[k].control
-        return self.number(k, "control_lower", lower), self.number(k, "control_upper", upper)
+        return self.value(k, "control_lower", lower), self.value(k, "control_upper", upper)
 
-    def range(self, k: int) -> tuple[SX, SX]:
-        """Least and greatest force of actuator k, before its gear."""
+    def force_range(self, k: int) -> tuple[SX, SX]:
+        """Return the limits of the force of actuator k, before its gear."""
         lower, upper = self.mechanism.file_actuators[k].force
-        return self.number(k, "force_lower", lower), self.number(k, "force_upper", upper)
+        return self.value(k, "force_lower", lower), self.value(k, "force_upper", upper)
 
     def at(self, q: SX, u: SX, dt: SX) -> AtState:
-        """The forces at coordinates q (nq,) and velocities u (nu,) of a step of dt."""
+        """Return the forces in a step of dt, at coordinates q (nq,) and velocities u (nu,)."""
         in_q, in_u = self.joints()
         return AtState(self, ca.vec(q[in_q]), ca.vec(u[in_u]), dt)
 
 
 @dataclass(frozen=True, eq=False)
 class AtState:
-    """The forces seen at one state.
+    """Forces of actuators in a step evaluated at one state.
 
-    q, u: of the driven joints (m,)
-    dt: s
+    Attributes
+    ----------
+    law
+        Actuators and their signals.
+    q, u
+        Coordinates and velocities of the driven joints, shape (m,).
+    dt
+        Step size in s.
     """
 
     law: ActuatorForce
@@ -86,213 +98,254 @@ class AtState:
     dt: SX
 
     def free(self) -> tuple[SX, SX]:
-        """Force (m,) and its slope (m,), no limit in between."""
-        return self._summed(SX.zeros(self.u.numel()), limited=False)
+        """Return force (m,) and slope (m,) without limits, at d = 0."""
+        return self._sum(SX.zeros(self.u.numel()), limited=False)
 
     def limited(self, d: SX, onward: SX | None = None) -> tuple[SX, SX]:
-        """Force (m,) and slope (m,) once the joints' rates have changed by d (m,).
+        """Return force (m,) and slope (m,) with limits, at a change of rates d (m,).
 
-        onward (m,): 1 where the lines along which force falls go on beyond the rate without any
+        Parameters
+        ----------
+        d
+            Change of the joints' rates over the step, shape (m,).
+        onward
+            1 where torque-speed lines continue below zero force, shape (m,).
+
+        Returns
+        -------
+        tuple of SX
+            Force and slope.
         """
-        return self._summed(d, limited=True, onward=onward)
+        return self._sum(d, limited=True, onward=onward)
 
     def steepest(self) -> SX:
-        """The most (m,) that force may lose per change of rate: by its slope, or on a line."""
-        most = []
+        """Return the largest slope (m,) of each joint: its own, or that of torque-speed lines."""
+        slopes = []
         for own, slope in zip(self._of_motors(), entries(self.free()[1]), strict=True):
             lines = [line for k in own for _, line in self._lines(k)]
-            most.append(slope + sum((steep / fastest for steep, fastest in lines), SX(0)))
-        return ca.vertcat(SX(0, 1), *most)
+            slopes.append(slope + sum((stall / fastest for stall, fastest in lines), SX(0)))
+        return ca.vertcat(SX(0, 1), *slopes)
 
     def on_line(self, d: SX, force: SX) -> tuple[SX, SX, SX]:
-        """The line that bounds what drives each joint on, its rate changed by d (m,): the force
-        (m,) that it has at the start, what it loses (m,) per change of rate, and by how much a
-        force (m,) drives it on more than the line allows there; 0, 0 and minus infinity where
-        there is none, or several actuators share a joint.
+        """Return the torque-speed line that limits each joint, at a change of rates d (m,).
+
+        Parameters
+        ----------
+        d
+            Change of the joints' rates over the step, shape (m,).
+        force
+            Force of each joint, shape (m,).
+
+        Returns
+        -------
+        tuple of SX
+            Force of the line at the start of the step, its slope, and how much `force` exceeds the
+            line at the end, each (m,); 0, 0 and minus infinity without a line, or if several
+            actuators share a joint.
         """
-        found = []
+        rows = []
         for j, own in enumerate(self._of_motors()):
             rate, best = self.u[j] + d[j], ca.vertcat(0, 0, np.inf)
-            way = ca.if_else(rate < 0, -1, 1)
+            sign = ca.if_else(rate < 0, -1, 1)
             for top, line in self._lines(own[0]) if len(own) == 1 else []:
-                steep, fastest = line
-                begins, most = steep * (way - self.u[j] / fastest), most_along(way, rate, top, line)
-                this = ca.vertcat(begins, steep / fastest, most)
+                stall, fastest = line
+                start = stall * (sign - self.u[j] / fastest)
+                this = ca.vertcat(start, stall / fastest, max_force(sign, rate, top, line))
                 best = ca.if_else(this[2] < best[2], this, best)
-            found.append(ca.vertcat(best[:2], way * force[j] - best[2]))
-        columns = ca.horzcat(SX(3, 0), *found)
+            rows.append(ca.vertcat(best[:2], sign * force[j] - best[2]))
+        columns = ca.horzcat(SX(3, 0), *rows)
         return columns[0, :].T, columns[1, :].T, columns[2, :].T
 
     def beyond(self, d: SX) -> SX:
-        """1 (m,) where a joint, its rate changed by d (m,), is faster than its motor drives it."""
-        found = []
+        """Return 1 (m,) where a joint, its rate changed by d (m,), exceeds its no-load speed."""
+        flags = []
         for j, own in enumerate(self._of_motors()):
             lines = [line for k in own for _, line in self._lines(k)]
             over = (ca.fabs(self.u[j] + d[j]) > fastest for _, fastest in lines)
-            found.append(reduce(ca.logic_or, over, SX(0)))
-        return ca.vertcat(SX(0, 1), *found)
+            flags.append(reduce(ca.logic_or, over, SX(0)))
+        return ca.vertcat(SX(0, 1), *flags)
 
     def allows(self, force: SX, d: SX) -> SX:
-        """1 if no limit holds forces (m,) that would act without any, the joints' rates changed by
-        d (m,); 0 too where several actuators share a joint.
+        """Return 1 if no limit changes the forces (m,) at a change of rates d (m,).
+
+        It is 0 if several actuators share a joint.
         """
-        beyond = SX(-1)
+        largest = SX(-1)
         for j, own in enumerate(self._of_motors()):
             if len(own) > 1:
                 return SX(0)
             for excess in self._excesses(own[0], force[j], self.u[j] + d[j]):
-                beyond = ca.fmax(beyond, excess)
-        return beyond <= 0
+                largest = ca.fmax(largest, excess)
+        return largest <= 0
 
     def _excesses(self, k: int, force: SX, rate: SX) -> list[SX]:
-        """By how much a torque of actuator k exceeds each of its limits at a rate, where > 0."""
+        """Return by how much a torque of actuator k exceeds each of its limits at a rate."""
         gear, strength = self._gear(k), self.law.values["strength"][k]
-        found = [
-            way * (force - end)
-            for way, end in finite(self.law.mechanism.file_actuators[k].at_joint)
+        excesses = [
+            sign * (force - bound)
+            for sign, bound in bounds_of(self.law.mechanism.file_actuators[k].at_joint)
         ]
-        way_round = ca.if_else(gear < 0, -1, 1)
-        found += [
-            way * way_round * (force - gear * strength * end)
-            for way, end in finite(self.law.range(k))
+        gear_sign = ca.if_else(gear < 0, -1, 1)
+        excesses += [
+            sign * gear_sign * (force - gear * strength * bound)
+            for sign, bound in bounds_of(self.law.force_range(k))
         ]
         for top, line in self._lines(k):
-            found += [way * force - most_along(way, rate, top, line) for way in (1, -1)]
-        return found
+            excesses += [sign * force - max_force(sign, rate, top, line) for sign in (1, -1)]
+        return excesses
 
     def _of_motors(self) -> list[list[int]]:
-        """The actuators of each motor's joint."""
+        """Return the indices of the actuators of each motor's joint."""
         m = self.law.mechanism
         return [
             [k for k, actuator in enumerate(m.file_actuators) if actuator.joint == motor.joint]
             for motor in m.actuators
         ]
 
-    def _summed(self, d: SX, limited: bool, onward: SX | None = None) -> tuple[SX, SX]:
+    def _sum(self, d: SX, limited: bool, onward: SX | None = None) -> tuple[SX, SX]:
         forces, slopes = [], []
         for j, own in enumerate(self._of_motors()):
-            force, slope, ends = SX(0), SX(0), (-np.inf, np.inf)
+            force, slope, limits = SX(0), SX(0), (-np.inf, np.inf)
             for k in own:
-                one = self._one(k, j, d[j], limited, SX(0) if onward is None else onward[j])
-                ends = self.law.mechanism.file_actuators[k].at_joint
+                one = self._torque(k, j, d[j], limited, SX(0) if onward is None else onward[j])
+                limits = self.law.mechanism.file_actuators[k].at_joint
                 force, slope = force + one[0], slope + one[1]
             if limited:
-                force, slope = between(force, slope, ends)
+                force, slope = clamp(force, slope, limits)
             forces.append(force)
             slopes.append(slope)
         return ca.vertcat(SX(0, 1), *forces), ca.vertcat(SX(0, 1), *slopes)
 
-    def _one(self, k: int, j: int, d: SX, limited: bool, onward: SX) -> tuple[SX, SX]:
-        """Torque of actuator k on joint j, and its slope; onward: of `limited`."""
+    def _torque(self, k: int, j: int, d: SX, limited: bool, onward: SX) -> tuple[SX, SX]:
+        """Return the torque of actuator k on joint j, and its slope."""
         actuator, c = self.law.mechanism.file_actuators[k], self.law.signal[k]
         kp, kv, strength = (self.law.values[name][k] for name in ("kp", "kv", "strength"))
-        # its law: a force, what it loses per length and per rate
+        # the affine law: force, stiffness and damping
         gear, (g0, g1, g2), (b0, b1, b2) = self._gear(k), actuator.gain, actuator.bias
         gain = kp if actuator.has_kp else kv if actuator.kind == "velocity" else SX(g0)
-        back_p = kp if actuator.has_kp else SX(-b1) - g1 * c
-        back_v = kv if actuator.has_kv else SX(-b2) - g2 * c
-        force = gain * c + b0 - gear * (back_p * self.q[j] + back_v * self.u[j])
-        # what feeds motion acts as the step's start has it
-        slope = gear * (_positive(back_v) + MEAN * self.dt * _positive(back_p))
+        stiffness = kp if actuator.has_kp else SX(-b1) - g1 * c
+        damping = kv if actuator.has_kv else SX(-b2) - g2 * c
+        force = gain * c + b0 - gear * (stiffness * self.q[j] + damping * self.u[j])
+        # negative stiffness and damping act explicitly, at the start of the step
+        slope = gear * (_positive(damping) + MEAN_FACTOR * self.dt * _positive(stiffness))
         force = force - slope * d
-        # its limits, through its gear
+        # limits, then gear
         if limited:
-            force, slope = between(force, slope, self.law.range(k))
+            force, slope = clamp(force, slope, self.law.force_range(k))
         force, slope = gear * strength * force, gear * strength * slope
         return (
             self._at_rate(k, (force, slope), self.u[j] + d, onward) if limited else (force, slope)
         )
 
     def _gear(self, k: int) -> SX:
-        return self.law.number(k, "gear", self.law.mechanism.file_actuators[k].gear)
+        return self.law.value(k, "gear", self.law.mechanism.file_actuators[k].gear)
 
     def _at_rate(self, k: int, acting: tuple[SX, SX], rate: SX, onward: SX) -> tuple[SX, SX]:
-        """Torque within what the motor gives at a rate: linear from stall to no load, and none that
-        drives the joint on beyond a limit of speed.
-        """
+        """Limit a torque to the torque-speed lines of the motor at a rate."""
         for top, line in self._lines(k):
-            acting = falling(acting, rate, top, line, onward)
+            acting = limit_by_line(acting, rate, top, line, onward)
         return acting
 
     def _lines(self, k: int) -> list[tuple[SX, Line]]:
-        """The lines within which actuator k acts along the motion, and the most of each."""
-        found, values = [], self.law.values
+        """Return the largest torque and the torque-speed line of each limit of actuator k."""
+        lines, values = [], self.law.values
         if "stall_torque" in values:
             stall, fastest = (values[name][k] for name in ("stall_torque", "no_load_speed"))
-            found.append((stall, (stall, fastest)))
-        speed = self.law.number(k, "speed", self.law.mechanism.file_actuators[k].speed)
-        if bounds(speed):
-            most = ca.fmax(*(ca.fabs(end) for end in self.law.range(k)))
-            top = ca.fabs(self._gear(k)) * most * values["strength"][k]
-            found.append((top, (top / FALLING, speed)))
-        return found
+            lines.append((stall, (stall, fastest)))
+        speed = self.law.value(k, "speed", self.law.mechanism.file_actuators[k].speed)
+        if is_bound(speed):
+            force = ca.fmax(*(ca.fabs(bound) for bound in self.law.force_range(k)))
+            top = ca.fabs(self._gear(k)) * force * values["strength"][k]
+            lines.append((top, (top / FALLING, speed)))
+        return lines
 
 
-def falling(acting: tuple[SX, SX], rate: SX, top: SX, line: Line, onward: SX) -> tuple[SX, SX]:
-    """Force and slope `acting`, along the motion within a line, `top` at most.
+def limit_by_line(
+    acting: tuple[SX, SX], rate: SX, top: SX, line: Line, onward: SX
+) -> tuple[SX, SX]:
+    """Limit a force along the motion to a torque-speed line.
 
-    onward: 1 if the line goes on below zero
+    Parameters
+    ----------
+    acting
+        Force and slope without this limit.
+    rate
+        Rate of the joint, in rad/s or m/s.
+    top
+        Largest force.
+    line
+        Torque-speed line.
+    onward
+        1 if the line continues below zero force.
+
+    Returns
+    -------
+    tuple of SX
+        Force and slope within the limit.
     """
-    (wanted, slope), (steep, fastest) = acting, line
+    (wanted, slope), (stall, fastest) = acting, line
     force = wanted
-    for way in (1, -1):
-        far = ca.logic_and(onward, ca.logic_and(way * rate > fastest, way * wanted > 0))
-        most = ca.if_else(far, steep * (1 - way * rate / fastest), most_along(way, rate, top, line))
-        falls = ca.logic_or(far, ca.logic_and(most > 0, most < top))
-        over = way * wanted > most
-        slope = ca.if_else(over, ca.if_else(falls, steep / fastest, 0), slope)
-        force = ca.if_else(over, way * most, force)
+    for sign in (1, -1):
+        far = ca.logic_and(onward, ca.logic_and(sign * rate > fastest, sign * wanted > 0))
+        on_line = stall * (1 - sign * rate / fastest)
+        limit = ca.if_else(far, on_line, max_force(sign, rate, top, line))
+        falls = ca.logic_or(far, ca.logic_and(limit > 0, limit < top))
+        over = sign * wanted > limit
+        slope = ca.if_else(over, ca.if_else(falls, stall / fastest, 0), slope)
+        force = ca.if_else(over, sign * limit, force)
     return force, slope
 
 
-def most_along(way: int | SX, rate: SX, top: SX, line: Line) -> SX:
-    """The largest force along the motion in one of two ways, 1 or -1, at a rate."""
-    steep, fastest = line
-    return ca.fmax(ca.fmin(steep * (1 - way * rate / fastest), top), 0)
+def max_force(sign: int | SX, rate: SX, top: SX, line: Line) -> SX:
+    """Return the largest force of a torque-speed line in a direction, 1 or -1, at a rate."""
+    stall, fastest = line
+    return ca.fmax(ca.fmin(stall * (1 - sign * rate / fastest), top), 0)
 
 
-def between(force: SX, slope: SX, ends: Ends) -> tuple[SX, SX]:
-    """The force held in a range, with slope zero where it is held."""
-    for bound, over in ((ends[1], force > ends[1]), (ends[0], force < ends[0])):
-        if bounds(bound):
+def clamp(force: SX, slope: SX, limits: Limits) -> tuple[SX, SX]:
+    """Return the force clamped to a range, with slope zero at the limits."""
+    lower, upper = limits
+    for bound, over in ((upper, force > upper), (lower, force < lower)):
+        if is_bound(bound):
             force, slope = ca.if_else(over, bound, force), ca.if_else(over, 0, slope)
     return force, slope
 
 
-def finite(ends: Ends) -> list[tuple[int, SX]]:
-    """The ends of a range that there are: -1 and the lower, 1 and the upper."""
-    return [(way, SX(end)) for way, end in zip((-1, 1), ends, strict=True) if bounds(end)]
+def bounds_of(limits: Limits) -> list[tuple[int, SX]]:
+    """Return the bounds of a range that exist: -1 with the lower one, 1 with the upper one."""
+    pairs = zip((-1, 1), limits, strict=True)
+    return [(sign, SX(bound)) for sign, bound in pairs if is_bound(bound)]
 
 
-def bounds(end: SX | float) -> bool:
-    """Whether the end of a range is one: a symbol, or a finite number."""
-    return (isinstance(end, SX) and not end.is_constant()) or bool(np.isfinite(float(end)))
+def is_bound(limit: SX | float) -> bool:
+    """Return whether a limit bounds anything: it is a symbol or a finite number."""
+    return (isinstance(limit, SX) and not limit.is_constant()) or bool(np.isfinite(float(limit)))
 
 
 def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
-    """The activation after a step under a control signal in its range."""
+    """Return the activation after a step of dt with a control signal."""
     if actuator.dynamics == "integrator":
         after = now + dt * control
     elif actuator.dynamics == "filter":
         after = now + dt * (control - now) / actuator.time_constant
     else:
         after = now + (control - now) * (1 - ca.exp(-dt / actuator.time_constant))
-    return clipped(after, actuator.activation)
+    return clip(after, actuator.activation)
 
 
-def clipped(value: SX, ends: Ends) -> SX:
-    """A value within a range."""
-    held = ca.fmin(value, ends[1]) if bounds(ends[1]) else value
-    return ca.fmax(held, ends[0]) if bounds(ends[0]) else held
+def clip(value: SX, limits: Limits) -> SX:
+    """Return a value clipped to a range."""
+    clipped = ca.fmin(value, limits[1]) if is_bound(limits[1]) else value
+    return ca.fmax(clipped, limits[0]) if is_bound(limits[0]) else clipped
 
 
 def _positive(value: SX) -> SX:
     return ca.fmax(value, 0)
 
 
-def spread(mechanism: Mechanism, places: list[int], values: SX) -> SX:
-    """Values (m,) of driven joints at their places in u, (nu,), zero elsewhere."""
-    found = SX.zeros(mechanism.nu)
-    for at, value in zip(places, entries(values), strict=True):
-        found[at] += value
-    return found
+def scatter(mechanism: Mechanism, indices: list[int], values: SX) -> SX:
+    """Return a vector (nu,) with values (m,) added at their indices in u, zero elsewhere."""
+    vector = SX.zeros(mechanism.nu)
+    for index, value in zip(indices, entries(values), strict=True):
+        vector[index] += value
+    return vector

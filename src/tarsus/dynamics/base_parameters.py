@@ -1,11 +1,14 @@
-"""Fewer instructions for the same dynamics: inertia that a joint cannot feel goes to the parent.
+"""Base inertial parameters: regroup inertias towards the root, which saves instructions.
 
-Matter that a hinge's rotation leaves unchanged (a mass anywhere on the axis, and a moment of
-inertia B (1 - a a^T)) moves the same way whether it rides on the body or on its parent, so it may
-be booked on either. Booked on the parent it leaves zeros behind, which fold away when the program
-is built. These are the base inertial parameters of Gautier and Khalil 1990. M(q), c(q, u) and g(q)
-are the same functions; energies and the center of mass of single bodies are not, so only the step
-uses this.
+A hinge's rotation does not change a mass on its axis, nor a moment of inertia B (1 - a a^T). Such
+inertia moves the same way on the body and on its parent, so it can be assigned to either. Assigned
+to the parent it leaves zeros, which constant folding removes from the program. M(q), c(q, u) and
+g(q) stay the same functions. Energies and centers of mass of single bodies do not, so only the step
+uses these parameters.
+
+References
+----------
+Gautier and Khalil 1990.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.spatial.inertia import LinearInertia
 
 Array = NDArray[np.float64]
-RESIDUE = 1e-14  # of the largest entry: what subtraction leaves where it should leave zero
+ROUND_OFF = 1e-14  # of the largest entry; smaller differences are set to zero
 
 
 @dataclass
@@ -35,20 +38,20 @@ class _Parameters:
         self.I = self.I + other.I
 
     def without(self, other: _Parameters) -> _Parameters:
-        """What is left, cancellation residue removed (relative: robots may be tiny)."""
+        """Return the difference, with round-off relative to the largest entry removed."""
         h = _clean(self.h - other.h, np.abs(self.h).max())
         return _Parameters(self.m - other.m, h, _clean(self.I - other.I, np.abs(self.I).max()))
 
 
 def base_parameters(mechanism: Mechanism) -> list[LinearInertia]:
-    """Bodies' inertias in their frames, regrouped towards the root: same M, c, g, more zeros."""
+    """Return the inertia of each body in its own frame, regrouped towards the root."""
     own = [_about_origin(body.inertia) for body in mechanism.bodies]
     for i in reversed(range(len(own))):
         body = mechanism.bodies[i]
-        unfelt = _unfelt(own[i], body.joint.kind, body.joint.axis)
-        own[i] = own[i].without(unfelt)
+        invariant = _invariant_part(own[i], body.joint.kind, body.joint.axis)
+        own[i] = own[i].without(invariant)
         if body.parent != WORLD:
-            own[body.parent].add(_moved(unfelt, body.rotation, body.position))
+            own[body.parent].add(_in_parent(invariant, body.rotation, body.position))
     return [LinearInertia(SX(p.m), SX(p.h), SX(p.I)) for p in own]
 
 
@@ -57,8 +60,8 @@ def _about_origin(inertia: Inertia) -> _Parameters:
     return _Parameters(m, m * c, inertia.about_com + m * (c @ c * np.eye(3) - np.outer(c, c)))
 
 
-def _unfelt(p: _Parameters, kind: str, axis: Array) -> _Parameters:
-    """The part of p that the joint's motion leaves as it is."""
+def _invariant_part(p: _Parameters, kind: str, axis: Array) -> _Parameters:
+    """Return the part of p that the joint's motion does not change."""
     if kind == "ball":
         return _Parameters(p.m, np.zeros(3), np.zeros((3, 3)))
     if kind != "hinge":
@@ -70,12 +73,12 @@ def _unfelt(p: _Parameters, kind: str, axis: Array) -> _Parameters:
     return _Parameters(p.m, (p.h @ axis) * axis, moment * (np.eye(3) - np.outer(axis, axis)))
 
 
-def _moved(p: _Parameters, R: Array, r: Array) -> _Parameters:
-    """The same parameters about the parent's origin: x_parent = R x + r."""
+def _in_parent(p: _Parameters, R: Array, r: Array) -> _Parameters:
+    """Return the parameters in the parent's frame, with x_parent = R x + r."""
     h = R @ p.h
     moment = R @ p.I @ R.T + 2 * (r @ h) * np.eye(3) - np.outer(r, h) - np.outer(h, r)
     return _Parameters(p.m, h + p.m * r, moment + p.m * (r @ r * np.eye(3) - np.outer(r, r)))
 
 
 def _clean(values: Array, scale: float) -> Array:
-    return np.where(np.abs(values) < RESIDUE * scale, 0.0, values)
+    return np.where(np.abs(values) < ROUND_OFF * scale, 0.0, values)

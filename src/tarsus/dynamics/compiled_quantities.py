@@ -1,4 +1,4 @@
-"""Numbers in, numbers out: arguments checked, programs compiled once, run on one state or many."""
+"""Check arguments, compile each quantity once, and evaluate it at one state or many."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
 
 Array = NDArray[np.float64]
-KEPT = 64  # compiled quantities in memory; the oldest go first and come back from the disk
-UNIT = 1e-3  # how far from 1 a quaternion's length may be: room for finite differences
+CACHE_SIZE = 64  # compiled quantities in memory; the oldest is dropped first, to be read from disk
+UNIT_TOLERANCE = 1e-3  # on the length of a quaternion; wide enough for finite differences
 
 
-class Calls:
-    """A mechanism's compiled quantities, kept by quantity, frame and number of states."""
+class CompiledQuantities:
+    """Compiled quantities of a mechanism, cached by quantity, frame and number of states."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -27,74 +27,95 @@ class Calls:
         self._worlds: dict[tuple[str, str, int | None], Worlds] = {}
         self._lock = Lock()
         self._quaternions = [
-            (body.joint.name, slice(where.stop - 4, where.stop))
-            for body, where in zip(mechanism.bodies, mechanism.q_slices, strict=True)
+            (body.joint.name, slice(at.stop - 4, at.stop))
+            for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True)
             if body.joint.kind in ("free", "ball")
         ]
 
-    def __call__(self, quantity: str, frame: str = "", /, **given: ArrayLike) -> Array:
-        """The quantity at the given states: its shape, or (N, *shape) if an argument is a batch."""
-        arguments, asked = self.checked(**given), QUANTITIES[quantity]
-        count = self.states(arguments)
-        if count == 0:
-            return np.zeros((0, *asked.shape_for(self.mechanism)))
-        with self._lock:
-            worlds = self._compiled(quantity, frame, count)
-            for name, value in arguments.items():
-                if count is None:
-                    worlds.view(name)[:] = value
-                else:
-                    worlds.set(name, value)
-            worlds.advance()
-            answer = asked.shaped(
-                self.mechanism, np.asarray(worlds.get(quantity), dtype=np.float64)
-            )
-        return answer[0] if count is None else answer
+    def __call__(self, name: str, frame: str = "", /, **inputs: ArrayLike) -> Array:
+        """Evaluate a quantity.
 
-    def checked(self, **given: ArrayLike) -> dict[str, Array]:
-        """The arguments as finite arrays (size,) or (N, size); TarsusError for any other shape."""
+        Parameters
+        ----------
+        name
+            Quantity, a key of `QUANTITIES`.
+        frame
+            Name of a frame, for quantities of a frame.
+        inputs
+            Inputs of the quantity, shape (size,) or (N, size).
+
+        Returns
+        -------
+        Array
+            Quantity, of its own shape, or (N, *shape) if an input has N states.
+        """
+        arguments, quantity = self.checked(**inputs), QUANTITIES[name]
+        count = self.count_states(arguments)
+        if count == 0:
+            return np.zeros((0, *quantity.shape_for(self.mechanism)))
+        with self._lock:
+            worlds = self._compiled(name, frame, count)
+            for key, value in arguments.items():
+                if count is None:
+                    worlds.view(key)[:] = value
+                else:
+                    worlds.set(key, value)
+            worlds.advance()
+            result = quantity.reshape(
+                self.mechanism, np.asarray(worlds.get(name), dtype=np.float64)
+            )
+        return result[0] if count is None else result
+
+    def checked(self, **inputs: ArrayLike) -> dict[str, Array]:
+        """Return inputs as finite arrays, (size,) or (N, size).
+
+        Raises
+        ------
+        InvalidValue
+            If a shape is wrong, a number is not finite, or a quaternion has not unit length.
+        """
         arguments: dict[str, Array] = {}
-        for name, value in given.items():
+        for name, value in inputs.items():
             array = _array(name, value, input_size(self.mechanism, name))
             if name == "q":
                 self._check_quaternions(array)
             arguments[name] = array
-        self.states(arguments)
+        self.count_states(arguments)
         return arguments
 
     @staticmethod
-    def states(arguments: dict[str, Array]) -> int | None:
-        """How many states there are; None for a single one without a leading axis."""
+    def count_states(arguments: dict[str, Array]) -> int | None:
+        """Return the number of states; None for a single state without a leading axis."""
         counts = {name: len(value) for name, value in arguments.items() if value.ndim == 2}
         if len(set(counts.values())) > 1:
-            said = ", ".join(f"{count} of {name}" for name, count in counts.items())
+            given = ", ".join(f"{count} of {name}" for name, count in counts.items())
             raise InvalidValue(
-                f"all batches must have the same number of states, not {said}.", next(iter(counts))
+                f"all batches must have the same number of states, not {given}.", next(iter(counts))
             )
         return next(iter(counts.values()), None)
 
-    def _compiled(self, quantity: str, frame: str, count: int | None) -> Worlds:
-        key = quantity, frame
+    def _compiled(self, name: str, frame: str, count: int | None) -> Worlds:
+        key = name, frame
         if (*key, count) not in self._worlds:
             if key not in self._programs:
-                asked = QUANTITIES[quantity]
-                place = self.mechanism.frame(frame) if asked.framed else None
-                self._programs[key] = asked.program(self.mechanism, quantity, place)
-            if len(self._worlds) >= KEPT:
+                quantity = QUANTITIES[name]
+                of = self.mechanism.frame(frame) if quantity.framed else None
+                self._programs[key] = quantity.program(self.mechanism, name, of)
+            if len(self._worlds) >= CACHE_SIZE:
                 del self._worlds[next(iter(self._worlds))]
             lanes = 1 if count is None else None
             self._worlds[*key, count] = Worlds(self._programs[key], count or 1, lanes=lanes)
         return self._worlds[*key, count]
 
     def _check_quaternions(self, q: Array) -> None:
-        for name, where in self._quaternions:
-            p = q[..., where]
+        for name, at in self._quaternions:
+            p = q[..., at]
             lengths = np.sqrt((p * p).sum(-1))
-            if (abs(lengths - 1) > UNIT).any():
+            if (abs(lengths - 1) > UNIT_TOLERANCE).any():
                 worst = lengths.flat[abs(lengths - 1).argmax()]
                 raise InvalidValue(
                     f"q must contain unit quaternions (w, x, y, z), but that of joint {name!r},"
-                    f" entries {where.start} to {where.stop - 1}, has length {worst:.6g}.",
+                    f" entries {at.start} to {at.stop - 1}, has length {worst:.6g}.",
                     "q",
                 )
 
@@ -111,9 +132,9 @@ def _array(name: str, value: ArrayLike, size: int) -> Array:
             f"{name} must have shape ({size},) or (N, {size}), not {array.shape}.", name
         )
     if not np.isfinite(array).all():
-        at = np.argwhere(~np.isfinite(array))[0].tolist()
-        where = ", ".join(map(str, at))
+        index = np.argwhere(~np.isfinite(array))[0].tolist()
+        entry = ", ".join(map(str, index))
         raise InvalidValue(
-            f"{name} must be finite, but {name}[{where}] is {array[tuple(at)]}.", name
+            f"{name} must be finite, but {name}[{entry}] is {array[tuple(index)]}.", name
         )
     return array

@@ -1,7 +1,8 @@
-"""A mechanism with bilateral constraints W_B^T u = -d, solved directly (Gehring 2014, Eqn. (20)).
+"""Solve bilateral constraints W_B^T u = -d directly (Gehring 2014, Eqn. (20)).
 
-For impulses L_U on other directions W_U the constraints answer with L_B = -G_B^-1 (gamma_B +
-G_BU L_U), so that the Delassus matrix that is left is G_UU - G_UB G_B^-1 G_BU.
+Impulses L_U along other directions W_U cause the constraint impulses
+L_B = -G_B^-1 (gamma_B + G_BU L_U). The Delassus matrix of the other directions is then
+G_UU - G_UB G_B^-1 G_BU.
 """
 
 from __future__ import annotations
@@ -13,23 +14,33 @@ from casadi import SX
 from tarsus.algebra.ldl import Entries, Factor, factorize_tree
 from tarsus.algebra.products import dot
 
-# of the mean diagonal, added to it: redundant constraints share their load; by less, round-off
-# would drive them against each other
-REDUNDANT = 1e-9
+# Regularization of G_B, relative to its mean diagonal: redundant constraints share their load. A
+# smaller value would let round-off drive them against each other.
+RELATIVE_REGULARIZATION = 1e-9
 
-# 1/kg: where joints of the tree hold all that the constraints would, round-off is less than this
-HELD = 1e-20
+# Smallest regularization, 1/kg: above round-off where joints of the tree prevent all motion that
+# the constraints would prevent.
+MIN_REGULARIZATION = 1e-20
 
 Half = list[SX]  # L^-T w (nu,) of a force direction w, with structural zeros
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """Constraints (nb,) beside a factored mass matrix: half-solved directions, G_B and its factors.
+    """Constraints (nb,) of a factorized mass matrix.
 
-    gamma (nb,): what W_B^T u would be at the end of the step without them, plus what stabilization
-    asks for.
-    closing: how many of them, the first, close loops; the others give way (`factored`)
+    Attributes
+    ----------
+    half
+        Half-solved directions, L^-T w of each row w of W_B^T.
+    G
+        G_B = W_B^T M^-1 W_B, shape (nb, nb).
+    factor
+        Factors of the regularized G_B.
+    gamma
+        W_B^T u at the end of the step without constraint impulses, plus stabilization, shape (nb,).
+    closing
+        Number of leading rows that close loops; the others are compliant. None: all.
     """
 
     half: list[Half]
@@ -38,22 +49,22 @@ class Constraints:
     gamma: list[SX]
     closing: int | None = None
 
-    def added(self, S: list[list[SX]]) -> SX:
-        """The `redundancy` of S (nb, nb), which stands for G_B where contacts give way."""
-        return redundancy(S, self.closing)
+    def regularization(self, S: list[list[SX]]) -> SX:
+        """Return the `regularization` of S (nb, nb), which replaces G_B for compliant contacts."""
+        return regularization(S, self.closing)
 
     def impulses(self, driven: list[SX]) -> list[SX]:
-        """L_B (nb,) = -G_B^-1 (driven), with driven (nb,) = gamma + G_BU L_U.
+        """Return L_B = -G_B^-1 driven, with driven = gamma + G_BU L_U, both of shape (nb,).
 
-        What `REDUNDANT` takes from it is given back: solved once more for what is left.
+        One step of iterative refinement removes the error of the regularization.
         """
         first = self.factor.solve(driven)
-        left = [own - dot(row, first) for own, row in zip(driven, self.G, strict=True)]
-        return [-(x + more) for x, more in zip(first, self.factor.solve(left), strict=True)]
+        residual = [own - dot(row, first) for own, row in zip(driven, self.G, strict=True)]
+        return [-(x + dx) for x, dx in zip(first, self.factor.solve(residual), strict=True)]
 
 
 def delassus(M: Factor, rows: list[Half], columns: list[Half]) -> list[list[SX]]:
-    """W_r^T M^-1 W_c of half-solved directions; structural zeros stay zero."""
+    """Return W_r^T M^-1 W_c from half-solved directions; structural zeros stay zero."""
     scaled = [
         [d * y if not y.is_zero() else y for d, y in zip(M.inverse_pivots, c, strict=True)]
         for c in columns
@@ -61,19 +72,29 @@ def delassus(M: Factor, rows: list[Half], columns: list[Half]) -> list[list[SX]]
     return [[dot(row, column) for column in scaled] for row in rows]
 
 
-def redundancy(G_B: list[list[SX]], closing: int | None = None) -> SX:
-    """What is added to the diagonal of G_B (nb, nb), so that redundant rows share what they carry.
+def regularization(G_B: list[list[SX]], closing: int | None = None) -> SX:
+    """Return what is added to the diagonal of G_B, so that redundant rows share their load.
 
-    closing: how many of them, the first, have a mean that says how much; None: all
+    Parameters
+    ----------
+    G_B
+        Matrix of the constraints, shape (nb, nb).
+    closing
+        Number of leading rows whose mean diagonal sets the scale; None: all.
+
+    Returns
+    -------
+    SX
+        Regularization in 1/kg.
     """
     counted = len(G_B) if closing is None else closing
     mean = sum((G_B[k][k] for k in range(counted)), SX(0)) / max(counted, 1)
-    return REDUNDANT * mean + HELD
+    return RELATIVE_REGULARIZATION * mean + MIN_REGULARIZATION
 
 
-def factored(G_B: list[list[SX]], closing: int | None = None) -> Factor:
-    """G_B (nb, nb) factored, with its `redundancy`."""
-    size, added = len(G_B), redundancy(G_B, closing)
+def factorize(G_B: list[list[SX]], closing: int | None = None) -> Factor:
+    """Return the factors of G_B (nb, nb) with its `regularization`."""
+    size, added = len(G_B), regularization(G_B, closing)
     lower: Entries = {
         (k, i): G_B[k][i] + (added if i == k else 0) for k in range(size) for i in range(k + 1)
     }

@@ -1,4 +1,4 @@
-"""What of a robot's file is simulated and what is left out, as rows of tables for people."""
+"""Rows of tables that list what of a robot's file is simulated."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import between, pairs
 
-DRAWN = "qpos0"  # the keyframe with every body where its file draws it
-ORIGIN = "origin"  # frames of a body whose own stands at its joint, elsewhere than in the file
-SHOWN = 6  # names before "and ... more"
-SPEEDS = "speed limits"
-BY_FILE = 'with actuators="file" (--actuators file) alone'
-BY_ITSELF = "with self_collision=True (--self-collision) alone"
+AS_DRAWN = "qpos0"  # keyframe with every body where its file draws it
+ORIGIN = "origin"  # frame at the file's origin of a body whose own frame is at its joint
+MAX_NAMES = 6  # names before "and ... more"
+SPEED_LIMITS = "speed limits"
+WITH_FILE_ACTUATORS = 'only with actuators="file" (--actuators file)'
+WITH_SELF_COLLISION = "only with self_collision=True (--self-collision)"
 ACTUATOR_HEAD = ("actuator", "joint", "kind", "gear", "kp", "kv", "control", "force", "speed")
 
 PROPERTIES: dict[str, Callable[[Joint], bool]] = {
@@ -27,63 +27,76 @@ PROPERTIES: dict[str, Callable[[Joint], bool]] = {
     "damping": lambda joint: joint.damping != 0,
     "dry friction": lambda joint: joint.dry_friction != 0,
     "armature": lambda joint: joint.armature != 0,
-    SPEEDS: lambda joint: bool(np.isfinite(joint.velocity_limit)),
+    SPEED_LIMITS: lambda joint: bool(np.isfinite(joint.velocity_limit)),
 }
 
 
-def taken(mechanism: Mechanism) -> list[tuple[str, str]]:
-    """What is there, and how much of it: bodies, joints and their properties, actuators, ..."""
+def simulated_rows(mechanism: Mechanism) -> list[tuple[str, str]]:
+    """Return what is simulated: a row (item, counts and names) for bodies, joints, motors, ...
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism read from a file.
+
+    Returns
+    -------
+    list of (str, str)
+        Name of an item and what there is of it.
+    """
     m, joints = mechanism, [body.joint for body in mechanism.bodies]
     moving = [joint for joint in joints if joint.kind != "free"]
     base = "floats" if m.floating else "is fixed to the world"
     rows = [("robot", f"{m.name}; its base {base}")]
     rows += [("bodies", f"{len(m.bodies)}, {m.mass:.6g} kg"), ("joints", _counted(joints))]
-    # of which joints
-    for what, has in PROPERTIES.items():
-        named = [joint.name for joint in moving if has(joint)]
-        everyone = named and len(named) == len(moving)
-        told = f"all {len(named)} joints" if everyone else _some(named)
-        rows.append((what, told + _acting(m, named) if what == SPEEDS else told))
-    named_frames = {frame.name for frame in m.frames}
-    # what drives, touches, closes loops, and where it may start
+    # properties of joints
+    for item, has in PROPERTIES.items():
+        names = [joint.name for joint in moving if has(joint)]
+        is_all = names and len(names) == len(moving)
+        text = f"all {len(names)} joints" if is_all else _count_and_names(names)
+        rows.append((item, text + _enforced(m, names) if item == SPEED_LIMITS else text))
+    frames = {frame.name for frame in m.frames}
+    # motors, contacts, closed loops, mimic joints, keyframes
     kinds = Counter(actuator.kind for actuator in m.file_actuators)
-    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    rows.append(("motors", f"{len(m.actuators)}{f'; in the file: {told}' if told else ''}"))
-    rows.append(("contact points", _some([candidate.name for candidate in m.candidates])))
-    rows.append(("may touch itself", _some([capsule.name for capsule in m.solids]) + _meeting(m)))
-    rows.append(("loops", _some([loop.joint.name for loop in m.loops])))
-    rows.append(("follow others", _some([coupling.joint for coupling in m.couplings])))
+    text = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    rows.append(("motors", f"{len(m.actuators)}{f'; in the file: {text}' if text else ''}"))
+    candidates = [candidate.name for candidate in m.candidates]
+    rows.append(("contact points", _count_and_names(candidates)))
+    solids = _count_and_names([solid.name for solid in m.solids])
+    rows.append(("may touch itself", solids + _collision_pairs(m)))
+    rows.append(("loops", _count_and_names([loop.joint.name for loop in m.loops])))
+    rows.append(("mimic joints", _count_and_names([coupling.joint for coupling in m.couplings])))
     rows.append(("keyframes", _keyframes(m)))
-    if aside := [body.name for body in m.bodies if f"{body.name}/{ORIGIN}" in named_frames]:
-        rows.append(("frames at joints", f"{_some(aside)}; BODY/{ORIGIN} is the file's"))
+    if moved := [body.name for body in m.bodies if f"{body.name}/{ORIGIN}" in frames]:
+        rows.append(("frames at joints", f"{_count_and_names(moved)}; BODY/{ORIGIN} is the file's"))
     return rows
 
 
-def _acting(mechanism: Mechanism, limited: list[str]) -> str:
-    """Under which choice motors hold the speed limits of these joints, and of which alone."""
-    held = {a.joint for a in mechanism.file_actuators if np.isfinite(a.speed)}
-    acting = [name for name in limited if name in held]
-    if not limited or not acting:
-        return "; no motor holds them" if limited else ""
-    return f"; act {BY_FILE}" + (f", of {_some(acting)}" if len(acting) < len(limited) else "")
+def _enforced(mechanism: Mechanism, limited: list[str]) -> str:
+    """Say whether motors enforce the speed limits of joints, and with which option."""
+    driven = {a.joint for a in mechanism.file_actuators if np.isfinite(a.speed)}
+    enforced = [name for name in limited if name in driven]
+    if not limited or not enforced:
+        return "; not enforced" if limited else ""
+    names = f", of {_count_and_names(enforced)}" if len(enforced) < len(limited) else ""
+    return f"; enforced {WITH_FILE_ACTUATORS}{names}"
 
 
-def _meeting(mechanism: Mechanism) -> str:
-    """How many pairs of shapes the file lets touch, and under which choice they do."""
+def _collision_pairs(mechanism: Mechanism) -> str:
+    """Return the number of pairs of shapes that may touch, and the option that lets them."""
     known = pairs(mechanism)
     always = sum(between(mechanism, pair) for pair in known)
-    told = f"; {len(known) - always} pairs, {BY_ITSELF}" if len(known) > always else ""
-    return told + (f"; {always} pairs of robot and objects, always" if always else "")
+    text = f"; {len(known) - always} pairs, {WITH_SELF_COLLISION}" if len(known) > always else ""
+    return text + (f"; {always} pairs of robot and objects, always" if always else "")
 
 
 def _keyframes(mechanism: Mechanism) -> str:
-    """Those of the file, and whether it also draws the robot somewhere."""
-    named = _some([name for name in mechanism.keyframes if name != DRAWN])
-    return f"{named}; {DRAWN} is as drawn" if DRAWN in mechanism.keyframes else named
+    names = _count_and_names([name for name in mechanism.keyframes if name != AS_DRAWN])
+    return f"{names}; {AS_DRAWN} is as drawn" if AS_DRAWN in mechanism.keyframes else names
 
 
 def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
-    """A row for each actuator of the file, by the columns of `ACTUATOR_HEAD`."""
+    """Return a row for each actuator of the file, with the columns of `ACTUATOR_HEAD`."""
     return [
         (
             a.name,
@@ -101,7 +114,7 @@ def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
 
 
 def _limits(actuator: FileActuator) -> str:
-    """What limits its force, and that of all actuators on its joint."""
+    """Return the limits on the force of an actuator, and on all actuators of its joint."""
     own, joint = _range(actuator.force), _range(actuator.at_joint)
     return ", ".join(text for text in (own, f"joint {joint}" if joint else "") if text)
 
@@ -115,6 +128,6 @@ def _counted(joints: list[Joint]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
 
 
-def _some(names: list[str]) -> str:
-    """How many, and the first names."""
-    return f"{len(names)}: {several(names, SHOWN)}" if names else "none"
+def _count_and_names(names: list[str]) -> str:
+    """Return the number of names, and the first ones."""
+    return f"{len(names)}: {several(names, MAX_NAMES)}" if names else "none"

@@ -1,4 +1,4 @@
-"""A mechanism with cut joints seen in the coordinates of the whole one, and the other way round."""
+"""Convert states between a mechanism with cut joints and the mechanism before cutting."""
 
 from __future__ import annotations
 
@@ -21,15 +21,28 @@ Array = NDArray[np.float64]
 
 
 def uncut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
-    """Coordinates and velocities of the mechanism before joints were cut; those given if none were.
+    """Return the state of the mechanism before joints were cut; q and u if none were.
 
-    A cut hinge's angle is in (-pi, pi]; what a joint cannot do (drift) is left out.
+    The angle of a cut hinge is in (-pi, pi]. Drift, motion that the cut joint does not allow, is
+    ignored.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism with cut joints.
+    q, u
+        Its coordinates (nq,) and velocities (nu,).
+
+    Returns
+    -------
+    tuple of SX
+        Coordinates and velocities of `mechanism.uncut`.
     """
     if mechanism.uncut is None:
         return q, u
     kin = kinematics(mechanism, q, u)
     cut = {loop.child: k for k, loop in enumerate(mechanism.loops)}
-    turns, rates = quaternions(kin), loop_constraints.freedoms(kin)
+    orientations, rates = quaternions(kin), loop_constraints.rate_rows(kin)
     coordinates, velocities = [], []
     for i, body in enumerate(mechanism.uncut.bodies):
         if i not in cut or mechanism.bodies[i].joint.name == body.joint.name:
@@ -37,21 +50,34 @@ def uncut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
             velocities.append(u[mechanism.u_slices[i]])
             continue
         loop = mechanism.loops[cut[i]]
-        coordinates.append(_displacement(kin, loop, turns))
+        coordinates.append(_displacement(kin, loop, orientations))
         row = ca.vertcat(*rates[cut[i]])
         velocities.append(
-            _relative_spin(kin, loop) if loop.joint.kind == "ball" else ca.dot(row, u)
+            _relative_omega(kin, loop) if loop.joint.kind == "ball" else ca.dot(row, u)
         )
     return ca.vertcat(*coordinates), ca.vertcat(*velocities)
 
 
 def cut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
-    """Coordinates (nq,), velocities (nu,) of a mechanism with cut joints from the whole one's."""
+    """Return the state of a mechanism with cut joints, from that before cutting.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism with cut joints.
+    q, u
+        Coordinates and velocities of `mechanism.uncut`.
+
+    Returns
+    -------
+    tuple of SX
+        Coordinates (nq,) and velocities (nu,) of `mechanism`.
+    """
     uncut = mechanism.uncut
     if uncut is None:
         return q, u
     kin = kinematics(uncut, q, u)
-    turns = quaternions(kin)
+    orientations = quaternions(kin)
     coordinates, velocities = [], []
     for i, (body, before) in enumerate(zip(mechanism.bodies, uncut.bodies, strict=True)):
         if body.joint.name == before.joint.name:
@@ -59,41 +85,38 @@ def cut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
             velocities.append(kin.u[uncut.u_slices[i]])
             continue
         shift = constant(before.inertia.com - body.inertia.com)
-        turn = kin.world_rotation[i]
-        coordinates += [kin.world_position[i] + ca.mtimes(turn, shift), turns[i]]
-        moved = ca.mtimes(turn, kin.velocity[i] + ca.cross(kin.omega[i], shift))
-        velocities += [moved, kin.omega[i]]
+        R = kin.world_rotation[i]
+        coordinates += [kin.world_position[i] + ca.mtimes(R, shift), orientations[i]]
+        velocity = ca.mtimes(R, kin.velocity[i] + ca.cross(kin.omega[i], shift))
+        velocities += [velocity, kin.omega[i]]
     return ca.vertcat(*coordinates), ca.vertcat(*velocities)
 
 
-def in_cut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
-    """`cut_state` of numbers: the whole mechanism's state, or N of them (N, nq), (N, nu); at rest
-    if u is left out.
-    """
-    return _evaluated(mechanism, "cut", mechanism.uncut or mechanism, q, u)
+def to_cut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
+    """Evaluate `cut_state` at one state or N states; u is zero by default."""
+    return _evaluate(mechanism, "cut", mechanism.uncut or mechanism, q, u)
 
 
-def in_uncut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
-    """`uncut_state` of numbers: the cut mechanism's state, or N of them (N, nq), (N, nu); at rest
-    if u is left out.
-    """
-    return _evaluated(mechanism, "uncut", mechanism, q, u)
+def to_uncut(mechanism: Mechanism, q: Array, u: Array | None = None) -> tuple[Array, Array]:
+    """Evaluate `uncut_state` at one state or N states; u is zero by default."""
+    return _evaluate(mechanism, "uncut", mechanism, q, u)
 
 
-def _evaluated(
+def _evaluate(
     mechanism: Mechanism, to: str, given: Mechanism, q: Array, u: Array | None
 ) -> tuple[Array, Array]:
     q = np.asarray(q, float)
     u = np.broadcast_to(
         np.zeros(given.nu) if u is None else np.asarray(u, float), (*q.shape[:-1], given.nu)
     )
-    q_new, u_new = (np.array(part).T for part in _translator(mechanism, to)(q.T, u.T))
+    converted = _conversion_function(mechanism, to)(q.T, u.T)
+    q_new, u_new = (np.array(columns).T for columns in converted)
     return q_new.reshape(*q.shape[:-1], -1), u_new.reshape(*q.shape[:-1], -1)
 
 
 @cache
-def _translator(mechanism: Mechanism, to: str) -> ca.Function:
-    """A function of columns of q and u."""
+def _conversion_function(mechanism: Mechanism, to: str) -> ca.Function:
+    """Return the conversion as a function of columns q and u."""
     given = mechanism if to == "uncut" else mechanism.uncut or mechanism
     q, u = SX.sym("q", given.nq), SX.sym("u", given.nu)
     return ca.Function(
@@ -102,36 +125,51 @@ def _translator(mechanism: Mechanism, to: str) -> ca.Function:
 
 
 def loop_positions(kin: Kinematics, middles: Mapping[int, float]) -> list[SX]:
-    """Of loop joints by number: way of a slide, m, or angle of a hinge, rad, within half a turn of
-    a middle.
+    """Return the positions of loop joints: travel of a slide in m, angle of a hinge in rad.
+
+    Parameters
+    ----------
+    kin
+        Kinematics at q.
+    middles
+        For each index of a loop joint, the angle within half a turn of which its angle is given.
+
+    Returns
+    -------
+    list of SX
+        Positions, in the order of `middles`.
     """
-    turns = quaternions(kin)
+    orientations = quaternions(kin)
     loops = kin.mechanism.loops
-    return [_displacement(kin, loops[k], turns, middle) for k, middle in middles.items()]
+    return [_displacement(kin, loops[k], orientations, middle) for k, middle in middles.items()]
 
 
 @cache
-def loop_viewer(mechanism: Mechanism, middles: tuple[tuple[int, float], ...]) -> ca.Function:
-    """`loop_positions` as a function of columns of q."""
+def loop_position_function(
+    mechanism: Mechanism, middles: tuple[tuple[int, float], ...]
+) -> ca.Function:
+    """Return `loop_positions` as a function of columns q."""
     q = SX.sym("q", mechanism.nq)
-    found = loop_positions(kinematics(mechanism, q), dict(middles))
-    return ca.Function("loops", [q], [ca.vertcat(SX(0, 1), *found)])
+    positions = loop_positions(kinematics(mechanism, q), dict(middles))
+    return ca.Function("loops", [q], [ca.vertcat(SX(0, 1), *positions)])
 
 
-def _displacement(kin: Kinematics, loop: LoopJoint, turns: list[SX], middle: float = 0.0) -> SX:
-    """The joint's own coordinate(s): angle, way, or quaternion."""
+def _displacement(
+    kin: Kinematics, loop: LoopJoint, orientations: list[SX], middle: float = 0.0
+) -> SX:
+    """Return the coordinates of a loop joint: angle, travel, or quaternion."""
     axis = constant(loop.joint.axis)
     if loop.joint.kind == "slide":
-        apart = kin.world_position[loop.child] + ca.mtimes(
+        offset = kin.world_position[loop.child] + ca.mtimes(
             kin.world_rotation[loop.child], constant(loop.in_child)
         )
         if loop.parent != WORLD:
-            home = ca.mtimes(kin.world_rotation[loop.parent], constant(loop.position))
-            apart = apart - kin.world_position[loop.parent] - home
-        return ca.dot(ca.mtimes(kin.world_rotation[loop.child], axis), apart)
-    home = constant(quaternion_from_rotation(loop.rotation))
-    above = home if loop.parent == WORLD else product(turns[loop.parent], home)
-    relative = product(conjugate(above), turns[loop.child])
+            anchor = ca.mtimes(kin.world_rotation[loop.parent], constant(loop.position))
+            offset = offset - kin.world_position[loop.parent] - anchor
+        return ca.dot(ca.mtimes(kin.world_rotation[loop.child], axis), offset)
+    frame = constant(quaternion_from_rotation(loop.rotation))
+    of_parent = frame if loop.parent == WORLD else product(orientations[loop.parent], frame)
+    relative = product(conjugate(of_parent), orientations[loop.child])
     if loop.joint.kind == "ball":
         return relative
     along = ca.dot(axis, relative[1:])
@@ -142,18 +180,18 @@ def _displacement(kin: Kinematics, loop: LoopJoint, turns: list[SX], middle: flo
     return middle + ca.atan2(c * sine - s * cosine, c * cosine + s * sine)
 
 
-def _relative_spin(kin: Kinematics, loop: LoopJoint) -> SX:
-    """Angular velocity of the child against the parent in the child's frame, rad/s."""
-    spin = kin.omega[loop.child]
+def _relative_omega(kin: Kinematics, loop: LoopJoint) -> SX:
+    """Return the angular velocity of the child relative to the parent, rad/s, child's frame."""
+    omega = kin.omega[loop.child]
     if loop.parent == WORLD:
-        return spin
-    seen = ca.mtimes(kin.world_rotation[loop.child].T, kin.world_rotation[loop.parent])
-    return spin - ca.mtimes(seen, kin.omega[loop.parent])
+        return omega
+    R = ca.mtimes(kin.world_rotation[loop.child].T, kin.world_rotation[loop.parent])
+    return omega - ca.mtimes(R, kin.omega[loop.parent])
 
 
 def quaternions(kin: Kinematics) -> list[SX]:
-    """World orientation of every body as a unit quaternion (w, x, y, z)."""
-    found: list[SX] = []
+    """Return the orientation of every body in the world as a unit quaternion (w, x, y, z)."""
+    orientations: list[SX] = []
     for body, at in zip(kin.mechanism.bodies, kin.mechanism.q_slices, strict=True):
         joint, qi = body.joint, kin.q[at]
         own = SX([1, 0, 0, 0])
@@ -162,5 +200,6 @@ def quaternions(kin: Kinematics) -> list[SX]:
         elif joint.kind != "slide":
             own = qi[-4:]
         own = product(constant(quaternion_from_rotation(body.rotation)), own)
-        found.append(own if body.parent == WORLD else product(found[body.parent], own))
-    return found
+        is_root = body.parent == WORLD
+        orientations.append(own if is_root else product(orientations[body.parent], own))
+    return orientations

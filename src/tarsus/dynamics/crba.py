@@ -1,4 +1,4 @@
-"""The composite-rigid-body algorithm (Teixeira de Paula 2024, Alg. 5) for any tree."""
+"""Composite-rigid-body algorithm for any tree (Teixeira de Paula 2024, Alg. 5)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from casadi import SX
 
 from tarsus.dynamics import tree
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.dynamics.rnea import Wrench, joint_share
+from tarsus.dynamics.rnea import Wrench, project_on_joint
 from tarsus.model.mechanism import WORLD
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.spatial.rotation import constant, skew
 
 
 def composite_inertias(kin: Kinematics, inertias: list[LinearInertia]) -> list[LinearInertia]:
-    """I_c of every body: its whole subtree as one rigid body, in its own frame (Eqn. (26))."""
+    """Return I_c of every body: its subtree as one rigid body, in its own frame (Eqn. (26))."""
     return tree.inward(
         kin.mechanism,
         inertias,
@@ -24,18 +24,18 @@ def composite_inertias(kin: Kinematics, inertias: list[LinearInertia]) -> list[L
 
 
 def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """M(q) (nu, nu), symmetric, structurally zero between branches; armature on the diagonal."""
+    """Return M(q) (nu, nu), with armature on the diagonal and structural zeros between branches."""
     mechanism = kin.mechanism
     M = SX(mechanism.nu, mechanism.nu)
     for i, composite in enumerate(composite_inertias(kin, inertias)):
         at = mechanism.u_slices[i]
         if mechanism.bodies[i].joint.kind == "free":
-            M[at, at] = _of_free_body(kin, i, composite)
+            M[at, at] = _free_body_block(kin, i, composite)
         for k, column in enumerate(_unit_momenta(kin, i, composite)):
             j, wrench = i, column
             while j != WORLD:
                 rows = mechanism.u_slices[j]
-                share = joint_share(kin, j, wrench)
+                share = project_on_joint(kin, j, wrench)
                 M[rows, at.start + k] = share
                 M[at.start + k, rows] = share.T
                 force = ca.mtimes(kin.R[j], wrench[1])
@@ -47,8 +47,9 @@ def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def _unit_momenta(kin: Kinematics, i: int, composite: LinearInertia) -> list[Wrench]:
-    """F_i = I_c S_i: momentum of the subtree for each unit velocity of joint i (Eqn. (28)); none of
-    a free joint, whose block is `_of_free_body`.
+    """Return the momenta F_i = I_c S_i of the subtree for unit velocities of joint i (Eqn. (28)).
+
+    There are none for a free joint, whose block is `_free_body_block`.
     """
     joint, zero, eye = kin.mechanism.bodies[i].joint, SX.zeros(3), SX.eye(3)
     if joint.kind == "free":
@@ -61,8 +62,8 @@ def _unit_momenta(kin: Kinematics, i: int, composite: LinearInertia) -> list[Wre
     return spins
 
 
-def _of_free_body(kin: Kinematics, i: int, composite: LinearInertia) -> SX:
-    """[[m 1, -R [h]x], [[h]x R^T, I]] (6, 6): constant where the origin is the center of mass."""
+def _free_body_block(kin: Kinematics, i: int, composite: LinearInertia) -> SX:
+    """Return [[m 1, -R [h]x], [[h]x R^T, I]], constant if the origin is the center of mass."""
     M = SX(6, 6)
     for k in range(3):
         M[k, k] = composite.m

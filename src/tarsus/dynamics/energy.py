@@ -11,7 +11,7 @@ from tarsus.spatial.inertia import LinearInertia
 
 
 def center_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """World position (3,) of the center of mass, m."""
+    """Return the position (3,) of the center of mass in the world, in m."""
     moment, mass = SX.zeros(3), SX(0)
     for R, p, inertia in zip(kin.world_rotation, kin.world_position, inertias, strict=True):
         moment += inertia.m * p + ca.mtimes(R, inertia.h)
@@ -20,28 +20,28 @@ def center_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Kinetic energy with reflected rotor inertia (armature), J."""
+    """Return the kinetic energy in J, with reflected rotor inertia (armature)."""
     total = SX(0)
     for omega, v, inertia in zip(kin.omega, kin.velocity, inertias, strict=True):
         spin, push = inertia.momentum(omega, v)
         total += 0.5 * (ca.dot(spin, omega) + ca.dot(push, v))
-    for body, where in zip(kin.mechanism.bodies, kin.mechanism.u_slices, strict=True):
-        rate = kin.u[where]
+    for body, at in zip(kin.mechanism.bodies, kin.mechanism.u_slices, strict=True):
+        rate = kin.u[at]
         total += 0.5 * body.joint.armature * ca.dot(rate, rate)
     return total + loop_constraints.rotor_energy(kin)
 
 
 def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Potential energy in gravity, zero at the world's origin, and in the joints' springs, J."""
+    """Return the potential energy in J: gravity, zero at the world's origin, and joint springs."""
     mass = sum((inertia.m for inertia in inertias), SX(0))
-    raised = -mass * ca.dot(
+    gravity = -mass * ca.dot(
         SX(list(kin.mechanism.gravity_acceleration)), center_of_mass(kin, inertias)
     )
-    return raised + springs.stored(kin) if springs.has_springs(kin.mechanism) else raised
+    return gravity + springs.energy(kin) if springs.has_springs(kin.mechanism) else gravity
 
 
 def momentum(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """(6,): linear (N s) and angular momentum about the world's origin (N m s), world frame."""
+    """Return linear momentum (N s) and angular momentum about the world's origin (N m s), (6,)."""
     linear, angular = SX.zeros(3), SX.zeros(3)
     for i, inertia in enumerate(inertias):
         spin, push = inertia.momentum(kin.omega[i], kin.velocity[i])

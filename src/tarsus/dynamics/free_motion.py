@@ -1,4 +1,4 @@
-"""The robot without contact over one step: its mass matrix and what drives it."""
+"""Motion of the robot over one step without contact: mass matrix and driving forces."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Joint, Mechanism
 from tarsus.spatial.inertia import LinearInertia
 
-DRY_FRICTION_SPEED = 1e-2  # rad/s (m/s): below it a joint's dry friction acts as a damper
+DRY_FRICTION_SPEED = 1e-2  # rad/s or m/s; below it dry friction acts as a damper
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What acts on the joints.
+    """Forces of the motors over a step.
 
-    tau: generalized force (nu,), N or N m
-    in_loops: force or moment of each loop joint
-    give: what tau loses (nu,) per change of the velocities over the step; None: nothing
+    Attributes
+    ----------
+    tau
+        Generalized force (nu,), in N or N m.
+    in_loops
+        Force or moment of each loop joint, in N or N m.
+    give
+        Decrease of tau (nu,) per change of velocity over the step; None: none.
     """
 
     tau: SX
@@ -31,8 +36,14 @@ class Drive:
 
 @dataclass(frozen=True, eq=False)
 class FreeMotion:
-    """M (nu, nu) and h (nu,) with M (u_free - u) = dt h, u_free what the velocity would be at the
-    end of the step.
+    """Terms of M (u_free - u) = dt h, with u_free the velocity at the end without contact.
+
+    Attributes
+    ----------
+    M
+        Mass matrix (nu, nu) with the implicit terms of damping, springs and motors.
+    h
+        Generalized force (nu,) at the start of the step.
     """
 
     M: SX
@@ -40,57 +51,94 @@ class FreeMotion:
 
 
 def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX) -> FreeMotion:
-    """(M + dt D + dt^2/4 K)(u_free - u) = dt (tau - c - g - D u - K (q - rest)): damping acts at
-    the end of the step, a spring at its mean coordinates, and neither can blow up.
+    """Return the terms of a step without contact.
+
+    (M + dt D + dt^2/4 K)(u_free - u) = dt (tau - c - g - D u - K (q - rest)).
+
+    Damping acts at the end of the step and springs at its mean coordinates, so the step is stable
+    for any damping and stiffness.
+
+    Parameters
+    ----------
+    kin
+        Kinematics at the coordinates and velocities where forces are evaluated.
+    inertias
+        Inertia of each body.
+    drive
+        Forces of the motors.
+    dt
+        Step size in s.
+
+    Returns
+    -------
+    FreeMotion
+        Mass matrix and force.
     """
     mechanism = kin.mechanism
     D = dissipation(mechanism, kin.u)
     M = crba.mass_matrix(kin, inertias) + ca.diag(dt * D)
-    h = drive.tau - rnea.bias(kin, inertias) - loop_constraints.rotors(kin) - D * kin.u
+    h = drive.tau - rnea.bias(kin, inertias) - loop_constraints.rotor_forces(kin) - D * kin.u
     if springs.has_springs(mechanism):
         M += ca.diag(springs.inertia(mechanism, dt))
         h += springs.force(kin)
     if drive.give is not None:
         M += ca.diag(dt * drive.give)
-    free = loop_constraints.freedoms(kin) if mechanism.loops else []
-    for k, (loop, row) in enumerate(zip(mechanism.loops, free, strict=True)):
-        way = ca.vertcat(*row)
-        rate = ca.dot(way, kin.u)
+    rates = loop_constraints.rate_rows(kin) if mechanism.loops else []
+    for k, (loop, row) in enumerate(zip(mechanism.loops, rates, strict=True)):
+        w = ca.vertcat(*row)
+        rate = ca.dot(w, kin.u)
         d = _dissipation(loop.joint, rate)
-        felt = loop.joint.armature + dt * d
-        M += felt * ca.mtimes(way, way.T) if not felt.is_zero() else 0
-        h += way * (drive.in_loops[k] - d * rate)
+        inertia = loop.joint.armature + dt * d
+        M += inertia * ca.mtimes(w, w.T) if not inertia.is_zero() else 0
+        h += w * (drive.in_loops[k] - d * rate)
     return FreeMotion(M, h)
 
 
 def residual_force(
     kin: Kinematics, inertias: list[LinearInertia], drive: Drive, u1: SX, dt: SX
 ) -> SX:
-    """What (nu,) the contacts and constraints must have given for the velocity to go from kin.u to
-    u1, N or N m.
+    """Return the generalized force of contacts and constraints, from the change of velocity.
 
-    By the plain Newton-Euler recursion: it shares neither the mass matrix nor the factorization
-    with `free_motion`.
+    It is computed by the Newton-Euler recursion, which shares neither the mass matrix nor the
+    factorization with `free_motion`: an independent check of a step.
+
+    Parameters
+    ----------
+    kin
+        Kinematics at the coordinates and start velocities of the step.
+    inertias
+        Inertia of each body.
+    drive
+        Forces of the motors.
+    u1
+        Velocities at the end of the step, shape (nu,).
+    dt
+        Step size in s.
+
+    Returns
+    -------
+    SX
+        Force (nu,), in N or N m.
     """
     mechanism, acceleration = kin.mechanism, (u1 - kin.u) / dt
-    needed = (
+    force = (
         rnea.inverse_dynamics(kin, inertias, acceleration)
-        + loop_constraints.rotors(kin, acceleration)
+        + loop_constraints.rotor_forces(kin, acceleration)
         - drive.tau
     )
-    needed += armature(mechanism) * acceleration + dissipation(mechanism, kin.u) * u1
+    force += armature(mechanism) * acceleration + dissipation(mechanism, kin.u) * u1
     if springs.has_springs(mechanism):
-        needed -= springs.mean_force(kin, u1, dt)
-    free = loop_constraints.freedoms(kin) if mechanism.loops else []
-    for k, (loop, row) in enumerate(zip(mechanism.loops, free, strict=True)):
-        way = ca.vertcat(*row)
-        braking = _dissipation(loop.joint, ca.dot(way, kin.u)) * ca.dot(way, u1)
-        needed += way * (braking - drive.in_loops[k])
-    return needed
+        force -= springs.mean_force(kin, u1, dt)
+    rates = loop_constraints.rate_rows(kin) if mechanism.loops else []
+    for k, (loop, row) in enumerate(zip(mechanism.loops, rates, strict=True)):
+        w = ca.vertcat(*row)
+        braking = _dissipation(loop.joint, ca.dot(w, kin.u)) * ca.dot(w, u1)
+        force += w * (braking - drive.in_loops[k])
+    return force
 
 
 def dissipation(mechanism: Mechanism, u: SX) -> SX:
-    """D (nu,) with friction torque -D u: viscous damping, dry friction f as f / max(|u|, u_s)."""
+    """Return D (nu,) of the friction torque -D u: viscous damping plus f / max(|u|, u_s)."""
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     return ca.vertcat(
         *(_dissipation(body.joint, u[k]) for body, at in bodies for k in range(at.start, at.stop))
@@ -98,7 +146,7 @@ def dissipation(mechanism: Mechanism, u: SX) -> SX:
 
 
 def armature(mechanism: Mechanism) -> SX:
-    """Reflected rotor inertia (nu,) on the diagonal of M."""
+    """Return the reflected rotor inertia (nu,), on the diagonal of M."""
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     return ca.vertcat(
         *(SX(body.joint.armature) for body, at in bodies for _ in range(at.start, at.stop))

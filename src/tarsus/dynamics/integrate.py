@@ -1,4 +1,4 @@
-"""A step on the manifold of coordinates, in NumPy: positions and angles add, quaternions turn."""
+"""Integrate coordinates with a constant velocity, in NumPy; quaternions are rotated, not added."""
 
 from __future__ import annotations
 
@@ -12,46 +12,84 @@ from tarsus.spatial.quaternion import numeric_product
 Array = NDArray[np.float64]
 
 
-def integrated(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array:
-    """q (..., nq) after constant u (..., nu) for dt seconds (one number, or one a state)."""
+def integrate(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array:
+    """Move coordinates with a constant velocity.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism whose coordinates they are.
+    q
+        Coordinates at the start, shape (..., nq).
+    u
+        Velocities, shape (..., nu).
+    dt
+        Duration in s: one number, or one per state.
+
+    Returns
+    -------
+    Array
+        Coordinates at the end, shape (..., nq).
+
+    Raises
+    ------
+    InvalidValue
+        If `dt` is not finite or has another shape.
+    """
     seconds = np.asarray(dt, dtype=float)
     states = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
     if seconds.shape not in ((), states) or not np.isfinite(seconds).all():
         raise InvalidValue(
             f"dt must be one finite number of seconds, or one per state, not {dt!r:.60}.", "dt"
         )
-    move = np.broadcast_to(u * seconds[..., None], (*states, mechanism.nu))
-    after = np.broadcast_to(q, (*states, mechanism.nq)).copy()
+    change = np.broadcast_to(u * seconds[..., None], (*states, mechanism.nu))
+    end = np.broadcast_to(q, (*states, mechanism.nq)).copy()
     for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
         if body.joint.kind in ("free", "ball"):
-            turn = slice(at.stop - 4, at.stop)
-            after[..., at.start : turn.start] += move[..., du.start : du.stop - 3]
-            after[..., turn] = turned(after[..., turn], move[..., du.stop - 3 : du.stop])
+            quaternion = slice(at.stop - 4, at.stop)
+            end[..., at.start : quaternion.start] += change[..., du.start : du.stop - 3]
+            vector = change[..., du.stop - 3 : du.stop]
+            end[..., quaternion] = rotate(end[..., quaternion], vector)
         else:
-            after[..., at] += move[..., du]
-    return after
+            end[..., at] += change[..., du]
+    return end
 
 
 def difference(mechanism: Mechanism, q: Array, start: Array) -> Array:
-    """The constant u (..., nu) that leads from start (..., nq) to q (..., nq) in one second.
+    """Return the constant velocity that moves `start` to `q` in one second.
 
-    Bodies turn by less than half a turn.
+    It is the inverse of `integrate`, provided that bodies turn by less than half a turn.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism whose coordinates they are.
+    q
+        Coordinates at the end, shape (..., nq).
+    start
+        Coordinates at the start, shape (..., nq).
+
+    Returns
+    -------
+    Array
+        Velocities, shape (..., nu).
     """
     states = np.broadcast_shapes(q.shape[:-1], start.shape[:-1])
-    way = np.empty((*states, mechanism.nu))
+    u = np.empty((*states, mechanism.nu))
     for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
         if body.joint.kind in ("free", "ball"):
-            turn = slice(at.stop - 4, at.stop)
-            straight = slice(at.start, turn.start)
-            way[..., du.start : du.stop - 3] = q[..., straight] - start[..., straight]
-            way[..., du.stop - 3 : du.stop] = _turn(start[..., turn], q[..., turn])
+            quaternion = slice(at.stop - 4, at.stop)
+            position = slice(at.start, quaternion.start)
+            u[..., du.start : du.stop - 3] = q[..., position] - start[..., position]
+            vector = _rotation_vector(start[..., quaternion], q[..., quaternion])
+            u[..., du.stop - 3 : du.stop] = vector
         else:
-            way[..., du] = q[..., at] - start[..., at]
-    return way
+            u[..., du] = q[..., at] - start[..., at]
+    return u
 
 
-def _turn(start: Array, end: Array) -> Array:
-    """The rotation vector (..., 3) in the body's frame from one unit quaternion to another."""
+def _rotation_vector(start: Array, end: Array) -> Array:
+    """Return the rotation vector (..., 3), body frame, from one unit quaternion to another."""
     inverse = start * np.array([1.0, -1.0, -1.0, -1.0])
     p = numeric_product(inverse, end)
     p = np.where(p[..., :1] < 0, -p, p)
@@ -60,8 +98,8 @@ def _turn(start: Array, end: Array) -> Array:
     return 2 * p[..., 1:] / np.sinc(half / np.pi)
 
 
-def turned(p: Array, by: Array) -> Array:
-    """The quaternion p (..., 4), turned by a rotation vector (..., 3) of its body's frame, rad."""
+def rotate(p: Array, by: Array) -> Array:
+    """Return the quaternion p (..., 4), rotated by a rotation vector (..., 3), body frame, rad."""
     angle = np.linalg.norm(by, axis=-1, keepdims=True)
     vector = 0.5 * np.sinc(angle / (2 * np.pi)) * by
     product = numeric_product(p, np.concatenate([np.cos(angle / 2), vector], axis=-1))

@@ -1,4 +1,4 @@
-"""Joints that follow others as bilateral constraints: g = y - P(x), and its row of W_B."""
+"""Mimic joints as bilateral constraints: gap g = y - P(x) and its row of W_B^T."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from tarsus.model.mechanism import Mechanism
 
 
 def row_names(mechanism: Mechanism) -> list[str]:
-    """A name for the constraint of every coupling, N m or N."""
+    """Return a name for the constraint of every coupling; its force is in N m or N."""
     return [f"{coupling.name}.follow" for coupling in mechanism.couplings]
 
 
 def gaps(kin: Kinematics) -> list[SX]:
-    """By how much each joint is ahead of where it follows to, rad or m."""
-    found = []
+    """Return the coordinate of each mimic joint minus its value from the leader, in rad or m."""
+    values = []
     for coupling in kin.mechanism.couplings:
         x = _coordinate(kin, coupling.leader) if coupling.leader else SX(0)
-        found.append(_coordinate(kin, coupling.joint) - _polynomial(coupling.coefficients, x))
-    return found
+        values.append(_coordinate(kin, coupling.joint) - _polynomial(coupling.coefficients, x))
+    return values
 
 
 def directions(kin: Kinematics) -> list[list[SX]]:
-    """The row (nu,) of each: 1 for the joint that follows, -P'(x) for its leader."""
+    """Return the row (nu,) of each constraint: 1 at the mimic joint, -P'(x) at its leader."""
     rows = []
     for coupling in kin.mechanism.couplings:
         row = [SX(0)] * kin.mechanism.nu
-        row[_place(kin.mechanism, coupling.joint)] = SX(1)
+        row[_velocity_index(kin.mechanism, coupling.joint)] = SX(1)
         if coupling.leader:
             slopes = _derivative(coupling)
             x = _coordinate(kin, coupling.leader)
-            row[_place(kin.mechanism, coupling.leader)] = -_polynomial(slopes, x)
+            row[_velocity_index(kin.mechanism, coupling.leader)] = -_polynomial(slopes, x)
         rows.append(row)
     return rows
 
@@ -42,7 +42,6 @@ def _derivative(coupling: JointCoupling) -> tuple[float, ...]:
 
 
 def _polynomial(coefficients: tuple[float, ...], x: SX) -> SX:
-    """Horner's scheme."""
     value = SX(0)
     for c in reversed(coefficients):
         value = value * x + c
@@ -53,5 +52,5 @@ def _coordinate(kin: Kinematics, joint: str) -> SX:
     return kin.q[kin.mechanism.q_slices[kin.mechanism.joint_index(joint)].start]
 
 
-def _place(mechanism: Mechanism, joint: str) -> int:
+def _velocity_index(mechanism: Mechanism, joint: str) -> int:
     return mechanism.u_slices[mechanism.joint_index(joint)].start

@@ -1,4 +1,4 @@
-"""Algorithm 1 of Teixeira de Paula 2024 for any tree: poses and velocities of all bodies."""
+"""Poses and velocities of all bodies of a tree (Teixeira de Paula 2024, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tarsus.spatial import rotation
 
 @dataclass(frozen=True)
 class Kinematics:
-    """Where all bodies are and how they move, as expressions of q and u.
+    """Poses and velocities of all bodies, as expressions of q and u.
 
-    It holds each body's pose against its parent; velocities and poses in the world are derived
-    when they are first asked for.
+    It stores the pose of each body in its parent. Velocities and world poses are computed when
+    first used.
     """
 
     mechanism: Mechanism
@@ -29,7 +29,7 @@ class Kinematics:
     u: SX
     """Velocities (nu,): joint by joint, m/s and rad/s."""
     R: list[SX]
-    """Rotation (3, 3) of each body: maps its own coordinates to its parent's."""
+    """Rotation (3, 3) of each body: from its own frame to its parent's."""
     r: list[SX]
     """Origin (3,) of each body in its parent's frame, m."""
 
@@ -48,12 +48,12 @@ class Kinematics:
 
     @cached_property
     def world_rotation(self) -> list[SX]:
-        """Rotation of each body against the world."""
+        """Rotation (3, 3) of each body, from its own frame to the world."""
         return tree.outward(self.mechanism, lambda i, R: ca.mtimes(R, self.R[i]), SX.eye(3))
 
     @cached_property
     def world_position(self) -> list[SX]:
-        """Origin of each body in the world, m."""
+        """Origin (3,) of each body in the world, m."""
 
         def visit(i: int, parent: SX) -> SX:
             above = self.mechanism.bodies[i].parent
@@ -63,7 +63,7 @@ class Kinematics:
         return tree.outward(self.mechanism, visit, SX.zeros(3))
 
     def joint_velocity(self, i: int) -> SX:
-        """The part of u that belongs to body i's joint."""
+        """Return the velocities of the joint of body i."""
         return self.u[self.mechanism.u_slices[i]]
 
     def _next_omega(self, i: int, parent: SX) -> SX:
@@ -87,7 +87,27 @@ class Kinematics:
 
 
 def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
-    """Relative poses of all bodies at coordinates q (nq,), velocities u (nu,) (default 0)."""
+    """Return the kinematics at given coordinates.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism with `bodies`.
+    q
+        Coordinates, shape (nq,).
+    u
+        Velocities, shape (nu,); zero by default.
+
+    Returns
+    -------
+    Kinematics
+        Poses of bodies in their parents; all else is computed when first used.
+
+    Raises
+    ------
+    InvalidModel
+        If a body with a free joint has another parent than the world, or an offset.
+    """
     R, r = [], []
     for i, body in enumerate(mechanism.bodies):
         if body.joint.kind == "free" and (body.parent != WORLD or _displaced(body)):
@@ -96,9 +116,9 @@ def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
                 " world, its position zero and its rotation the identity.",
                 body.name,
             )
-        turn, shift = _joint_pose(mechanism, i, q[mechanism.q_slices[i]])
+        rotated, shift = _joint_pose(mechanism, i, q[mechanism.q_slices[i]])
         home = rotation.constant(body.rotation)
-        R.append(ca.mtimes(home, turn))
+        R.append(ca.mtimes(home, rotated))
         r.append(rotation.constant(body.position) + ca.mtimes(home, shift))
     return Kinematics(mechanism, q, SX.zeros(mechanism.nu) if u is None else u, R, r)
 
@@ -119,7 +139,7 @@ def _joint_pose(mechanism: Mechanism, i: int, qi: SX) -> tuple[SX, SX]:
 
 
 def coordinate_rate(mechanism: Mechanism, q: SX, u: SX) -> SX:
-    """q' = F(q) u (Gehring 2014, Eqns. (1) and (22)); q (nq,), u (nu,)."""
+    """Return q' = F(q) u (nq,) (Gehring 2014, Eqns. (1) and (22))."""
     rates = []
     for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
         if body.joint.kind == "free":
@@ -131,24 +151,43 @@ def coordinate_rate(mechanism: Mechanism, q: SX, u: SX) -> SX:
     return ca.vertcat(*rates)
 
 
-def displaced(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-    """q (nq,) + dt F(q) u with unit quaternions (Gehring 2014, Eqns. (6) and (8)), bodies turned by
-    |omega| dt.
+def displace(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
+    """Return q + dt F(q) u with normalized quaternions; bodies rotate by exactly |omega| dt.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism whose coordinates they are.
+    q
+        Coordinates, shape (nq,).
+    u
+        Velocities, shape (nu,).
+    dt
+        Duration in s.
+
+    Returns
+    -------
+    SX
+        Coordinates after dt, shape (nq,).
+
+    References
+    ----------
+    Gehring 2014, Eqns. (6) and (8).
     """
-    parts = []
+    rates = []
     for body, du in zip(mechanism.bodies, mechanism.u_slices, strict=True):
-        spin = slice(du.stop - 3, du.stop)
+        omega = slice(du.stop - 3, du.stop)
         if body.joint.kind in ("free", "ball"):
-            parts += [u[du.start : spin.start], rotation.stretched(u[spin], dt)]
+            rates += [u[du.start : omega.start], rotation.stretched(u[omega], dt)]
         else:
-            parts.append(u[du])
+            rates.append(u[du])
     return with_unit_quaternions(
-        mechanism, q + dt * coordinate_rate(mechanism, q, ca.vertcat(*parts))
+        mechanism, q + dt * coordinate_rate(mechanism, q, ca.vertcat(*rates))
     )
 
 
 def with_unit_quaternions(mechanism: Mechanism, q: SX) -> SX:
-    """q with every quaternion scaled back to unit length."""
+    """Return q (nq,) with every quaternion normalized."""
     parts = []
     for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
         if body.joint.kind == "free":

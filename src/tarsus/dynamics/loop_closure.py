@@ -1,7 +1,11 @@
-"""Coordinates that close the loops, nearest to those given: Newton's method on g_B(q) = 0.
+"""Find the nearest coordinates that close all loops, by Newton's method on g_B(q) = 0.
 
-Each step moves along du = -(W_B^T)^+ g_B, the shortest that closes the loops to first order
-(Nocedal and Wright 2006, section 11.1), redundant rows or not.
+Each step is du = -(W_B^T)^+ g_B, the shortest one that closes the loops to first order. The
+pseudo-inverse allows redundant rows.
+
+References
+----------
+Nocedal and Wright 2006, section 11.1.
 """
 
 from __future__ import annotations
@@ -14,37 +18,62 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics import loop_constraints
-from tarsus.dynamics.integrate import integrated
+from tarsus.dynamics.integrate import integrate
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import UnmetCondition
 from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
-CLOSED = 1e-12  # m or rad: nothing is left to do
-STEPS = 100
-ASIDE = (
-    0.0,
-    0.01,
-    0.1,
-    0.5,
-)  # m or rad: Newton's starts, aside from a stretched leg from which no step leads
-LONGEST = 0.3  # m or rad: no joint moves further in one Newton step
-FLAT = 1e-6  # of the largest: smaller singular values of W_B^T are those of redundant rows
-ROUNDED = 1e-7  # m or rad: by so much the digits of a file leave redundant rows open
+GAP_TOLERANCE = 1e-12  # m or rad
+MAX_ITERATIONS = 100
+# Perturbations of the start, m or rad: at a singular posture, such as a stretched leg, no Newton
+# step exists.
+START_OFFSETS = (0.0, 0.01, 0.1, 0.5)
+MAX_STEP = 0.3  # m or rad; no joint moves further in one Newton step
+RANK_TOLERANCE = 1e-6  # smaller singular values of W_B^T, relative to the largest, count as zero
+FILE_ROUND_OFF = 1e-7  # m or rad; gaps that the rounded numbers of a file leave in redundant rows
 
 
 def gaps(mechanism: Mechanism, q: Array) -> Array:
-    """g_B (nb,), or (N, nb) for q (N, nq): how far each constraint is from being met, m or rad."""
+    """Compute the gap g_B of each constraint.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism with `loops` and `couplings`.
+    q
+        Coordinates, shape (nq,) or (N, nq).
+
+    Returns
+    -------
+    Array
+        Gaps, shape (nb,) or (N, nb), in m or rad.
+    """
     q = np.asarray(q, float)
-    return np.array(_seen(mechanism)(q.T)[0]).T.reshape(
+    return np.array(_constraint_function(mechanism)(q.T)[0]).T.reshape(
         *q.shape[:-1], loop_constraints.count(mechanism)
     )
 
 
-def widest(mechanism: Mechanism, q: Array) -> tuple[float, str]:
-    """The largest gap (m or rad) over all coordinates (nq,) or (N, nq), and its joint's name."""
-    apart = np.abs(np.atleast_2d(gaps(mechanism, q))).max(0, initial=0.0)
-    if not apart.size:
+def largest_gap(mechanism: Mechanism, q: Array) -> tuple[float, str]:
+    """Return the largest gap over all coordinates, and the name of its joint.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism with `loops` and `couplings`.
+    q
+        Coordinates, shape (nq,) or (N, nq).
+
+    Returns
+    -------
+    gap : float
+        Largest absolute gap, in m or rad.
+    name : str
+        Joint with that gap; empty if the mechanism has no constraints.
+    """
+    sizes = np.abs(np.atleast_2d(gaps(mechanism, q))).max(0, initial=0.0)
+    if not sizes.size:
         return 0.0, ""
     owners = [
         loop.joint.name
@@ -52,96 +81,115 @@ def widest(mechanism: Mechanism, q: Array) -> tuple[float, str]:
         for _ in range(loop_constraints.ROWS[loop.joint.kind])
     ]
     owners += [coupling.joint for coupling in mechanism.couplings]
-    return float(apart.max()), owners[int(apart.argmax())]
+    return float(sizes.max()), owners[int(sizes.argmax())]
 
 
-def closed(mechanism: Mechanism, q: Array) -> Array:
-    """Coordinates nearest to q, (nq,) or (N, nq), that close every loop; free joints move last, and
-    joints that follow others go where these lead them.
+def close_loops(mechanism: Mechanism, q: Array) -> Array:
+    """Return the coordinates nearest to q that close every loop.
 
-    TarsusError with the gap that is left if there are none near, or only with a joint turned the
-    wrong way round.
+    Free joints move only if the other joints cannot close the loops. Mimic joints take the values
+    given by their leaders.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism with `loops` and `couplings`.
+    q
+        Coordinates, shape (nq,) or (N, nq).
+
+    Returns
+    -------
+    Array
+        Coordinates with closed loops, of the same shape.
+
+    Raises
+    ------
+    UnmetCondition
+        If no nearby coordinates close the loops, or only with a joint the wrong way round.
     """
-    given = np.array(q, float)
-    rows = [_closed(mechanism, row) for row in given.reshape(-1, mechanism.nq)]
-    return np.reshape(rows, given.shape)
+    states = np.array(q, float)
+    rows = [_close_state(mechanism, row) for row in states.reshape(-1, mechanism.nq)]
+    return np.reshape(rows, states.shape)
 
 
-def _closed(mechanism: Mechanism, q: Array) -> Array:
-    q = following(mechanism, q)
-    if _left(mechanism, q)[0] < CLOSED:
-        return _the_right_way_round(mechanism, q)
+def _close_state(mechanism: Mechanism, q: Array) -> Array:
+    q = apply_couplings(mechanism, q)
+    if _remaining_gap(mechanism, q)[0] < GAP_TOLERANCE:
+        return _checked_alignment(mechanism, q)
     joints, everything = np.ones(mechanism.nu), np.ones(mechanism.nu)
     for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         joints[at] = body.joint.kind != "free"
-    aside = np.random.default_rng(0).normal(size=mechanism.nu)
-    starts = ((movable, scale) for movable in (joints, everything) for scale in ASIDE)
-    found, left, name = q, *_left(mechanism, q)
-    while left > CLOSED and (start := next(starts, None)):
-        tried = _newton(mechanism, integrated(mechanism, q, aside * start[0], start[1]), start[0])
-        found, (left, name) = min(
-            (found, (left, name)), (tried, _left(mechanism, tried)), key=lambda each: each[1]
+    offset = np.random.default_rng(0).normal(size=mechanism.nu)
+    starts = ((movable, scale) for movable in (joints, everything) for scale in START_OFFSETS)
+    best, gap, name = q, *_remaining_gap(mechanism, q)
+    while gap > GAP_TOLERANCE and (start := next(starts, None)):
+        movable, scale = start
+        result = _newton(mechanism, integrate(mechanism, q, offset * movable, scale), movable)
+        best, (gap, name) = min(
+            (best, (gap, name)),
+            (result, _remaining_gap(mechanism, result)),
+            key=lambda each: each[1],
         )
-    if left > CLOSED:
+    if gap > GAP_TOLERANCE:
         raise UnmetCondition(
             f"{mechanism.name!r}: the loops cannot be closed near the given coordinates: joint"
-            f" {name!r} stays open by {left:.3g} m or rad.",
+            f" {name!r} stays open by {gap:.3g} m or rad.",
             name,
         )
-    return _the_right_way_round(mechanism, found)
+    return _checked_alignment(mechanism, best)
 
 
-def _left(mechanism: Mechanism, q: Array) -> tuple[float, str]:
-    """The largest gap as far as joints can close it, and the name of the joint with the largest."""
-    g, W, _ = (np.array(part) for part in _seen(mechanism)(q))
-    return _closable(g[:, 0], W), widest(mechanism, q)[1]
+def _remaining_gap(mechanism: Mechanism, q: Array) -> tuple[float, str]:
+    """Return the largest gap that joints can close, and the name of the joint with the largest."""
+    g, W, _ = (np.array(value) for value in _constraint_function(mechanism)(q))
+    return _closable_gap(g[:, 0], W), largest_gap(mechanism, q)[1]
 
 
-def _closable(g: Array, W: Array) -> float:
-    """The largest of gaps g (nb,), or where all are as small as `ROUNDED` of what joints can close:
-    hinges of a planar loop that are parallel but for a file's digits never close it across.
+def _closable_gap(g: Array, W: Array) -> float:
+    """Return the largest of the gaps g (nb,), without what only round-off of the file leaves open.
+
+    Hinges of a planar loop that are parallel only up to the digits of a file never close it in the
+    direction across the plane. If all gaps are below `FILE_ROUND_OFF`, only the range of W counts.
     """
-    apart = float(np.abs(g).max(initial=0.0))
-    if not CLOSED < apart < ROUNDED:
-        return apart
+    gap = float(np.abs(g).max(initial=0.0))
+    if not GAP_TOLERANCE < gap < FILE_ROUND_OFF:
+        return gap
     U, sizes, _ = np.linalg.svd(W, full_matrices=False)
-    U = U[:, sizes > FLAT * sizes.max()]
+    U = U[:, sizes > RANK_TOLERANCE * sizes.max()]
     return float(np.abs(U @ (U.T @ g)).max())
 
 
-def following(mechanism: Mechanism, q: Array) -> Array:
-    """Coordinates (nq,) with every joint that follows another where that leads it."""
-    q, places = (
-        np.array(q, float),
-        dict(zip(mechanism.joint_names, mechanism.q_slices, strict=True)),
-    )
-    for _ in mechanism.couplings:  # each may lead another
+def apply_couplings(mechanism: Mechanism, q: Array) -> Array:
+    """Return coordinates (nq,) with every mimic joint at the value given by its leader."""
+    q = np.array(q, float)
+    slices = dict(zip(mechanism.joint_names, mechanism.q_slices, strict=True))
+    for _ in mechanism.couplings:  # a mimic joint may lead another
         for coupling in mechanism.couplings:
-            x = float(q[places[coupling.leader].start]) if coupling.leader else 0.0
-            q[places[coupling.joint].start] = coupling.at(x)
+            x = float(q[slices[coupling.leader].start]) if coupling.leader else 0.0
+            q[slices[coupling.joint].start] = coupling.at(x)
     return q
 
 
 def _newton(mechanism: Mechanism, q: Array, movable: Array) -> Array:
-    """The best coordinates (nq,) found with the velocities where `movable` (nu,) is 1."""
-    best, least = q, np.inf
-    for _ in range(STEPS):
-        g, W, _ = (np.array(part) for part in _seen(mechanism)(q))
-        apart = _closable(g[:, 0], W)
-        if apart < least:
-            best, least = q, apart
-        if apart < 0.01 * CLOSED:
+    """Return the best coordinates (nq,) reached by moving the velocities with `movable` (nu,) 1."""
+    best, smallest = q, np.inf
+    for _ in range(MAX_ITERATIONS):
+        g, W, _ = (np.array(value) for value in _constraint_function(mechanism)(q))
+        gap = _closable_gap(g[:, 0], W)
+        if gap < smallest:
+            best, smallest = q, gap
+        if gap < 0.01 * GAP_TOLERANCE:
             break
-        move = -np.linalg.pinv(W * movable, rcond=FLAT) @ g[:, 0]
-        move *= LONGEST / max(float(np.abs(move).max()), LONGEST)
-        q = integrated(mechanism, q, move, 1.0)
+        step = -np.linalg.pinv(W * movable, rcond=RANK_TOLERANCE) @ g[:, 0]
+        step *= MAX_STEP / max(float(np.abs(step).max()), MAX_STEP)
+        q = integrate(mechanism, q, step, 1.0)
     return best
 
 
-def _the_right_way_round(mechanism: Mechanism, q: Array) -> Array:
-    """q itself; TarsusError if a hinge's or slide's two halves point in opposite directions."""
-    alike = np.array(_seen(mechanism)(q)[2])[:, 0]
-    for loop, cosine in zip(mechanism.loops, alike, strict=True):
+def _checked_alignment(mechanism: Mechanism, q: Array) -> Array:
+    """Return q; raise UnmetCondition if the two sides of a joint point in opposite directions."""
+    cosines = np.array(_constraint_function(mechanism)(q)[2])[:, 0]
+    for loop, cosine in zip(mechanism.loops, cosines, strict=True):
         if cosine < 0:
             raise UnmetCondition(
                 f"{mechanism.name!r}: loop joint {loop.joint.name!r} closes only with its two axes"
@@ -152,11 +200,11 @@ def _the_right_way_round(mechanism: Mechanism, q: Array) -> Array:
 
 
 @cache
-def _seen(mechanism: Mechanism) -> ca.Function:
-    """From q: g_B (nb,), W_B^T (nb, nu), and of each loop joint the cosine between its halves."""
+def _constraint_function(mechanism: Mechanism) -> ca.Function:
+    """Return a function of q: g_B (nb,), W_B^T (nb, nu) and the alignment of each loop joint."""
     q = SX.sym("q", mechanism.nq)
     kin = kinematics(mechanism, q)
     rows = [ca.horzcat(*row) for row in loop_constraints.directions(kin)]
     W = ca.vertcat(SX(0, mechanism.nu), *rows)
-    alike = ca.vertcat(SX(0, 1), *loop_constraints.facing(kin))
-    return ca.Function("loops", [q], [loop_constraints.gaps(kin), ca.densify(W), alike])
+    cosines = ca.vertcat(SX(0, 1), *loop_constraints.alignments(kin))
+    return ca.Function("loops", [q], [loop_constraints.gaps(kin), ca.densify(W), cosines])

@@ -1,9 +1,12 @@
-"""Joints outside the tree as bilateral constraints: gaps g_B, directions W_B, and the rate of what
-they leave free; and joints of the tree that follow others (`joint_couplings`).
+"""Loop joints and mimic joints as bilateral constraints: gaps g_B, directions W_B, joint rates.
 
-Gehring 2014, Eqns. (1) and (4): g_B = 0 and gamma_B = W_B^T u = d/dt g_B. A hinge has three rows of
-translation (world axes) and two of rotation, a ball the three of translation, a slide two of
-translation and three of rotation, a fixed one three of each.
+g_B = 0 and gamma_B = W_B^T u = d/dt g_B. A hinge has three rows of translation (world axes) and two
+of rotation, a ball three of translation, a slide two of translation and three of rotation, a fixed
+joint three of each. The rows of mimic joints (`joint_couplings`) come last.
+
+References
+----------
+Gehring 2014, Eqns. (1) and (4).
 """
 
 from __future__ import annotations
@@ -26,13 +29,15 @@ Row = list[SX]  # (nu,), with structural zeros
 
 
 def count(mechanism: Mechanism) -> int:
-    """Number of constraint rows nb."""
+    """Return the number of constraint rows, nb."""
     return sum(ROWS[loop.joint.kind] for loop in mechanism.loops) + len(mechanism.couplings)
 
 
 def row_names(mechanism: Mechanism) -> list[str]:
-    """A name for every constraint: the loop joint's, and .x, .y, .z (N), .across1, .across2 (N),
-    .turn1, ... (N m).
+    """Return a name for every row: the joint's name and the row's suffix.
+
+    The suffixes of forces (N) are .x, .y, .z, .across1 and .across2; those of moments (N m) are
+    .turn1, .turn2 and .turn3.
     """
     suffixes = {
         "hinge": ("x", "y", "z", "turn1", "turn2"),
@@ -47,150 +52,178 @@ def row_names(mechanism: Mechanism) -> list[str]:
 
 
 def gaps(kin: Kinematics) -> SX:
-    """g_B (nb,): m for translations, - (sine of a small angle, rad) for rotations."""
-    found = [SX(0, 1)]
+    """Return g_B (nb,): distances in m, and sines of angles for rotations."""
+    values = [SX(0, 1)]
     for loop in kin.mechanism.loops:
-        apart = _anchor(kin, loop.child, loop.in_child) - _anchor(kin, loop.parent, loop.position)
+        offset = _anchor(kin, loop.child, loop.in_child) - _anchor(kin, loop.parent, loop.position)
         if loop.joint.kind == "slide":
-            home = ca.mtimes(_turn(kin, loop.parent), constant(loop.rotation))
-            apart = ca.mtimes(ca.mtimes(home, constant(_across(loop.joint.axis))).T, apart)
-        found += [apart, *(ca.dot(a, b) for a, b in _square(kin, loop))]
-    return ca.vertcat(*found, *joint_couplings.gaps(kin))
+            frame = ca.mtimes(_rotation(kin, loop.parent), constant(loop.rotation))
+            normals = ca.mtimes(frame, constant(_normals(loop.joint.axis)))
+            offset = ca.mtimes(normals.T, offset)
+        values += [offset, *(ca.dot(a, b) for a, b in _perpendicular_pairs(kin, loop))]
+    return ca.vertcat(*values, *joint_couplings.gaps(kin))
 
 
 def directions(kin: Kinematics) -> list[Row]:
-    """The nb rows of W_B^T: gamma_B = rows u."""
+    """Return the rows (nu,) of W_B^T, with gamma_B = W_B^T u; nb of them."""
     rows: list[Row] = []
     for loop in kin.mechanism.loops:
         if loop.joint.kind == "slide":
-            home = ca.mtimes(_turn(kin, loop.parent), constant(loop.rotation))
-            rows += _along(kin, loop, ca.mtimes(home, constant(_across(loop.joint.axis))))
+            frame = ca.mtimes(_rotation(kin, loop.parent), constant(loop.rotation))
+            normals = ca.mtimes(frame, constant(_normals(loop.joint.axis)))
+            rows += _relative_velocity(kin, loop, normals)
         else:
             child = jacobian.dense(
                 jacobian.point_jacobian(kin, loop.child, constant(loop.in_child)), kin.mechanism.nu
             )
-            rows += [entries_of(row) for row in ca.vertsplit(child - _parent_jacobian(kin, loop))]
+            rows += [row_entries(row) for row in ca.vertsplit(child - _parent_jacobian(kin, loop))]
         # d/dt (a . b) = (omega_C - omega_P) . (a x b)
-        rows += [_spin(kin, loop, ca.cross(a, b)) for a, b in _square(kin, loop)]
+        rows += [
+            _relative_omega(kin, loop, ca.cross(a, b)) for a, b in _perpendicular_pairs(kin, loop)
+        ]
     return rows + joint_couplings.directions(kin)
 
 
 def force(kin: Kinematics, along: SX) -> SX:
-    """Generalized force (nu,) of forces (nb,) along the directions, N or N m."""
+    """Return the generalized force (nu,) of constraint forces (nb,), in N or N m."""
     total = SX.zeros(kin.mechanism.nu)
     for k, row in enumerate(directions(kin)):
         total += ca.vertcat(*row) * along[k]
     return total
 
 
-def bending(kin: Kinematics, dt: SX) -> SX:
-    """What gamma_B (nb,) must be at the end of a step for the gaps to stay closed beyond the
-    tangent, m/s or 1/s.
+def curvature_correction(kin: Kinematics, dt: SX) -> SX:
+    """Return gamma_B (nb,) at the end of a step that keeps gaps closed beyond first order.
 
-    Moved by dt u from q_n, gaps change by dt gamma + dt^2/2 f(q_n, u_n) + dt^3/6 k: f = d^2/dt^2
-    g_B, k = d^3/dt^3 g_B at constant u. With gamma_n = -dt/2 f(q_n, u_n-1) + dt^2/3 k all that is
-    left, but for the order dt^4, is dt^2/2 (f(q_n, u_n) - f(q_n-1, u_n-1)), which adds up to
-    nothing over many steps, impacts or not.
+    A step of dt u from q_n changes the gaps by dt gamma + dt^2/2 f(q_n, u_n) + dt^3/6 k, with f the
+    second and k the third time derivative of g_B at constant u. With gamma_n = -dt/2 f(q_n, u_n-1)
+    + dt^2/3 k the remainder is dt^2/2 (f(q_n, u_n) - f(q_n-1, u_n-1)) up to the order dt^4. Its sum
+    over many steps stays bounded, with and without impacts.
+
+    Parameters
+    ----------
+    kin
+        Kinematics at the start of the step.
+    dt
+        Step size in s.
+
+    Returns
+    -------
+    SX
+        gamma_B (nb,), in m/s or 1/s.
     """
     q, u = SX.sym("q", kin.mechanism.nq), SX.sym("u", kin.mechanism.nu)
-    rate, grown = coordinate_rate(kin.mechanism, q, u), [gaps(kinematics(kin.mechanism, q, u))]
+    rate, derivatives = (
+        coordinate_rate(kin.mechanism, q, u),
+        [gaps(kinematics(kin.mechanism, q, u))],
+    )
     for _ in range(3):
-        grown.append(ca.jtimes(grown[-1], q, rate))
-    _, _, f, k = ca.Function("growth", [q, u], grown)(kin.q, kin.u)
+        derivatives.append(ca.jtimes(derivatives[-1], q, rate))
+    _, _, f, k = ca.Function("growth", [q, u], derivatives)(kin.q, kin.u)
     return dt * dt / 3 * k - dt / 2 * f
 
 
-def freedoms(kin: Kinematics) -> list[Row]:
-    """For every loop joint the row (nu,) that gives its rate, rad/s or m/s; zero if it has none."""
+def rate_rows(kin: Kinematics) -> list[Row]:
+    """Return for every loop joint the row w (nu,), with w . u its rate (rad/s, m/s), or zeros."""
     rows: list[Row] = []
     for loop in kin.mechanism.loops:
         axis = constant(loop.joint.axis)
         if loop.joint.kind == "hinge":
-            rows.append(_spin(kin, loop, axis))
+            rows.append(_relative_omega(kin, loop, axis))
         elif loop.joint.kind == "slide":
-            rows += _along(kin, loop, ca.mtimes(_turn(kin, loop.child), axis))
+            rows += _relative_velocity(kin, loop, ca.mtimes(_rotation(kin, loop.child), axis))
         else:
             rows.append([SX(0)] * kin.mechanism.nu)
     return rows
 
 
-def rotors(kin: Kinematics, acceleration: SX | None = None) -> SX:
-    """Force (nu,), N or N m, that speeds up loop joints' rotors at u' = acceleration (default 0).
+def rotor_forces(kin: Kinematics, acceleration: SX | None = None) -> SX:
+    """Return the generalized force that accelerates the rotors of loop joints.
 
-    The rate w . u of a hinge between bodies of chains grows with w . u' + w' . u: of their angular
-    accelerations, the part along the axis.
+    The rate w . u of a hinge changes by w . u' + w' . u, which is the relative angular acceleration
+    of its two bodies along the axis.
+
+    Parameters
+    ----------
+    kin
+        Kinematics at q and u.
+    acceleration
+        u' (nu,), in m/s^2 or rad/s^2; zero by default.
+
+    Returns
+    -------
+    SX
+        Force (nu,), in N or N m.
     """
-    force, alphas = (
-        SX.zeros(kin.mechanism.nu),
-        tree.outward(kin.mechanism, _whirl(kin), SX.zeros(3)),
-    )
-    for loop, row in zip(kin.mechanism.loops, freedoms(kin), strict=True):
+    force = SX.zeros(kin.mechanism.nu)
+    alphas = tree.outward(kin.mechanism, _angular_acceleration(kin), SX.zeros(3))
+    for loop, row in zip(kin.mechanism.loops, rate_rows(kin), strict=True):
         if not loop.joint.armature:
             continue
-        way, axis = ca.vertcat(*row), constant(loop.joint.axis)
-        gained = ca.dot(axis, alphas[loop.child])
+        w, axis = ca.vertcat(*row), constant(loop.joint.axis)
+        change = ca.dot(axis, alphas[loop.child])
         if loop.parent != WORLD:
-            gained -= ca.dot(axis, ca.mtimes(_turn_between(kin, loop), alphas[loop.parent]))
+            change -= ca.dot(axis, ca.mtimes(_relative_rotation(kin, loop), alphas[loop.parent]))
         if acceleration is not None:
-            gained += ca.dot(way, acceleration)
-        force += loop.joint.armature * gained * way
+            change += ca.dot(w, acceleration)
+        force += loop.joint.armature * change * w
     return force
 
 
 def rotor_energy(kin: Kinematics) -> SX:
-    """Kinetic energy of the rotors of loop joints, J."""
+    """Return the kinetic energy of the rotors of loop joints, in J."""
     total = SX(0)
-    for loop, row in zip(kin.mechanism.loops, freedoms(kin), strict=True):
+    for loop, row in zip(kin.mechanism.loops, rate_rows(kin), strict=True):
         rate = ca.dot(ca.vertcat(*row), kin.u)
         total += 0.5 * loop.joint.armature * rate * rate
     return total
 
 
-def facing(kin: Kinematics) -> list[SX]:
-    """For every loop joint the cosine between its halves: a hinge's axes, another's frames; 1 where
-    the gaps are zero.
+def alignments(kin: Kinematics) -> list[SX]:
+    """Return for every loop joint the cosine between its two sides; 1 if it is closed.
 
-    The gaps are zero the wrong way round too.
+    For a hinge it is the cosine between its axes, for other joints that of the angle between
+    frames. It detects a joint closed the wrong way round, where the gaps are zero too.
     """
-    found = []
+    cosines = []
     for loop in kin.mechanism.loops:
-        relative = ca.mtimes(_turn_between(kin, loop), constant(loop.rotation))
+        relative = ca.mtimes(_relative_rotation(kin, loop), constant(loop.rotation))
         if loop.joint.kind == "hinge":
-            found.append(
+            cosines.append(
                 ca.dot(constant(loop.joint.axis), ca.mtimes(relative, constant(loop.joint.axis)))
             )
         else:
-            found.append(SX(1) if loop.joint.kind == "ball" else (ca.trace(relative) - 1) / 2)
-    return found
+            cosines.append(SX(1) if loop.joint.kind == "ball" else (ca.trace(relative) - 1) / 2)
+    return cosines
 
 
-def entries_of(row: SX) -> Row:
-    """A sparse (1, nu) row as a list: what is structurally zero stays so."""
+def row_entries(row: SX) -> Row:
+    """Return a sparse (1, nu) row as a list; structural zeros stay zero."""
     return [row[0, k] if row.sparsity().has_nz(0, k) else SX(0) for k in range(row.shape[1])]
 
 
-def _square(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]]:
-    """Direction pairs (3,), child's and parent's, in the child's frame, that stay perpendicular."""
+def _perpendicular_pairs(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]]:
+    """Return pairs of directions of child and parent, child's frame, that stay perpendicular."""
     joint = loop.joint
     if joint.kind == "ball":
         return []
-    relative = ca.mtimes(
-        _turn_between(kin, loop), constant(loop.rotation)
-    )  # parent's joint frame seen from the child
-    across = _across(joint.axis)
+    # the parent's joint frame in the child's frame
+    relative = ca.mtimes(_relative_rotation(kin, loop), constant(loop.rotation))
+    normals = _normals(joint.axis)
     if joint.kind == "hinge":
         axis = ca.mtimes(relative, constant(joint.axis))
-        return [(constant(across[:, k]), axis) for k in range(2)]
-    triad = np.column_stack([across, joint.axis])
+        return [(constant(normals[:, k]), axis) for k in range(2)]
+    triad = np.column_stack([normals, joint.axis])
     return [
         (constant(triad[:, k]), ca.mtimes(relative, constant(triad[:, (k + 1) % 3])))
         for k in range(3)
     ]
 
 
-def _whirl(kin: Kinematics) -> Callable[[int, SX], SX]:
-    """From a body and its parent's angular acceleration at u' = 0 to its own, rad/s^2, each in its
-    own frame.
+def _angular_acceleration(kin: Kinematics) -> Callable[[int, SX], SX]:
+    """Return a function (body, parent's value) that gives the angular acceleration at u' = 0.
+
+    Values are in rad/s^2, each in its body's own frame.
     """
 
     def visit(i: int, parent: SX) -> SX:
@@ -205,17 +238,18 @@ def _whirl(kin: Kinematics) -> Callable[[int, SX], SX]:
     return visit
 
 
-def _spin(kin: Kinematics, loop: LoopJoint, direction: SX) -> Row:
-    """The row of (omega_C - omega_P) . direction, given in the child's frame (3,)."""
-    row = _spin_of(kin, loop.child, direction)
+def _relative_omega(kin: Kinematics, loop: LoopJoint, direction: SX) -> Row:
+    """Return the row of (omega_C - omega_P) . direction (3,), given in the child's frame."""
+    row = _omega_along(kin, loop.child, direction)
     if loop.parent == WORLD:
         return row
-    opposite = _spin_of(kin, loop.parent, ca.mtimes(_turn_between(kin, loop).T, direction))
+    in_parent = ca.mtimes(_relative_rotation(kin, loop).T, direction)
+    opposite = _omega_along(kin, loop.parent, in_parent)
     return [a - b for a, b in zip(row, opposite, strict=True)]
 
 
-def _spin_of(kin: Kinematics, body: int, direction: SX) -> Row:
-    """The row of omega . direction of one body, handed down its support path."""
+def _omega_along(kin: Kinematics, body: int, direction: SX) -> Row:
+    """Return the row of omega . direction (3,) of one body, in its own frame."""
     row = [SX(0)] * kin.mechanism.nu
     for i in tree.path(kin.mechanism, body):
         joint, first = kin.mechanism.bodies[i].joint, kin.mechanism.u_slices[i].start
@@ -228,18 +262,18 @@ def _spin_of(kin: Kinematics, body: int, direction: SX) -> Row:
     return row
 
 
-def _along(kin: Kinematics, loop: LoopJoint, ways: SX) -> list[Row]:
-    """Rows of the child anchor's velocity against the parent, along world directions (3, k)."""
+def _relative_velocity(kin: Kinematics, loop: LoopJoint, directions: SX) -> list[Row]:
+    """Return the rows of the child anchor's relative velocity along world directions (3, k)."""
     child = jacobian.dense(
         jacobian.point_jacobian(kin, loop.child, constant(loop.in_child)), kin.mechanism.nu
     )
     if loop.parent != WORLD:
-        apart = _anchor(kin, loop.child, loop.in_child) - _anchor(kin, loop.parent, np.zeros(3))
-        there = ca.mtimes(_turn(kin, loop.parent).T, apart)
+        offset = _anchor(kin, loop.child, loop.in_child) - _anchor(kin, loop.parent, np.zeros(3))
+        in_parent = ca.mtimes(_rotation(kin, loop.parent).T, offset)
         child = child - jacobian.dense(
-            jacobian.point_jacobian(kin, loop.parent, there), kin.mechanism.nu
+            jacobian.point_jacobian(kin, loop.parent, in_parent), kin.mechanism.nu
         )
-    return [entries_of(row) for row in ca.vertsplit(ca.mtimes(ways.T, child))]
+    return [row_entries(row) for row in ca.vertsplit(ca.mtimes(directions.T, child))]
 
 
 def _parent_jacobian(kin: Kinematics, loop: LoopJoint) -> SX:
@@ -254,17 +288,17 @@ def _anchor(kin: Kinematics, body: int, point: NDArray[np.float64]) -> SX:
     return constant(point) if body == WORLD else jacobian.position(kin, body, constant(point))
 
 
-def _turn(kin: Kinematics, body: int) -> SX:
+def _rotation(kin: Kinematics, body: int) -> SX:
     return SX.eye(3) if body == WORLD else kin.world_rotation[body]
 
 
-def _turn_between(kin: Kinematics, loop: LoopJoint) -> SX:
-    """R with x_child = R x_parent, bodies' frames."""
-    return ca.mtimes(_turn(kin, loop.child).T, _turn(kin, loop.parent))
+def _relative_rotation(kin: Kinematics, loop: LoopJoint) -> SX:
+    """Return R with x_child = R x_parent, in the frames of the bodies."""
+    return ca.mtimes(_rotation(kin, loop.child).T, _rotation(kin, loop.parent))
 
 
-def _across(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Two unit vectors (3, 2) that with the axis as third make a right-handed orthonormal frame."""
+def _normals(axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return two unit vectors (3, 2) that complete an axis to a right-handed frame, as third."""
     start: NDArray[np.float64] = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = start - float(start @ axis) * axis
     first /= np.linalg.norm(first)

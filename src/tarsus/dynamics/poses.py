@@ -1,4 +1,4 @@
-"""Where a robot's bodies are at given coordinates, in numbers."""
+"""Numeric poses of all bodies at given coordinates."""
 
 from __future__ import annotations
 
@@ -16,24 +16,37 @@ Array = NDArray[np.float64]
 
 
 def poses(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
-    """Positions (n, bodies + 1, 3), m, and rotations (n, bodies + 1, 3, 3) of all bodies in the
-    world at q (n, nq); the last one, number WORLD, is the world itself.
+    """Compute the poses of all bodies in the world.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism with `bodies`.
+    q
+        Coordinates, shape (n, nq) or (nq,).
+
+    Returns
+    -------
+    positions : Array
+        Origins in m, shape (n, bodies + 1, 3); the last one, index WORLD, is the world itself.
+    rotations : Array
+        Rotations from body to world, shape (n, bodies + 1, 3, 3).
     """
-    given = np.asarray(q, float).reshape(-1, mechanism.nq)
-    found = np.array(_poses(mechanism).map(len(given))(ca.DM(given.T)))
-    columns = found.reshape(3, len(given), -1, 4).transpose(1, 2, 0, 3)
-    world = np.broadcast_to(np.eye(3, 4, 1), (len(given), 1, 3, 4))
+    states = np.asarray(q, float).reshape(-1, mechanism.nq)
+    flat = np.array(_poses(mechanism).map(len(states))(ca.DM(states.T)))
+    columns = flat.reshape(3, len(states), -1, 4).transpose(1, 2, 0, 3)
+    world = np.broadcast_to(np.eye(3, 4, 1), (len(states), 1, 3, 4))
     columns = np.concatenate([columns, world], axis=1)
     return columns[..., 0], columns[..., 1:]
 
 
 @lru_cache(maxsize=8)
 def _poses(mechanism: Mechanism) -> ca.Function:
-    """Found once for each robot object: pictures ask for every frame."""
-    at = SX.sym("q", mechanism.nq)
-    kin = kinematics(mechanism, at)
+    """Build the function once per robot: pictures call it for every frame."""
+    q = SX.sym("q", mechanism.nq)
+    kin = kinematics(mechanism, q)
     columns = [
-        ca.horzcat(position, turn)
-        for position, turn in zip(kin.world_position, kin.world_rotation, strict=True)
+        ca.horzcat(position, rotation)
+        for position, rotation in zip(kin.world_position, kin.world_rotation, strict=True)
     ]
-    return ca.Function("poses", [at], [ca.horzcat(*columns)])
+    return ca.Function("poses", [q], [ca.horzcat(*columns)])

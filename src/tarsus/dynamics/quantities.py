@@ -1,4 +1,4 @@
-"""The quantities that a robot computes: each one's inputs, shape and expression, in one table."""
+"""Table of the quantities that a robot computes: inputs, shape and expression of each."""
 
 from __future__ import annotations
 
@@ -35,37 +35,49 @@ SIZES: dict[str, str | int] = {
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The terms of an expression: the inputs' symbols and everything that follows from them."""
+    """Terms that the expressions of quantities share, each computed when first used.
+
+    Attributes
+    ----------
+    mechanism
+        Mechanism whose quantities are computed.
+    given
+        Symbols of the inputs, by name.
+    named_frame
+        Frame of a quantity of a frame.
+    """
 
     mechanism: Mechanism
     given: Mapping[str, SX]
-    asked_of: Frame | None = None
+    named_frame: Frame | None = None
 
     @property
     def frame(self) -> Frame:
-        """The frame asked about."""
-        assert self.asked_of is not None
-        return self.asked_of
+        """Frame of the quantity."""
+        assert self.named_frame is not None
+        return self.named_frame
 
     @cached_property
     def kin(self) -> Kinematics:
-        """Kinematics at q and u (at rest if u is not given)."""
+        """Kinematics at q and u; at rest without u."""
         return kinematics(self.mechanism, self.given["q"], self.given.get("u"))
 
     @cached_property
-    def own(self) -> list[LinearInertia]:
-        """Each body's own inertia, for energies and centers of mass."""
+    def inertias(self) -> list[LinearInertia]:
+        """Inertia of each body, for energies and centers of mass."""
         return rnea.body_inertias(self.mechanism)
 
     @cached_property
-    def base(self) -> list[LinearInertia]:
-        """Regrouped inertias, for M, c and g: the same functions in fewer instructions."""
+    def base_inertias(self) -> list[LinearInertia]:
+        """Base inertial parameters, for M, c and g: the same functions in fewer instructions."""
         return base_parameters(self.mechanism)
 
     @cached_property
     def factor(self) -> Factor:
-        """M = L^T D L."""
-        return factorize_tree(lower(crba.mass_matrix(self.kin, self.base)), self.mechanism.nu)
+        """Factors of M = L^T D L."""
+        return factorize_tree(
+            lower(crba.mass_matrix(self.kin, self.base_inertias)), self.mechanism.nu
+        )
 
     @cached_property
     def world_rotation(self) -> SX:
@@ -75,25 +87,52 @@ class Terms:
 
 @dataclass(frozen=True)
 class Quantity:
-    """`expression` of the inputs named, an array of `shape` ("nu" stands for the robot's)."""
+    """A quantity of a robot.
+
+    Attributes
+    ----------
+    inputs
+        Names of its inputs.
+    shape
+        Shape for one state; "nq" and "nu" stand for the robot's numbers.
+    expression
+        Expression of the quantity from its terms.
+    framed
+        Whether it is a quantity of a named frame.
+    """
 
     inputs: tuple[str, ...]
     shape: tuple[str | int, ...]
     expression: Callable[[Terms], SX]
-    framed: bool = False  # whether it is asked of a named frame
+    framed: bool = False
 
     def shape_for(self, mechanism: Mechanism) -> tuple[int, ...]:
-        """The result's shape for one state."""
+        """Return the shape for one state."""
         return tuple(_number(mechanism, n) for n in self.shape)
 
     def program(self, mechanism: Mechanism, name: str, frame: Frame | None = None) -> Program:
-        """One block: parameters in, the report `name` out (column by column)."""
+        """Return a program of one basic block that computes the report `name`, column by column.
+
+        Parameters
+        ----------
+        mechanism
+            Mechanism whose quantity is computed.
+        name
+            Name of the report register.
+        frame
+            Frame, for a quantity of a frame.
+
+        Returns
+        -------
+        Program
+            Program with one parameter register per input.
+        """
         builder = Builder(f"{mechanism.name}.{name}")
         given = {key: builder.parameter(key, input_size(mechanism, key)) for key in self.inputs}
         return builder.program(**{name: self.expression(Terms(mechanism, given, frame))})
 
-    def shaped(self, mechanism: Mechanism, columns: Array) -> Array:
-        """Results (N, size), column by column, as (N, *shape)."""
+    def reshape(self, mechanism: Mechanism, columns: Array) -> Array:
+        """Return results (N, size), stored column by column, as (N, *shape)."""
         shape = self.shape_for(mechanism)
         if len(shape) < 2:
             return columns.reshape(-1, *shape)
@@ -101,7 +140,7 @@ class Quantity:
 
 
 def input_size(mechanism: Mechanism, name: str) -> int:
-    """Numbers in the input `name` of one state."""
+    """Return the size of an input for one state."""
     return _number(mechanism, SIZES[name])
 
 
@@ -112,11 +151,11 @@ def _number(mechanism: Mechanism, size: str | int) -> int:
 def _inverse_dynamics(t: Terms) -> SX:
     armature = [body.joint.armature for body in t.mechanism.bodies for _ in range(body.joint.nu)]
     acceleration = t.given["acceleration"]
-    return rnea.inverse_dynamics(t.kin, t.base, acceleration) + SX(armature) * acceleration
+    return rnea.inverse_dynamics(t.kin, t.base_inertias, acceleration) + SX(armature) * acceleration
 
 
 def _forward_dynamics(t: Terms) -> SX:
-    return ca.vertcat(*t.factor.solve(entries(t.given["tau"] - rnea.bias(t.kin, t.base))))
+    return ca.vertcat(*t.factor.solve(entries(t.given["tau"] - rnea.bias(t.kin, t.base_inertias))))
 
 
 def _solve(t: Terms) -> SX:
@@ -124,11 +163,11 @@ def _solve(t: Terms) -> SX:
 
 
 def _external_force(t: Terms) -> SX:
-    wrench, at = t.given["wrench"], t.frame.body
-    force = jacobian.direction_in_body(t.kin, at, wrench[:3])
-    moment = jacobian.direction_in_body(t.kin, at, wrench[3:])
+    wrench, body = t.given["wrench"], t.frame.body
+    force = jacobian.direction_in_body(t.kin, body, wrench[:3])
+    moment = jacobian.direction_in_body(t.kin, body, wrench[3:])
     moment += ca.cross(constant(t.frame.position), force)
-    return rnea.external_terms(t.kin, {at: (moment, force)})
+    return rnea.external_terms(t.kin, {body: (moment, force)})
 
 
 def _jacobian(t: Terms) -> SX:
@@ -154,11 +193,15 @@ def _velocity(t: Terms) -> SX:
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "mass_matrix": Quantity(("q",), ("nu", "nu"), lambda t: crba.mass_matrix(t.kin, t.base)),
-    "velocity_terms": Quantity(("q", "u"), ("nu",), lambda t: rnea.velocity_terms(t.kin, t.base)),
-    "gravity": Quantity(("q",), ("nu",), lambda t: rnea.gravity_terms(t.kin, t.base)),
+    "mass_matrix": Quantity(
+        ("q",), ("nu", "nu"), lambda t: crba.mass_matrix(t.kin, t.base_inertias)
+    ),
+    "velocity_terms": Quantity(
+        ("q", "u"), ("nu",), lambda t: rnea.velocity_terms(t.kin, t.base_inertias)
+    ),
+    "gravity": Quantity(("q",), ("nu",), lambda t: rnea.gravity_terms(t.kin, t.base_inertias)),
     "spring_forces": Quantity(("q",), ("nu",), lambda t: springs.force(t.kin)),
-    "bias": Quantity(("q", "u"), ("nu",), lambda t: rnea.bias(t.kin, t.base)),
+    "bias": Quantity(("q", "u"), ("nu",), lambda t: rnea.bias(t.kin, t.base_inertias)),
     "inverse_dynamics": Quantity(("q", "u", "acceleration"), ("nu",), _inverse_dynamics),
     "forward_dynamics": Quantity(("q", "u", "tau"), ("nu",), _forward_dynamics),
     "solve_mass_matrix": Quantity(("q", "b"), ("nu",), _solve),
@@ -167,10 +210,10 @@ QUANTITIES: dict[str, Quantity] = {
     "position": Quantity(("q",), (3,), _position, framed=True),
     "rotation": Quantity(("q",), (3, 3), _rotation, framed=True),
     "velocity": Quantity(("q", "u"), (6,), _velocity, framed=True),
-    "center_of_mass": Quantity(("q",), (3,), lambda t: energy.center_of_mass(t.kin, t.own)),
-    "kinetic_energy": Quantity(("q", "u"), (), lambda t: energy.kinetic_energy(t.kin, t.own)),
-    "potential_energy": Quantity(("q",), (), lambda t: energy.potential_energy(t.kin, t.own)),
-    "momentum": Quantity(("q", "u"), (6,), lambda t: energy.momentum(t.kin, t.own)),
+    "center_of_mass": Quantity(("q",), (3,), lambda t: energy.center_of_mass(t.kin, t.inertias)),
+    "kinetic_energy": Quantity(("q", "u"), (), lambda t: energy.kinetic_energy(t.kin, t.inertias)),
+    "potential_energy": Quantity(("q",), (), lambda t: energy.potential_energy(t.kin, t.inertias)),
+    "momentum": Quantity(("q", "u"), (6,), lambda t: energy.momentum(t.kin, t.inertias)),
     "coordinate_rate": Quantity(
         ("q", "u"), ("nq",), lambda t: coordinate_rate(t.mechanism, t.given["q"], t.given["u"])
     ),

@@ -1,9 +1,12 @@
-"""Recursive Newton-Euler in three parts that can be called apart: velocity, gravity, external
-(Teixeira de Paula 2024, Alg. 2-4).
+"""Recursive Newton-Euler algorithm in three separate terms: velocity, gravity, external forces.
 
-Accelerations are those of the body's origin (not spatial ones): the linear velocity then never
-appears, as Galilei asks, and Algorithm 2's special start a_0 = (0, -omega x v) is not needed. The
-generalized forces are the same; see docs/decisions/0003-classical-accelerations.md.
+Accelerations are classical ones, of the body's origin, not spatial ones. The linear velocity then
+does not appear (Galilean invariance), and the initial value a_0 = (0, -omega x v) of Algorithm 2 is
+not needed. The generalized forces are the same; see docs/decisions/0003-classical-accelerations.md.
+
+References
+----------
+Teixeira de Paula 2024, Algorithms 2 to 4.
 """
 
 from __future__ import annotations
@@ -25,22 +28,22 @@ Wrench = tuple[SX, SX]  # moment about the body's origin and force, body frame
 
 
 def body_inertias(mechanism: Mechanism) -> list[LinearInertia]:
-    """Each body's inertia about its own frame's origin."""
-    found = []
+    """Return the inertia of each body about the origin of its own frame."""
+    inertias = []
     for body in mechanism.bodies:
         m, c = SX(body.inertia.mass), constant(body.inertia.com)
         steiner = m * (ca.dot(c, c) * SX.eye(3) - ca.mtimes(c, c.T))
-        found.append(LinearInertia(m, m * c, SX(body.inertia.about_com) + steiner))
-    return found
+        inertias.append(LinearInertia(m, m * c, SX(body.inertia.about_com) + steiner))
+    return inertias
 
 
 def velocity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """c(q, u) (nu,): generalized force of Coriolis and centrifugal terms, at u' = 0 (Alg. 2)."""
+    """Return c(q, u) (nu,), the Coriolis and centrifugal forces, in N or N m (Alg. 2)."""
     return _inverse_dynamics(kin, inertias, SX.zeros(3), None, moving=True)
 
 
 def velocity_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """C(q, u) (nu, nu), half the derivative of c(q, u) by u.
+    """Return C(q, u) (nu, nu), half the derivative of c(q, u) with respect to u.
 
     c is quadratic in u, so C(q, u) v is linear in both velocities, symmetric in them, and
     C(q, u) u = c(q, u).
@@ -52,62 +55,80 @@ def velocity_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def gravity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """g(q) (nu,): generalized force that holds the robot against gravity (Alg. 3)."""
+    """Return g(q) (nu,), the forces that hold the robot against gravity, in N or N m (Alg. 3)."""
     return _inverse_dynamics(
         kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=False
     )
 
 
 def bias(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """c(q, u) + g(q) in one sweep."""
+    """Return c(q, u) + g(q) (nu,), computed in one sweep."""
     return _inverse_dynamics(
         kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=True
     )
 
 
 def inverse_dynamics(kin: Kinematics, inertias: list[LinearInertia], acceleration: SX) -> SX:
-    """M(q) u' + c(q, u) + g(q) for u' = acceleration (nu,), without armature."""
+    """Return M(q) u' + c(q, u) + g(q) (nu,), with u' = acceleration (nu,), without armature."""
     return _inverse_dynamics(
         kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), acceleration, moving=True
     )
 
 
 def external_terms(kin: Kinematics, wrenches: Mapping[int, Wrench]) -> SX:
-    """Generalized force (nu,) of {body: (moment at its origin, force)} in body frames (Alg. 4)."""
+    """Return the generalized force (nu,) of wrenches by body, in body frames (Alg. 4)."""
     zero = (SX.zeros(3), SX.zeros(3))
     own = [wrenches.get(i, zero) for i in range(len(kin.mechanism.bodies))]
     return _project(kin, own)
 
 
 def velocity_products(kin: Kinematics) -> Callable[[int, SX, SX], SX]:
-    """From a body, a center (3,) in its frame and an arm (3,) there to dJ/dt u (3,), m/s^2, world.
+    """Return a function (body, center, arm) that gives dJ/dt u (3,), in m/s^2, world axes.
 
-    J u is the velocity of the body's point at center + arm; the center moves with the body and the
-    arm stays as it is in the world: the point at which a ball touches. Found with gravity, in the
-    sweep that `bias` makes too.
+    J u is the velocity of the body's point at center + arm, both (3,) in the body's frame. The
+    center moves with the body and the arm stays fixed in the world: the contact point of a ball.
+    Gravity is included in the sweep, so that `bias` shares it.
     """
     gravity = SX(list(kin.mechanism.gravity_acceleration))
     motions, fields = _accelerations(kin, gravity, None, kin.omega)
 
-    def gained(body: int, center: SX, arm: SX) -> SX:
+    def product(body: int, center: SX, arm: SX) -> SX:
         alpha, a = motions[body]
-        felt = a + ca.mtimes(fields[body], center) + ca.cross(alpha, arm)
-        return jacobian.direction_in_world(kin, body, felt) + gravity
+        total = a + ca.mtimes(fields[body], center) + ca.cross(alpha, arm)
+        return jacobian.direction_in_world(kin, body, total) + gravity
 
-    return gained
+    return product
 
 
 def velocity_product(motion: tuple[SX, SX, SX], center: SX, arm: SX) -> SX:
-    """dJ/dt u (3,), m/s^2, of the point at center + arm (3,) of a body with one of `world_motions`,
-    both from its origin; the center moves with the body, the arm stays as it is.
+    """Return dJ/dt u (3,), in m/s^2, of a body's point at center + arm, both from its origin.
+
+    Parameters
+    ----------
+    motion
+        Angular velocity, angular acceleration and acceleration of the body (`world_motions`).
+    center
+        Part of the lever arm (3,) that moves with the body, in m, world axes.
+    arm
+        Part of the lever arm (3,) that stays fixed in the world, in m, world axes.
+
+    Returns
+    -------
+    SX
+        dJ/dt u (3,), in m/s^2, world axes.
     """
-    spin, turning, pull = motion
-    return pull + ca.cross(turning, center + arm) + ca.cross(spin, ca.cross(spin, center))
+    omega, alpha, a = motion
+    return a + ca.cross(alpha, center + arm) + ca.cross(omega, ca.cross(omega, center))
 
 
 def world_motions(kin: Kinematics) -> list[tuple[SX, SX, SX]]:
-    """Of every body at u' = 0, in world axes (3,): angular velocity, rad/s, angular acceleration,
-    rad/s^2, and acceleration of its origin, m/s^2.
+    """Return the motion of every body at u' = 0, in world axes.
+
+    Returns
+    -------
+    list of (SX, SX, SX)
+        Angular velocity (rad/s), angular acceleration (rad/s^2) and acceleration of the origin
+        (m/s^2), each (3,).
     """
     gravity = SX(list(kin.mechanism.gravity_acceleration))
     motions, _ = _accelerations(kin, gravity, None, kin.omega)
@@ -140,10 +161,12 @@ def _inverse_dynamics(
 def _accelerations(
     kin: Kinematics, gravity: SX, acceleration: SX | None, omega: list[SX]
 ) -> tuple[list[Motion], dict[int, SX]]:
-    """Every body's motion, gravity as the world's acceleration up, and its field (3, 3), 1/s^2."""
-    fields: dict[
-        int, SX
-    ] = {}  # [alpha]x + omega omega^T - |omega|^2: acceleration field of each body
+    """Return the accelerations of every body, and its acceleration field (3, 3), in 1/s^2.
+
+    Gravity enters as an upward acceleration of the world.
+    """
+    # acceleration field of each body: [alpha]x + omega omega^T - |omega|^2
+    fields: dict[int, SX] = {}
 
     def visit(i: int, parent: Motion) -> Motion:
         field = fields.get(kin.mechanism.bodies[i].parent, SX.zeros(3, 3))
@@ -160,36 +183,36 @@ def _accelerations(
 def _accelerate(
     kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None
 ) -> Motion:
-    """Body i's acceleration from the motion of its joint's foot point, both in the parent frame."""
+    """Return the acceleration of body i from that of its joint's base point in the parent frame."""
     mechanism = kin.mechanism
-    joint, where = mechanism.bodies[i].joint, mechanism.u_slices[i]
+    joint, at = mechanism.bodies[i].joint, mechanism.u_slices[i]
     alpha, a = ca.mtimes(kin.R[i].T, carried[0]), ca.mtimes(kin.R[i].T, carried[1])
-    rate = kin.u[where]
-    push = SX.zeros(joint.nu) if acceleration is None else acceleration[where]
+    rate = kin.u[at]
+    own = SX.zeros(joint.nu) if acceleration is None else acceleration[at]
     if joint.kind == "hinge":
         axis = constant(joint.axis)
-        return alpha + axis * push + ca.cross(omega[i], axis * rate), a
+        return alpha + axis * own + ca.cross(omega[i], axis * rate), a
     if joint.kind == "slide":
         axis = constant(joint.axis)
-        return alpha, a + axis * push + 2 * ca.cross(omega[i], axis * rate)
+        return alpha, a + axis * own + 2 * ca.cross(omega[i], axis * rate)
     if joint.kind == "ball":
-        return alpha + push + ca.cross(omega[i], rate), a
-    return push[3:], a + ca.mtimes(kin.R[i].T, push[:3])
+        return alpha + own + ca.cross(omega[i], rate), a
+    return own[3:], a + ca.mtimes(kin.R[i].T, own[:3])
 
 
 def _project(kin: Kinematics, own: list[Wrench]) -> SX:
-    """Hand wrenches to the root, each joint its share (Teixeira de Paula 2024, Eqns. (22)-(23))."""
+    """Accumulate wrenches towards the root and project them on joints (Eqns. (22) and (23))."""
 
     def to_parent(i: int, wrench: Wrench) -> Wrench:
         force = ca.mtimes(kin.R[i], wrench[1])
         return ca.mtimes(kin.R[i], wrench[0]) + ca.cross(kin.r[i], force), force
 
     total = tree.inward(kin.mechanism, own, to_parent, lambda a, b: (a[0] + b[0], a[1] + b[1]))
-    return ca.vertcat(*(joint_share(kin, i, wrench) for i, wrench in enumerate(total)))
+    return ca.vertcat(*(project_on_joint(kin, i, wrench) for i, wrench in enumerate(total)))
 
 
-def joint_share(kin: Kinematics, i: int, wrench: Wrench) -> SX:
-    """S_i^T f_i: what a wrench on body i does to its own joint."""
+def project_on_joint(kin: Kinematics, i: int, wrench: Wrench) -> SX:
+    """Return S_i^T f_i, the generalized force of a wrench on body i at its own joint."""
     joint = kin.mechanism.bodies[i].joint
     moment, force = wrench
     if joint.kind == "hinge":

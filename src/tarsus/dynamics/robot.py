@@ -1,8 +1,8 @@
-"""A robot to ask for its dynamics: M(q) u' + c(q, u) + g(q) = tau + J^T f, compiled on demand.
+"""A robot with methods for its dynamics: M(q) u' + c(q, u) + g(q) = tau + J^T f.
 
-Every method takes one state, q (nq,) and u (nu,), or many, (N, nq) and (N, nu), and answers with
-the same leading axis; single states and batches may be mixed. Units SI; conventions as in
-`Mechanism`.
+Every method takes one state, `q` of shape (nq,) and `u` of shape (nu,), or N states, (N, nq) and
+(N, nu), and returns results with the same leading axis. One state can be combined with N others. SI
+units; layout and signs as in `tarsus.model.mechanism.Mechanism`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics import loop_closure
-from tarsus.dynamics.compiled_quantities import Calls
-from tarsus.dynamics.describe import described, totals
-from tarsus.dynamics.integrate import difference, integrated
+from tarsus.dynamics.compiled_quantities import CompiledQuantities
+from tarsus.dynamics.description import description, summary_line
+from tarsus.dynamics.integrate import difference, integrate
 from tarsus.errors import unknown
 from tarsus.model.mechanism import Mechanism
 
@@ -28,11 +28,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a robot was loaded from.
+    """Source that a robot was loaded from.
 
-    file: absolute path; empty for a built-in robot
-    sha256: of the file's bytes, hexadecimal; empty without a file
-    options: of the importer, or of the built-in robot's description
+    Attributes
+    ----------
+    file
+        Absolute path, empty for a built-in robot.
+    sha256
+        Hash of the file's bytes, hexadecimal; empty without a file.
+    options
+        Options given to the importer, or to `describe` of a built-in robot.
     """
 
     file: str = ""
@@ -42,168 +47,548 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Robot(Mechanism):
-    """A `Mechanism` with methods for its dynamics.
+    """A mechanism with methods for its dynamics, compiled on demand.
 
-    origin: where it was loaded from
+    `tarsus.load` returns one. It has all attributes of `Mechanism`. The first call of a method
+    compiles it and caches the code on disk; later calls take microseconds.
 
-    The first call of a method compiles it (and caches it on disk); later calls take microseconds.
+    Attributes
+    ----------
+    origin
+        Source that the robot was loaded from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tarsus
+    >>> robot = tarsus.load("starleth")
+    >>> q, u = robot.keyframes["stand"], np.zeros(robot.nu)
+    >>> robot.mass_matrix(q).shape
+    (18, 18)
+    >>> tau = robot.inverse_dynamics(q, u, acceleration=np.zeros(robot.nu))
+    >>> bool(np.allclose(robot.forward_dynamics(q, u, tau), 0, atol=1e-9))
+    True
+    >>> robot.jacobian(q, "LF_foot").shape
+    (6, 18)
+
+    Many states are computed in one call:
+
+    >>> robot.gravity(np.stack([q, q, q])).shape
+    (3, 18)
     """
 
     origin: Origin = Origin()
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Robot:
-        """The same mechanism as a robot."""
+        """Return the mechanism as a robot.
+
+        Parameters
+        ----------
+        mechanism
+            Mechanism, or a robot, which is returned as it is.
+
+        Returns
+        -------
+        Robot
+            Robot with the same bodies, joints and contact candidates.
+        """
         if isinstance(mechanism, cls):
             return mechanism
         return cls(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
     def __getstate__(self) -> dict[str, Any]:
-        """State for copies and pickles: the description, not the compiled code."""
+        """Return the description without the compiled code, for copies and pickles."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
-    def _ask(self) -> Calls:
-        return Calls(self)
+    def _compute(self) -> CompiledQuantities:
+        return CompiledQuantities(self)
 
     def mass_matrix(self, q: ArrayLike) -> Array:
-        """M(q) (nu, nu), kg, kg m, kg m^2, armature on its diagonal.
+        """Compute the mass matrix M(q), with armature on its diagonal.
 
-        Teixeira de Paula 2024, Alg. 5.
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            M, shape (nu, nu) or (N, nu, nu), in kg, kg m and kg m^2.
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 5.
         """
-        return self._ask("mass_matrix", q=q)
+        return self._compute("mass_matrix", q=q)
 
     def velocity_terms(self, q: ArrayLike, u: ArrayLike) -> Array:
-        """c(q, u) (nu,), N or N m: Coriolis and centrifugal forces, on the left-hand side.
+        """Compute the Coriolis and centrifugal forces c(q, u).
 
-        Teixeira de Paula 2024, Alg. 2.
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+
+        Returns
+        -------
+        Array
+            c, shape (nu,) or (N, nu), in N or N m, on the left-hand side of the equations of
+            motion.
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 2.
         """
-        return self._ask("velocity_terms", q=q, u=u)
+        return self._compute("velocity_terms", q=q, u=u)
 
     def gravity(self, q: ArrayLike) -> Array:
-        """g(q) (nu,), N or N m: forces that hold the robot against gravity, left-hand side.
+        """Compute the generalized forces g(q) that hold the robot against gravity.
 
-        Teixeira de Paula 2024, Alg. 3.
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            g, shape (nu,) or (N, nu), in N or N m, on the left-hand side of the equations of
+            motion.
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 3.
         """
-        return self._ask("gravity", q=q)
+        return self._compute("gravity", q=q)
 
     def spring_forces(self, q: ArrayLike) -> Array:
-        """-K (q - rest) (nu,), N or N m: of the joints' springs, right-hand side, part of tau for
-        `forward_dynamics`.
+        """Compute the forces of the joint springs, -K (q - rest).
+
+        They belong on the right-hand side: add them to `tau` of `forward_dynamics`.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            Generalized forces, shape (nu,) or (N, nu), in N or N m.
         """
-        return self._ask("spring_forces", q=q)
+        return self._compute("spring_forces", q=q)
 
     def bias(self, q: ArrayLike, u: ArrayLike) -> Array:
-        """c(q, u) + g(q) (nu,), N or N m, in one sweep (Teixeira de Paula 2024, Alg. 2 and 3)."""
-        return self._ask("bias", q=q, u=u)
+        """Compute c(q, u) + g(q) in one sweep.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+
+        Returns
+        -------
+        Array
+            c + g, shape (nu,) or (N, nu), in N or N m, on the left-hand side of the equations of
+            motion.
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithms 2 and 3.
+        """
+        return self._compute("bias", q=q, u=u)
 
     def inverse_dynamics(self, q: ArrayLike, u: ArrayLike, acceleration: ArrayLike) -> Array:
-        """tau (nu,) = M u' + c + g, N or N m, for u' = acceleration (nu,), armature included
-        (Teixeira de Paula 2024, Alg. 2).
+        """Compute the generalized forces that cause an acceleration, tau = M u' + c + g.
+
+        Armature is included; contact and joint springs are not.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+        acceleration
+            u', shape (nu,) or (N, nu), in m/s^2 or rad/s^2.
+
+        Returns
+        -------
+        Array
+            tau, shape (nu,) or (N, nu), in N or N m.
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 2.
         """
-        return self._ask("inverse_dynamics", q=q, u=u, acceleration=acceleration)
+        return self._compute("inverse_dynamics", q=q, u=u, acceleration=acceleration)
 
     def forward_dynamics(self, q: ArrayLike, u: ArrayLike, tau: ArrayLike) -> Array:
-        """u' (nu,) = M^-1 (tau - c - g), m/s^2 or rad/s^2, for tau (nu,), without contact."""
-        return self._ask("forward_dynamics", q=q, u=u, tau=tau)
+        """Compute the acceleration without contact, u' = M^-1 (tau - c - g).
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+        tau
+            Generalized forces, shape (nu,) or (N, nu), in N or N m.
+
+        Returns
+        -------
+        Array
+            u', shape (nu,) or (N, nu), in m/s^2 or rad/s^2.
+        """
+        return self._compute("forward_dynamics", q=q, u=u, tau=tau)
 
     def solve_mass_matrix(self, q: ArrayLike, b: ArrayLike) -> Array:
-        """M(q)^-1 b (nu,) by branch-sparse M = L^T D L (Featherstone 2008, section 6.5)."""
-        return self._ask("solve_mass_matrix", q=q, b=b)
+        """Solve M(q) x = b by the sparse factorization M = L^T D L.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        b
+            Right-hand side, shape (nu,) or (N, nu).
+
+        Returns
+        -------
+        Array
+            x, shape (nu,) or (N, nu).
+
+        References
+        ----------
+        Featherstone 2008, section 6.5.
+        """
+        return self._compute("solve_mass_matrix", q=q, b=b)
 
     def external_force(self, q: ArrayLike, name: str, wrench: ArrayLike) -> Array:
-        """Generalized force (nu,) = J^T wrench, N or N m, right-hand side.
+        """Compute the generalized force J^T f of a wrench on a frame.
 
-        wrench (6,): force (N) and moment (N m), world-aligned, at the origin of the frame `name`
-        (Teixeira de Paula 2024, Alg. 4).
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        name
+            Frame, body or contact candidate on which the wrench acts.
+        wrench
+            Force (N) and moment (N m) at the origin of the frame, in world axes, shape (6,) or
+            (N, 6).
+
+        Returns
+        -------
+        Array
+            Generalized force, shape (nu,) or (N, nu), in N or N m, on the right-hand side of the
+            equations of motion.
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 4.
         """
-        return self._ask("external_force", name, q=q, wrench=wrench)
+        return self._compute("external_force", name, q=q, wrench=wrench)
 
     def jacobian(self, q: ArrayLike, name: str) -> Array:
-        """J (6, nu), velocity(q, u, name) = J u: rows linear (m/s), angular (rad/s), world-aligned.
+        """Compute the Jacobian J of a frame: velocity(q, u, name) = J u.
 
-        At the origin of a frame, a body, or the center of a contact candidate's sphere (Teixeira de
-        Paula 2024, Alg. 6).
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        name
+            Frame, body, or contact candidate (then J is that of its sphere's center).
+
+        Returns
+        -------
+        Array
+            J, shape (6, nu) or (N, 6, nu), in world axes: three rows of linear velocity (m/s), then
+            three of angular velocity (rad/s).
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 6.
         """
-        return self._ask("jacobian", name, q=q)
+        return self._compute("jacobian", name, q=q)
 
     def position(self, q: ArrayLike, name: str) -> Array:
-        """World position (3,) of the frame's origin, m (Teixeira de Paula 2024, Alg. 1)."""
-        return self._ask("position", name, q=q)
+        """Compute the position of a frame's origin in the world.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        name
+            Frame, body or contact candidate.
+
+        Returns
+        -------
+        Array
+            Position, shape (3,) or (N, 3), in m, world frame.
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 1.
+        """
+        return self._compute("position", name, q=q)
 
     def rotation(self, q: ArrayLike, name: str) -> Array:
-        """R (3, 3) with x_world = R x_frame (Teixeira de Paula 2024, Alg. 1)."""
-        return self._ask("rotation", name, q=q)
+        """Compute the rotation R of a frame: x_world = R x_frame.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        name
+            Frame, body or contact candidate.
+
+        Returns
+        -------
+        Array
+            R, shape (3, 3) or (N, 3, 3).
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 1.
+        """
+        return self._compute("rotation", name, q=q)
 
     def velocity(self, q: ArrayLike, u: ArrayLike, name: str) -> Array:
-        """(6,): velocity of a frame's origin (m/s) and angular (rad/s), world-aligned (Alg. 1)."""
-        return self._ask("velocity", name, q=q, u=u)
+        """Compute the linear and angular velocity of a frame.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+        name
+            Frame, body or contact candidate.
+
+        Returns
+        -------
+        Array
+            Velocity of the frame's origin (m/s), then angular velocity (rad/s), shape (6,) or
+            (N, 6), in world axes.
+
+        References
+        ----------
+        Teixeira de Paula 2024, Algorithm 1.
+        """
+        return self._compute("velocity", name, q=q, u=u)
 
     def center_of_mass(self, q: ArrayLike) -> Array:
-        """World position (3,) of the robot's center of mass, m."""
-        return self._ask("center_of_mass", q=q)
+        """Compute the position of the robot's center of mass in the world.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            Position, shape (3,) or (N, 3), in m, world frame.
+        """
+        return self._compute("center_of_mass", q=q)
 
     def kinetic_energy(self, q: ArrayLike, u: ArrayLike) -> Array:
-        """1/2 u^T M u, J, armature included: () for one state, (N,) for many."""
-        return self._ask("kinetic_energy", q=q, u=u)
+        """Compute the kinetic energy 1/2 u^T M u, armature included.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+
+        Returns
+        -------
+        Array
+            Energy, shape () or (N,), in J.
+        """
+        return self._compute("kinetic_energy", q=q, u=u)
 
     def potential_energy(self, q: ArrayLike) -> Array:
-        """Energy, J, in gravity, zero with the center of mass at the world's origin, and in the
-        joints' springs: () or (N,).
+        """Compute the potential energy of gravity and of the joint springs.
+
+        The energy of gravity is zero with the center of mass at the world's origin.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            Energy, shape () or (N,), in J.
         """
-        return self._ask("potential_energy", q=q)
+        return self._compute("potential_energy", q=q)
 
     def momentum(self, q: ArrayLike, u: ArrayLike) -> Array:
-        """(6,): linear (N s) and angular momentum about the world's origin (N m s), world frame,
-        without armature.
+        """Compute the robot's linear and angular momentum, without armature.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+
+        Returns
+        -------
+        Array
+            Linear momentum (N s), then angular momentum about the world's origin (N m s), shape
+            (6,) or (N, 6), world frame.
         """
-        return self._ask("momentum", q=q, u=u)
+        return self._compute("momentum", q=q, u=u)
 
     def coordinate_rate(self, q: ArrayLike, u: ArrayLike) -> Array:
-        """q' (nq,) = F(q) u (Gehring 2014, Eqns. (1) and (22))."""
-        return self._ask("coordinate_rate", q=q, u=u)
+        """Compute the rate of the coordinates, q' = F(q) u.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+
+        Returns
+        -------
+        Array
+            q', shape (nq,) or (N, nq).
+
+        References
+        ----------
+        Gehring 2014, Eqns. (1) and (22).
+        """
+        return self._compute("coordinate_rate", q=q, u=u)
 
     def integrate(self, q: ArrayLike, u: ArrayLike, dt: ArrayLike) -> Array:
-        """q (nq,) after constant u for dt seconds, () or (N,); unit quaternions turn exactly."""
-        given = self._ask.checked(q=q, u=u)
-        return integrated(self, given["q"], given["u"], dt)
+        """Move the coordinates with a constant velocity; quaternions turn exactly.
+
+        Parameters
+        ----------
+        q
+            Coordinates at the start, shape (nq,) or (N, nq).
+        u
+            Velocities, shape (nu,) or (N, nu).
+        dt
+            Duration in s, shape () or (N,).
+
+        Returns
+        -------
+        Array
+            Coordinates at the end, shape (nq,) or (N, nq).
+        """
+        states = self._compute.checked(q=q, u=u)
+        return integrate(self, states["q"], states["u"], dt)
 
     def difference(self, q: ArrayLike, start: ArrayLike) -> Array:
-        """The constant u (nu,), or (N, nu), that leads from start to q in one second: what
-        `integrate` undoes, for turns of less than half a turn.
+        """Compute the constant velocity that moves `start` to `q` in one second.
+
+        It is the inverse of `integrate`, provided that bodies turn by less than half a turn.
+
+        Parameters
+        ----------
+        q
+            Coordinates at the end, shape (nq,) or (N, nq).
+        start
+            Coordinates at the start, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            Velocities, shape (nu,) or (N, nu).
         """
-        given = [self._ask.checked(q=each)["q"] for each in (q, start)]
-        return difference(self, *given)
+        ends = [self._compute.checked(q=each)["q"] for each in (q, start)]
+        return difference(self, *ends)
 
     def loop_gaps(self, q: ArrayLike) -> Array:
-        """g_B (nb,) of the loop joints, or (N, nb): how far apart they stand, m or rad.
+        """Compute the gaps g_B of all loop joints and joint couplings.
 
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            Gap of each constraint row, shape (nb,) or (N, nb), in m or rad; zero where it is
+            closed.
+
+        References
+        ----------
         Gehring 2014, Eqn. (4).
         """
-        return loop_closure.gaps(self, self._ask.checked(q=q)["q"])
+        return loop_closure.gaps(self, self._compute.checked(q=q)["q"])
 
     def closed(self, q: ArrayLike) -> Array:
-        """The coordinates (nq,), or (N, nq), nearest to q that close every loop; TarsusError if
-        there are none near.
+        """Find the nearest coordinates that close all loops.
+
+        Parameters
+        ----------
+        q
+            Coordinates, shape (nq,) or (N, nq).
+
+        Returns
+        -------
+        Array
+            Coordinates with closed loops, shape (nq,) or (N, nq).
+
+        Raises
+        ------
+        TarsusError
+            If no nearby coordinates close the loops.
         """
-        return loop_closure.closed(self, self._ask.checked(q=q)["q"])
+        return loop_closure.close_loops(self, self._compute.checked(q=q)["q"])
 
     def with_contacts(self, names: str | Iterable[str]) -> Robot:
-        """The robot with only these candidates: names or patterns such as "*_foot", one or more."""
+        """Return a copy of the robot with fewer contact candidates.
+
+        Parameters
+        ----------
+        names
+            Names of candidates, or patterns such as "*_foot"; one or several.
+
+        Returns
+        -------
+        Robot
+            Robot with the named candidates only.
+
+        Raises
+        ------
+        TarsusError
+            If a name or a pattern matches no candidate.
+        """
         known = [candidate.name for candidate in self.candidates]
-        chosen: set[str] = set()
+        selected: set[str] = set()
         many = isinstance(names, Iterable) and not isinstance(names, str)
         for pattern in names if many else [names]:
-            wanted = pattern if isinstance(pattern, str) else ""
-            found = {name for name in known if name == pattern or fnmatchcase(name, wanted)}
-            if not found:
+            text = pattern if isinstance(pattern, str) else ""
+            matches = {name for name in known if name == pattern or fnmatchcase(name, text)}
+            if not matches:
                 raise unknown("contact candidate", pattern, known)
-            chosen |= found
-        return replace(self, candidates=tuple(c for c in self.candidates if c.name in chosen))
+            selected |= matches
+        return replace(self, candidates=tuple(c for c in self.candidates if c.name in selected))
 
     def describe(self) -> str:
-        """A table for people: bodies, joints, masses, limits, motors, contact candidates."""
-        return described(self)
+        """Return tables of bodies, joints, masses, limits, motors and contact candidates.
+
+        Returns
+        -------
+        str
+            Plain text of several lines.
+        """
+        return description(self)
 
     def __repr__(self) -> str:
-        return f"Robot({totals(self)})"
+        return f"Robot({summary_line(self)})"

@@ -1,4 +1,4 @@
-"""Bodies that are known only as a step runs: poses, motions and Jacobians selected by number."""
+"""Bodies selected at run time by their index: pose, motion and Jacobian."""
 
 from __future__ import annotations
 
@@ -15,31 +15,40 @@ from tarsus.spatial.rotation import constant
 
 
 @dataclass(frozen=True, eq=False)
-class Selected:
-    """One of some bodies, in world axes.
+class SelectedBody:
+    """Pose and motion of a body whose index is an expression, in world axes.
 
-    number: the body's
-    rotation (3, 3), origin (3,): its pose, m
-    spin, turning (3,): angular velocity, rad/s, and acceleration at u' = 0, rad/s^2
-    pull (3,): acceleration of its origin at u' = 0, m/s^2
+    Attributes
+    ----------
+    index
+        Index of the body.
+    rotation, origin
+        Pose, shapes (3, 3) and (3,), in m.
+    omega
+        Angular velocity (3,), in rad/s.
+    alpha
+        Angular acceleration (3,) at u' = 0, in rad/s^2.
+    acceleration
+        Acceleration (3,) of the origin at u' = 0, in m/s^2.
     """
 
-    number: SX
+    index: SX
     rotation: SX
     origin: SX
-    spin: SX
-    turning: SX
-    pull: SX
+    omega: SX
+    alpha: SX
+    acceleration: SX
 
     def velocity_product(self, center: SX, arm: SX) -> SX:
-        """dJ/dt u (3,), m/s^2, of the body's point at center + arm (3,), both from its origin; the
-        center moves with the body, the arm stays as it is: as `rnea.velocity_products`.
+        """Return dJ/dt u (3,), in m/s^2, of the point at center + arm (3,), both from the origin.
+
+        The center moves with the body; the arm stays fixed in the world (`rnea.velocity_products`).
         """
-        return rnea.velocity_product((self.spin, self.turning, self.pull), center, arm)
+        return rnea.velocity_product((self.omega, self.alpha, self.acceleration), center, arm)
 
 
-class Selection:
-    """Looks among some bodies, all of whose poses are known."""
+class BodySelection:
+    """Selects among several bodies by index."""
 
     def __init__(self, kin: Kinematics, bodies: Sequence[int]) -> None:
         self.kin, self.bodies = kin, sorted(set(bodies))
@@ -48,22 +57,22 @@ class Selection:
             b: (kin.world_rotation[b], kin.world_position[b], *motions[b]) for b in self.bodies
         }
 
-    def body(self, number: SX) -> Selected:
-        """The body of that number; of another than these, the first of them."""
+    def body(self, index: SX) -> SelectedBody:
+        """Return the body with an index, or the first body if the index is none of these."""
         first, *others = self.bodies
-        parts = list(self._of[first])
+        values = list(self._of[first])
         for b in others:
-            parts = [
-                ca.if_else(number == b, new, old)
-                for new, old in zip(self._of[b], parts, strict=True)
+            values = [
+                ca.if_else(index == b, new, old)
+                for new, old in zip(self._of[b], values, strict=True)
             ]
-        return Selected(number, *parts)
+        return SelectedBody(index, *values)
 
-    def columns(self, body: Selected, point: SX) -> SX:
-        """J (3, nu), dense: the world velocity of the body's material at a world point (3,)."""
-        kin, found = self.kin, []
+    def columns(self, body: SelectedBody, point: SX) -> SX:
+        """Return J (3, nu), dense: J u is the velocity of the body at a world point (3,)."""
+        kin, columns = self.kin, []
         for i, above in enumerate(kin.mechanism.bodies):
-            # what the joint would do to every point, and whether it carries the body
+            # columns of the joint, where the joint is above the body
             R, arm = kin.world_rotation[i], point - kin.world_position[i]
             kind = above.joint.kind
             if kind == "hinge":
@@ -73,24 +82,24 @@ class Selection:
             else:
                 own = [ca.cross(R[:, k], arm) for k in range(3)]
                 own = [*(SX.eye(3)[:, k] for k in range(3)), *own] if kind == "free" else own
-            carries = self._carries(i, body.number)
-            found += own if carries.is_one() else [ca.if_else(carries, c, 0) for c in own]
-        return ca.horzcat(*found)
+            carries = self._carries(i, body.index)
+            columns += own if carries.is_one() else [ca.if_else(carries, c, 0) for c in own]
+        return ca.horzcat(*columns)
 
-    def _carries(self, joint: int, number: SX) -> SX:
-        """1 where the body of that number hangs on the joint above body `joint`, else 0."""
-        hanging = [joint in tree.path(self.kin.mechanism, b) for b in self.bodies]
-        if all(hanging):
+    def _carries(self, joint: int, index: SX) -> SX:
+        """Return 1 if body `joint` is the selected body or one of its ancestors, else 0."""
+        descends = [joint in tree.path(self.kin.mechanism, b) for b in self.bodies]
+        if all(descends):
             return SX(1)
-        # the bodies that hang on it stand in a row, as a rule, for a tree is depth-first
+        # indices of a subtree are contiguous, because a tree is stored depth-first
         flags, first = [], None
-        for k, hangs in enumerate([*hanging, False]):
-            if hangs and first is None:
+        for k, inside in enumerate([*descends, False]):
+            if inside and first is None:
                 first = k
-            elif not hangs and first is not None:
+            elif not inside and first is not None:
                 low, high = self.bodies[first], self.bodies[k - 1]
                 flags.append(
-                    number == low if low == high else ca.logic_and(number >= low, number <= high)
+                    index == low if low == high else ca.logic_and(index >= low, index <= high)
                 )
                 first = None
         return reduce(ca.logic_or, flags, SX(0))

@@ -1,4 +1,4 @@
-"""The two ways to walk a tree of bodies: outward from the root, inward from the leaves.
+"""Traverse a tree of bodies: outward from the root, inward from the leaves.
 
 Teixeira de Paula 2024, section 2.3.
 """
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> list[T]:
-    """values[i] = visit(i, value of i's parent), root first."""
+    """Return values[i] = visit(i, value of the parent of i), computed root first."""
     values: list[T] = []
     for i, body in enumerate(mechanism.bodies):
         values.append(visit(i, at_world if body.parent == WORLD else values[body.parent]))
@@ -24,7 +24,7 @@ def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> 
 def inward(
     mechanism: Mechanism, own: list[T], to_parent: Callable[[int, T], T], add: Callable[[T, T], T]
 ) -> list[T]:
-    """values[i] = own[i] + what each child hands over by to_parent(child, value), leaves first."""
+    """Return values[i] = own[i] + sum of to_parent(child, values[child]), computed leaves first."""
     values = list(own)
     for i in reversed(range(len(mechanism.bodies))):
         parent = mechanism.bodies[i].parent
@@ -34,7 +34,7 @@ def inward(
 
 
 def path(mechanism: Mechanism, body: int) -> list[int]:
-    """The support path kappa(body): the body, its parent, ... up to the root."""
+    """Return the support path kappa(body): the body, its parent, ... up to the root."""
     bodies = []
     while body != WORLD:
         bodies.append(body)
@@ -42,37 +42,39 @@ def path(mechanism: Mechanism, body: int) -> list[int]:
     return bodies
 
 
-def company(mechanism: Mechanism) -> set[int]:
-    """The roots of all trees that loop joints tie to the first one, its own among them; WORLD among
-    them if it is tied to the world, or to what stands on it.
+def connected_roots(mechanism: Mechanism) -> set[int]:
+    """Return the roots of all trees that loop joints connect to the first tree, itself included.
+
+    WORLD is among them if the first tree is connected to the world, or to a tree fixed to it.
     """
     roots = [path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
-    stays = {root for root in roots if mechanism.bodies[root].joint.kind != "free"} | {WORLD}
-    ties: list[set[int]] = []
+    fixed = {root for root in roots if mechanism.bodies[root].joint.kind != "free"} | {WORLD}
+    links: list[set[int]] = []
     for loop in mechanism.loops:
         ends = {WORLD if end == WORLD else roots[end] for end in (loop.parent, loop.child)}
-        ties.append({WORLD if end in stays else end for end in ends})
-    found = {0}
-    while more := {root for tie in ties if tie & found for root in tie - found}:
-        found |= more
-    return found
+        links.append({WORLD if end in fixed else end for end in ends})
+    connected = {0}
+    while more := {root for link in links if link & connected for root in link - connected}:
+        connected |= more
+    return connected
 
 
-def loose(mechanism: Mechanism) -> set[int]:
-    """The bodies of objects beside the robot: those of every tree on a free joint but the first;
-    beside a first one on a free joint, too, those of trees that hang on the world, as doors do,
-    unless motors, loops or joints that follow others make them part of it.
+def object_bodies(mechanism: Mechanism) -> set[int]:
+    """Return the bodies of objects, which are not part of the robot.
+
+    Every tree on a free joint is an object, except the first one. If the robot floats, so is a tree
+    fixed to the world, such as a door, unless it has motors, loops or mimic joints.
     """
     bodies = mechanism.bodies
     roots = [path(mechanism, i)[-1] for i in range(len(bodies))]
-    own = {0} | {root for root in roots if bodies[root].joint.kind != "free"}
+    robot = {0} | {root for root in roots if bodies[root].joint.kind != "free"}
     if mechanism.floating:
-        own = {0} | (own & _worked(mechanism, roots))
-    return {i for i, root in enumerate(roots) if root not in own}
+        robot = {0} | (robot & _actuated_roots(mechanism, roots))
+    return {i for i, root in enumerate(roots) if root not in robot}
 
 
-def _worked(mechanism: Mechanism, roots: list[int]) -> set[int]:
-    """The roots of trees with a motor, a loop or a joint that follows another or leads it."""
+def _actuated_roots(mechanism: Mechanism, roots: list[int]) -> set[int]:
+    """Return the roots of trees with a motor, a loop, a mimic joint or the leader of one."""
     joints = {motor.joint for motor in (*mechanism.actuators, *mechanism.file_actuators)}
     joints |= {name for c in mechanism.couplings for name in (c.joint, c.leader)}
     ends = {end for loop in mechanism.loops for end in (loop.parent, loop.child) if end != WORLD}

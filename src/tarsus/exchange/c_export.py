@@ -148,7 +148,7 @@ def _function(robot: Robot, prefix: str, quantity: str, asked: Quantity, frame: 
     """One quantity as a C function, its result row by row."""
     program = asked.program(robot, quantity, robot.frame(frame) if asked.framed else None)
     size = int(np.prod(asked.shape_for(robot), dtype=int))
-    rows = asked.shaped(robot, np.arange(size, dtype=float)[None]).ravel().astype(int)
+    rows = asked.reshape(robot, np.arange(size, dtype=float)[None]).ravel().astype(int)
     at = np.argsort(rows)  # of the program's entry, in the result
 
     def place(register: str, entry: int) -> str:

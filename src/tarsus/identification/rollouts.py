@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.dynamics.integrate import difference, integrated
+from tarsus.dynamics.integrate import difference, integrate
 from tarsus.errors import InvalidFile, InvalidValue, UnmetCondition
 from tarsus.identification.candidates import Candidates
 from tarsus.identification.windows import Noise, Windows
@@ -133,7 +133,7 @@ class Rollouts:
             lost = ~(np.isfinite(q).all(1) & np.isfinite(u).all(1))
             lost |= np.tile(windows.first - lead + k + 1 <= 0, count)
             q, u = (np.where(lost[:, None], *pair) for pair in zip(logged, (q, u), strict=True))
-            q = integrated(mechanism, q, GAIN * difference(mechanism, logged[0], q), 1.0)
+            q = integrate(mechanism, q, GAIN * difference(mechanism, logged[0], q), 1.0)
             u = u + GAIN * (logged[1] - u)
             if lost.any():
                 for name, value in fresh.items():
@@ -173,7 +173,7 @@ class Rollouts:
         q, u = (self._for_all(logged[name][0], count) for name in ("q", "u"))
         if starts is not None:
             moved = (starts * self.noise.starts).reshape(n, -1)
-            q = integrated(mechanism, q, moved[:, : mechanism.nu], 1.0)
+            q = integrate(mechanism, q, moved[:, : mechanism.nu], 1.0)
             u = u + moved[:, mechanism.nu :]
         worlds = self._worlds(np.repeat(values, width, 0))
         loaded(worlds, {"q": q, "u": u})

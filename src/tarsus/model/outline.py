@@ -64,7 +64,7 @@ class Outline:
 
     @property
     def numbers(self) -> NDArray[np.float64]:
-        """All of them, (22,): `dynamics/outlines.py` takes them so."""
+        """All of them, (22,): `dynamics/support_points.py` takes them so."""
         own = self.spread.ravel(), self.turned.ravel(), self.rest, [self.size]
         return np.concatenate(own)
 

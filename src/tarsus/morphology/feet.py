@@ -9,7 +9,7 @@ from casadi import SX
 
 from tarsus.dynamics import tree
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.dynamics.outlines import lowest as lowest_point
+from tarsus.dynamics.support_points import lowest_point
 from tarsus.model.mechanism import Candidate, Mechanism
 
 MOST = 40  # candidates that one compiled step can hold
@@ -63,7 +63,7 @@ def candidates_of_robot(mechanism: Mechanism) -> dict[int, list[int]]:
     out.
     """
     by_body: dict[int, list[int]] = {}
-    beside = tree.loose(mechanism)
+    beside = tree.object_bodies(mechanism)
     for k, candidate in enumerate(mechanism.candidates):
         if candidate.body not in beside:
             by_body.setdefault(candidate.body, []).append(k)

@@ -13,9 +13,9 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics import jacobian, loop_constraints, tree
-from tarsus.dynamics.jacobian import axis
+from tarsus.dynamics.jacobian import joint_axis
 from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.dynamics.loop_closure import closed
+from tarsus.dynamics.loop_closure import close_loops
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.morphology.feet import candidates_of_last_bodies, soles
@@ -61,7 +61,7 @@ def stand(robot: Robot) -> Array | None:
     rest = np.array([joint.rest for joint in joints])
     zero = kinematics(robot, SX(robot.neutral()))
     bends = [
-        joint.kind == "hinge" and abs(axis(zero, i)[1]) > ALONG
+        joint.kind == "hinge" and abs(joint_axis(zero, i)[1]) > ALONG
         for i, joint in zip(single, joints, strict=True)
     ]
     led = {coupling.joint for coupling in robot.couplings}
@@ -85,7 +85,7 @@ def stand(robot: Robot) -> Array | None:
     standing = start.copy()
     standing[at] = best
     try:
-        return closed(robot, standing)
+        return close_loops(robot, standing)
     except TarsusError:
         return None
 
@@ -106,7 +106,7 @@ def _stands(robot: Robot, kin: Kinematics) -> SX:
                 asked.append(ca.mtimes(kin.world_rotation[body], constant(way))[2])
     middle = sum(middles[1:], middles[0]) / len(middles)
     asked += [here[2] - middle[2] for here in middles]
-    own = [i for i in range(len(robot.bodies)) if i not in tree.loose(robot)]
+    own = [i for i in range(len(robot.bodies)) if i not in tree.object_bodies(robot)]
     mass = sum(robot.bodies[i].inertia.mass for i in own)
     center = SX.zeros(3)
     for i in own:

@@ -11,11 +11,10 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics import tree
-from tarsus.dynamics.jacobian import axis as axis_of
-from tarsus.dynamics.jacobian import place
+from tarsus.dynamics.jacobian import joint_axis, numeric_position
 from tarsus.dynamics.kinematics import Kinematics, kinematics
-from tarsus.dynamics.outlines import lowest
 from tarsus.dynamics.robot import Robot
+from tarsus.dynamics.support_points import lowest_point
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.feet import soles
 from tarsus.morphology.legs import hinges_to
@@ -54,7 +53,7 @@ def stand(robot: Robot) -> Array:
     hip is in it.
     """
     # joints that bend no leg as near as they go to where they are drawn
-    q, beside, drawn = _roots_as_drawn(robot), tree.loose(robot), _drawn(robot)
+    q, beside, drawn = _roots_as_drawn(robot), tree.object_bodies(robot), _drawn(robot)
     legs = _legs(robot, kinematics(robot, SX(q)))
     bending = {body for leg in legs for body in leg[:3]}
     for i, body in enumerate(robot.bodies):
@@ -63,7 +62,11 @@ def stand(robot: Robot) -> Array:
 
     # legs bent, each foot below its hip
     kin = kinematics(robot, SX(q))
-    middle = np.mean([place(kin, leg.hip, ORIGIN) for leg in legs], axis=0) if legs else np.zeros(3)
+    middle = (
+        np.mean([numeric_position(kin, leg.hip, ORIGIN) for leg in legs], axis=0)
+        if legs
+        else np.zeros(3)
+    )
     for leg in legs:
         for i, angle in _bent(kin, leg, middle, BENT if len(legs) > 2 else BENT_ON_TWO).items():
             q[robot.q_slices[i]] = angle
@@ -90,7 +93,7 @@ def _roots_as_drawn(robot: Robot) -> Array:
     """Coordinates (nq,) with all joints at zero, what is free where the file draws it."""
     q, drawn = robot.neutral(), _drawn(robot)
     for i, body in enumerate(robot.bodies):
-        if body.joint.kind == "free" or i in tree.loose(robot):
+        if body.joint.kind == "free" or i in tree.object_bodies(robot):
             q[robot.q_slices[i]] = drawn[robot.q_slices[i]]
     return q
 
@@ -102,7 +105,7 @@ def balanced(robot: Robot, q: Array) -> bool:
     kin = kinematics(robot, SX(q))
     low: list[Array] = []
     for sole in soles(robot).values():
-        points = [lowest(kin, point) for point in sole]
+        points = [lowest_point(kin, point) for point in sole]
         ground = min(point[2] for point in points)
         low += [point[:2] for point in points if point[2] < ground + TOUCHING]
     if len(low) < 3:
@@ -117,9 +120,9 @@ def balanced(robot: Robot, q: Array) -> bool:
 
 def _center_of_mass(kin: Kinematics) -> Array:
     """World position (3,) of the robot's, without free objects beside it."""
-    beside, bodies = tree.loose(kin.mechanism), kin.mechanism.bodies
+    beside, bodies = tree.object_bodies(kin.mechanism), kin.mechanism.bodies
     own = [(i, body.inertia) for i, body in enumerate(bodies) if i not in beside]
-    moments = [inertia.mass * place(kin, i, inertia.com) for i, inertia in own]
+    moments = [inertia.mass * numeric_position(kin, i, inertia.com) for i, inertia in own]
     return np.sum(moments, axis=0) / sum(inertia.mass for _, inertia in own)
 
 
@@ -129,9 +132,10 @@ def _legs(robot: Robot, kin: Kinematics) -> list[_PlanarLeg]:
     """
     legs = []
     for body, sole in soles(robot).items():
-        chain = [i for i in hinges_to(robot, body) if abs(axis_of(kin, i)[2]) < UPRIGHT]
+        chain = [i for i in hinges_to(robot, body) if abs(joint_axis(kin, i)[2]) < UPRIGHT]
         rows = [
-            [k for k in chain if abs(axis_of(kin, k) @ axis_of(kin, i)) > PARALLEL] for i in chain
+            [k for k in chain if abs(joint_axis(kin, k) @ joint_axis(kin, i)) > PARALLEL]
+            for i in chain
         ]
         hip, knee, ankle, *_ = [*max(rows, key=len, default=[None]), None, None]
         if hip is not None and knee is not None:
@@ -148,16 +152,23 @@ def _bent(kin: Kinematics, leg: _PlanarLeg, middle: Array, part: float) -> dict[
     multiplying by exp(i angle).
     """
     # the leg's plane: down and ahead
-    axis, hip = axis_of(kin, leg.hip), place(kin, leg.hip, ORIGIN)
+    axis, hip = joint_axis(kin, leg.hip), numeric_position(kin, leg.hip, ORIGIN)
     down = np.array([0.0, 0.0, -1.0]) + axis * axis[2]
     down /= np.linalg.norm(down)
     ahead = np.cross(axis, down)
 
     # thigh and shank in it, and the knee's angle by the law of cosines
-    end = place(kin, *leg.foot) if leg.ankle is None else place(kin, leg.ankle, ORIGIN)
+    end = (
+        numeric_position(kin, *leg.foot)
+        if leg.ankle is None
+        else numeric_position(kin, leg.ankle, ORIGIN)
+    )
     thigh, shank = (
         complex(v @ down, v @ ahead)
-        for v in (place(kin, leg.knee, ORIGIN) - hip, end - place(kin, leg.knee, ORIGIN))
+        for v in (
+            numeric_position(kin, leg.knee, ORIGIN) - hip,
+            end - numeric_position(kin, leg.knee, ORIGIN),
+        )
     )
     long = part * (abs(thigh) + abs(shank))
     if min(abs(thigh), abs(shank)) < SHORT:
@@ -202,4 +213,4 @@ def _allowed(robot: Mechanism, body: int, angle: float) -> float:
 
 def _sign(kin: Kinematics, leg: _PlanarLeg, joint: int) -> float:
     """+1 where the joint's axis points as the hip's does, else -1."""
-    return float(np.sign(axis_of(kin, joint) @ axis_of(kin, leg.hip)))
+    return float(np.sign(joint_axis(kin, joint) @ joint_axis(kin, leg.hip)))

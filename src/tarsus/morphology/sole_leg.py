@@ -16,7 +16,7 @@ from casadi import DM, SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.dynamics.outlines import touching
+from tarsus.dynamics.support_points import contact_point
 from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.feet import soles
@@ -147,7 +147,7 @@ def _corners(mechanism: Mechanism, body: int, corners: list[Candidate]) -> tuple
     base, last = (np.array(DM(kin.world_rotation[i])) for i in (0, body))
     level = base.T @ last
     points = [
-        corner.position if corner.outline is None else touching(corner, -level[2])
+        corner.position if corner.outline is None else contact_point(corner, -level[2])
         for corner in corners
     ]
     return np.array(points) @ level.T, level

@@ -12,7 +12,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.file_actuators import FileActuators, having, in_order, spread
-from tarsus.dynamics.actuator_force import ActuatorForce, clipped, next_activation
+from tarsus.dynamics.actuator_force import ActuatorForce, clip, next_activation
 from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown
 from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.mechanism import Mechanism
@@ -119,7 +119,7 @@ def forces(
     kept = ("kp", "kv", "strength", *actuation.optional)
     values = {name: b.parameter(f"actuators.{name}", len(actuators)) for name in kept}
     law = ActuatorForce(mechanism, control, values)
-    signal = [clipped(c, law.signals(k)) for k, c in enumerate(entries(control))]
+    signal = [clip(c, law.control_range(k)) for k, c in enumerate(entries(control))]
     # what is integrated or filtered
     states = [k for k, a in enumerate(actuators) if a.has_state]
     if states:

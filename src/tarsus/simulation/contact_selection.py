@@ -10,7 +10,7 @@ from casadi import DM, SX
 from numpy.typing import NDArray
 
 from tarsus.collision.contact_point import may_be_blocked
-from tarsus.dynamics import felt_masses, jacobian, outlines, tree
+from tarsus.dynamics import effective_mass, jacobian, support_points, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, InvalidModel, InvalidValue, Notice
@@ -68,7 +68,7 @@ def candidates(
             notices.append(Notice(text, "no-contacts", robot.name))
         return named
     # the feet's, and those of free objects
-    standing, beside = feet(robot), tree.loose(robot)
+    standing, beside = feet(robot), tree.object_bodies(robot)
     chosen = (*standing, *(c for c in robot.candidates if c.body in beside))
     if names == FEET:
         if not standing:
@@ -109,7 +109,7 @@ def _listed(robot: Robot, names: str | Sequence[str]) -> str | Sequence[str]:
 
 def _many(robot: Robot) -> bool:
     """Whether it has more than MANY candidates, free objects beside it not counted."""
-    beside = tree.loose(robot)
+    beside = tree.object_bodies(robot)
     return sum(candidate.body not in beside for candidate in robot.candidates) > MANY
 
 
@@ -149,7 +149,7 @@ def _of_objects(robot: Robot) -> int:
     or something round, and four more for every box that may lie on another: two faces turned
     against each other share a polygon of eight corners.
     """
-    loose = tree.loose(robot)
+    loose = tree.object_bodies(robot)
     boxes = {solid.body for solid in robot.solids if isinstance(solid, Cuboid)}
     first = any(body not in loose for body in boxes)
     trees = first + len({tree.path(robot, body)[-1] for body in boxes & loose})
@@ -174,7 +174,7 @@ def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
 def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
     """Of one scene at the same coordinates once: chunks of a sweep ask again and again."""
     mechanism, pose = scene.mechanism, np.frombuffer(q)
-    [blocks] = felt_masses.felt_blocks(mechanism, pose[None], scene.candidates)
+    [blocks] = effective_mass.contact_mobilities(mechanism, pose[None], scene.candidates)
     n = np.array([0.0, 0.0, 1.0])
     if (mechanism.uncut or mechanism).floating:
         n = np.array(DM(kinematics(mechanism, SX(pose)).world_rotation[0]))[:, 2]
@@ -198,13 +198,13 @@ def blocked(
     moves = np.zeros(len(watched), dtype=bool)
     for row in np.atleast_2d(q):
         kin = kinematics(mechanism, SX(row))
-        M, W = (np.array(DM(part)) for part in felt_masses.held_inertia(kin))
-        held, loose = felt_masses.mobility(M, W), np.linalg.inv(M)
+        M, W = (np.array(DM(part)) for part in effective_mass.inertia_and_constraints(kin))
+        held, loose = effective_mass.mobility(M, W), np.linalg.inv(M)
         # along the normal and across it
         for k, candidate in enumerate(watched):
             normal = np.array([0.0, 0.0, 1.0]) if normals is None else normals[candidate.name]
             turned = np.array(DM(kin.world_rotation[candidate.body]))
-            point = outlines.touching(candidate, -normal @ turned)
+            point = support_points.contact_point(candidate, -normal @ turned)
             columns = jacobian.point_jacobian(kin, candidate.body, SX(point))
             moved = np.array(DM(jacobian.dense(columns, mechanism.nu)))
             up = normal @ moved

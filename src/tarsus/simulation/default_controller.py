@@ -17,7 +17,7 @@ from tarsus.control import servo
 from tarsus.control.base import Controller
 from tarsus.control.holding import holding
 from tarsus.dynamics import tree
-from tarsus.dynamics.loop_closure import following
+from tarsus.dynamics.loop_closure import apply_couplings
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import Notice, several, unknown
 from tarsus.morphology import looped_posture, posture
@@ -107,13 +107,13 @@ def with_posture(robot: Robot) -> tuple[Robot, tuple[Notice, ...]]:
     q = looped_posture.stand(robot) if robot.loops else posture.nearest_drawn(robot)
     if q is None or all(body.joint.kind == "free" for body in robot.bodies):
         drawn = robot.keyframes.get(posture.DRAWN)
-        return (robot if drawn is None else _starting_at(robot, following(robot, drawn))), ()
-    q = following(robot, q)
+        return (robot if drawn is None else _starting_at(robot, apply_couplings(robot, drawn))), ()
+    q = apply_couplings(robot, q)
     if not robot.floating or not robot.candidates:
         return (robot if np.array_equal(q, robot.neutral()) else _starting_at(robot, q)), ()
     # knees bent
     bent = q if robot.loops else posture.stand(robot)
-    q = following(robot, bent)
+    q = apply_couplings(robot, bent)
     others = f" (only {', '.join(map(repr, robot.keyframes))})" if own else ""
     start = f"it starts {_told(robot, bent, q)}."
     text = f"{robot.name!r} has no keyframe 'stand'{others}; {start}"
@@ -124,7 +124,7 @@ def _told(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> st
     """What a posture is like; bent: the same (nq,) before joints followed others."""
     if robot.loops:
         return "with its loops closed and level soles below its center of mass"
-    beside = tree.loose(robot)
+    beside = tree.object_bodies(robot)
     moving = [
         at
         for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
@@ -199,7 +199,7 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[Notice]
             " Choose other contacts, or give it a keyframe 'stand' in balance."
         )
         notices.append(Notice(text, "out-of-balance", robot.name))
-    beside = [robot.bodies[i].joint.name for i in sorted(tree.loose(robot))]
+    beside = [robot.bodies[i].joint.name for i in sorted(tree.object_bodies(robot))]
     limp = [motor.joint for motor in robot.actuators if motor.joint in beside]
     if limp:
         text = (

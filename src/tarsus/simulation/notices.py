@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.contact.base import ForceLaw, Law
-from tarsus.dynamics.coordinates import loop_viewer
+from tarsus.dynamics.coordinates import loop_position_function
 from tarsus.dynamics.free_motion import DRY_FRICTION_SPEED
-from tarsus.dynamics.loop_closure import following
+from tarsus.dynamics.loop_closure import apply_couplings
 from tarsus.errors import IncompatibleOptions, Notice, several
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
@@ -118,7 +118,7 @@ def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[Notice]:
     somewhere = np.zeros((0, q.shape[-1]))
     if not scene.mechanism.loops:  # else others than the start's may not be its own
         random = postures(scene.mechanism, POSTURES)
-        somewhere = np.array([following(scene.mechanism, posture) for posture in random])
+        somewhere = np.array([apply_couplings(scene.mechanism, posture) for posture in random])
     names = blocked(scene, np.vstack([q.reshape(-1, q.shape[-1])[:1], somewhere]))
     if not names:
         return []
@@ -179,7 +179,7 @@ def beyond_notices(plan: Plan, q: NDArray[np.float64]) -> list[Notice]:
     names, places = mechanism.joint_names, [s.start for s in mechanism.u_slices]
     closing = loop_rows(scene)
     middles = tuple((row.loop, row.middle) for row in closing)
-    loops = np.array(loop_viewer(mechanism, middles)(q.T)) if middles else np.zeros(0)
+    loops = np.array(loop_position_function(mechanism, middles)(q.T)) if middles else np.zeros(0)
     loops = loops.reshape(len(middles), *q.shape[:-1])
     held = [row for row in rows(scene) if row.loop < 0 and row.is_bounded]
     seen = [(names[places.index(row.u)], row, q[..., row.q]) for row in held]

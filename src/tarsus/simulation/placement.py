@@ -53,9 +53,9 @@ def on_ground(scene: Scene, q: Array) -> Array:
             spans=spans(whole, names) if scene.spans else (),
         )
         placed = on_ground(uncut, q)
-        return coordinates.in_cut(cut, placed)[0]
+        return coordinates.to_cut(cut, placed)[0]
     # free objects are not the robot's, unless loops tie them to it
-    company, beside = tree.company(cut), _beside(cut)
+    company, beside = tree.connected_roots(cut), _beside(cut)
     scene = replace(
         scene,
         candidates=tuple(c for c in scene.candidates if c.body not in beside),
@@ -92,7 +92,7 @@ def depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
     (nq,) or (worlds, nq), in any world, and its normal (3,) there: those of a robot that is fixed
     or tied to the world, and of free objects. Those above the ground are left out.
     """
-    beside, stays = tree.loose(scene.mechanism), _stays(scene.mechanism)
+    beside, stays = tree.object_bodies(scene.mechanism), _stays(scene.mechanism)
     seen = tuple(c for c in scene.candidates if stays or c.body in beside)
     if not seen:
         return {}
@@ -114,15 +114,15 @@ def depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
 
 def _beside(mechanism: Mechanism) -> set[int]:
     """The bodies of free objects that loops do not tie to the robot."""
-    company = tree.company(mechanism)
-    return {i for i in tree.loose(mechanism) if tree.path(mechanism, i)[-1] not in company}
+    company = tree.connected_roots(mechanism)
+    return {i for i in tree.object_bodies(mechanism) if tree.path(mechanism, i)[-1] not in company}
 
 
 def _stays(mechanism: Mechanism) -> bool:
     """Whether nothing puts it on the ground: it is fixed or tied to the world, or a file drew it,
     and none of what would be moved has a joint but the free one.
     """
-    company = tree.company(mechanism)
+    company = tree.connected_roots(mechanism)
     moved = [tree.path(mechanism, i)[-1] in company for i in range(len(mechanism.bodies))]
     kinds = {b.joint.kind for b, goes in zip(mechanism.bodies, moved, strict=True) if goes}
     objects = DRAWN in mechanism.keyframes and kinds == {"free"}

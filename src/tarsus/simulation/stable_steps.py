@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
-from tarsus.dynamics import felt_masses, tree
+from tarsus.dynamics import effective_mass, tree
 from tarsus.errors import Notice
 from tarsus.morphology.self_contacts import postures
 from tarsus.parameters import named
@@ -64,7 +64,7 @@ def lightest_landing(scene: Scene) -> tuple[float, str]:
     """
     mechanism, own = scene.mechanism, (scene.mechanism.uncut or scene.mechanism).neutral()
     poses = own[None] if mechanism.constrained else postures(mechanism, POSTURES)
-    blocks = felt_masses.felt_blocks(mechanism, poses, scene.candidates)
+    blocks = effective_mass.contact_mobilities(mechanism, poses, scene.candidates)
     largest = np.linalg.eigvalsh(blocks)[..., -1]
     # no more than the sum of all contacts of a body
     bodies = sorted({candidate.body for candidate in scene.candidates})
@@ -128,7 +128,7 @@ def _limits(
     Of the robot's own contacts and weight: what lies beside it, and a world without joints, is
     told by what touches `together`, if anything does.
     """
-    scene, beside = plan.scene, tree.loose(plan.scene.mechanism)
+    scene, beside = plan.scene, tree.object_bodies(plan.scene.mechanism)
     mechanism, touching = scene.mechanism, together(scene, _first(q))
     own = tuple(c for c in scene.candidates if c.body not in beside)
     masses = contact_masses(replace(scene, candidates=own) if beside else scene, _first(q))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from tarsus.contact.base import Law
-from tarsus.dynamics import felt_masses, rnea, tree
+from tarsus.dynamics import effective_mass, rnea, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.poses import poses
 from tarsus.model.mechanism import WORLD, Candidate, Mechanism
@@ -99,8 +99,8 @@ def _together(scene: Scene, q: bytes) -> Together | None:
         return None
     # the mass matrix, and what each contact carries
     kin = kinematics(scene.mechanism, SX(pose), SX.zeros(scene.mechanism.nu))
-    M, W = (np.array(DM(part)) for part in felt_masses.held_inertia(kin))
-    G = J @ felt_masses.mobility(M, W) @ J.T
+    M, W = (np.array(DM(part)) for part in effective_mass.inertia_and_constraints(kin))
+    G = J @ effective_mass.mobility(M, W) @ J.T
     weight = np.array(DM(rnea.bias(kin, rnea.body_inertias(scene.mechanism)))).ravel()
     loads = _loads(scene.mechanism, J[::3], weight)
     # what the law is there

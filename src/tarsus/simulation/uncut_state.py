@@ -33,7 +33,7 @@ def placed(scene: Scene, q: Array, notices: list[Notice]) -> Array:
 def _closed(mechanism: Mechanism, q: Array, notices: list[Notice]) -> Array:
     """The nearest coordinates with closed loops, and notices of what is not where it was."""
     # joints that follow others
-    led = loop_closure.following(mechanism, q)
+    led = loop_closure.apply_couplings(mechanism, q)
     for coupling in mechanism.couplings:
         body = mechanism.joint_index(coupling.joint)
         at = mechanism.q_slices[body].start
@@ -46,8 +46,8 @@ def _closed(mechanism: Mechanism, q: Array, notices: list[Notice]) -> Array:
             )
             notices.append(Notice(text, "mimic-joint-moved", coupling.joint))
     # loops
-    apart, name = loop_closure.widest(mechanism, led)
-    found = loop_closure.closed(mechanism, q)
+    apart, name = loop_closure.largest_gap(mechanism, led)
+    found = loop_closure.close_loops(mechanism, q)
     if apart > OPEN:
         moved = [float(np.abs(found[at] - q[at]).max()) for at in mechanism.q_slices]
         text = (
@@ -61,7 +61,7 @@ def _closed(mechanism: Mechanism, q: Array, notices: list[Notice]) -> Array:
 
 def uncut_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
     """Coordinates (worlds, nq) and velocities (worlds, nu) of the robot before joints were cut."""
-    return coordinates.in_uncut(mechanism, worlds.get("q"), worlds.get("u"))
+    return coordinates.to_uncut(mechanism, worlds.get("q"), worlds.get("u"))
 
 
 def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,13 +88,13 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
         for name in ("q", "u")
     ]
     # to the whole robot's coordinates, with what is given in them
-    q, u = coordinates.in_uncut(mechanism, *full)
+    q, u = coordinates.to_uncut(mechanism, *full)
     known = {"q": q, "u": u} | {
         name: fetched(worlds, value) for name, value in state.items() if name not in as_cut
     }
     # and back to the cut ones
     both = [np.broadcast_to(known[name], (worlds.count, sizes[name])) for name in ("q", "u")]
-    q, u = coordinates.in_cut(mechanism, *both)
+    q, u = coordinates.to_cut(mechanism, *both)
     moved = {"q": q, "u": u}
     _warn_if_open(mechanism, moved, worlds)
     return dict(given) | moved
@@ -103,7 +103,7 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
 def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backend) -> None:
     if not mechanism.constrained or np.shape(state.get("q", ()))[-1:] != (mechanism.nq,):
         return
-    apart, name = loop_closure.widest(mechanism, fetched(worlds, state["q"]))
+    apart, name = loop_closure.largest_gap(mechanism, fetched(worlds, state["q"]))
     if apart > LOOSE:
         text = (
             f"q leaves {name!r} open by {apart:.3g} m or rad; Robot.closed(q) returns coordinates"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from casadi import DM, SX
 
-from tarsus.dynamics import outlines
+from tarsus.dynamics import support_points
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue
@@ -87,4 +87,4 @@ def _standing(mechanism: Mechanism) -> Mechanism:
 def _lowest(mechanism: Mechanism) -> float:
     """Height of its lowest candidate where it starts, m."""
     kin = kinematics(mechanism, SX(DM(standing(mechanism))))
-    return min(float(outlines.lowest(kin, c)[2]) for c in mechanism.candidates)
+    return min(float(support_points.lowest_point(kin, c)[2]) for c in mechanism.candidates)

@@ -14,7 +14,7 @@ from tarsus.algebra.ldl import Factor, factorize_tree, lower
 from tarsus.algebra.products import Matrix, dot
 from tarsus.collision.contact_point import Attached
 from tarsus.dynamics import constraint_solve, loop_constraints
-from tarsus.dynamics.actuator_force import spread
+from tarsus.dynamics.actuator_force import scatter
 from tarsus.dynamics.constraint_solve import Constraints
 from tarsus.dynamics.free_motion import FreeMotion
 from tarsus.dynamics.kinematics import Kinematics
@@ -142,7 +142,7 @@ def without_contact(
         stiff = builder.store("stiff", stiff)
         push = ca.if_else(moving.fast, 0, push)
         begun, push = with_locked(scene.mechanism, in_tree, (M, stiff), (begun, push))
-        M += ca.diag(spread(scene.mechanism, in_tree.places, stiff))
+        M += ca.diag(scatter(scene.mechanism, in_tree.places, stiff))
     solved = builder.stamp("M^-1", factorize_tree(lower(M), scene.mechanism.nu))
     factor = builder.store_all("L", solved)
     u_free = (kin.u if in_tree is None else begun) + ca.vertcat(*solved.solve(entries(push)))
@@ -154,7 +154,7 @@ def without_contact(
 
     # the constraints: directions, Delassus matrix, velocities without their impulses
     directions = loop_constraints.directions(kin)
-    closing, wanted = len(directions), entries(loop_constraints.bending(kin, start.dt))
+    closing, wanted = len(directions), entries(loop_constraints.curvature_correction(kin, start.dt))
     if scene.stabilization:
         back = scene.stabilization / start.dt * loop_constraints.gaps(kin)
         wanted = [g - gap for g, gap in zip(wanted, entries(back), strict=True)]
@@ -168,7 +168,7 @@ def without_contact(
     G_B = builder.store_all("G_B", G_B)
     gamma = [dot(row, entries(u_free)) - g for row, g in zip(directions, wanted, strict=True)]
     gamma = entries(builder.store("gamma_B", ca.vertcat(*gamma)))
-    factored = builder.store_all("L_B", constraint_solve.factored(G_B, closing))
+    factored = builder.store_all("L_B", constraint_solve.factorize(G_B, closing))
     constraints = Constraints(half_B, G_B, factored, gamma, closing)
     builder.stamp("G_B")
     return Coupling(factor, u_free, [], [], constraints, [], stiff=stiff)
@@ -202,7 +202,7 @@ def with_locked(
     for k, at in enumerate(locked.places):
         wanted[at] = ca.if_else(stiff[k] > 0, locked.velocity[k], begun[at])
     pull = locked.friction + stiff * (locked.velocity - ca.vec(wanted[locked.places]))
-    return wanted, push + ca.mtimes(M, begun - wanted) + spread(mechanism, locked.places, pull)
+    return wanted, push + ca.mtimes(M, begun - wanted) + scatter(mechanism, locked.places, pull)
 
 
 def impulses_in_joints(

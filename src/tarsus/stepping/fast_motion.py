@@ -18,7 +18,7 @@ from tarsus.algebra.elimination import solve_tree
 from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.dynamics import energy, rnea, springs, tree
 from tarsus.dynamics.free_motion import Drive, free_motion
-from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
+from tarsus.dynamics.kinematics import Kinematics, displace, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -65,7 +65,7 @@ def fast_motion(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Fast
             return {"u_fast": u_end}, SX(0)
 
         # kinetic energy and momentum where the last step looked at the robot
-        last = displaced(mechanism, start.q, kin.u, (instant - 1) * dt)
+        last = displace(mechanism, start.q, kin.u, (instant - 1) * dt)
         seen = kinematics(mechanism, last, kin.u)
         push = dt * (start.tau - rnea.gravity_terms(kin, start.inertias))
         before = energy.kinetic_energy(seen, start.inertias)

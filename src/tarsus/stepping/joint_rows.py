@@ -13,7 +13,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.dynamics import loop_constraints
-from tarsus.dynamics.actuator_force import spread
+from tarsus.dynamics.actuator_force import scatter
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
@@ -120,12 +120,12 @@ def in_velocities(scene: Scene, impulse: SX, kin: Kinematics) -> tuple[SX, SX]:
     (limited, loops, rubbing), m = acting_places(scene), scene.mechanism
     cuts = np.cumsum([0, len(limited), len(loops), len(rubbing)]).tolist()
     limits, closing, friction = ca.vertsplit(impulse, cuts)
-    found = spread(m, limited, limits)
+    found = scatter(m, limited, limits)
     if loops:
-        ways = loop_constraints.freedoms(kin)
+        ways = loop_constraints.rate_rows(kin)
         for k, own in zip(loops, entries(closing), strict=True):
             found += ca.vertcat(*ways[k]) * own
-    return found, spread(m, rubbing, friction)
+    return found, scatter(m, rubbing, friction)
 
 
 def placed(scene: Scene, impulse: Array) -> tuple[Array, Array, Array]:

@@ -181,7 +181,7 @@ def loop_motions(
     """Of joints that close loops: directions (nu,) of all, angles, rad, or ways, m, of these."""
     kin, middles = kinematics(scene.mechanism, q, u), {row.loop: row.middle for row in loops}
     places = zip(middles, coordinates.loop_positions(kin, middles), strict=True)
-    return loop_constraints.freedoms(kin), dict(places)
+    return loop_constraints.rate_rows(kin), dict(places)
 
 
 def spring(scene: Scene, kin: Kinematics, M: SX) -> SX:

@@ -19,7 +19,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.ldl import factorize_tree, lower
-from tarsus.dynamics.actuator_force import AtState, spread
+from tarsus.dynamics.actuator_force import AtState, scatter
 from tarsus.dynamics.free_motion import Drive, FreeMotion, free_motion
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.program.ir.loops import Values
@@ -48,8 +48,8 @@ def with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Step
     forces = ServoForces(builder.store("servo_force", force), tangent, start.servos.joints()[1])
 
     def moved(force: SX, give: SX) -> StepOutputs:
-        tau = start.tau + spread(m, forces.places, force)
-        giving = replace(start, tau=tau, servos=None, give=spread(m, forces.places, give))
+        tau = start.tau + scatter(m, forces.places, force)
+        giving = replace(start, tau=tau, servos=None, give=scatter(m, forces.places, give))
         return joints.step_with_joints(scene, q, giving, builder)
 
     def bent() -> SX:
@@ -57,10 +57,10 @@ def with_servos(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Step
 
     # the step with these; where nothing but inertia holds the joints, at once with the right ones
     held = scene.candidates or scene.pairs or m.constrained or rows(scene)
-    if start.servos.held_by_limits and held:
+    if start.servos.has_limits and held:
         end, tau = _within_limits(scene, (at, forces), start, (moved, bent), builder)
     else:
-        give = bent() if start.servos.held_by_limits else tangent
+        give = bent() if start.servos.has_limits else tangent
         forces = replace(forces, give=give)
         end = moved(forces.force, give)
         tau = forces.over(start.u, end.u)
@@ -196,8 +196,8 @@ def _change(at: AtState, free: FreeMotion, places: list[int], builder: Builder) 
         force = ca.if_else(now["pass"] > 0, force, straight[0])
         slope = ca.if_else(now["pass"] > 0, slope, straight[1])
         # the step on it
-        M = free.M + ca.diag(dt * spread(mechanism, places, slope))
-        pushed = free.h + spread(mechanism, places, force + slope * d)
+        M = free.M + ca.diag(dt * scatter(mechanism, places, slope))
+        pushed = free.h + scatter(mechanism, places, force + slope * d)
         u = ca.vertcat(*factorize_tree(lower(M), mechanism.nu).solve(entries(dt * pushed)))
         new = builder.store("moved", ca.vec(u[places]))
         onward = ca.logic_and(at.beyond(new), ca.logic_not(now["onward"]))

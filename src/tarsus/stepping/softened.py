@@ -107,7 +107,7 @@ class ConstraintsAnswer:
             half = [kept[size * b : size * (b + 1)] for b in range(len(half))]
         answers = builder.map_items("answered", half, K.solve)
         S = [[dot(row, column) for column in answers] for row in half]
-        more = hold.added(S)
+        more = hold.regularization(S)
         for b, row in enumerate(hold.half):
             S[b][b] += ca.fmax(hold.G[b][b] - own_mobility(coupling.factor, row), 0) + more
         return ConstraintsAnswer(half, answers, builder.store_all("bound_factor", eliminated(S)))

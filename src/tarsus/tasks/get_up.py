@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.dynamics.felt_masses import least_masses
+from tarsus.dynamics.effective_mass import min_effective_masses
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Candidate, Mechanism
@@ -110,7 +110,7 @@ class GetUp(LearningTask):
         poses = np.tile(np.array(robot.keyframes["stand"], dtype=float), (POSES, 1))
         moved = (POSES, poses.shape[1] - 7)
         poses[:, 7:] += np.random.default_rng(0).uniform(-self.spread, self.spread, moved)
-        least = least_masses(robot, poses, robot.candidates, dt).min()
+        least = min_effective_masses(robot, poses, robot.candidates, dt).min()
         scale = min(1.0, STABLE * 4 * least / (c * dt**2 + 2 * d * dt))
         c, d = (float(f"{scale * value:.2g}") for value in (c, d))
         return {"c_N": c, "c_T": c, "d_N": d, "d_T": d}

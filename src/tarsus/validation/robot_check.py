@@ -232,7 +232,7 @@ def _given_way(robot: Robot, q: Array, start: Array) -> list[str]:
     """The joints that leave their start (nq,) in coordinates q (n, nq), but those of objects beside
     the robot.
     """
-    moved, beside = np.abs(q - start).max(0), tree.loose(robot)
+    moved, beside = np.abs(q - start).max(0), tree.object_bodies(robot)
     return [
         body.joint.name
         for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))

@@ -17,7 +17,7 @@ import tarsus
 from tarsus.algebra.minimum_norm import minimum_norm
 from tarsus.contact.base import symbols
 from tarsus.contact.laws.linearized import Linearized
-from tarsus.dynamics.kinematics import displaced, kinematics
+from tarsus.dynamics.kinematics import displace, kinematics
 from tarsus.errors import TarsusError
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
@@ -199,7 +199,7 @@ def test_the_velocity_product_is_how_the_contact_velocity_changes_at_constant_u(
     scene = Scene(robot, Linearized(), Slope(0.3, 0.7), robot.candidates)
     q, u, dt = SX.sym("q", robot.nq), SX.sym("u", robot.nu), SX.sym("dt")
     slope = symbols({name: SX(ca.DM(value)) for name, value in scene.terrain.parameters().items()})
-    moved = kinematics(robot, displaced(robot, q, u, dt), u)
+    moved = kinematics(robot, displace(robot, q, u, dt), u)
     found = [touch.contact for touch in contact_kinematics(scene, moved, slope)]
     parts = [
         [contact.velocity for contact in found],

@@ -11,7 +11,7 @@ from helpers.free_body import free_body
 from tarsus import Simulation
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
-from tarsus.dynamics import outlines
+from tarsus.dynamics import support_points
 from tarsus.model.outline import ellipsoid, rim
 from tarsus.terrain.surface import Surface
 
@@ -22,8 +22,11 @@ LYING = f"type='cylinder' size='{R} {HALF}' euler='90 0 0'"
 def numbers(outline: object) -> tuple[ca.Function, ca.Function]:
     """The point farthest along a direction, and how fast it travels, as functions."""
     toward, spin = SX.sym("toward", 3), SX.sym("spin", 3)
-    own = outlines.numbers(outline)  # type: ignore[arg-type]
-    place, travel = outlines.farthest(own, toward), outlines.travel(own, toward, spin)
+    own = support_points.parameters(outline)  # type: ignore[arg-type]
+    place, travel = (
+        support_points.support_point(own, toward),
+        support_points.support_point_velocity(own, toward, spin),
+    )
     return ca.Function("place", [toward], [place]), ca.Function("travel", [toward, spin], [travel])
 
 

@@ -11,7 +11,7 @@ from helpers.refused import refused
 from numpy.typing import NDArray
 
 import tarsus
-from tarsus.dynamics.integrate import integrated
+from tarsus.dynamics.integrate import integrate
 from tarsus.errors import InvalidValue, UnmetCondition
 from tarsus.identification.recording import MotionLog, motion, opened_log
 
@@ -37,7 +37,7 @@ def slid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Arra
     noise = [random.standard_normal(part.shape) for part in (u, u, force)]
     return path, {
         "time": 0.005 * np.arange(len(q)),
-        "q": integrated(truth.robot, q, OF_Q * noise[0], 1.0),
+        "q": integrate(truth.robot, q, OF_Q * noise[0], 1.0),
         "u": u + OF_U * noise[1],
         f"force.{log['contact'].values[0]}": force + OF_FORCE * noise[2],
     }

@@ -93,7 +93,7 @@ def test_a_cut_mechanism_accelerates_like_the_whole_one(
     )
     parts = cut(uncut, sorted(chosen))
     q, u = random_state(uncut, seed)
-    q_cut, u_cut = coordinates.in_cut(parts, q, u)
+    q_cut, u_cut = coordinates.to_cut(parts, q, u)
     back = whole(parts, q_cut, u_cut)
     assert np.abs(np.abs(gaps(parts, q_cut))).max() < 1e-12
     np.testing.assert_allclose(back[1], u, atol=1e-10)
@@ -146,7 +146,7 @@ def test_the_difference_vanishes_with_the_step(which: str) -> None:
     def thrown(chosen: str, dt: float) -> Array:
         simulation = Simulation("starleth", coordinates=chosen, dt=dt)
         mechanism = simulation.plan.scene.mechanism
-        start = coordinates.in_cut(mechanism, q, u)
+        start = coordinates.to_cut(mechanism, q, u)
         simulation.set(q=start[0], u=start[1])
         simulation.advance(0.1)
         return whole(mechanism, simulation.q, simulation.u)[0]

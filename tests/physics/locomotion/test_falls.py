@@ -15,7 +15,7 @@ from helpers.patched_code import forget_programs
 import tarsus
 from tarsus.dynamics import crba, rnea
 from tarsus.dynamics.energy import kinetic_energy
-from tarsus.dynamics.kinematics import displaced, kinematics
+from tarsus.dynamics.kinematics import displace, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.robot_data import LEGGED, robots_folder
@@ -147,7 +147,7 @@ def energy_halfway(robot: Robot, simulation: tarsus.Simulation) -> Array:
     Where joints turn half a radian in a step, half a step later it is another by some percent.
     """
     q, u = SX.sym("q", robot.nq), SX.sym("u", robot.nu)
-    middle = ca.Function("middle", [q, u], [displaced(robot, q, u, SX(-0.5 * simulation.dt))])
+    middle = ca.Function("middle", [q, u], [displace(robot, q, u, SX(-0.5 * simulation.dt))])
     halfway = np.array(middle(simulation.q.T, simulation.u.T)).T
     return robot.kinetic_energy(halfway, simulation.u) + robot.potential_energy(halfway)
 

@@ -10,7 +10,7 @@ import pytest
 from casadi import DM, SX
 
 import tarsus
-from tarsus.dynamics.felt_masses import least_masses
+from tarsus.dynamics.effective_mass import min_effective_masses
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.learning.advised import advised
@@ -56,7 +56,7 @@ def arm(torque: float, limit: float) -> Robot:
 def test_a_push_at_the_tip_of_an_arm_moves_its_mass_its_rotor_and_its_damper() -> None:
     """At 0.5 m: 2 kg, and (0.1 kg m^2 + 0.01 s times 0.2 N m s) / (0.5 m)^2."""
     robot = arm(3.0, np.inf)
-    [[found]] = least_masses(robot, np.zeros((1, 1)), robot.candidates, 0.01)
+    [[found]] = min_effective_masses(robot, np.zeros((1, 1)), robot.candidates, 0.01)
     assert found == pytest.approx(2 + (0.1 + 0.002) / 0.25, rel=1e-12)
 
 
@@ -84,7 +84,7 @@ def test_the_springs_are_stable_in_any_pose_and_carry_the_robot(name: str) -> No
     c, d = float(law["c_N"]), float(law["d_N"])
     poses = np.tile(np.array(robot.keyframes["stand"], float), (POSES, 1))
     poses[:, 7:] += np.random.default_rng(1).uniform(-1.5, 1.5, (POSES, poses.shape[1] - 7))
-    least = least_masses(robot, poses, robot.candidates, lesson.dt).min()
+    least = min_effective_masses(robot, poses, robot.candidates, lesson.dt).min()
     assert c * lesson.dt**2 + 2 * d * lesson.dt < 4 * least
     length = np.mean([sum(leg.lengths) for leg in find_legs(robot)])
     assert robot.mass * 9.81 / 4 / c < 0.02 * length

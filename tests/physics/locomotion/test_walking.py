@@ -14,7 +14,7 @@ from tarsus import Simulation
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.walk import Walk
 from tarsus.control.pendulum import StepPattern
-from tarsus.dynamics.jacobian import place
+from tarsus.dynamics.jacobian import numeric_position
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
 from tarsus.morphology.feet import feet
@@ -220,7 +220,7 @@ def test_all_corners_are_closed_at_the_start_of_a_walk(name):
     robot = load(name)
     scene = Scene(robot, Moreau(), Plane(), tuple(feet(robot)))
     kin = kinematics(robot, SX(on_ground(scene, Walk().initial_coordinates(robot))))
-    heights = [place(kin, c.body, c.position)[2] for c in feet(robot)]
+    heights = [numeric_position(kin, c.body, c.position)[2] for c in feet(robot)]
     assert len(heights) == 8 and max(heights) < 0 and min(heights) > -1e-8
 
 

@@ -13,7 +13,7 @@ from tarsus.algebra import blocks, projections
 from tarsus.algebra.ldl import factorize, factorize_dense, factorize_tree, lower
 from tarsus.algebra.products import dot, times
 from tarsus.algebra.projections import ConePoint
-from tarsus.dynamics.constraint_solve import Constraints, factored
+from tarsus.dynamics import constraint_solve
 from tarsus.spatial import quaternion
 
 Array = NDArray[np.float64]
@@ -205,6 +205,7 @@ def test_constraints_that_are_redundant_but_for_round_off_move_nothing(seed: int
     rows, u = turned @ np.vstack([W, nearly]), rng.normal(size=9)
     driven = turned @ np.append(W @ u, asked)
     G = [[SX(float(value)) for value in row] for row in rows @ rows.T]
-    solved = Constraints([], G, factored(G), []).impulses([SX(float(d)) for d in driven])
+    constraints = constraint_solve.Constraints([], G, constraint_solve.factorize(G), [])
+    solved = constraints.impulses([SX(float(d)) for d in driven])
     moved = rows.T @ number(ca.vertcat(*solved))
     assert np.abs(moved + np.linalg.pinv(W) @ W @ u).max() < 1e-4

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.contact.laws.moreau import Moreau
-from tarsus.dynamics.constraint_solve import Constraints, delassus, factored
+from tarsus.dynamics.constraint_solve import Constraints, delassus, factorize
 from tarsus.program.ir import reference
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
@@ -31,7 +31,7 @@ def coupled(M: SX, W: SX, J: SX, builder: Builder) -> Coupling:
         G, closing = delassus(factor, half, half), len(half) - 1
         G[-1][-1] = G[-1][-1] * (1 + GIVE)
         zero = [SX(0)] * len(half)
-        constraints = Constraints(half, G, factored(G, closing), zero, closing)
+        constraints = Constraints(half, G, factorize(G, closing), zero, closing)
     robot = Coupling(factor, SX.zeros(NU), [], [], constraints, [])
     contacts = [Attached.by(W[3 * i : 3 * i + 3, :]) for i in range(N)]
     return couple(robot, contacts, builder)

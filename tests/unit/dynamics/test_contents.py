@@ -63,7 +63,7 @@ def test_what_is_taken_and_left_out_is_one_table(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     found = robot()
-    told = dict(contents.taken(found))
+    told = dict(contents.simulated_rows(found))
     assert told["joints"] == "1 free, 1 hinge" and told["springs"] == "all 1 joints"
     assert told["dry friction"] == "none"
     assert told["keyframes"] == "2: up, down; qpos0 is as drawn"
@@ -100,9 +100,12 @@ def test_a_body_whose_frame_is_not_the_file_s_is_named() -> None:
         {MATTER}<body name="handle"><joint axis="1 0 0"/>{MATTER}</body></body></worldbody>
         </mujoco>"""
     )
-    assert dict(contents.taken(door))["frames at joints"] == "1: door; BODY/origin is the file's"
+    assert (
+        dict(contents.simulated_rows(door))["frames at joints"]
+        == "1: door; BODY/origin is the file's"
+    )
     assert door.frame("door/origin").position == pytest.approx([0, 0.4, 0])
-    assert "frames at joints" not in dict(contents.taken(robot()))
+    assert "frames at joints" not in dict(contents.simulated_rows(robot()))
 
 
 def test_under_which_choice_speed_limits_act_is_told() -> None:
@@ -114,13 +117,13 @@ def test_under_which_choice_speed_limits_act_is_told() -> None:
     <axis xyz="0 1 0"/><limit {2} velocity="1.5"/></joint>"""
     both = joint.format("one", "a", 'effort="9"') + joint.format("two", "b", 'effort="8"')
     arm = read_urdf(f'<robot name="arm">{links}{both}</robot>')
-    act = 'act with actuators="file" (--actuators file) alone'
-    assert dict(contents.taken(arm))["speed limits"] == f"all 2 joints; {act}"
+    act = 'enforced only with actuators="file" (--actuators file)'
+    assert dict(contents.simulated_rows(arm))["speed limits"] == f"all 2 joints; {act}"
     assert [row[-1] for row in contents.actuator_rows(arm)] == ["1.5", "1.5"]
     alone = replace(arm, file_actuators=arm.file_actuators[:1])
-    assert dict(contents.taken(alone))["speed limits"] == f"all 2 joints; {act}, of 1: one"
-    told = dict(contents.taken(load("mini_cheetah")))["speed limits"]
-    assert told == "all 12 joints; no motor holds them"
+    assert dict(contents.simulated_rows(alone))["speed limits"] == f"all 2 joints; {act}, of 1: one"
+    told = dict(contents.simulated_rows(load("mini_cheetah")))["speed limits"]
+    assert told == "all 12 joints; not enforced"
 
 
 def test_how_many_pairs_may_meet_is_told_and_when() -> None:
@@ -130,8 +133,8 @@ def test_how_many_pairs_may_meet_is_told_and_when() -> None:
         end += "</body>"
     ball = '<body pos="2 0 0"><freejoint/><geom name="ball" size=".1"/></body>'
     own = read_mjcf(f"<mujoco><worldbody>{chain}{end}</worldbody></mujoco>")
-    told = "; 1 pairs, with self_collision=True (--self-collision) alone"
-    assert dict(contents.taken(own))["may touch itself"] == f"3: g0, g1, g2{told}"
+    told = "; 1 pairs, only with self_collision=True (--self-collision)"
+    assert dict(contents.simulated_rows(own))["may touch itself"] == f"3: g0, g1, g2{told}"
     beside = read_mjcf(f"<mujoco><worldbody>{chain}{end}{ball}</worldbody></mujoco>")
     told += "; 3 pairs of robot and objects, always"
-    assert dict(contents.taken(beside))["may touch itself"] == f"4: g0, g1, g2, ball{told}"
+    assert dict(contents.simulated_rows(beside))["may touch itself"] == f"4: g0, g1, g2, ball{told}"

@@ -64,5 +64,5 @@ def test_a_robot_beside_a_door_starts_stands_and_is_sized_as_alone() -> None:
 )
 def test_what_is_driven_or_tied_is_the_robot_s(actuators: str, equality: str) -> None:
     robot = beside(DOOR, actuators, equality)
-    assert not tree.loose(robot)
-    assert tree.loose(beside(DOOR)) == {robot.body_index("door")}
+    assert not tree.object_bodies(robot)
+    assert tree.object_bodies(beside(DOOR)) == {robot.body_index("door")}

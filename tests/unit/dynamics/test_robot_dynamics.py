@@ -184,7 +184,7 @@ def test_compiled_is_interpreted_and_a_batch_is_its_states(name: str, quantity: 
     frame = robot.frame(frame_of(robot)) if asked.framed else None
     program = asked.program(robot, quantity, frame)
     values = {key: batch[key] for key in asked.inputs}
-    expected = asked.shaped(robot, reference.run(program, values)[quantity])
+    expected = asked.reshape(robot, reference.run(program, values)[quantity])
     for answer, wanted in zip(answers, expected, strict=True):
         assert relative_error(answer, wanted) < (1e-10 if quantity == "forward_dynamics" else 1e-12)
     interpreted = Interpreted(robot)(quantity, frame.name if frame else "", **states[0])
@@ -264,7 +264,7 @@ def test_point_mass_by_hand() -> None:
 def test_factor_has_entries_between_ancestors_alone() -> None:
     robot = ROBOTS["garden"]
     terms = Terms(robot, {"q": ca.SX.sym("q", robot.nq)})
-    M = crba.mass_matrix(terms.kin, terms.base)
+    M = crba.mass_matrix(terms.kin, terms.base_inertias)
     paths = [path(robot, n) for n in range(len(robot.bodies))]
     carrier = [n for n, body in enumerate(robot.bodies) for _ in range(body.joint.nu)]
     related = {(k, i) for k in range(robot.nu) for i in range(k) if carrier[i] in paths[carrier[k]]}

@@ -121,12 +121,12 @@ def test_answers_are_ones_own() -> None:
 def test_compiled_code_is_kept_but_not_without_bound() -> None:
     robot = Robot.of(mini_cheetah.describe())
     robot.gravity(Q)
-    worlds = dict(robot._ask._worlds)
+    worlds = dict(robot._compute._worlds)
     robot.gravity(-Q)
-    assert robot._ask._worlds == worlds
+    assert robot._compute._worlds == worlds
     for count in range(1, 80):
         assert robot.coordinate_rate(np.tile(Q, (count, 1)), U).shape == (count, 19)
-    assert len(robot._ask._worlds) <= 64
+    assert len(robot._compute._worlds) <= 64
 
 
 def test_a_robot_is_a_mechanism() -> None:
@@ -136,7 +136,7 @@ def test_a_robot_is_a_mechanism() -> None:
     assert robot.bodies is described.bodies and robot.name == "mini_cheetah"
     height = robot.potential_energy(Q)
     for copy in (deepcopy(robot), pickle.loads(pickle.dumps(robot)), replace(robot, notes=())):
-        assert isinstance(copy, Robot) and "_ask" not in vars(copy)
+        assert isinstance(copy, Robot) and "_compute" not in vars(copy)
         assert copy.potential_energy(Q) == height
 
 

@@ -15,9 +15,9 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.criteria import Solved
-from tarsus.dynamics import jacobian, loop_constraints, outlines, rnea
+from tarsus.dynamics import jacobian, loop_constraints, rnea, support_points
 from tarsus.dynamics.free_motion import Drive
-from tarsus.dynamics.kinematics import Kinematics, displaced, kinematics
+from tarsus.dynamics.kinematics import Kinematics, displace, kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import WORLD
 from tarsus.program.ir.program import Program
@@ -155,7 +155,7 @@ def observing_program(
     point, closing = given.get("point"), given.get("constraint")
 
     # the robot where the step looked, and its contacts there
-    q = displaced(robot, q0, u0, instant * dt) if instant else q0
+    q = displace(robot, q0, u0, instant * dt) if instant else q0
     seen, contacts = kinematics(robot, q, u0), []
     for i, (body, other) in enumerate(ends):
         axes = ca.reshape(frame[9 * i : 9 * i + 9], 3, 3).T
@@ -196,7 +196,7 @@ def _place(kin: Kinematics, i: int, body: int, normal: SX, point: SX | None) -> 
     center, toward = candidate.position, -jacobian.direction_in_body(kin, body, normal)
     lowest = constant(center) + candidate.radius * toward
     if candidate.outline is not None:
-        lowest += outlines.farthest(outlines.numbers(candidate.outline), toward)
+        lowest += support_points.support_point(support_points.parameters(candidate.outline), toward)
         return lowest, ca.dot(normal, jacobian.position(kin, body, lowest))
     height = ca.dot(normal, jacobian.position(kin, body, constant(center)))
     return lowest, height - candidate.radius

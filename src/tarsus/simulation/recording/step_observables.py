@@ -145,7 +145,7 @@ def _without_contacts(step: ObservedStep) -> tuple[SX, SX]:
         )
     rate = (u1 - seen.u) / dt
     inertial = rnea.inverse_dynamics(seen, inertias, rate) + armature(seen.mechanism) * rate
-    inertial += loop_constraints.rotors(seen, rate)
+    inertial += loop_constraints.rotor_forces(seen, rate)
     lossy = passive - springs.mean_force(seen, u1, dt)
     return inertial - motors.tau - passive, energy_balance.work(lossy, seen, u1, dt)
 

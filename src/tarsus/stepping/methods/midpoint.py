@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from casadi import SX
 
-from tarsus.dynamics.kinematics import displaced
+from tarsus.dynamics.kinematics import displace
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.trace import Builder
 from tarsus.references.books import KAHAN_1993
@@ -48,9 +48,9 @@ class Midpoint(Stepper):
         evaluation = replace(start.evaluation, instant=self.instant, subcycles=self.subcycles)
         seen = replace(start, evaluation=evaluation)
         end = servos.with_servos(scene, q_mid, seen, builder)
-        q = displaced(scene.mechanism, q_mid, carrying(end), 0.5 * start.dt)
+        q = displace(scene.mechanism, q_mid, carrying(end), 0.5 * start.dt)
         return replace(end, q=q, carried=None)
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
         """Half a step on."""
-        return displaced(mechanism, q, u, 0.5 * dt)
+        return displace(mechanism, q, u, 0.5 * dt)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tarsus.dynamics.kinematics import displaced
+from tarsus.dynamics.kinematics import displace
 from tarsus.program.ir.trace import Builder
 from tarsus.references.books import HAIRER_2006, KAHAN_1993
 from tarsus.references.papers import SUGIHARA_2006
@@ -41,5 +41,5 @@ class SymplecticEuler(Stepper):
         evaluation = replace(start.evaluation, instant=self.instant, subcycles=self.subcycles)
         seen = replace(start, evaluation=evaluation)
         end = servos.with_servos(scene, start.q, seen, builder)
-        q = displaced(scene.mechanism, start.q, carrying(end), start.dt)
+        q = displace(scene.mechanism, start.q, carrying(end), start.dt)
         return replace(end, q=q, carried=None)

@@ -82,7 +82,7 @@ def apart(robot: Robot, q: Array, other: Array) -> Apart:
 def _distances(robot: Robot, q: Array, other: Array) -> tuple[Array, Array]:
     """`Apart`'s numbers of coordinates (..., nq) and other ones."""
     way = difference(robot, q, other)
-    place, angles, beside = np.zeros(q.shape[:-1]), [], tree.loose(robot)
+    place, angles, beside = np.zeros(q.shape[:-1]), [], tree.object_bodies(robot)
     for k, (body, at) in enumerate(zip(robot.bodies, robot.u_slices, strict=True)):
         if k in beside:
             continue

@@ -19,8 +19,8 @@ from casadi import SX
 
 from tarsus import robots
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.dynamics.outlines import lowest
 from tarsus.dynamics.robot import Robot
+from tarsus.dynamics.support_points import lowest_point
 from tarsus.errors import TarsusError, UnmetCondition
 from tarsus.morphology.self_contacts import self_contacts
 from tarsus.mujoco_runs.settings import NAMED, SHOWN, label, printed
@@ -169,7 +169,7 @@ class Beside:
         roll = np.array([np.cos(TIPPED / 2), np.sin(TIPPED / 2), 0.0, 0.0])
         q[3:7] = numeric_product(roll, q[3:7])
         kin = kinematics(self.robot, SX(q))
-        q[2] += CLEAR - min(lowest(kin, candidate)[2] for candidate in self.robot.candidates)
+        q[2] += CLEAR - min(lowest_point(kin, candidate)[2] for candidate in self.robot.candidates)
         return (q, u), self.servos
 
     def _flight(self, scene: str, tell: Callable[[str], None]) -> TruthRow:

@@ -1,4 +1,4 @@
-"""A robot as a table for people, in plain text."""
+"""Describe a robot in plain text: totals, one row per body, names."""
 
 from __future__ import annotations
 
@@ -8,28 +8,32 @@ from tarsus.errors import several
 from tarsus.model.mechanism import WORLD, Body, LoopJoint, Mechanism
 
 HEAD = ("body", "parent", "joint", "kind", "mass kg", "range", "motor")
-SHOWN = 12  # names listed before "and ... more"
+MAX_NAMES = 12  # names listed before "and ... more"
 
 
-def described(mechanism: Mechanism) -> str:
-    """Totals, one row a body, contact candidates, keyframes and notes."""
+def description(mechanism: Mechanism) -> str:
+    """Return totals, one row per body, contact candidates, keyframes and notes as text."""
     m = mechanism
     lines = [
-        totals(m),
+        summary_line(m),
         "",
         *_table([HEAD, *(_row(m, body) for body in m.bodies)]),
         "",
-        f"contact candidates: {several([c.name for c in m.candidates], SHOWN)}",
-        *([f"loop joints: {several([_loop(m, k) for k in m.loops], SHOWN)}"] if m.loops else []),
-        *([f"joints that follow others: {several(_followers(m), SHOWN)}"] if m.couplings else []),
-        f"frames: {several([f.name for f in m.frames], SHOWN)}",
-        f"keyframes: {several(list(m.keyframes), SHOWN)}",
+        f"contact candidates: {several([c.name for c in m.candidates], MAX_NAMES)}",
+        *(
+            [f"loop joints: {several([_loop(m, k) for k in m.loops], MAX_NAMES)}"]
+            if m.loops
+            else []
+        ),
+        *([f"mimic joints: {several(_mimic_joints(m), MAX_NAMES)}"] if m.couplings else []),
+        f"frames: {several([f.name for f in m.frames], MAX_NAMES)}",
+        f"keyframes: {several(list(m.keyframes), MAX_NAMES)}",
     ]
     return "\n".join([*lines, *(f"note: {note}" for note in m.notes)])
 
 
-def totals(mechanism: Mechanism) -> str:
-    """What it is made of, in one line."""
+def summary_line(mechanism: Mechanism) -> str:
+    """Return the counts of bodies, degrees of freedom, motors and contact candidates in a line."""
     m = mechanism
     base = "floating base" if m.floating else "fixed base"
     return (
@@ -67,8 +71,8 @@ def _loop(mechanism: Mechanism, loop: LoopJoint) -> str:
     return f"{loop.joint.name} ({loop.joint.kind}, {ends[0]} to {ends[1]})"
 
 
-def _followers(mechanism: Mechanism) -> list[str]:
-    return [f"{c.joint} ({c.leader or 'held where it is'})" for c in mechanism.couplings]
+def _mimic_joints(mechanism: Mechanism) -> list[str]:
+    return [f"{c.joint} ({c.leader or 'locked'})" for c in mechanism.couplings]
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
