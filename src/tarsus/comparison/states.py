@@ -14,7 +14,7 @@ from tarsus.comparison.trajectory import finite
 from tarsus.comparison.verdicts import NEEDS_FORCES
 from tarsus.errors import IncompatibleOptions, TarsusError, UnmetCondition
 from tarsus.files import is_file
-from tarsus.model.mjcf_compile import compiled
+from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_source import Source
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.recorder import Recorder
@@ -39,7 +39,7 @@ def mujoco_model(file: str) -> Any:
             "robot",
         )
     try:
-        return compiled(Source.of("", Path(file)))
+        return compile_model(Source.of("", Path(file)))
     except TarsusError as error:
         raise error.within(file) from None
 

@@ -110,6 +110,18 @@ def mujoco_joint_names(model: Any) -> list[str]:
     return names
 
 
+def mujoco_body_names(model: Any) -> list[str]:
+    """Return a unique name for every body of a MuJoCo model; an unnamed one is body_<number>."""
+    given = {model.body(body).name for body in range(model.nbody)}
+    names: list[str] = []
+    for body in range(model.nbody):
+        name = model.body(body).name
+        while not name or (name in names):
+            name = f"body_{body}" if f"body_{body}" not in given else f"body_{body}_unnamed"
+        names.append(name)
+    return names
+
+
 def _mujoco_slots(mechanism: Mechanism, model: Any) -> list[Slot]:
     kinds = [MUJOCO_KINDS[int(kind)] for kind in model.jnt_type]
     widths = [WIDTHS[kind] for kind in kinds]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import difflib
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tarsus.errors import Unsupported
@@ -22,27 +22,61 @@ MIN_LIKENESS = 0.8  # likeness, 0 to 1, from which another name is suggested
 
 @dataclass(frozen=True)
 class ElementRule:
-    """What becomes of one element.
+    """Outcome of one element.
 
-    use: as above; why: the reason, or what it is taken for; attributes: those that are read or
-        change no motion, which matters for taken elements alone
-    elsewhere: the reader warns about this element itself, or about its unknown children, with the
-        names of the links or joints, so the walk does not
+    Attributes
+    ----------
+    use
+        "taken", "no effect", "left out" or "refused".
+    why
+        Reason, or what a taken element becomes.
+    attributes
+        Attributes of a taken element that are read.
+    ignored
+        Attributes of a taken element that change no motion.
+    codes
+        Attributes with values that are not simulated, by the code of the reader's warning or note.
+        An element that is left out as a whole has its code without attributes.
+    elsewhere
+        Whether the reader itself reports this element, or its unknown children, with the names of
+        the links or joints, so that the walk does not.
+    inside
+        Path of the rules for the element's children, if it is not the element's own path.
     """
 
     use: Use
     why: str = ""
     attributes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     elsewhere: bool = False
+    inside: str = ""
+
+    @property
+    def known(self) -> list[str]:
+        """Names of all attributes that the rule lists."""
+        coded = [name for names in self.codes.values() for name in names]
+        return list(dict.fromkeys([*self.attributes, *self.ignored, *coded]))
 
 
 Table = Mapping[str, ElementRule]
 """Rules by path: "robot/link/inertial"."""
 
 
-def taken(why: str = "", attributes: str = "", elsewhere: bool = False) -> ElementRule:
-    """Return the rule of an element that is read; attributes: with blanks between them."""
-    return ElementRule("taken", why, tuple(attributes.split()), elsewhere)
+def taken(
+    why: str = "",
+    attributes: str = "",
+    *,
+    ignored: str = "",
+    codes: Mapping[str, str] | None = None,
+    elsewhere: bool = False,
+    inside: str = "",
+) -> ElementRule:
+    """Return the rule of an element that is read; attribute names are separated by blanks."""
+    by_code = {code: tuple(names.split()) for code, names in (codes or {}).items()}
+    return ElementRule(
+        "taken", why, tuple(attributes.split()), tuple(ignored.split()), by_code, elsewhere, inside
+    )
 
 
 def no_effect(why: str) -> ElementRule:
@@ -51,8 +85,13 @@ def no_effect(why: str) -> ElementRule:
 
 
 def left_out(why: str, elsewhere: bool = False) -> ElementRule:
-    """Return the rule of an element that is not simulated, which a warning says."""
+    """Return the rule of an element that is not simulated, which the walk reports."""
     return ElementRule("left out", why, elsewhere=elsewhere)
+
+
+def reported(why: str, code: str) -> ElementRule:
+    """Return the rule of an element that is not simulated, which the reader reports by its code."""
+    return ElementRule("left out", why, codes={code: ()}, elsewhere=True)
 
 
 def refused(why: str) -> ElementRule:
@@ -61,7 +100,7 @@ def refused(why: str) -> ElementRule:
 
 
 class Unread:
-    """Counts what a walk leaves out, by name."""
+    """Elements and attributes that a walk leaves out, counted by name."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -71,28 +110,47 @@ class Unread:
         """Count one element or attribute; near: what was probably meant."""
         self._counts[name] = self._counts.get(name, 0) + 1
         if near:
-            self._near[name] = f"; did you mean {near}?"
+            self._near[name] = near
+
+    def merge(self, other: Unread) -> None:
+        """Add the counts of another walk."""
+        for name, count in other._counts.items():
+            self._counts[name] = self._counts.get(name, 0) + count
+        self._near |= other._near
+
+    def near(self, name: str) -> str:
+        """Return the name that was probably meant by an element's or attribute's, or ""."""
+        return next((meant for written, meant in self._near.items() if name == _bare(written)), "")
 
     def report(self, report: Report) -> None:
-        """Say what is left out, in one sentence."""
+        """Report what is left out, in one sentence."""
+        hints = {name: f"; did you mean {meant}?" for name, meant in self._near.items()}
         if self._counts:
-            listed = (f"{n} ({c}{self._near.get(n, '')})" for n, c in sorted(self._counts.items()))
+            listed = (f"{n} ({c}{hints.get(n, '')})" for n, c in sorted(self._counts.items()))
             report.leave(f"Not read: {', '.join(listed)}.")
 
 
-def walk(root: ET.Element, table: Table, start: str, skip: Sequence[str] = ()) -> Unread:
+def walk(
+    root: ET.Element,
+    table: Table,
+    start: str,
+    skip: Sequence[str] = (),
+    children: Callable[[ET.Element], Iterable[ET.Element]] = iter,
+) -> Unread:
     """Compare a file with the table of its format, and return what is left out.
 
     Parameters
     ----------
-    root : Element
+    root
         Element that stands at the path `start` of the table.
-    table : mapping of str to ElementRule
+    table
         Rules of the format.
-    start : str
+    start
         Path of `root`.
-    skip : sequence of str
+    skip
         Tags whose content is not compared, such as "visual" where these shapes are not simulated.
+    children
+        Function that returns the child elements of an element, by default those of the tree.
 
     Raises
     ------
@@ -106,33 +164,38 @@ def walk(root: ET.Element, table: Table, start: str, skip: Sequence[str] = ()) -
         rule = table[path]
         tag = path.rpartition("/")[2]
         for key in element.attrib:
-            if key not in rule.attributes and not key.startswith("{"):
-                unread.add(f"{key} of <{tag}>", _near(key, rule.attributes))
-        for child in element:
+            if key not in rule.known and not key.startswith(("{", "xmlns")):
+                unread.add(f"{key} of <{tag}>", _near(key, rule.known))
+        for child in children(element):
             if not isinstance(child.tag, str):  # a comment
                 continue
             name = child.tag.rpartition("}")[2]
-            below = f"{path}/{name}"
-            found = table.get(below) if name == child.tag else None
-            if found is None:
+            inner_path = f"{rule.inside or path}/{name}"
+            inner = table.get(inner_path) if name == child.tag else None
+            if inner is None:
                 if not rule.elsewhere:
-                    near = _near(name, _children(path, table))
+                    near = _near(name, _children(rule.inside or path, table))
                     unread.add(f"<{name}>", f"<{near}>" if near else "")
-            elif found.use == "refused":
+            elif inner.use == "refused":
                 raise Unsupported(
-                    f"a <{name}> inside the {tag} is not supported: {found.why}.", name
+                    f"a <{name}> inside the {tag} is not supported: {inner.why}.", name
                 )
-            elif found.use == "left out" and not found.elsewhere:
+            elif inner.use == "left out" and not inner.elsewhere:
                 unread.add(f"<{name}>")
-            elif found.use == "taken" and name not in skip:
-                pending.append((child, below))
+            elif inner.use == "taken" and name not in skip:
+                pending.append((child, inner_path))
     return unread
 
 
 def _children(path: str, table: Table) -> list[str]:
     """Return the tags that a table lists below a path."""
-    heads = (known.rpartition("/") for known in table)
-    return [tag for head, _, tag in heads if head == path]
+    split = (known.rpartition("/") for known in table)
+    return [tag for parent, _, tag in split if parent == path]
+
+
+def _bare(name: str) -> str:
+    """Return the name of an element or attribute as it is written in the file."""
+    return name.partition(" of <")[0].strip("<>")
 
 
 def _near(name: str, known: Sequence[str]) -> str:

@@ -1,4 +1,7 @@
-"""MJCF files, read as MuJoCo compiles them, so that defaults, includes and units are its own."""
+"""Reader of MJCF files, as MuJoCo compiles them.
+
+MuJoCo resolves defaults, includes and units. `mjcf_schema` says what is read of a file.
+"""
 
 from __future__ import annotations
 
@@ -10,38 +13,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import GroundLeftOut, InvalidModel, UnknownName
+from tarsus.errors import InvalidModel, UnknownName
 from tarsus.model.candidates import Shape, ShapeKind
-from tarsus.model.conventions import mujoco_joint_names
+from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
 from tarsus.model.held import check_height, held
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, gear_of, signals
-from tarsus.model.mjcf_compile import compiled, report_missing, report_obsolete
-from tarsus.model.mjcf_contacts import colliding, material, of_contacts, report_contacts
-from tarsus.model.mjcf_couplings import couplings
-from tarsus.model.mjcf_extras import body_names, report_constraints, report_dropped
-from tarsus.model.mjcf_loops import loop_joints
-from tarsus.model.mjcf_names import including_scenes
-from tarsus.model.mjcf_own_ground import report_ground
-from tarsus.model.mjcf_ranges import check_ranges
+from tarsus.model.mjcf_compile import (
+    compile_model,
+    including_scenes,
+    report_missing,
+    report_obsolete,
+)
+from tarsus.model.mjcf_contacts import (
+    colliding,
+    contact_fields,
+    material,
+    report_contacts,
+    report_ground,
+)
+from tarsus.model.mjcf_equalities import couplings, loop_joints, report_constraints
+from tarsus.model.mjcf_limits import check_ranges
+from tarsus.model.mjcf_schema import walk_mjcf
 from tarsus.model.mjcf_source import UNNAMED, Source
+from tarsus.model.mjcf_unsupported import report_unsupported
 from tarsus.model.parts import Part, Report, Welded, weld
 from tarsus.model.poses import Pose, rotation_about, rotation_from_quaternion, shift
 
 Array = NDArray[np.float64]
 
 KINDS: dict[int, JointKind] = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}  # mjtJoint
-PLANE, HFIELD, MESHES = 0, 1, (7, 8)  # mjtGeom; a signed-distance field carries a mesh
-SHAPES: dict[int, tuple[ShapeKind, int]] = {  # mjtGeom: our kind, how many sizes it has
+PLANE, HFIELD, MESHES = 0, 1, (7, 8)  # mjtGeom; a signed-distance field has a mesh
+SHAPES: dict[int, tuple[ShapeKind, int]] = {  # mjtGeom: kind of shape, number of sizes
     2: ("sphere", 1),
     3: ("capsule", 2),
     4: ("ellipsoid", 3),
     5: ("cylinder", 2),
     6: ("box", 3),
 }
-ITSELF = "choose a terrain, perhaps this file by its path"
 
 
 def read_mjcf(
@@ -50,25 +61,43 @@ def read_mjcf(
     height: float | None = None,
     asset_folders: Sequence[str | Path] = (),
 ) -> Mechanism:
-    """The mechanism of an MJCF file, or of MJCF text (a string that begins with <).
+    """Read an MJCF file.
 
-    floating: False holds the first body, where it has a free joint, in the world as the file draws
-    it; height: of its origin then, m; asset_folders: further folders that its files may lie in.
+    Parameters
+    ----------
+    source
+        Path of the file, or MJCF text (a string that begins with <).
+    floating
+        False locks the first body, if it has a free joint, in the world where the file draws it.
+    height
+        Height of the locked body's origin, in m.
+    asset_folders
+        Further folders that the model's files may lie in.
+
+    Returns
+    -------
+    Mechanism
+        The robot; its notes say what was left out.
+
+    Raises
+    ------
+    TarsusError
+        If the file, or one that it names, is missing, invalid or too large.
     """
     check_height(floating, height)
-    inline = isinstance(source, str) and source.lstrip().startswith("<")
-    text, path = (str(source), None) if inline else ("", existing_file(source))
+    is_text = isinstance(source, str) and source.lstrip().startswith("<")
+    text, path = (str(source), None) if is_text else ("", existing_file(source))
     file, fallback = (path.name, path.stem) if path else ("MJCF text", "mechanism")
     with naming(file, path):
-        given = Source.of(text, path, asset_folders)
+        mjcf = Source.of(text, path, asset_folders)
         try:
-            model = compiled(given)
+            model = compile_model(mjcf)
         except UnknownName as error:
             raise _suggesting_a_scene(error, path) from None
-        found = from_mujoco_model(model, file, fallback, given)
-        if given.document.gives("option", "timestep"):
-            found = replace(found, timestep=float(model.opt.timestep))
-        return found if floating else held(found, height)
+        mechanism = _mechanism(model, mjcf, Report(file), fallback)
+        if mjcf.document.has_attribute("option", "timestep"):
+            mechanism = replace(mechanism, timestep=float(model.opt.timestep))
+        return mechanism if floating else held(mechanism, height)
 
 
 def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:
@@ -80,29 +109,20 @@ def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:
     return UnknownName(message, error.subject)
 
 
-def from_mujoco_model(
-    model: Any, file: str, fallback_name: str, source: Source | None = None
-) -> Mechanism:
-    """The mechanism of a compiled mujoco.MjModel; `file` is what notes and warnings call it.
-
-    source: what it was compiled from
-    """
-    report = Report(file)
+def _mechanism(model: Any, source: Source, report: Report, fallback_name: str) -> Mechanism:
+    """Return the mechanism of a compiled model; fallback_name: of a model without a name."""
     report_missing(source, report)
     report_obsolete(source, report)
+    walk_mjcf(source.document).report(report)
     check_ranges(model)
     parts, owner, anchors = _parts(model)
     welded = weld(parts, report)
-    # what of the model is left out
-    _report_terrain(model, report)
-    report_dropped(model, report)
+    report_unsupported(model, report)
     report_contacts(model, report)
     report_ground(model, report)
-    # loops, and a word on how they are held
     loops = loop_joints(model, welded, owner, anchors)
     coupled = couplings(model, mujoco_joint_names(model))
     report_constraints(loops, coupled, report)
-    # the mechanism
     name = model.names.split(b"\0")[0].decode()
     return Mechanism(
         name=fallback_name if name in ("", UNNAMED) else name,
@@ -112,7 +132,7 @@ def from_mujoco_model(
         solids=welded.solids,
         frames=welded.frames,
         actuators=actuators(model, report),
-        file_actuators=file_actuators(model, report),
+        file_actuators=file_actuators(model),
         signals=signals(model),
         keyframes=_keyframes(model),
         material=material(model),
@@ -126,19 +146,20 @@ def from_mujoco_model(
 
 
 def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
-    """A model's parts; of each MuJoCo body its part (WORLD: the world) and joint's anchor (3,)."""
-    names = body_names(model)
+    """Return a model's parts, and of each MuJoCo body its part and its joint's anchor.
+
+    The part of the world is WORLD. An anchor, shape (3,), is a position in the body's frame.
+    """
+    names = mujoco_body_names(model)
     joints = mujoco_joint_names(model)
     parts: list[Part] = []
-    # of each MuJoCo body: its part, its joint's anchor in its own frame
     owner, anchors = [WORLD], [np.zeros(3)]
-    # shapes of the world itself
     world_shapes = _shapes(model, 0, Pose())
     if world_shapes:
         parts.append(Part("worldbody", WORLD, shapes=world_shapes))
-    # body by body: its pose against the last joint above it
     for body in range(1, model.nbody):
         parent = int(model.body_parentid[body])
+        # pose relative to the anchor of the parent's last joint
         pose = shift(-anchors[parent]) @ Pose(
             np.array(model.body_pos[body]), rotation_from_quaternion(model.body_quat[body])
         )
@@ -163,9 +184,10 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
 
 
 def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]:
-    """The step from one anchor of a body to joint `number`'s, and this anchor in the body's frame.
+    """Return the pose of a joint's anchor relative to `from_anchor`, and the anchor itself.
 
-    MuJoCo's body stands as drawn at qpos0; we turn it back, so that it does at zero.
+    Both anchors are positions in the body's frame. MuJoCo's body stands as drawn at `qpos0`; the
+    pose undoes that displacement, so that it stands so at zero.
     """
     anchor, axis = np.array(model.jnt_pos[number]), np.array(model.jnt_axis[number])
     kind = KINDS[int(model.jnt_type[number])]
@@ -179,99 +201,86 @@ def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]
 
 
 def _carrier(model: Any, body: int, part: Part, anchor: Array) -> Part:
-    """The part with its matter, shapes and sites, given from the joint's anchor (3,) on."""
-    back = shift(-anchor)
-    turn = rotation_from_quaternion(model.body_iquat[body])
-    about = (turn * model.body_inertia[body]) @ turn.T
+    """Return the part with its inertia, shapes and sites, relative to the joint's anchor."""
+    from_anchor = shift(-anchor)
+    rotation = rotation_from_quaternion(model.body_iquat[body])
+    about_com = (rotation * model.body_inertia[body]) @ rotation.T
     inertia = Inertia(
-        float(model.body_mass[body]), back.point(model.body_ipos[body]), (about + about.T) / 2
+        float(model.body_mass[body]),
+        from_anchor.point(model.body_ipos[body]),
+        (about_com + about_com.T) / 2,
     )
     sites = [
-        (model.site(site).name or f"{part.name}/site_{site}", back @ _pose(model, "site", site))
+        (
+            model.site(site).name or f"{part.name}/site_{site}",
+            from_anchor @ _pose(model, "site", site),
+        )
         for site in np.flatnonzero(model.site_bodyid == body).tolist()
     ]
     if anchor.any():
-        sites.insert(0, (f"{part.name}/origin", back))
-    shapes = _shapes(model, body, back)
+        sites.insert(0, (f"{part.name}/origin", from_anchor))
+    shapes = _shapes(model, body, from_anchor)
     return Part(part.name, part.parent, part.pose, part.joint, inertia, shapes, tuple(sites))
 
 
 def _joint(model: Any, number: int, name: str) -> Joint:
-    # kind, range
     kind = KINDS[int(model.jnt_type[number])]
-    dof, place = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
-    limited = bool(model.jnt_limited[number]) and kind in ("hinge", "slide")
+    single = kind in ("hinge", "slide")
+    dof, coordinate = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
+    limited = bool(model.jnt_limited[number]) and single
     lower, upper = model.jnt_range[number] if limited else (-np.inf, np.inf)
-    # what resists it
-    gears = [  # a motor's own rotor and damping act through its gear
+    # rotors and dampers of actuators act through their gears
+    count = len(model.actuator_trntype)
+    squared_gears = [
         (a, gear_of(model, a) ** 2)
-        for a in range(len(model.actuator_trntype))
+        for a in range(count)
         if model.actuator_trntype[a] in (0, 1) and model.actuator_trnid[a, 0] == number
     ]
-    rotor = getattr(model, "actuator_armature", np.zeros(len(model.actuator_trntype)))
-    damper = getattr(model, "actuator_damping", np.zeros(len(model.actuator_trntype)))
+    armatures = getattr(model, "actuator_armature", np.zeros(count))
+    dampings = getattr(model, "actuator_damping", np.zeros(count))
     return Joint(
         name,
         kind,
-        axis=np.array(model.jnt_axis[number])
-        if kind in ("hinge", "slide")
-        else np.array([0.0, 0.0, 1.0]),
+        axis=np.array(model.jnt_axis[number]) if single else np.array([0.0, 0.0, 1.0]),
         lower=float(lower),
         upper=float(upper),
-        armature=float(model.dof_armature[dof] + sum(rotor[a] * g for a, g in gears)),
-        damping=float(model.dof_damping[dof] + sum(damper[a] * g for a, g in gears)),
+        armature=float(model.dof_armature[dof] + sum(armatures[a] * g for a, g in squared_gears)),
+        damping=float(model.dof_damping[dof] + sum(dampings[a] * g for a, g in squared_gears)),
         dry_friction=float(model.dof_frictionloss[dof]),
         stiffness=float(model.jnt_stiffness[number]) if kind != "free" else 0.0,
-        rest=float(model.qpos_spring[place]) if kind in ("hinge", "slide") else 0.0,
+        rest=float(model.qpos_spring[coordinate]) if single else 0.0,
     )
 
 
-def _pose(model: Any, what: str, number: int) -> Pose:
-    quaternion = getattr(model, f"{what}_quat")[number]
-    return Pose(
-        np.array(getattr(model, f"{what}_pos")[number]), rotation_from_quaternion(quaternion)
-    )
+def _pose(model: Any, kind: str, number: int) -> Pose:
+    """Return the pose of a geom or site in its body's frame."""
+    position = np.array(getattr(model, f"{kind}_pos")[number])
+    return Pose(position, rotation_from_quaternion(getattr(model, f"{kind}_quat")[number]))
 
 
-def _shapes(model: Any, body: int, back: Pose) -> tuple[Shape, ...]:
-    found, numbers = list[Shape](), of_contacts(model)
+def _shapes(model: Any, body: int, from_anchor: Pose) -> tuple[Shape, ...]:
+    """Return the shapes of a MuJoCo body that can collide, relative to its joint's anchor."""
+    shapes, fields = list[Shape](), contact_fields(model)
     on_body = np.flatnonzero(model.geom_bodyid == body)
     for geom in np.intersect1d(on_body, colliding(model)).tolist():
         kind = int(model.geom_type[geom])
         if kind in (PLANE, HFIELD):
             continue
-        name, pose = model.geom(geom).name, back @ _pose(model, "geom", geom)
+        name, pose = model.geom(geom).name, from_anchor @ _pose(model, "geom", geom)
         if kind in MESHES:
             mesh = int(model.geom_dataid[geom])
             start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
             vertices = np.array(model.mesh_vert[start : start + count], dtype=float)
-            found.append(Shape("mesh", (), pose, name, vertices, **numbers[geom]))
+            shapes.append(Shape("mesh", (), pose, name, vertices, **fields[geom]))
         elif kind in SHAPES:
-            ours, sizes = SHAPES[kind]
+            shape_kind, sizes = SHAPES[kind]
             size = tuple(float(s) for s in model.geom_size[geom, :sizes])
-            found.append(Shape(ours, size, pose, name, **numbers[geom]))
-    return tuple(found)
-
-
-def _report_terrain(model: Any, report: Report) -> None:
-    """Say which planes and heightfields of the world are left out."""
-    ground, other = [], []
-    for geom in colliding(model):
-        if model.geom_type[geom] not in (PLANE, HFIELD):
-            continue
-        pose = _pose(model, "geom", geom)
-        level = model.geom_type[geom] == PLANE and abs(pose.rotation[2, 2] - 1) < 1e-9
-        at_zero = abs(pose.position[2]) < 1e-9 and model.geom_bodyid[geom] == 0
-        (ground if level and at_zero else other).append(model.geom(geom).name or f"geom {geom}")
-    if ground:
-        report.leave(f"The ground plane is left out ({', '.join(ground)}): {ITSELF}.")
-    if other:
-        told = f"planes and heightfields are left out ({', '.join(other)}): {ITSELF}."
-        report.warn(told, "ground-left-out", other[0], GroundLeftOut)
+            shapes.append(Shape(shape_kind, size, pose, name, **fields[geom]))
+    return tuple(shapes)
 
 
 def _keyframes(model: Any) -> dict[str, Array]:
-    """The file's keyframes, and last `qpos0`: every body where the file draws it."""
+    """Return the file's keyframes, and `qpos0`: every body where the file draws it."""
     rows = {model.key(k).name or f"key_{k}": model.key_qpos[k] for k in range(model.nkey)}
     rows.setdefault("qpos0", model.qpos0)
     return {
@@ -296,7 +305,7 @@ def _unit_quaternions(model: Any, keyframe: str, q: Array) -> Array:
 
 
 def _excluded(model: Any, welded: Welded, owner: list[int]) -> tuple[tuple[str, str], ...]:
-    """Pairs of bodies that never collide; a welded link speaks for the body it joined."""
+    """Return the names of pairs of bodies that never collide, for welded links their bodies."""
     pairs: list[tuple[str, str]] = []
     for signature in np.array(model.exclude_signature).tolist():
         hosts = [

@@ -1,43 +1,64 @@
-"""MuJoCo's compiler on an MJCF file whose pictures' meshes may be missing: physics needs none."""
+"""MuJoCo's compiler on an MJCF file, with stand-ins for missing meshes and errors that help."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tarsus.errors import InvalidFile, several
+from tarsus.errors import InvalidFile, TarsusError, UnknownName, several, unknown
 from tarsus.model.files import needed_library
-from tarsus.model.mjcf_bounds import check_bounds
-from tarsus.model.mjcf_names import unknown_name
+from tarsus.model.mjcf_document import Document
+from tarsus.model.mjcf_limits import check_size
+from tarsus.model.mjcf_schema import walk_mjcf
 from tarsus.model.mjcf_source import Source
-from tarsus.model.parts import Report
+from tarsus.model.parts import MAX_LISTED, Report
 
-SOME = 5  # names that a warning shows
-EVERY = 2**31 - 1  # all bits of contype and conaffinity
+ALL_BITS = 2**31 - 1  # of contype and conaffinity
 CORNERS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
 SIDES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 PIXEL = bytes.fromhex(  # a PNG of one pixel
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63606060"
     "000000040001f61738550000000049454e44ae426082"
 )
+QUOTED = re.compile(r"'([^']+)'")
+MAX_SCENES, MAX_SCENE_BYTES = 100, 1 << 20  # files in the robot's folder that may include it
+
+# names in a file: kinds of elements, and attributes that refer to them
+DRIVES = ("motor", "position", "velocity", "intvelocity", "damper", "general", "cylinder", "muscle")
+KIND_OF_TAG = {"freejoint": "joint", "spatial": "tendon", "fixed": "tendon", "default": "class"}
+KIND_OF_TAG |= dict.fromkeys(DRIVES, "actuator")
+KINDS = ("body", "geom", "joint", "site", "tendon", "mesh", "material", "hfield", "texture")
+KINDS = (*KINDS, "camera", "actuator")
+KIND_OF_REFERENCE = {kind: kind for kind in KINDS}
+KIND_OF_REFERENCE |= {f"{kind}{end}": kind for kind in KINDS for end in (1, 2)}
+KIND_OF_REFERENCE |= {"jointinparent": "joint", "target": "body", "slidersite": "site"}
+KIND_OF_REFERENCE |= {"cranksite": "site", "refsite": "site", "sidesite": "site"}
+KIND_OF_REFERENCE |= {"class": "class", "childclass": "class"}
+KIND_ATTRIBUTES = {"objname": "objtype", "refname": "reftype"}  # another attribute gives the kind
+CLASS, WORLD = "class", "world"
 
 
-def compiled(source: Source) -> Any:
-    """Return MuJoCo's model; `source.missing` are files that only pictures need.
+def compile_model(source: Source) -> Any:
+    """Return MuJoCo's compiled model; meshes of `source.missing` may be needed for pictures only.
 
-    Raises TarsusError if physics needs one of them, or MuJoCo cannot compile it.
+    Raises
+    ------
+    InvalidFile
+        If masses or collisions need a missing mesh, or MuJoCo cannot compile the model.
+    UnknownName
+        If the model refers to a name that nothing has.
     """
-    check_bounds(source.document)
-    model = _with_stand_ins(source, 1.0)
+    check_size(source.document)
+    model = _compile_with_stand_ins(source, 1.0)
     if source.missing:
-        # what a stand-in of another size changes is no mere picture
-        other = _with_stand_ins(source, 2.0)
-        if any(
-            not np.array_equal(a, b)
-            for a, b in zip(_of_physics(model), _of_physics(other), strict=True)
-        ):
+        # pictures alone need a mesh if the physics does not depend on its stand-in's size
+        other = _compile_with_stand_ins(source, 2.0)
+        physics = zip(_physical_values(model), _physical_values(other), strict=True)
+        if any(not np.array_equal(a, b) for a, b in physics):
             raise InvalidFile(
                 "meshes that collisions or masses need are not found:"
                 f" {'; '.join(source.missing.values())}; paths are relative to the file's folder or"
@@ -47,66 +68,82 @@ def compiled(source: Source) -> Any:
     return model
 
 
-def compiled_on_floor(source: Source, excluded: Sequence[tuple[str, str]] = ()) -> Any:
-    """Return the same on a level plane at z = 0 that touches all that can collide, unless the world
-    has a plane of its own.
+def compile_on_floor(source: Source, excluded: Sequence[tuple[str, str]] = ()) -> Any:
+    """Return the compiled model on a level plane at z = 0 that touches all that can collide.
 
-    excluded: names of two bodies each that shall not collide
+    No plane is added if the world already has one.
+
+    Parameters
+    ----------
+    source
+        The model.
+    excluded
+        Names of two bodies each that must not collide.
     """
-    check_bounds(source.document)
-    return _with_stand_ins(source, 1.0, excluded)
+    check_size(source.document)
+    return _compile_with_stand_ins(source, 1.0, excluded)
 
 
-def report_missing(source: Source | None, report: Report) -> None:
-    """A warning for what pictures lack."""
-    if source and source.missing:
+def report_missing(source: Source, report: Report) -> None:
+    """Warn of files that pictures lack."""
+    if source.missing:
         report.warn(
             f"{len(source.missing)} files of visual meshes or textures are not found and are left"
-            f" out: {several(list(source.missing.values()), SOME)}.",
+            f" out: {several(list(source.missing.values()), MAX_LISTED)}.",
             "visual-meshes-missing",
             next(iter(source.missing.values())).partition(" (")[0],
         )
 
 
-def report_obsolete(source: Source | None, report: Report) -> None:
+def report_obsolete(source: Source, report: Report) -> None:
     """Warn of attributes that only older MuJoCo versions know."""
-    if source and source.obsolete:
+    if source.obsolete:
         report.warn(
             "attributes of older MuJoCo versions are left out, which changes no motion:"
-            f" {several(list(dict.fromkeys(source.obsolete)), SOME)}.",
+            f" {several(list(dict.fromkeys(source.obsolete)), MAX_LISTED)}.",
             "obsolete-attributes",
             source.obsolete[0],
         )
 
 
-def _with_stand_ins(
-    source: Source, size: float, floor: Sequence[tuple[str, str]] | None = None
-) -> Any:
-    """Return the model with a small tetrahedron of this size, m, for every mesh that is not there.
+def including_scenes(path: Path) -> list[str]:
+    """Return the names of the files in an MJCF file's folder that include it.
 
-    floor: None, or to be on a plane, and which bodies shall not collide there
+    A robot may refer to names, such as the floor's, that only the scene around it has.
+    """
+    include = re.compile(rf"<include\s[^>]*file\s*=\s*[\"'](?:\./)?{re.escape(path.name)}[\"']")
+    beside = (p for p in sorted(path.parent.glob("*.xml"))[:MAX_SCENES] if p != path)
+    readable = (p for p in beside if p.is_file() and p.stat().st_size <= MAX_SCENE_BYTES)
+    texts = ((p.name, p.read_text(encoding="utf-8", errors="replace")) for p in readable)
+    return [name for name, text in texts if include.search(text)]
+
+
+def _compile_with_stand_ins(
+    source: Source, size: float, floor_excludes: Sequence[tuple[str, str]] | None = None
+) -> Any:
+    """Return the model with a tetrahedron of this size, in m, in place of every missing mesh.
+
+    floor_excludes: None for a model without a floor, else the bodies that must not collide
     """
     mujoco = needed_library("mujoco", "reading MJCF")
     assets = source.assets | {name: _stand_in(name, size) for name in source.missing}
     try:
-        if floor is None:
+        if floor_excludes is None:
             return mujoco.MjModel.from_xml_string(source.text, assets)
-        return _on_floor(mujoco, source.text, assets, floor)
-    except Exception as error:  # beside ValueError, MuJoCo's own and those of allocation
-        said = source.told(" ".join(str(error).split()))
-        raise unknown_name(said, source.document) or InvalidFile(
-            f"MuJoCo cannot compile this model: {said}"
-        ) from None
+        return _add_floor(mujoco, source.text, assets, floor_excludes)
+    except Exception as error:  # MuJoCo's own errors, and those of allocation
+        message = source.with_file_names(" ".join(str(error).split()))
+        raise _explained(message, source.document) from None
 
 
-def _on_floor(
+def _add_floor(
     mujoco: Any, text: str, assets: dict[str, bytes], excluded: Sequence[tuple[str, str]]
 ) -> Any:
-    """Return the compiled model with a plane in its world, and without contacts of some bodies."""
+    """Return the compiled model with a plane in its world, and with pairs of bodies excluded."""
     spec = mujoco.MjSpec.from_string(text, include=assets, assets=assets)
     plane = mujoco.mjtGeom.mjGEOM_PLANE
     if all(geom.type != plane for geom in spec.worldbody.geoms):
-        touching = {"contype": EVERY, "conaffinity": EVERY}
+        touching = {"contype": ALL_BITS, "conaffinity": ALL_BITS}
         spec.worldbody.add_geom(type=plane, size=[0, 0, 1], **touching)
     for one, other in excluded:
         spec.add_exclude(bodyname1=one, bodyname2=other)
@@ -121,11 +158,43 @@ def _stand_in(name: str, size: float) -> bytes:
     return "\n".join([*points, *(f"f {a + 1} {b + 1} {c + 1}" for a, b, c in SIDES)]).encode()
 
 
-def _of_physics(model: Any) -> list[Any]:
-    """What physics needs: masses, and the shapes that can collide."""
+def _physical_values(model: Any) -> list[Any]:
+    """Return the masses of a model, and the shapes that can collide."""
     paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
     touching = (np.array(model.geom_contype) | np.array(model.geom_conaffinity)) != 0
     touching[sorted(paired)] = True
     bodies = [model.body_mass, model.body_inertia, model.body_ipos, model.body_iquat]
     shapes = [model.geom_size, model.geom_pos, model.geom_quat, model.geom_rbound]
     return [np.array(a) for a in bodies] + [np.array(a)[touching] for a in shapes]
+
+
+def _explained(message: str, document: Document) -> TarsusError:
+    """Return MuJoCo's error message as an error, with near names for one that nothing has."""
+    quoted = set(QUOTED.findall(message))
+    if error := _unknown_reference(quoted, document):
+        return error
+    unread = walk_mjcf(document)
+    near = next((meant for name in sorted(quoted) if (meant := unread.near(name))), "")
+    hint = f"; did you mean {near}?" if near else ""
+    return InvalidFile(f"MuJoCo cannot compile this model: {message}{hint}")
+
+
+def _unknown_reference(quoted: set[str], document: Document) -> UnknownName | None:
+    """Return an error for a quoted name to which the file refers, but which nothing has."""
+    known, references = dict[str, set[str]](), []
+    for element in document.elements():
+        kind = KIND_OF_TAG.get(element.tag, element.tag)
+        name = "class" if kind == CLASS else "name"
+        if name in element.attrib:
+            known.setdefault(kind, set()).add(element.attrib[name])
+        for key, value in element.attrib.items():
+            if value in quoted and key != name:
+                attribute = KIND_ATTRIBUTES.get(key)
+                refers = element.get(attribute, "") if attribute else KIND_OF_REFERENCE.get(key, "")
+                references.append((element.tag, key, refers, value))
+    known["body"] = known.get("body", set()) | {WORLD}
+    for tag, key, kind, value in references:
+        if kind in (*KINDS, CLASS) and value not in known.get(kind, ()):
+            what = "default class" if kind == CLASS else kind
+            return unknown(what, value, known.get(kind, ())).within(f"{key} of <{tag}>")
+    return None

@@ -1,9 +1,9 @@
-"""Friction and softness of a compiled MuJoCo model's geoms, in the words of our laws.
+"""Friction and softness of a compiled MuJoCo model's geoms, as numbers of Tarsus's contact laws.
 
-MuJoCo mixes the numbers of two geoms that touch; the ground is not in a robot's file, so that a
-robot's geoms have their own here, and the terrain scales friction. One set of numbers is the law's:
-that of the geoms of highest priority, of these the largest friction. The others' friction is a
-factor on it.
+MuJoCo mixes the numbers of two geoms that touch. In Tarsus the ground is not part of a robot's
+file, so a robot's geoms keep their own numbers and the terrain scales friction. The contact law
+has one set of numbers, those of the reference geom: of all geoms with the highest priority, the one
+with the largest friction. The other geoms' friction is a factor on it.
 """
 
 from __future__ import annotations
@@ -14,240 +14,344 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import several
-from tarsus.model.parts import Report
+from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.solids import MEANT
 
 PLANE, HFIELD = 0, 1  # mjtGeom
 FRICTIONLESS = 1  # condim
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
-IMPEDANCE = (1e-4, 0.9999)
-BOUNDS = {  # as MuJoCo keeps them
-    "d_min": IMPEDANCE,
-    "d_max": IMPEDANCE,
+SOFTNESS = ("timeconst", "dampratio", "d_min", "d_max", "width", "midpoint", "power")
+IMPEDANCE_RANGE = (1e-4, 0.9999)
+SOFTNESS_RANGES = {  # to which MuJoCo clips these numbers
+    "d_min": IMPEDANCE_RANGE,
+    "d_max": IMPEDANCE_RANGE,
     "width": (1e-9, np.inf),
-    "midpoint": IMPEDANCE,
+    "midpoint": IMPEDANCE_RANGE,
     "power": (1.0, np.inf),
 }
-SOFTNESS = ("timeconst", "dampratio", "d_min", "d_max", "width", "midpoint", "power")
-SOME = 5  # names that a sentence shows
+MIN_SOLMIX = 1e-15  # mjMINVAL
 
 
 def colliding(model: Any) -> list[int]:
-    """Geoms that can collide: by their bits or in an explicit pair."""
+    """Return the geoms that can collide, by their bits or in an explicit pair."""
     paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
     bits = np.array(model.geom_contype) | np.array(model.geom_conaffinity)
     return sorted(paired.union(np.flatnonzero(bits).tolist()))
 
 
-def bits(model: Any) -> list[tuple[int, int]]:
-    """contype and conaffinity of every geom, with a bit of its own, above MuJoCo's, for each
-    explicit pair: two geoms meet where the first number of one shares a bit with the other's
-    second.
+def geom_name(model: Any, geom: int) -> str:
+    """Return the name of a geom, or "geom 3"."""
+    return model.geom(int(geom)).name or f"geom {geom}"
+
+
+def collision_bits(model: Any) -> list[tuple[int, int]]:
+    """Return contype and conaffinity of every geom.
+
+    Two geoms meet if the first number of one shares a bit with the second of the other. Each
+    explicit pair has a bit of its own, above those of MuJoCo.
     """
     types, affinities = (
-        [own & (MEANT - 1) for own in np.array(a).tolist()]
-        for a in (model.geom_contype, model.geom_conaffinity)
+        [bits & (MEANT - 1) for bits in np.array(field).tolist()]
+        for field in (model.geom_contype, model.geom_conaffinity)
     )
-    both = zip(
+    pairs = zip(
         np.array(model.pair_geom1).tolist(), np.array(model.pair_geom2).tolist(), strict=True
     )
-    for k, (one, other) in enumerate(both):
-        types[one] |= MEANT << k
-        affinities[other] |= MEANT << k
+    for k, (first, second) in enumerate(pairs):
+        types[first] |= MEANT << k
+        affinities[second] |= MEANT << k
     return list(zip(types, affinities, strict=True))
 
 
-def of_contacts(model: Any) -> list[dict[str, Any]]:
-    """Of every geom bits and friction relative to the law's, and that of its explicit pairs with
-    the ground and with geoms that move, by the names of `Shape`.
-    """
-    law = _law_s(model, frictions(model))
-    own, below, among = _geom_frictions(model), ground_pairs(model), _moving_pairs(model)
+def contact_fields(model: Any) -> list[dict[str, Any]]:
+    """Return the contact numbers of every geom, by the names of the fields of `Shape`.
 
-    def relative(value: float | None, default: float | None) -> float | None:
+    These are its bits, its priority, and its friction as a factor on the law's: its own, that of
+    explicit pairs with the ground, and that of explicit pairs with geoms that move.
+    """
+    law = _law_friction(model, frictions(model))
+    own, on_ground, among_moving = _geom_frictions(model), ground_pairs(model), _moving_pairs(model)
+
+    def factor(value: float | None, default: float | None) -> float | None:
         return default if value is None else value / law if law else 1.0
 
     return [
         {
-            "bits": meets,
+            "bits": bits,
             "priority": int(model.geom_priority[geom]),
-            "friction": relative(own.get(geom), 1.0),
-            "on_ground": relative(below.get(geom), None),
-            "paired": {k: relative(v, None) for k, v in among.get(geom, {}).items()},
+            "friction": factor(own.get(geom), 1.0),
+            "on_ground": factor(on_ground.get(geom), None),
+            "paired": {k: factor(v, None) for k, v in among_moving.get(geom, {}).items()},
         }
-        for geom, meets in enumerate(bits(model))
+        for geom, bits in enumerate(collision_bits(model))
     ]
 
 
 def material(model: Any) -> dict[str, float]:
-    """Numbers for the contact law by the names of its parameters, those that are not MuJoCo's
-    defaults: mu; and those of the law `soft_convex`.
+    """Return the numbers for the contact law that are not MuJoCo's defaults.
+
+    The keys are names of the law's parameters: `mu`, and those of the law `soft_convex`.
     """
     own = frictions(model)
     if not own:
         return {}
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     if any(value != 1.0 for value in own.values()):
-        found["mu"] = _law_s(model, own)
-    geom = first_of(model, own)
+        numbers["mu"] = _law_friction(model, own)
+    geom = reference_geom(model, own)
     ref, imp = np.array(model.geom_solref[geom]), np.array(model.geom_solimp[geom])
-    soft = dict(zip(SOFTNESS, (*ref, *imp), strict=True))
-    usual = dict(zip(SOFTNESS, (*SOLREF, *SOLIMP), strict=True))
+    given = dict(zip(SOFTNESS, (*ref, *imp), strict=True))
+    default = dict(zip(SOFTNESS, (*SOLREF, *SOLIMP), strict=True))
     for name in SOFTNESS if (ref > 0).all() else SOFTNESS[2:]:
-        if not np.isclose(soft[name], usual[name], rtol=1e-6):
-            low, high = BOUNDS.get(name, (0.0, np.inf))
-            found[name] = float(np.clip(soft[name], low, high))
+        if not np.isclose(given[name], default[name], rtol=1e-6):
+            lower, upper = SOFTNESS_RANGES.get(name, (0.0, np.inf))
+            numbers[name] = float(np.clip(given[name], lower, upper))
     if model.opt.impratio != 1:
-        found["impratio"] = float(model.opt.impratio)
-    return found
+        numbers["impratio"] = float(model.opt.impratio)
+    return numbers
 
 
 def report_contacts(model: Any, report: Report) -> None:
-    """Say what of the geoms' contact parameters is left out, or acts under one law alone."""
-    own = frictions(model)
-    if not own:
-        return
-    geoms = np.array(sorted(own))
-    given = material(model)
-    # softness
-    soft = [name for name in given if name != "mu"]
+    """Add notes on plugins, on softness, which one law has, and on explicit pairs' friction."""
+    if np.any(np.array(model.geom_plugin) >= 0):
+        report.note("A geom with a plugin touches by its mesh.")
+    soft = [name for name in material(model) if name != "mu"]
     if soft:
         report.note(f"Softness of contacts acts under the law 'soft_convex': {', '.join(soft)}.")
-    first = first_of(model, own)
-    softness = np.hstack([model.geom_solref[geoms], model.geom_solimp[geoms]])
-    alike = np.all(softness == softness[list(geoms).index(first)], axis=1)
-    _leave(model, report, "the softness of geoms that is not that of the first", geoms[~alike])
-    hard = np.any(np.array(model.geom_solref)[geoms] <= 0, axis=1)
-    _leave(model, report, "solref of the form (-stiffness, -damping)", geoms[hard])
-    # what no law has
-    wide = (np.array(model.geom_margin)[geoms] != 0) | (np.array(model.geom_gap)[geoms] != 0)
-    _leave(model, report, "margin and gap of contacts", geoms[wide])
-    _report_pairs(model, report)
-    # what the file keeps off its own ground
-    spared = [geom for geom in sorted(own) if _spared(model, geom)]
-    if spared:
-        names = [model.geom(geom).name or f"geom {geom}" for geom in spared]
-        report.warn(
-            "these geoms touch the ground, although the file excludes them from contact with its"
-            f" world by <exclude>, contype or conaffinity: {several(names, SOME)}.",
-            "ground-exclusion-ignored",
-            names[0],
+    with_ground, moving = (pair_names(model, count) for count in (1, 2))
+    if with_ground:
+        report.note(
+            f"Friction on the ground is that of explicit pairs: {several(with_ground, MAX_LISTED)}."
         )
-
-
-def _spared(model: Any, geom: int) -> bool:
-    """Whether a geom that moves meets nothing of what the file fixes to the world.
-
-    A file without anything fixed spares what it excludes from the world itself.
-    """
-    body, meets = int(model.geom_bodyid[geom]), bits(model)
-    hosts = {f: int(model.geom_bodyid[f]) for f in colliding(model)}
-    fixed = {f: host for f, host in hosts.items() if model.body_weldid[host] == 0}
-    excluded = {
-        host for host in {0, *fixed.values()} if (host << 16) + body in model.exclude_signature
-    }
-    if not fixed:
-        return 0 in excluded
-    types, affinities = meets[geom]
-    return not any(
-        (types & meets[f][1] or affinities & meets[f][0]) and host not in excluded
-        for f, host in fixed.items()
-    )
-
-
-def _report_pairs(model: Any, report: Report) -> None:
-    """What of the numbers of explicit pairs is taken, and what is not."""
-    if not model.npair:
-        return
-    moving = [_moving(model, k) for k in range(model.npair)]
-    names: dict[int, list[str]] = {count: [] for count in range(3)}
-    for k, geoms in enumerate(moving):
-        names[len(geoms)].append(model.pair(k).name or f"pair {k}")
-    if names[1]:
-        report.note(f"Friction on the ground is that of explicit pairs: {several(names[1], SOME)}.")
-    if names[2]:
+    if moving:
         report.note(
             "Friction of geoms that move on each other is that of their explicit pairs:"
-            f" {several(names[2], SOME)}."
+            f" {several(moving, MAX_LISTED)}."
         )
-    if taken := names[1] + names[2]:
-        report.leave(
-            "Of explicit pairs all numbers but the sliding friction are left out:"
-            f" {several(taken, SOME)}."
+
+
+def differing_softness(model: Any) -> list[str]:
+    """Return the names of geoms whose softness is not that of the reference geom."""
+    own = frictions(model)
+    if not own:
+        return []
+    geoms = np.array(sorted(own))
+    softness = np.hstack([model.geom_solref[geoms], model.geom_solimp[geoms]])
+    reference = softness[list(geoms).index(reference_geom(model, own))]
+    return [geom_name(model, g) for g in geoms[np.any(softness != reference, axis=1)]]
+
+
+def direct_softness(model: Any) -> list[str]:
+    """Return the names of geoms with solref of the form (-stiffness, -damping)."""
+    refs = np.array(model.geom_solref)
+    return [geom_name(model, g) for g in sorted(frictions(model)) if np.any(refs[g] <= 0)]
+
+
+def margins(model: Any) -> list[str]:
+    """Return the names of geoms with a contact margin or gap."""
+    wide = (np.array(model.geom_margin) != 0) | (np.array(model.geom_gap) != 0)
+    return [geom_name(model, g) for g in sorted(frictions(model)) if wide[g]]
+
+
+def pair_names(model: Any, moving: int) -> list[str]:
+    """Return the names of explicit pairs of which so many geoms (0, 1, 2) move.
+
+    A model without a geom that moves has no contact numbers, so no names.
+    """
+    return [
+        model.pair(k).name or f"pair {k}"
+        for k in range(model.npair if frictions(model) else 0)
+        if len(_moving_geoms(model, k)) == moving
+    ]
+
+
+def excluded_from_ground(model: Any) -> list[str]:
+    """Return the names of geoms that move and that the file keeps from all it fixes to the world.
+
+    In a file without anything fixed, these are the geoms that it excludes from the world itself.
+    """
+    bits, hosts = collision_bits(model), model.geom_bodyid
+    fixed = [g for g in colliding(model) if model.body_weldid[hosts[g]] == 0]
+    names = []
+    for geom in sorted(frictions(model)):
+        body = int(hosts[geom])
+        excluded = {
+            host
+            for host in {0, *(int(hosts[f]) for f in fixed)}
+            if (host << 16) + body in model.exclude_signature
+        }
+        types, affinities = bits[geom]
+        touches_fixed = any(
+            (types & bits[f][1] or affinities & bits[f][0]) and int(hosts[f]) not in excluded
+            for f in fixed
         )
-    if names[0]:
-        report.leave(
-            "The numbers of explicit contact pairs are left out, where neither geom moves:"
-            f" {several(names[0], SOME)}."
-        )
+        if not touches_fixed if fixed else 0 in excluded:
+            names.append(geom_name(model, geom))
+    return names
 
 
 def frictions(model: Any) -> dict[int, float]:
-    """The sliding friction on the ground of every geom of a body that moves: its own, or that of
-    its explicit pair with what is fixed.
+    """Return the sliding friction on the ground of every geom of a body that moves.
+
+    It is the geom's own, or that of its explicit pair with a fixed geom.
     """
     return _geom_frictions(model) | ground_pairs(model)
 
 
 def ground_pairs(model: Any) -> dict[int, float]:
-    """The sliding friction of geoms that move in explicit pairs with what is fixed; of several such
-    pairs of one geom the first's.
-    """
-    found: dict[int, float] = {}
+    """Return the sliding friction of moving geoms in their first explicit pair with a fixed one."""
+    result: dict[int, float] = {}
     for k in range(model.npair):
-        if len(geoms := _moving(model, k)) == 1:
-            found.setdefault(geoms[0], _pair_friction(model, k))
-    return found
+        if len(geoms := _moving_geoms(model, k)) == 1:
+            result.setdefault(geoms[0], _pair_friction(model, k))
+    return result
+
+
+def reference_geom(model: Any, own: dict[int, float]) -> int:
+    """Return the geom whose numbers are the law's: of the highest priority, then most friction."""
+    return max(own, key=lambda geom: (int(model.geom_priority[geom]), own[geom], -geom))
+
+
+def report_ground(model: Any, report: Report) -> None:
+    """Report what the file's own ground would change: Tarsus uses the robot's numbers."""
+    own = frictions(model)
+    if not own:
+        return
+    reference = reference_geom(model, own)
+    if reference in ground_pairs(model):
+        return
+    fixed = [g for g in colliding(model) if model.body_weldid[model.geom_bodyid[g]] == 0]
+    _report_ground_friction(model, report, reference, own[reference], fixed)
+    _report_ground_softness(model, report, reference, fixed)
 
 
 def _moving_pairs(model: Any) -> dict[int, dict[int, float]]:
-    """The sliding friction of geoms that move in explicit pairs with others that do, by geom and
-    number of the pair.
-    """
-    found: dict[int, dict[int, float]] = {}
+    """Return the sliding friction of explicit pairs of moving geoms, by geom and by pair."""
+    result: dict[int, dict[int, float]] = {}
     for k in range(model.npair):
-        if len(geoms := _moving(model, k)) == 2:
+        if len(geoms := _moving_geoms(model, k)) == 2:
             for geom in geoms:
-                found.setdefault(geom, {})[k] = _pair_friction(model, k)
-    return found
+                result.setdefault(geom, {})[k] = _pair_friction(model, k)
+    return result
 
 
 def _pair_friction(model: Any, pair: int) -> float:
-    slippery = model.pair_dim[pair] == FRICTIONLESS
-    return 0.0 if slippery else float(model.pair_friction[pair, 0])
+    frictionless = model.pair_dim[pair] == FRICTIONLESS
+    return 0.0 if frictionless else float(model.pair_friction[pair, 0])
 
 
-def _moving(model: Any, pair: int) -> list[int]:
-    """The geoms of an explicit pair that are not fixed to the world."""
+def _moving_geoms(model: Any, pair: int) -> list[int]:
+    """Return the geoms of an explicit pair that are not fixed to the world."""
     ends = int(model.pair_geom1[pair]), int(model.pair_geom2[pair])
     return [geom for geom in ends if model.body_weldid[model.geom_bodyid[geom]] != 0]
 
 
 def _geom_frictions(model: Any) -> dict[int, float]:
-    """The sliding friction of every geom of a body that moves; 0 of one without, whose priority
-    makes its condim count.
+    """Return the sliding friction of every geom of a body that moves.
+
+    It is 0 for a frictionless geom (condim 1) whose priority makes its condim count.
     """
-    found: dict[int, float] = {}
+    result: dict[int, float] = {}
     for geom in colliding(model):
         fixed = model.body_weldid[model.geom_bodyid[geom]] == 0
         if fixed or model.geom_type[geom] in (PLANE, HFIELD):
             continue
-        slippery = model.geom_condim[geom] == FRICTIONLESS and model.geom_priority[geom] > 0
-        found[geom] = 0.0 if slippery else float(model.geom_friction[geom, 0])
-    return found
+        frictionless = model.geom_condim[geom] == FRICTIONLESS and model.geom_priority[geom] > 0
+        result[geom] = 0.0 if frictionless else float(model.geom_friction[geom, 0])
+    return result
 
 
-def _law_s(model: Any, own: dict[int, float]) -> float:
-    """The friction that is the law's; of geoms without any, the largest of the others."""
-    return (own[first_of(model, own)] or max(own.values())) if own else 1.0
+def _law_friction(model: Any, own: dict[int, float]) -> float:
+    """Return the reference geom's friction; the largest of all if it has none."""
+    return (own[reference_geom(model, own)] or max(own.values())) if own else 1.0
 
 
-def first_of(model: Any, own: dict[int, float]) -> int:
-    """The geom whose numbers are the law's: of the highest priority the one of most friction."""
-    return max(own, key=lambda geom: (int(model.geom_priority[geom]), own[geom], -geom))
+def _report_ground_friction(
+    model: Any, report: Report, reference: int, friction: float, fixed: list[int]
+) -> None:
+    """Warn of fixed geoms on which MuJoCo would use another friction coefficient.
+
+    Where neither geom gives friction, both have the law's.
+    """
+    geoms_by_friction: dict[float, list[str]] = {}
+    for geom in fixed:
+        mixed = _mixed_friction(model, reference, geom)
+        if (friction != 1 or _gives_friction(model, geom)) and mixed != friction:
+            geoms_by_friction.setdefault(mixed, []).append(geom_name(model, geom))
+    for mixed, names in geoms_by_friction.items():
+        report.warn(
+            f"the friction of the file's own ground is ignored: MuJoCo would use {mixed:g} on"
+            f" {several(names, MAX_LISTED)}, Tarsus uses the robot's {friction:g}; pass --friction"
+            f" {mixed:g} to match it.",
+            "ground-friction-ignored",
+            names[0],
+        )
 
 
-def _leave(model: Any, report: Report, what: str, geoms: NDArray[Any]) -> None:
-    if len(geoms):
-        names = [model.geom(int(geom)).name or f"geom {geom}" for geom in geoms]
-        report.leave(f"Left out: {what}, of {several(names, SOME)}.")
+def _report_ground_softness(model: Any, report: Report, reference: int, fixed: list[int]) -> None:
+    """Report fixed geoms on which MuJoCo's contacts would have another softness."""
+    own, geoms_by_effect = _mixed_softness(model, reference, reference), dict[str, list[str]]()
+    for geom in fixed:
+        mixed = _mixed_softness(model, reference, geom)
+        other = {n: v for n, v in mixed.items() if not np.isclose(v, own.get(n, v), rtol=1e-6)}
+        if len(mixed) < len(own):
+            effect = "would use solref of the form (-stiffness, -damping), which no law has."
+            geoms_by_effect.setdefault(effect, []).append(geom_name(model, geom))
+        if other:
+            values = ", ".join(f"{name} {v:g}, not {own[name]:g}" for name, v in other.items())
+            options = " ".join(f"{name}={value:g}" for name, value in other.items())
+            effect = f"would use {values}; pass --law soft_convex --set {options} to match it."
+            geoms_by_effect.setdefault(effect, []).append(geom_name(model, geom))
+    for effect, names in geoms_by_effect.items():
+        report.leave(
+            "The softness of the file's own ground is left out: on"
+            f" {several(names, MAX_LISTED)} MuJoCo {effect}"
+        )
+
+
+def _mixed_softness(model: Any, a: int, b: int) -> dict[str, float]:
+    """Return solref and solimp of the contact of two geoms, by the names of the law's parameters.
+
+    MuJoCo takes those of the higher priority, or else mixes them in the ratio of solmix. The result
+    is without solref if one geom has it as (-stiffness, -damping).
+    """
+    weight = _mixing_weight(model, a, b)
+    ref, imp = (
+        weight * np.array(numbers[a]) + (1 - weight) * np.array(numbers[b])
+        for numbers in (model.geom_solref, model.geom_solimp)
+    )
+    mixed = [geom for geom, share in ((a, weight), (b, 1 - weight)) if share]
+    positive = all((np.array(model.geom_solref[geom]) > 0).all() for geom in mixed)
+    names = SOFTNESS if positive else SOFTNESS[2:]
+    values: NDArray[np.float64] = np.hstack([ref, imp])[-len(names) :]
+    return {
+        name: float(np.clip(value, *SOFTNESS_RANGES.get(name, (0.0, np.inf))))
+        for name, value in zip(names, values, strict=True)
+    }
+
+
+def _mixing_weight(model: Any, a: int, b: int) -> float:
+    """Return the weight, 0 to 1, of the first geom's softness in a contact of two geoms."""
+    if model.geom_priority[a] != model.geom_priority[b]:
+        return float(model.geom_priority[a] > model.geom_priority[b])
+    first, second = float(model.geom_solmix[a]), float(model.geom_solmix[b])
+    if first < MIN_SOLMIX and second < MIN_SOLMIX:
+        return 0.5
+    return 0.0 if first < MIN_SOLMIX else 1.0 if second < MIN_SOLMIX else first / (first + second)
+
+
+def _gives_friction(model: Any, geom: int) -> bool:
+    """Return whether a geom's sliding friction is other than MuJoCo's default."""
+    return bool(
+        model.geom_friction[geom, 0] != 1
+        or model.geom_priority[geom]
+        or model.geom_condim[geom] == FRICTIONLESS
+    )
+
+
+def _mixed_friction(model: Any, a: int, b: int) -> float:
+    """Return the sliding friction of two geoms: the higher priority's, or else the larger."""
+    priority = model.geom_priority
+    count = [a, b] if priority[a] == priority[b] else [max(a, b, key=lambda geom: priority[geom])]
+    frictionless = max(model.geom_condim[geom] for geom in count) == FRICTIONLESS
+    return 0.0 if frictionless else float(max(model.geom_friction[geom, 0] for geom in count))

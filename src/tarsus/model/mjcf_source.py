@@ -1,7 +1,7 @@
 """An MJCF file with all files that it names, read and checked before MuJoCo sees any of them.
 
-MuJoCo gets the text and the files as bytes, under names that no file on the disk has, and opens
-nothing itself: it would wait for ever on a pipe, and a model that attaches itself ends the process.
+MuJoCo gets the text and the files as bytes, under names that no file on the disk has. It opens no
+file itself: it would wait forever on a pipe, and a model that attaches itself ends the process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 
 from tarsus.errors import InvalidFile, Unsupported
 from tarsus.model.files import naming
-from tarsus.model.mjcf_text import Document, parsed, written
+from tarsus.model.mjcf_document import Document, parse_xml, write_xml
+from tarsus.model.mjcf_schema import OBSOLETE
 from tarsus.model.robot_files import (
     MAX_ASSET_BYTES,
     MAX_BYTES,
@@ -33,29 +34,30 @@ SIDES = ("fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 UNNAMED = "MuJoCo Model"
 
 
-OBSOLETE: dict[str, dict[str, str | None]] = {
-    # attributes that later MuJoCo versions dropped, by element: the value that changes no motion,
-    # or None where none does
-    "option": {"apirate": None, "collision": "all", "mpr_iterations": None, "mpr_tolerance": None},
-    "flag": {"sensornoise": None, "passive": "enable"},
-    "compiler": {"convexhull": "true", "exactmeshinertia": "false"},
-}
-
-
 class AttachedToItself(InvalidFile):
     """A file includes or attaches itself, directly or through others."""
 
 
 @dataclass
 class Source:
-    """What MuJoCo compiles.
+    """An MJCF model as MuJoCo compiles it.
 
-    document: the main file; text: the same for MuJoCo
-    assets: files by the names that they have in the text
-    names: what the robot's file calls an asset
-    missing: meshes and textures that are not there, by asset: what to say of each
-    absent: names of the meshes among them
-    obsolete: attributes of older MuJoCo versions that are left out, as they are written
+    Attributes
+    ----------
+    document
+        The main file.
+    text
+        The same as XML for MuJoCo.
+    assets
+        Contents of files, by the names that the text gives them.
+    names
+        Names of these files in the robot's file, by the same keys.
+    missing
+        Messages for meshes and textures that do not exist, by asset.
+    absent
+        Names of the meshes among them.
+    obsolete
+        Attributes of older MuJoCo versions that are left out, as they are written.
     """
 
     document: Document
@@ -68,34 +70,54 @@ class Source:
 
     @staticmethod
     def of(text: str, path: Path | None, asset_folders: Sequence[str | Path] = ()) -> Source:
-        """Return a text, or the file `path`, with the files that it names.
+        """Return a model with the files that it names.
 
-        Raises TarsusError if one of them may not be read, or is missing and no picture.
+        Parameters
+        ----------
+        text
+            MJCF text, read if `path` is None.
+        path
+            MJCF file.
+        asset_folders
+            Further folders that the model's files may lie in.
+
+        Raises
+        ------
+        TarsusError
+            If a file must not be read, or is missing and is not a picture.
         """
         data = text.encode() if path is None else file_bytes(path)
         return _Reader(RobotFiles.of(path, None, asset_folders)).source(data, path)
 
-    def told(self, said: str) -> str:
-        """Return a message of MuJoCo's with the files called as the robot's file does."""
+    def with_file_names(self, message: str) -> str:
+        """Return a message of MuJoCo with files named as in the robot's file."""
         for key, name in self.names.items():
-            said = said.replace(key, name)
-        return said
+            message = message.replace(key, name)
+        return message
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A file that is being read, and the files that led to it; None is a text."""
+class _File:
+    """A file that is being read (None: a text), and the files that led to it."""
 
     path: Path | None
-    above: tuple[Path, ...] = ()
+    trail: tuple[Path, ...] = ()
 
     @property
     def folder(self) -> Path:
         return Path.cwd() if self.path is None else self.path.parent
 
-    def below(self, path: Path, verb: str) -> _Place:
-        """The place of a file that this one names; TarsusError for one that led to it."""
-        trail = self.above if self.path is None else (*self.above, self.path)
+    def nested(self, path: Path, verb: str) -> _File:
+        """Return a file that this one names.
+
+        Raises
+        ------
+        AttachedToItself
+            If that file led to this one.
+        Unsupported
+            If too many files are nested.
+        """
+        trail = self.trail if self.path is None else (*self.trail, self.path)
         real = [os.path.realpath(file) for file in trail]
         if os.path.realpath(path) in real:
             circle = [*trail[real.index(os.path.realpath(path)) :], path]
@@ -106,13 +128,14 @@ class _Place:
                 f"{path.name} is nested more than {MAX_NESTED} files deep: merge some files.",
                 path.name,
             )
-        return _Place(path, trail)
+        return _File(path, trail)
 
 
 @dataclass(frozen=True)
 class _Folders:
-    """Where the files of a document lie by its <compiler>; stripped: all folders in names are not
-    looked at.
+    """Folders of a document's files by its <compiler>.
+
+    stripped: whether the folders in the names of files are ignored
     """
 
     top: Path
@@ -133,130 +156,143 @@ class _Folders:
 
 
 class _Reader:
-    """Reads a file and all that it names."""
+    """Reads a model and all files that it names."""
 
     def __init__(self, files: RobotFiles) -> None:
         self.files = files
-        self.attached: dict[str, tuple[str, Document]] = {}  # by path: key and model
+        self.attached: dict[str, tuple[str, Document]] = {}  # asset and model by path
         self.text_bytes = self.asset_bytes = 0
 
     def source(self, data: bytes, path: Path | None) -> Source:
-        root, lines = parsed(data)
-        self.made = Source(Document(root, lines))
-        here = _Place(None if path is None else Path(os.path.abspath(path)))
-        self.made.text = self._document(self.made.document, here)
-        return self.made
+        """Return a model with the files that it names; data: the content of `path`."""
+        root, lines = parse_xml(data)
+        self.result = Source(Document(root, lines))
+        main = _File(None if path is None else Path(os.path.abspath(path)))
+        self.result.text = self._document(self.result.document, main)
+        return self.result
 
-    def _document(self, document: Document, here: _Place) -> str:
-        """Read what a document names; return its text with the assets' names."""
-        places = {document.root: here}
-        self._include(document, document.root, here, places)
-        folders = _Folders.of(document, here.folder)
-        for tree, place in places.items():
+    def _document(self, document: Document, main: _File) -> str:
+        """Read the files that a document names; return its text with the assets' names."""
+        files = {document.root: main}
+        self._include(document, document.root, main, files)
+        folders = _Folders.of(document, main.folder)
+        for tree, file in files.items():
             for parent in tree.iter():
                 for element in list(parent):
-                    if not self._rename(document, element, place, folders):
+                    if not self._rename(document, element, file, folders):
                         parent.remove(element)
         # texts of included files, the innermost first
         included = {tree: include for include, tree in document.trees.items()}
-        for tree in reversed(places):
+        for tree in reversed(files):
             if tree in included:
-                text, name = written(tree, document.lines), included[tree].get("file", "")
-                included[tree].set("file", self._add(text.encode(), name, ".xml", places[tree]))
-        return written(document.root, document.lines)
+                text, name = write_xml(tree, document.lines), included[tree].get("file", "")
+                included[tree].set("file", self._add(text.encode(), name, ".xml", files[tree]))
+        return write_xml(document.root, document.lines)
 
     def _include(
-        self, document: Document, tree: ET.Element, here: _Place, places: dict[ET.Element, _Place]
+        self, document: Document, tree: ET.Element, main: _File, files: dict[ET.Element, _File]
     ) -> None:
-        """Read the files that a tree includes into the document; `places` learns where they are."""
-        top = places[document.root].folder
+        """Read the files that a tree includes into the document, and add them to `files`."""
+        top = files[document.root].folder
         for include in [e for e in tree.iter() if e.tag.lower() == "include"]:
             name = include.get("file", "")
-            path = self._required(name, [top, here.folder], "included file")
-            place = here.below(path, "includes")
-            if any(place.path == other.path for other in places.values()):
+            path = self._required(name, [top, main.folder], "included file")
+            file = main.nested(path, "includes")
+            if any(file.path == other.path for other in files.values()):
                 raise InvalidFile(f"{name} is included twice: remove one <include>.", name)
             with naming(name):
-                root, lines = parsed(self._text(path))
+                root, lines = parse_xml(self._text(path))
             document.lines |= lines
-            document.trees[include], places[root] = root, place
-            self._include(document, root, place, places)
+            document.trees[include], files[root] = root, file
+            self._include(document, root, file, files)
 
     def _rename(
-        self, document: Document, element: ET.Element, place: _Place, folders: _Folders
+        self, document: Document, element: ET.Element, file: _File, folders: _Folders
     ) -> bool:
-        """Give an element the names of its assets; False if it must go, for its file is missing."""
+        """Give an element the names of its assets.
+
+        Return False if the element must go because its file is missing.
+        """
         tag = element.tag.lower()
-        for name, harmless in OBSOLETE.get(tag, {}).items():
-            value = element.get(name)
-            if value is not None and (harmless is None or value == harmless):
-                del element.attrib[name]
-                self.made.obsolete.append(f'<{tag} {name}="{value}">')
+        self._remove_obsolete(element, tag)
         if tag == "compiler":
             for name in FOLDERS:
                 element.attrib.pop(name, None)
         elif tag == "model" and "file" in element.attrib:
-            self._attach(document, element, place, folders.top)
-        elif tag == "mesh" and "filename" in element.attrib:  # of a URDF file that is attached
-            found = self.files.counted_from(place.folder).find(element.get("filename", ""))
-            self._set(element, "filename", found, place)
+            self._attach(document, element, file, folders.top)
+        elif tag == "mesh" and "filename" in element.attrib:  # of an attached URDF file
+            path = self.files.counted_from(file.folder).find(element.get("filename", ""))
+            self._set(element, "filename", path, file)
         elif tag in ("mesh", "texture", "skin", "hfield", "flexcomp"):
             folder = folders.textures if tag == "texture" else folders.meshes
             for key in ("file", *SIDES) if tag == "texture" else ("file",):
                 name = element.get(key, "").replace("\\", "/")
                 if name:
                     inner = name.rpartition("/")[2] if folders.stripped else name
-                    found = self.files.existing(name, [folder / inner, place.folder / inner])
-                    if tag == "skin" and found is None:
-                        self._miss(name, name, [folder])
+                    path = self.files.existing(name, [folder / inner, file.folder / inner])
+                    if tag == "skin" and path is None:
+                        self._add_missing(name, name, [folder])
                         return False
-                    self._set(element, key, found, place, [folder])
+                    self._set(element, key, path, file, [folder])
         return True
+
+    def _remove_obsolete(self, element: ET.Element, tag: str) -> None:
+        """Remove attributes of older MuJoCo versions that change no motion."""
+        for name, harmless in OBSOLETE.get(tag, {}).items():
+            value = element.get(name)
+            if value is not None and (harmless is None or value == harmless):
+                del element.attrib[name]
+                self.result.obsolete.append(f'<{tag} {name}="{value}">')
 
     def _set(
         self,
         element: ET.Element,
         key: str,
-        found: Path | None,
-        place: _Place,
+        path: Path | None,
+        file: _File,
         folders: Iterable[Path] = (),
     ) -> None:
-        """Read an asset; a missing mesh or texture is remembered, another is a TarsusError."""
+        """Read an asset; a stand-in takes the place of a missing mesh or texture.
+
+        Raises
+        ------
+        TarsusError
+            If any other file is missing.
+        """
         tag, name = element.tag.lower(), element.get(key, "").replace("\\", "/")
         stem, suffix = os.path.splitext(name.rpartition("/")[2])
         if key == "file" and tag != "flexcomp":
             element.attrib.setdefault("name", stem)  # as MuJoCo calls it
-        if found is not None:
+        if path is not None:
             try:
-                data = file_bytes(found, MAX_ASSET_BYTES)
+                data = file_bytes(path, MAX_ASSET_BYTES)
             except LfsPointer:
                 if tag not in ("mesh", "texture"):
                     raise
                 reason = f"{name} (a pointer of Git LFS: `git lfs pull` fetches the file)"
             else:
-                element.set(key, self._add(data, name, suffix.lower(), _Place(found)))
+                element.set(key, self._add(data, name, suffix.lower(), _File(path)))
                 return
         elif tag not in ("mesh", "texture") or key == "filename":
             raise self._not_found(name, folders, f"file of a <{tag}>")
         else:
             reason = name
-        # a stand-in takes its place
         element.attrib.pop("content_type", None)
-        asset = self._name(name.encode(), ".obj" if tag == "mesh" else ".png", place)
+        asset = self._asset_name(name.encode(), ".obj" if tag == "mesh" else ".png", file)
         element.set(key, asset)
-        self.made.names[asset] = name
-        self._miss(asset, reason, folders if found is None else ())
+        self.result.names[asset] = name
+        self._add_missing(asset, reason, folders if path is None else ())
         if tag == "mesh":
-            self.made.absent.add(element.get("name", ""))
+            self.result.absent.add(element.get("name", ""))
 
-    def _attach(self, document: Document, element: ET.Element, place: _Place, top: Path) -> None:
+    def _attach(self, document: Document, element: ET.Element, file: _File, top: Path) -> None:
         """Read a model that is attached."""
         name = element.get("file", "")
-        path = self._required(name, [top, place.folder], "file of a <model>")
-        inner = place.below(path, "attaches")
+        path = self._required(name, [top, file.folder], "file of a <model>")
+        inner = file.nested(path, "attaches")
         if str(path) not in self.attached:
             with naming(name):
-                root, lines = parsed(self._text(path))
+                root, lines = parse_xml(self._text(path))
             if root.tag.lower() not in ("mujoco", "robot"):
                 raise InvalidFile(
                     f"the attached file {name} must be MJCF or URDF, but its root tag is"
@@ -269,11 +305,11 @@ class _Reader:
         key, child = self.attached[str(path)]
         element.attrib.pop("content_type", None)
         element.set("file", key)
-        own = element.get("name") or child.root.get("model") or UNNAMED
-        document.models[own] = child
+        model_name = element.get("name") or child.root.get("model") or UNNAMED
+        document.models[model_name] = child
 
     def _text(self, path: Path) -> bytes:
-        """What is in a file of XML."""
+        """Return the content of an XML file."""
         data = file_bytes(path)
         self.text_bytes += len(data)
         if self.text_bytes > MAX_BYTES:
@@ -284,13 +320,18 @@ class _Reader:
         return data
 
     def _required(self, name: str, folders: Iterable[Path], what: str) -> Path:
-        """The file of a name that counts from one of the folders; TarsusError if it is missing."""
+        """Return the file of a name relative to one of the folders.
+
+        Raises
+        ------
+        InvalidFile
+            If it is missing.
+        """
         name = name.replace("\\", "/")
-        places = [folder / name for folder in folders]
-        found = self.files.existing(name, places) if name else None
-        if found is None:
+        path = self.files.existing(name, [folder / name for folder in folders]) if name else None
+        if path is None:
             raise self._not_found(name, folders, what)
-        return Path(os.path.abspath(found))
+        return Path(os.path.abspath(path))
 
     def _not_found(self, name: str, folders: Iterable[Path], what: str) -> InvalidFile:
         return InvalidFile(
@@ -299,14 +340,14 @@ class _Reader:
 
     def _suggestion(self, name: str, folders: Iterable[Path]) -> str:
         near = [self.files.counted_from(folder).suggestion(name) for folder in folders]
-        return next((f"; did you mean {found}?" for found in near if found), "")
+        return next((f"; did you mean {name}?" for name in near if name), "")
 
-    def _miss(self, asset: str, reason: str, folders: Iterable[Path]) -> None:
+    def _add_missing(self, asset: str, reason: str, folders: Iterable[Path]) -> None:
         near = self._suggestion(reason, folders).removeprefix("; ").rstrip("?")
-        self.made.missing[asset] = f"{reason} ({near}?)" if near else reason
+        self.result.missing[asset] = f"{reason} ({near}?)" if near else reason
 
-    def _add(self, data: bytes, name: str, suffix: str, place: _Place) -> str:
-        """Hand an asset to MuJoCo; returns its name there."""
+    def _add(self, data: bytes, name: str, suffix: str, file: _File) -> str:
+        """Add an asset for MuJoCo, and return its name there."""
         self.asset_bytes += len(data)
         if self.asset_bytes > MAX_TOTAL_BYTES:
             raise Unsupported(
@@ -315,13 +356,13 @@ class _Reader:
             )
         if data.startswith(PNG) and _pixels(data) > MAX_PIXELS:
             raise Unsupported(f"the picture {name} has more than {MAX_PIXELS:g} pixels.", name)
-        key = self._name(data, suffix, place)
-        self.made.assets[key], self.made.names[key] = data, name
+        key = self._asset_name(data, suffix, file)
+        self.result.assets[key], self.result.names[key] = data, name
         return key
 
-    def _name(self, data: bytes, suffix: str, place: _Place) -> str:
-        """A name of an asset's own: MuJoCo keeps meshes by name, and compares them loosely."""
-        return hashlib.sha256(f"{place.path}\0".encode() + data).hexdigest()[:32] + suffix
+    def _asset_name(self, data: bytes, suffix: str, file: _File) -> str:
+        """Return a unique name: MuJoCo caches meshes by name, and compares names loosely."""
+        return hashlib.sha256(f"{file.path}\0".encode() + data).hexdigest()[:32] + suffix
 
 
 def _pixels(png: bytes) -> int:

@@ -19,7 +19,7 @@ from tarsus.model.solids import Solid
 from tarsus.model.stand_ins import STAND_INS
 
 Array = NDArray[np.float64]
-SOME = 5  # names that a sentence shows
+MAX_LISTED = 5  # names that a sentence lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     own, named = solids(shapes), _distinct(frames)
     others = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]
     if own and others:
-        named_so = several(list(dict.fromkeys(others)), SOME)
+        named_so = several(list(dict.fromkeys(others)), MAX_LISTED)
         report.leave(f"Meshes touch the ground, but no other shapes: {named_so}.")
     return Welded(tuple(bodies), touching, own, named, tuple(places), straight)
 

@@ -15,7 +15,8 @@ import numpy as np
 from tarsus import registry
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, Notice, several, unknown
-from tarsus.model.mjcf_contacts import SOFTNESS, SOME
+from tarsus.model.mjcf_contacts import SOFTNESS
+from tarsus.model.parts import MAX_LISTED
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
 from tarsus.simulation.part_parameters import names_set, with_parameters
@@ -106,7 +107,7 @@ class MujocoSettings:
         if different:
             text = (
                 "runs in MuJoCo have one friction coefficient for all contacts, so that of these"
-                f" geoms is ignored: {several(different, SOME)}."
+                f" geoms is ignored: {several(different, MAX_LISTED)}."
             )
             notices.append(Notice(text, "friction-of-geoms-ignored", different[0]))
         return cls(**taken)  # type: ignore[arg-type]

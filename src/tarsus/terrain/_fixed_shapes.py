@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.errors import InvalidFile, InvalidValue, Unsupported, several
 from tarsus.model.files import existing_file, naming, needed_library
-from tarsus.model.mjcf_compile import compiled
+from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_contacts import colliding
 from tarsus.model.mjcf_source import Source
 from tarsus.terrain.base import Terrain
@@ -216,7 +216,7 @@ def _read(file: Path, stamp: int) -> FixedShapes:
     """Those of one version (modification time `stamp`) of a file."""
     mujoco = needed_library("mujoco", "reading MJCF")
     with naming(file.name, file):
-        model = compiled(Source.of("", file))
+        model = compile_model(Source.of("", file))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     geoms = list(_fixed(model))

@@ -11,7 +11,7 @@ from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.model.files import needed_library
 from tarsus.model.mechanism import WORLD
-from tarsus.model.mjcf_compile import compiled
+from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_source import Source
 from tarsus.model.poses import Pose
 from tarsus.viewer import mesh_files, solids
@@ -31,7 +31,7 @@ def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
     # MuJoCo and we place the bodies at the same coordinates
     mujoco = needed_library("mujoco", "reading MJCF")
     source = Source.of("", path, robot.origin.options.get("asset_folders") or ())
-    model = compiled(source)
+    model = compile_model(source)
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     positions, rotations = poses(robot, np.array(data.qpos))

@@ -11,9 +11,8 @@ import numpy as np
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import UnmetCondition
-from tarsus.model.conventions import mujoco_joint_names
-from tarsus.model.mjcf_compile import compiled_on_floor
-from tarsus.model.mjcf_extras import body_names
+from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
+from tarsus.model.mjcf_compile import compile_on_floor
 from tarsus.model.mjcf_source import Source
 from tarsus.morphology.self_contacts import self_contacts
 from tarsus.mujoco_runs.library import mujoco, warned
@@ -40,16 +39,16 @@ def model_of(robot: Robot, file: str | Path, dt: float) -> Any:
         folders = robot.origin.options.get("asset_folders") or ()
         given = (text, None) if text.startswith("<") else ("", Path(file))
         source = Source.of(*given, folders)
-        model = compiled_on_floor(source)
+        model = compile_on_floor(source)
         known = _excluded(model, robot)
-        return compiled_on_floor(source, known) if known else model
+        return compile_on_floor(source, known) if known else model
     written = with_pairs_and_servos(robot, self_contacts(robot, True).kept, dt, MU)
     return mujoco().MjModel.from_xml_string(written)
 
 
 def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
     """Names of MuJoCo's bodies, and of those welded to them, that shall not meet."""
-    names, carrier = body_names(model), np.array(model.body_weldid)
+    names, carrier = mujoco_body_names(model), np.array(model.body_weldid)
     welded = {name: np.flatnonzero(carrier == carrier[k]) for k, name in enumerate(names)}
     return [
         (model.body(int(a)).name, model.body(int(b)).name)
@@ -64,7 +63,7 @@ def grounded(model: Any) -> set[str]:
     """Names of bodies that may touch the ground: shapes of theirs, and some fixed in the world,
     are pairs, or their bits of contype and conaffinity match.
     """
-    names, owner = body_names(model), np.array(model.body_weldid)[model.geom_bodyid]
+    names, owner = mujoco_body_names(model), np.array(model.body_weldid)[model.geom_bodyid]
     types, affinities = np.array(model.geom_contype), np.array(model.geom_conaffinity)
     found = set[str]()
     for floor in np.flatnonzero(owner == 0):
@@ -149,7 +148,7 @@ def in_mujoco(
     motors = [robot.u_slices[robot.joint_index(motor.joint)].start for motor in robot.actuators]
     q, u = np.zeros((steps, model.nq)), np.zeros((steps, model.nv))
     # names of what may stop and touch
-    joints, links = mujoco_joint_names(model), [GROUND, *body_names(model)[1:]]
+    joints, links = mujoco_joint_names(model), [GROUND, *mujoco_body_names(model)[1:]]
     owner = np.array(model.body_weldid)[model.geom_bodyid]
     stop = library.mjtConstraint.mjCNSTR_LIMIT_JOINT
     stops, meets = dict[str, int](), dict[frozenset[str], int]()

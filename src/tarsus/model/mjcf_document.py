@@ -1,7 +1,7 @@
-"""MJCF text as a tree and back, each element on the line of the file that it came from.
+"""MJCF text as a tree and back, each element on the line of its file.
 
-What MuJoCo compiles is written from our own tree, so that it cannot see an element, or a file's
-name, that we did not.
+MuJoCo compiles text that is written from this tree, so it cannot see an element or a file name that
+Tarsus has not checked.
 """
 
 from __future__ import annotations
@@ -22,10 +22,18 @@ Lines = dict[ET.Element, int]
 
 @dataclass
 class Document:
-    """One model: a file with what it includes.
+    """One model: a file with the files that it includes.
 
-    lines: of its elements; trees: roots of included files, by their <include>; models: those that
-    it attaches, by name
+    Attributes
+    ----------
+    root
+        Root element of the file.
+    lines
+        Line of each element in its file.
+    trees
+        Root elements of included files, by their <include>.
+    models
+        Models that the file attaches, by name.
     """
 
     root: ET.Element
@@ -43,16 +51,30 @@ class Document:
             if element in self.trees:
                 stack.append(self.trees[element])
 
-    def gives(self, tag: str, attribute: str) -> bool:
-        """Whether an element has the attribute, be it MuJoCo's own default that it gives."""
-        return any(attribute in found.attrib for found in self.elements() if found.tag == tag)
+    def children(self, element: ET.Element) -> Iterator[ET.Element]:
+        """Yield the children of an element, with those of a file in place of its <include>."""
+        pending = list(reversed(element))
+        while pending:
+            child = pending.pop()
+            if child in self.trees:
+                pending += reversed(self.trees[child])
+            else:
+                yield child
+
+    def has_attribute(self, tag: str, attribute: str) -> bool:
+        """Return whether an element gives the attribute, even if the value is MuJoCo's default."""
+        return any(attribute in e.attrib for e in self.elements() if e.tag == tag)
 
 
-def parsed(data: bytes) -> tuple[ET.Element, Lines]:
+def parse_xml(data: bytes) -> tuple[ET.Element, Lines]:
     """Return the root element of MJCF text, and the line of each element.
 
-    Prefixes of names stay as they are: MuJoCo knows no namespaces. Raises TarsusError if the XML is
-    broken or not UTF-8.
+    Prefixes of names stay as they are, because MuJoCo knows no namespaces.
+
+    Raises
+    ------
+    InvalidFile
+        If the XML is malformed or not UTF-8.
     """
     try:
         data.decode()
@@ -62,7 +84,7 @@ def parsed(data: bytes) -> tuple[ET.Element, Lines]:
         try:
             return _tree(data)
         except expat.ExpatError:
-            return _tree(COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), data))
+            return _tree(COMMENT.sub(lambda match: b"\n" * match[0].count(b"\n"), data))
     except (LookupError, ValueError) as error:
         raise InvalidFile(
             f"the encoding cannot be read ({error}): save the file as UTF-8."
@@ -83,25 +105,27 @@ def _tree(data: bytes) -> tuple[ET.Element, Lines]:
     return builder.close(), lines
 
 
-def written(root: ET.Element, lines: Lines) -> str:
-    """Return the XML of a tree without its text; an element without a line goes on the last one."""
-    parts, at = list[str](), 1
+def write_xml(root: ET.Element, lines: Lines) -> str:
+    """Return the XML of a tree, without its text.
+
+    Each element stands on its line in `lines`, or after the previous element if it has none.
+    """
+    output, line = list[str](), 1
     stack: list[ET.Element | str] = [root]
     while stack:
         item = stack.pop()
         if isinstance(item, str):
-            parts.append(item)
+            output.append(item)
             continue
-        # down to the element's line
-        missing = max(lines.get(item, at) - at, 0)
-        at += missing
+        missing = max(lines.get(item, line) - line, 0)
+        line += missing
         attributes = "".join(
             f" {name}={quoteattr(value)}"
             for name, value in item.attrib.items()
             if not name.startswith("xmlns")
         )
-        parts.append("\n" * missing + f"<{item.tag}{attributes}{'>' if len(item) else '/>'}")
+        output.append("\n" * missing + f"<{item.tag}{attributes}{'>' if len(item) else '/>'}")
         if len(item):
             stack.append(f"</{item.tag}>")
             stack += reversed(item)
-    return "".join(parts)
+    return "".join(output)

@@ -1,0 +1,329 @@
+"""What is read from an MJCF file.
+
+MuJoCo compiles the file, so values, defaults and references are its own. This table says what
+becomes of each element and attribute, whether it stands in the model itself, in a default class or
+in a file that is included or attached. What depends on a value, such as a limit's margin other than
+zero, is checked in the compiled model: the rule names the entry of `mjcf_unsupported.CHECKS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tarsus.model.file_schema import ElementRule, Table, Unread, no_effect, reported, taken, walk
+from tarsus.model.mjcf_document import Document
+from tarsus.model.urdf_schema import URDF
+
+ORIENTATION = "quat axisangle euler xyaxes zaxis"
+PICTURES = "for pictures"
+TENDONS = "tendons-left-out"
+PLUGINS = "plugins-left-out"
+FLEXIBLE = "flexible-bodies-left-out"
+EQUALITIES = "equalities-left-out"
+LAWS = "actuator-laws-left-out"
+NOT_DRIVING = "unsupported-actuators-left-out"
+
+OBSOLETE: dict[str, dict[str, str | None]] = {
+    # attributes that newer MuJoCo versions refuse, by element, with the value that changes no
+    # motion; None: no value does
+    "option": {"apirate": None, "collision": "all", "mpr_iterations": None, "mpr_tolerance": None},
+    "flag": {"sensornoise": None, "passive": "enable"},
+    "compiler": {"convexhull": "true", "exactmeshinertia": "false"},
+}
+
+
+def _actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
+    """Return the rule of an actuator.
+
+    Parameters
+    ----------
+    why
+        Remark of the table.
+    attributes
+        Attributes of this kind of actuator that are read.
+    law
+        Attributes of this kind that only matter to a law of force that is not simulated.
+    """
+    return taken(
+        why,
+        "name class group joint jointinparent gear ctrllimited ctrlrange forcelimited forcerange"
+        f" armature damping {attributes}",
+        ignored="user lengthrange",
+        codes={
+            NOT_DRIVING: "tendon site refsite body cranksite slidersite cranklength",
+            "actuator-delays-left-out": "delay nsample interp",
+            "nonlinear-damping-left-out": "damping",
+            "disable-flags-left-out": "group",
+            **({LAWS: law} if law else {}),
+        },
+    )
+
+
+def _equality(why: str, attributes: str, soft: str = "") -> ElementRule:
+    """Return the rule of an equality constraint that is simulated."""
+    return taken(
+        why,
+        f"name class active {attributes}",
+        codes={EQUALITIES: "active", "equality-softness-left-out": f"solref solimp {soft}"},
+    )
+
+
+BODY = taken(
+    "a body, or part of its parent if it has no joint",
+    f"name childclass pos {ORIENTATION} fuse",
+    ignored="simple sleep user",
+    codes={
+        "mocap-bodies-left-out": "mocap",
+        "gravity-compensation-left-out": "gravcomp",
+    },
+    inside="body",
+)
+
+MJCF: Table = {
+    "mujoco": taken("the root", "model"),
+    "include": taken("the content of the file takes its place", "file"),
+    "mujoco/compiler": taken(
+        "MuJoCo compiles the file",
+        "alignfree angle assetdir autolimits balanceinertia boundinertia boundmass conflict"
+        " coordinate discardvisual eulerseq fitaabb fusestatic inertiafromgeom inertiagrouprange"
+        " meshdir passthrough settotalmass strippath texturedir",
+        ignored="savecanonical savecompiled saveinertial usethread",
+    ),
+    "mujoco/compiler/lengthrange": no_effect("for muscles"),
+    # engine
+    "mujoco/option": taken(
+        "gravity, contact softness and a suggested time step; solver and stepper are chosen in"
+        " Tarsus",
+        "gravity timestep impratio",
+        ignored="ccd_iterations ccd_tolerance cone integrator iterations jacobian ls_iterations"
+        " ls_tolerance magnetic noslip_iterations noslip_tolerance sdf_initpoints sdf_iterations"
+        " solver tolerance",
+        codes={
+            "medium-forces-left-out": "density viscosity wind",
+            "disable-flags-left-out": "actuatorgroupdisable",
+            "enable-flags-left-out": "o_friction o_margin o_solimp o_solref sleep_tolerance",
+        },
+    ),
+    "mujoco/option/flag": taken(
+        "`gravity` only",
+        "gravity",
+        ignored="autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase"
+        " multiccd nativeccd refsafe sensor warmstart",
+        codes={
+            "disable-flags-left-out": "constraint equality frictionloss limit contact spring damper"
+            " clampctrl filterparent actuation",
+            "enable-flags-left-out": "override sleep speculative",
+        },
+    ),
+    "mujoco/size": no_effect("memory of MuJoCo"),
+    "mujoco/statistic": no_effect(PICTURES),
+    "mujoco/visual": no_effect(PICTURES),
+    "mujoco/custom": no_effect("data for other programs"),
+    "mujoco/extension": taken(),
+    "mujoco/extension/plugin": reported("code of MuJoCo", PLUGINS),
+    # assets
+    "mujoco/asset": taken(),
+    "mujoco/asset/mesh": taken(
+        "a missing file is an error if masses or collisions need it",
+        "name class file content_type vertex face scale refpos refquat inertia maxhullvert builtin"
+        " params",
+        ignored="material normal smoothnormal texcoord",
+    ),
+    "mujoco/asset/mesh/plugin": reported("code of MuJoCo", PLUGINS),
+    "mujoco/asset/hfield": taken("terrain", "name file content_type nrow ncol size elevation"),
+    "mujoco/asset/skin": no_effect(PICTURES),
+    "mujoco/asset/texture": no_effect(PICTURES),
+    "mujoco/asset/material": no_effect(PICTURES),
+    "mujoco/asset/model": taken("a model to attach: MJCF or URDF", "name file content_type"),
+    # bodies
+    "mujoco/worldbody": taken("shapes in it are terrain", inside="body"),
+    "body": BODY,
+    "body/body": BODY,
+    "body/frame": taken("", f"name childclass pos {ORIENTATION}", inside="body"),
+    "body/replicate": taken("", "count sep offset euler", inside="body"),
+    "body/attach": taken("a body of another model", "model body frame prefix"),
+    "body/inertial": taken("", f"pos {ORIENTATION} mass diaginertia fullinertia"),
+    "body/freejoint": taken("", "name align", ignored="group"),
+    "body/joint": taken(
+        "free, ball, slide or hinge",
+        "name class type pos axis ref range limited stiffness springref springdamper damping"
+        " armature frictionloss actuatorfrcrange actuatorfrclimited",
+        ignored="group user",
+        codes={
+            "limit-margins-left-out": "margin",
+            "joint-softness-left-out": "solreflimit solimplimit solreffriction solimpfriction",
+            "ball-joint-limits-left-out": "range",
+            "free-joint-springs-left-out": "stiffness",
+            "nonlinear-springs-left-out": "stiffness",
+            "yielding-springs-left-out": "springyield",
+            "nonlinear-damping-left-out": "damping",
+            "gravity-compensation-left-out": "actuatorgravcomp",
+        },
+    ),
+    "body/geom": taken(
+        "shapes that collide, and the mass of a body without <inertial>",
+        f"name class type pos {ORIENTATION} size fromto mesh hfield fitscale mass density"
+        " shellinertia contype conaffinity condim priority friction solref solimp",
+        ignored="group user material rgba castshadow",
+        codes={
+            "ground-plane-left-out": "type",
+            "ground-left-out": "type hfield",
+            "torsional-friction-left-out": "condim friction",
+            "differing-softness-left-out": "solref solimp solmix",
+            "direct-softness-left-out": "solref",
+            "contact-margins-left-out": "margin gap",
+            "ground-exclusion-ignored": "contype conaffinity",
+            "ground-friction-ignored": "friction",
+            "surface-velocity-left-out": "surfacevel",
+            "adhesion-left-out": "adhesion",
+            "medium-forces-left-out": "fluidshape fluidcoef",
+        },
+    ),
+    "body/geom/plugin": reported("code of MuJoCo", PLUGINS),
+    "body/site": taken(
+        "a frame of the robot",
+        f"name class pos {ORIENTATION} fromto",
+        ignored="type size mesh group material rgba user",
+    ),
+    "body/camera": no_effect(PICTURES),
+    "body/light": no_effect(PICTURES),
+    "body/plugin": reported("code of MuJoCo", PLUGINS),
+    "body/flexcomp": reported("soft bodies", FLEXIBLE),
+    "body/composite": no_effect("the bodies that MuJoCo makes of it are read"),
+    "mujoco/deformable": taken(),
+    "mujoco/deformable/flex": reported("soft bodies", FLEXIBLE),
+    "mujoco/deformable/skin": no_effect(PICTURES),
+    # contacts
+    "mujoco/contact": taken(),
+    "mujoco/contact/pair": taken(
+        "two shapes that collide, with their sliding friction",
+        "name class geom1 geom2 condim friction",
+        codes={
+            "pair-numbers-left-out": "friction solref solreffriction solimp margin gap",
+            "fixed-pairs-left-out": "geom1 geom2",
+            "adhesion-left-out": "adhesion",
+        },
+    ),
+    "mujoco/contact/exclude": taken("", "name body1 body2"),
+    # constraints
+    "mujoco/equality": taken(),
+    "mujoco/equality/connect": _equality(
+        "a ball joint that closes a loop", "body1 body2 anchor site1 site2"
+    ),
+    "mujoco/equality/weld": _equality(
+        "a fixed joint that closes a loop",
+        "body1 body2 anchor relpose site1 site2",
+        "torquescale",
+    ),
+    "mujoco/equality/joint": _equality("a coupling of two joints", "joint1 joint2 polycoef"),
+    "mujoco/equality/tendon": reported("tendons are not simulated", EQUALITIES),
+    "mujoco/equality/flex": reported("soft bodies", EQUALITIES),
+    "mujoco/equality/flexvert": reported("soft bodies", EQUALITIES),
+    "mujoco/equality/flexstrain": reported("soft bodies", EQUALITIES),
+    "mujoco/equality/distance": reported("of older MuJoCo versions", EQUALITIES),
+    "mujoco/tendon": taken(),
+    "mujoco/tendon/fixed": reported("tendons are not simulated", TENDONS),
+    "mujoco/tendon/spatial": reported("tendons are not simulated", TENDONS),
+    # actuators
+    "mujoco/actuator": taken("one signal that drives one hinge or slide"),
+    "mujoco/actuator/general": _actuator(
+        "affine laws without state, or with a filter or an integrator",
+        "gaintype gainprm biastype biasprm dyntype dynprm actearly actlimited actrange"
+        " inheritrange",
+        "gaintype biastype dyntype actdim input ffrange velrange",
+    ),
+    "mujoco/actuator/motor": _actuator("a torque or force"),
+    "mujoco/actuator/position": _actuator(
+        "a position controller", "kp kv dampratio timeconst inheritrange"
+    ),
+    "mujoco/actuator/velocity": _actuator("a velocity controller", "kv"),
+    "mujoco/actuator/intvelocity": _actuator(
+        "a position controller with an integrated signal",
+        "kp kv dampratio actlimited actrange inheritrange",
+    ),
+    "mujoco/actuator/damper": _actuator("a damper", "kv"),
+    "mujoco/actuator/cylinder": _actuator("a filtered force", "timeconst area diameter bias"),
+    "mujoco/actuator/muscle": _actuator(
+        "a motor with the same limits",
+        law="timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax",
+    ),
+    "mujoco/actuator/pid": _actuator(
+        "a motor with the same limits",
+        law="kp ki kv dampratio imax slewmax input inheritrange posrange velrange ffrange",
+    ),
+    "mujoco/actuator/dcmotor": _actuator(
+        "a motor with the same limits",
+        law="cogging controller inductance input lugre motorconst nominal resistance saturation"
+        " thermal",
+    ),
+    "mujoco/actuator/plugin": _actuator(
+        "a motor with the same limits",
+        law="plugin instance dyntype dynprm actdim actearly actlimited actrange",
+    ),
+    "mujoco/actuator/plugin/config": no_effect("of the plugin"),
+    "mujoco/actuator/orientation": reported("several signals", NOT_DRIVING),
+    "mujoco/actuator/adhesion": reported("drives no joint", NOT_DRIVING),
+    # the rest
+    "mujoco/sensor": reported("sensors are chosen by name (`--sensors`)", "sensors-left-out"),
+    "mujoco/keyframe": taken(),
+    "mujoco/keyframe/key": taken(
+        "coordinates by name, to start from",
+        "name qpos ctrl act",
+        ignored="time",
+        codes={
+            "keyframe-velocities-left-out": "qvel",
+            "mocap-bodies-left-out": "mpos mquat",
+            "yielding-springs-left-out": "plastic",
+        },
+    ),
+    # classes of defaults
+    "mujoco/default": taken("default values by class", "class", inside="default"),
+    "default": taken("a class of default values", "class"),
+    "default/default": taken("a class within a class", "class", inside="default"),
+}
+
+# Elements inside <default>, and the elements whose attributes they hold
+HAVE_DEFAULTS = {
+    **{tag: f"body/{tag}" for tag in ("joint", "geom", "site", "camera", "light")},
+    **{tag: f"mujoco/asset/{tag}" for tag in ("mesh", "texture", "material")},
+    **{
+        path.rpartition("/")[2]: path
+        for path in MJCF
+        if path.startswith("mujoco/actuator/") and path.count("/") == 2
+    },
+    "pair": "mujoco/contact/pair",
+    "equality": "mujoco/equality/connect",
+    "tendon": "mujoco/tendon/fixed",
+}
+DEFAULTS: Table = {
+    f"default/{tag}": replace(MJCF[path], why=f"default of `{path}`")
+    for tag, path in HAVE_DEFAULTS.items()
+}
+# MuJoCo also attaches URDF models, whose <mujoco> holds settings of its compiler
+ALL_ELEMENTS: Table = {
+    **MJCF,
+    **DEFAULTS,
+    **URDF,
+    "robot/mujoco": taken("settings of MuJoCo", inside="mujoco"),
+}
+
+
+def walk_mjcf(document: Document) -> Unread:
+    """Compare a model, with the files that it includes and attaches, with the table."""
+    unread = Unread()
+    for model in _models(document):
+        start = "robot" if model.root.tag == "robot" else "mujoco"
+        unread.merge(walk(model.root, ALL_ELEMENTS, start, children=model.children))
+    return unread
+
+
+def _models(document: Document) -> Iterator[Document]:
+    """Yield a model and all that it attaches, each once."""
+    pending, visited = [document], set[int]()
+    while pending:
+        model = pending.pop()
+        if id(model) not in visited:
+            visited.add(id(model))
+            yield model
+            pending += model.models.values()

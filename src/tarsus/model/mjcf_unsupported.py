@@ -1,0 +1,445 @@
+"""Features of a compiled MuJoCo model that are not simulated, and how they are reported.
+
+`CHECKS` lists them by code; the rules of `mjcf_schema` name these codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tarsus.errors import GroundLeftOut, TarsusWarning, several
+from tarsus.model import mjcf_contacts as contacts
+from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
+from tarsus.model.file_actuators import NOT_DRIVING
+from tarsus.model.files import needed_library
+from tarsus.model.mjcf_actuators import delayed, not_driving, without_law
+from tarsus.model.mjcf_contacts import colliding, geom_name
+from tarsus.model.mjcf_equalities import WELD, is_simulated
+from tarsus.model.mjcf_schema import MJCF
+from tarsus.model.parts import MAX_LISTED, Report
+from tarsus.model.poses import rotation_from_quaternion
+
+FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+PLANE, HFIELD = 0, 1  # mjtGeom
+SLIDING, ROLLING = 3, 6  # condim
+ON_JOINT = (0, 1)  # mjtTrn: at the joint, in its parent's frame
+SITE = 6  # mjtObj
+EQUALITIES = (  # mjtEq
+    "connect",
+    "weld",
+    "joint",
+    "tendon",
+    "flex",
+    "flexvert",
+    "flexstrain",
+    "distance",
+)
+SOFTNESS = np.array([0.02, 1.0, 0.9, 0.95, 0.001, 0.5, 2.0])  # MuJoCo's defaults: solref, solimp
+PLUGGED = ("body", "geom", "actuator", "sensor")  # what a plugin can act on
+CHOOSE_TERRAIN = "; choose a terrain, for example this file by its path"
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Names of elements that are not simulated, and the list of them in a sentence."""
+
+    names: list[str]
+    listed: str
+
+    @staticmethod
+    def all_of(names: Iterable[str]) -> Elements:
+        """Return elements that a sentence lists in full."""
+        names = list(names)
+        return Elements(names, ", ".join(names))
+
+    @staticmethod
+    def some_of(names: Iterable[str]) -> Elements:
+        """Return elements of which a sentence lists the first ones."""
+        names = list(names)
+        return Elements(names, several(names, MAX_LISTED))
+
+
+@dataclass(frozen=True)
+class Check:
+    """One feature that is not simulated.
+
+    Attributes
+    ----------
+    statement
+        Start of the sentence that reports it: "tendons are left out".
+    find
+        Function that returns the elements of a compiled model that have the feature.
+    advice
+        End of the sentence.
+    warns
+        Whether the report is a warning; otherwise it is a note in the robot's `left_out`.
+    kind
+        Class of the warning.
+    """
+
+    statement: str
+    find: Callable[[Any], Elements]
+    advice: str = ""
+    warns: bool = True
+    kind: type[TarsusWarning] = TarsusWarning
+
+
+def report_unsupported(model: Any, report: Report) -> None:
+    """Report every feature of a compiled model that is not simulated."""
+    for code, check in CHECKS.items():
+        elements = check.find(model)
+        if not elements.names:
+            continue
+        sentence = f"{check.statement}: {elements.listed}{check.advice}."
+        if check.warns:
+            report.warn(sentence, code, elements.names[0], check.kind)
+        else:
+            report.leave(sentence[0].upper() + sentence[1:])
+
+
+def _terrain(model: Any, ground: bool) -> Elements:
+    """Return the level ground plane, or all other planes and heightfields."""
+    names = []
+    for geom in colliding(model):
+        kind = model.geom_type[geom]
+        if kind in (PLANE, HFIELD):
+            up = rotation_from_quaternion(model.geom_quat[geom])[2, 2]
+            level = kind == PLANE and abs(up - 1) < 1e-9
+            at_zero = abs(model.geom_pos[geom][2]) < 1e-9 and model.geom_bodyid[geom] == 0
+            if (level and at_zero) == ground:
+                names.append(geom_name(model, geom))
+    return Elements.all_of(names)
+
+
+def _equalities(model: Any) -> Elements:
+    return Elements.all_of(
+        _equality_name(model, number)
+        for number in range(model.neq)
+        if not is_simulated(model, number)
+    )
+
+
+def _equality_name(model: Any, number: int) -> str:
+    """Return the type of an equality constraint, its name, and the names of what it joins."""
+    number_of_kind = int(model.eq_type[number])
+    kind = EQUALITIES[number_of_kind] if number_of_kind < len(EQUALITIES) else "constraint"
+    accessors = {
+        "joint": model.joint,
+        "tendon": model.tendon,
+        "connect": model.body,
+        "weld": model.body,
+    }
+    accessor = model.site if model.eq_objtype[number] == SITE else accessors.get(kind)
+    ends = [int(model.eq_obj1id[number]), int(model.eq_obj2id[number])]
+    joined = ""
+    if accessor:
+        joined = " and ".join(accessor(end).name or str(end) for end in ends if end >= 0)
+    words = [kind, model.equality(number).name, f"of {joined}" if joined else ""]
+    return " ".join(word for word in words if word)
+
+
+def _soft_equalities(model: Any) -> Elements:
+    softness = np.hstack([model.eq_solref, model.eq_solimp])
+    torque_scale = np.array(model.eq_data)[:, 10]
+    welds = np.array(model.eq_type) == WELD
+    soft = ~_is_default(softness) | (welds & (torque_scale != 1))
+    return Elements.some_of(
+        _equality_name(model, n) for n in np.flatnonzero(soft).tolist() if is_simulated(model, n)
+    )
+
+
+def _mocap_bodies(model: Any) -> Elements:
+    return Elements.all_of(_bodies(model, np.array(model.body_mocapid) >= 0))
+
+
+def _compensated(model: Any) -> Elements:
+    return Elements.all_of(_bodies(model, np.array(model.body_gravcomp) != 0))
+
+
+def _tendons(model: Any) -> Elements:
+    return Elements.all_of(model.tendon(t).name or f"tendon {t}" for t in range(model.ntendon))
+
+
+def _flexible(model: Any) -> Elements:
+    return Elements.all_of(_name(model, "flex", f) or f"flex {f}" for f in range(model.nflex))
+
+
+def _plugins(model: Any) -> Elements:
+    return Elements.all_of(_plugin(model, p) for p in range(model.nplugin))
+
+
+def _medium(model: Any) -> Elements:
+    used = model.opt.density or model.opt.viscosity
+    return Elements.all_of(["option density or viscosity"] if used else [])
+
+
+def _switched_off(model: Any) -> Elements:
+    """Return the disabled flags and groups of actuators; disabled gravity is simulated."""
+    groups = int(model.opt.disableactuator)
+    return Elements.all_of(
+        [
+            *_flags(model.opt.disableflags, "DSBL", "disable-flags-left-out"),
+            *(f"actuator group {g}" for g in range(groups.bit_length()) if groups >> g & 1),
+        ]
+    )
+
+
+def _switched_on(model: Any) -> Elements:
+    return Elements.all_of(_flags(model.opt.enableflags, "ENBL", "enable-flags-left-out"))
+
+
+def _moving_keyframes(model: Any) -> Elements:
+    moving = np.any(np.array(model.key_qvel), axis=1)
+    return Elements.all_of(model.key(k).name or f"key_{k}" for k in np.flatnonzero(moving))
+
+
+def _free_springs(model: Any) -> Elements:
+    stiff, kinds = np.array(model.jnt_stiffness) != 0, np.array(model.jnt_type)
+    return _joints(model, np.flatnonzero(stiff & (kinds == FREE)))
+
+
+def _yielding_springs(model: Any) -> Elements:
+    yielding = _nonzero(model, "jnt_springyield", model.njnt)
+    return _joints(model, np.flatnonzero(yielding & (np.array(model.jnt_stiffness) != 0)))
+
+
+def _nonlinear_springs(model: Any) -> Elements:
+    return _joints(model, np.flatnonzero(_nonzero(model, "jnt_stiffnesspoly", model.njnt)))
+
+
+def _nonlinear_damping(model: Any) -> Elements:
+    """Return joints with nonlinear damping, that of their actuators included."""
+    joints = set(np.array(model.dof_jntid)[_nonzero(model, "dof_dampingpoly", model.nv)].tolist())
+    count = len(model.actuator_trntype)
+    for actuator in np.flatnonzero(_nonzero(model, "actuator_dampingpoly", count)):
+        if model.actuator_trntype[actuator] in ON_JOINT:
+            joints.add(int(model.actuator_trnid[actuator, 0]))
+    return _joints(model, joints)
+
+
+def _limited_balls(model: Any) -> Elements:
+    return _joints(model, np.flatnonzero(_limited(model) & (np.array(model.jnt_type) == BALL)))
+
+
+def _limit_margins(model: Any) -> Elements:
+    return _joints(model, np.flatnonzero(_limited(model) & (np.array(model.jnt_margin) != 0)))
+
+
+def _soft_joints(model: Any) -> Elements:
+    """Return joints whose limit or dry friction has another softness than MuJoCo's default."""
+    limited = _limited(model) & np.isin(model.jnt_type, (SLIDE, HINGE))
+    rough = np.array(model.dof_frictionloss) > 0
+    at_limit = np.hstack([model.jnt_solref, model.jnt_solimp])
+    in_friction = np.hstack([model.dof_solref, model.dof_solimp])
+    joints = set(np.flatnonzero(limited & ~_is_default(at_limit)).tolist())
+    joints |= set(np.array(model.dof_jntid)[rough & ~_is_default(in_friction)].tolist())
+    return Elements.some_of(_joints(model, joints).names)
+
+
+def _surface_velocities(model: Any) -> Elements:
+    moving = _nonzero(model, "geom_surfacevel", model.ngeom)
+    return Elements.some_of(geom_name(model, g) for g in colliding(model) if moving[g])
+
+
+def _adhesive(model: Any) -> Elements:
+    adhesive = _nonzero(model, "geom_adhesion", model.ngeom)
+    pairs = np.flatnonzero(_nonzero(model, "pair_adhesion", model.npair))
+    geoms = [geom_name(model, g) for g in colliding(model) if adhesive[g]]
+    return Elements.some_of([*geoms, *(model.pair(k).name or f"pair {k}" for k in pairs)])
+
+
+def _torsional_friction(model: Any) -> Elements:
+    """Return geoms with torsional (condim 4) or rolling friction (condim 6), and its largest size.
+
+    Geoms fixed to the world count only if no geom that moves has a higher priority.
+    """
+    friction, condim = np.array(model.geom_friction), np.array(model.geom_condim)
+    fixed = np.array(model.body_weldid)[model.geom_bodyid] == 0
+    touching, priority = colliding(model), np.array(model.geom_priority)
+    highest = max((priority[g] for g in touching if not fixed[g]), default=0)
+    geoms = [
+        g for g in touching if condim[g] > SLIDING and (not fixed[g] or priority[g] >= highest)
+    ]
+    if not geoms:
+        return Elements.all_of([])
+    rolling = max((friction[g, 2] for g in geoms if condim[g] == ROLLING), default=0.0)
+    largest = f"up to {max(friction[g, 1] for g in geoms):g} m and {rolling:g} m"
+    names = [geom_name(model, g) for g in geoms]
+    return Elements(
+        names,
+        f"condim 4 or 6 of {several(names, MAX_LISTED)}, {largest} (docs/from_mujoco.md)",
+    )
+
+
+def _sensors(model: Any) -> Elements:
+    return Elements.some_of(model.sensor(n).name or f"sensor {n}" for n in range(model.nsensor))
+
+
+def _contact_check(names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Elements]:
+    """Return a check that lists the first names that a function of a model returns."""
+    return lambda model: Elements.some_of(names(model))
+
+
+def _pairs(model: Any) -> Elements:
+    names = [name for moving in (1, 2) for name in contacts.pair_names(model, moving)]
+    return Elements.some_of(names)
+
+
+CHECKS: dict[str, Check] = {
+    "ground-plane-left-out": Check(
+        "the ground plane is left out", partial(_terrain, ground=True), CHOOSE_TERRAIN, warns=False
+    ),
+    "ground-left-out": Check(
+        "planes and heightfields are left out",
+        partial(_terrain, ground=False),
+        CHOOSE_TERRAIN,
+        kind=GroundLeftOut,
+    ),
+    "equalities-left-out": Check(
+        "equality constraints other than active connect, weld and joint ones are left out",
+        _equalities,
+    ),
+    "equality-softness-left-out": Check(
+        "the softness of equality constraints (solref, solimp, torquescale) is left out, they are"
+        " rigid",
+        _soft_equalities,
+        warns=False,
+    ),
+    "mocap-bodies-left-out": Check("mocap bodies are left out", _mocap_bodies),
+    "tendons-left-out": Check("tendons are left out", _tendons),
+    "gravity-compensation-left-out": Check("gravity compensation is left out", _compensated),
+    "flexible-bodies-left-out": Check("flexible bodies are left out", _flexible),
+    "plugins-left-out": Check("plugins are left out", _plugins),
+    "medium-forces-left-out": Check("forces of the medium are left out", _medium),
+    "disable-flags-left-out": Check("flags that switch something off are left out", _switched_off),
+    "enable-flags-left-out": Check("flags that switch something on are left out", _switched_on),
+    "keyframe-velocities-left-out": Check(
+        "velocities of keyframes are left out", _moving_keyframes
+    ),
+    "free-joint-springs-left-out": Check("springs of free joints are left out", _free_springs),
+    "yielding-springs-left-out": Check(
+        "the plastic yielding of springs (springyield) is left out", _yielding_springs
+    ),
+    "nonlinear-springs-left-out": Check(
+        "the higher powers of springs are left out", _nonlinear_springs
+    ),
+    "nonlinear-damping-left-out": Check(
+        "the higher powers of joint damping are left out", _nonlinear_damping
+    ),
+    "ball-joint-limits-left-out": Check("limits of ball joints are left out", _limited_balls),
+    "limit-margins-left-out": Check("margins of joint limits are left out", _limit_margins),
+    "joint-softness-left-out": Check(
+        "the softness of joint limits and dry friction (solreflimit, solreffriction and the like)"
+        " is left out, both are rigid",
+        _soft_joints,
+        warns=False,
+    ),
+    "surface-velocity-left-out": Check(
+        "the velocity of moving surfaces (surfacevel) is left out", _surface_velocities
+    ),
+    "adhesion-left-out": Check("the adhesion of contacts is left out", _adhesive),
+    "torsional-friction-left-out": Check(
+        "torsional and rolling friction are left out", _torsional_friction
+    ),
+    "differing-softness-left-out": Check(
+        "the softness of geoms that differs from the first geom's is left out",
+        _contact_check(contacts.differing_softness),
+        warns=False,
+    ),
+    "direct-softness-left-out": Check(
+        "solref of the form (-stiffness, -damping) is left out",
+        _contact_check(contacts.direct_softness),
+        warns=False,
+    ),
+    "contact-margins-left-out": Check(
+        "margin and gap of contacts are left out", _contact_check(contacts.margins), warns=False
+    ),
+    "pair-numbers-left-out": Check(
+        "all numbers of explicit pairs but the sliding friction are left out", _pairs, warns=False
+    ),
+    "fixed-pairs-left-out": Check(
+        "the numbers of explicit contact pairs are left out where neither geom moves",
+        _contact_check(partial(contacts.pair_names, moving=0)),
+        warns=False,
+    ),
+    "ground-exclusion-ignored": Check(
+        "these geoms touch the ground, although the file excludes them from contact with its world"
+        " by <exclude>, contype or conaffinity",
+        _contact_check(contacts.excluded_from_ground),
+    ),
+    "sensors-left-out": Check(
+        "sensors are left out, a simulation has its own", _sensors, warns=False
+    ),
+    "unsupported-actuators-left-out": Check(
+        NOT_DRIVING, lambda model: Elements.all_of(not_driving(model))
+    ),
+    "actuator-laws-left-out": Check(
+        "the laws of these actuators are not simulated",
+        lambda model: Elements.all_of(without_law(model)),
+        warns=False,
+    ),
+    "actuator-delays-left-out": Check(
+        "delays of actuators are left out",
+        lambda model: Elements.all_of(delayed(model)),
+        "; set a delay in steps instead",
+    ),
+}
+"""Checks by code."""
+
+
+def _plugin(model: Any, number: int) -> str:
+    """Return the name of a plugin's instance, and the names of what it acts on."""
+    bodies, users = mujoco_body_names(model), list[str]()
+    for kind in PLUGGED:
+        for k in np.flatnonzero(np.array(getattr(model, f"{kind}_plugin")) == number).tolist():
+            user = bodies[k] if kind == "body" else getattr(model, kind)(k).name
+            users.append(f"{kind} {user or k}")
+    name = _name(model, "plugin", number) or f"plugin {number}"
+    return f"{name} of {' and '.join(users)}" if users else name
+
+
+def _name(model: Any, kind: str, number: int) -> str:
+    """Return the name of an element that `model` has no accessor for, or ""."""
+    start = int(getattr(model, f"name_{kind}adr")[number])
+    return model.names[start : model.names.index(b"\0", start)].decode()
+
+
+def _flags(bits: int, prefix: str, code: str) -> list[str]:
+    """Return the flags that are set, of those that the schema lists under a code.
+
+    prefix: DSBL of flags that disable, ENBL of those that enable
+    """
+    mujoco = needed_library("mujoco", "reading MJCF")
+    members = mujoco.mjtDisableBit if prefix == "DSBL" else mujoco.mjtEnableBit
+    names = MJCF["mujoco/option/flag"].codes[code]
+    return [name for name in names if bits & int(getattr(members, f"mj{prefix}_{name.upper()}", 0))]
+
+
+def _nonzero(model: Any, field: str, count: int) -> np.ndarray:
+    """Return which of `count` elements have a nonzero value in a field that old versions lack."""
+    values = np.array(getattr(model, field, np.zeros(count)))
+    return np.any(values.reshape(count, -1), axis=1) if count else np.zeros(0, dtype=bool)
+
+
+def _limited(model: Any) -> np.ndarray:
+    return np.array(model.jnt_limited, dtype=bool)
+
+
+def _is_default(softness: np.ndarray) -> np.ndarray:
+    """Return which rows of solref and solimp are MuJoCo's defaults."""
+    return np.all(np.isclose(softness, SOFTNESS, rtol=1e-6), axis=1)
+
+
+def _joints(model: Any, numbers: Iterable[int]) -> Elements:
+    names = mujoco_joint_names(model)
+    return Elements.all_of(names[j] for j in sorted(numbers))
+
+
+def _bodies(model: Any, mask: np.ndarray) -> list[str]:
+    names = mujoco_body_names(model)
+    return [names[b] for b in np.flatnonzero(mask)]
