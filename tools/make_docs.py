@@ -23,6 +23,8 @@ from tarsus import references, registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.model.file_schema import Table
+from tarsus.model.mjcf_schema import MJCF, OBSOLETE
+from tarsus.model.mjcf_unsupported import UNSUPPORTED
 from tarsus.model.sdf_schema import SDF
 from tarsus.model.urdf_schema import URDF
 from tarsus.mujoco_runs.settings import MujocoSettings
@@ -81,10 +83,46 @@ def log_variables() -> str:
 def file_format(table: Table) -> str:
     """Return one row for each element of a format of robot files."""
     rows = [
-        (f"`{path}`", ", ".join(f"`{name}`" for name in rule.attributes), rule.use, rule.why)
-        for path, rule in table.items()
+        (f"`{path}`", _quoted(rule.attributes), rule.use, rule.why) for path, rule in table.items()
     ]
     return markdown(("element", "attributes", "outcome", "remark"), rows)
+
+
+def mjcf_format() -> str:
+    """Return one row for each element of MJCF, with the codes of what is reported."""
+    rows = []
+    for path, rule in MJCF.items():
+        codes = [
+            f"`{code}` ({_quoted(names)})" if names else f"`{code}`"
+            for code, names in rule.codes.items()
+        ]
+        attributes = _quoted(rule.attributes), _quoted(rule.ignored)
+        rows.append((f"`{path}`", *attributes, rule.use, rule.why, ", ".join(codes)))
+    head = ("element", "attributes read", "without effect", "outcome", "remark", "reported as")
+    return markdown(head, rows)
+
+
+def mjcf_codes() -> str:
+    """Return one row for each feature of MJCF that is not simulated."""
+    rows = [
+        (f"`{code}`", "warning" if feature.warns else "note", feature.statement)
+        for code, feature in UNSUPPORTED.items()
+    ]
+    return markdown(("code", "kind", "meaning"), rows)
+
+
+def mjcf_obsolete() -> str:
+    """Return one row for each attribute of older MuJoCo versions."""
+    rows = [
+        (f"`{tag}`", f"`{name}`", "any" if value is None else f"`{value}`")
+        for tag, attributes in OBSOLETE.items()
+        for name, value in attributes.items()
+    ]
+    return markdown(("element", "attribute", "value"), rows)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def scenes() -> str:
@@ -297,6 +335,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "examples": examples,
     "urdf": lambda: file_format(URDF),
     "sdf": lambda: file_format(SDF),
+    "mjcf": mjcf_format,
+    "mjcf_codes": mjcf_codes,
+    "mjcf_obsolete": mjcf_obsolete,
     "speed_history": lambda: history.markdown(history.read(DOCS / "speed_history.json")),
 }
 

@@ -3,7 +3,7 @@
 MuJoCo compiles the file, so values, defaults and references are its own. This table says what
 becomes of each element and attribute, whether it stands in the model itself, in a default class or
 in a file that is included or attached. What depends on a value, such as a limit's margin other than
-zero, is checked in the compiled model: the rule names the entry of `mjcf_unsupported.CHECKS`.
+zero, is checked in the compiled model: the rule names the entry of `mjcf_unsupported.UNSUPPORTED`.
 """
 
 from __future__ import annotations

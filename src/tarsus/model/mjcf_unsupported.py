@@ -1,6 +1,6 @@
 """Features of a compiled MuJoCo model that are not simulated, and how they are reported.
 
-`CHECKS` lists them by code; the rules of `mjcf_schema` name these codes.
+`UNSUPPORTED` lists them by code; the rules of `mjcf_schema` name these codes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.files import needed_library
 from tarsus.model.mjcf_actuators import delayed, not_driving, without_law
 from tarsus.model.mjcf_contacts import colliding, geom_name
-from tarsus.model.mjcf_equalities import WELD, is_simulated
+from tarsus.model.mjcf_equalities import is_simulated
 from tarsus.model.mjcf_schema import MJCF
 from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.poses import rotation_from_quaternion
@@ -65,7 +65,7 @@ class Elements:
 
 
 @dataclass(frozen=True)
-class Check:
+class UnsupportedFeature:
     """One feature that is not simulated.
 
     Attributes
@@ -91,13 +91,13 @@ class Check:
 
 def report_unsupported(model: Any, report: Report) -> None:
     """Report every feature of a compiled model that is not simulated."""
-    for code, check in CHECKS.items():
-        elements = check.find(model)
+    for code, feature in UNSUPPORTED.items():
+        elements = feature.find(model)
         if not elements.names:
             continue
-        sentence = f"{check.statement}: {elements.listed}{check.advice}."
-        if check.warns:
-            report.warn(sentence, code, elements.names[0], check.kind)
+        sentence = f"{feature.statement}: {elements.listed}{feature.advice}."
+        if feature.warns:
+            report.warn(sentence, code, elements.names[0], feature.kind)
         else:
             report.leave(sentence[0].upper() + sentence[1:])
 
@@ -144,10 +144,9 @@ def _equality_name(model: Any, number: int) -> str:
 
 
 def _soft_equalities(model: Any) -> Elements:
-    softness = np.hstack([model.eq_solref, model.eq_solimp])
-    torque_scale = np.array(model.eq_data)[:, 10]
-    welds = np.array(model.eq_type) == WELD
-    soft = ~_is_default(softness) | (welds & (torque_scale != 1))
+    """Return constraints that are softer than by MuJoCo's defaults."""
+    ref, imp = np.array(model.eq_solref), np.array(model.eq_solimp)
+    soft = (ref[:, 0] <= 0) | (ref[:, 0] > SOFTNESS[0]) | np.any(imp[:, :2] < SOFTNESS[2:4], axis=1)
     return Elements.some_of(
         _equality_name(model, n) for n in np.flatnonzero(soft).tolist() if is_simulated(model, n)
     )
@@ -280,8 +279,8 @@ def _sensors(model: Any) -> Elements:
     return Elements.some_of(model.sensor(n).name or f"sensor {n}" for n in range(model.nsensor))
 
 
-def _contact_check(names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Elements]:
-    """Return a check that lists the first names that a function of a model returns."""
+def _some(names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Elements]:
+    """Return a function that lists the first names that a function of a model returns."""
     return lambda model: Elements.some_of(names(model))
 
 
@@ -290,106 +289,117 @@ def _pairs(model: Any) -> Elements:
     return Elements.some_of(names)
 
 
-CHECKS: dict[str, Check] = {
-    "ground-plane-left-out": Check(
+UNSUPPORTED: dict[str, UnsupportedFeature] = {
+    "ground-plane-left-out": UnsupportedFeature(
         "the ground plane is left out", partial(_terrain, ground=True), CHOOSE_TERRAIN, warns=False
     ),
-    "ground-left-out": Check(
+    "ground-left-out": UnsupportedFeature(
         "planes and heightfields are left out",
         partial(_terrain, ground=False),
         CHOOSE_TERRAIN,
         kind=GroundLeftOut,
     ),
-    "equalities-left-out": Check(
+    "equalities-left-out": UnsupportedFeature(
         "equality constraints other than active connect, weld and joint ones are left out",
         _equalities,
     ),
-    "equality-softness-left-out": Check(
-        "the softness of equality constraints (solref, solimp, torquescale) is left out, they are"
-        " rigid",
+    "equality-softness-left-out": UnsupportedFeature(
+        "the softness of equality constraints (solref, solimp) is left out, they are rigid",
         _soft_equalities,
         warns=False,
     ),
-    "mocap-bodies-left-out": Check("mocap bodies are left out", _mocap_bodies),
-    "tendons-left-out": Check("tendons are left out", _tendons),
-    "gravity-compensation-left-out": Check("gravity compensation is left out", _compensated),
-    "flexible-bodies-left-out": Check("flexible bodies are left out", _flexible),
-    "plugins-left-out": Check("plugins are left out", _plugins),
-    "medium-forces-left-out": Check("forces of the medium are left out", _medium),
-    "disable-flags-left-out": Check("flags that switch something off are left out", _switched_off),
-    "enable-flags-left-out": Check("flags that switch something on are left out", _switched_on),
-    "keyframe-velocities-left-out": Check(
+    "mocap-bodies-left-out": UnsupportedFeature("mocap bodies are left out", _mocap_bodies),
+    "tendons-left-out": UnsupportedFeature("tendons are left out", _tendons),
+    "gravity-compensation-left-out": UnsupportedFeature(
+        "gravity compensation is left out", _compensated
+    ),
+    "flexible-bodies-left-out": UnsupportedFeature("flexible bodies are left out", _flexible),
+    "plugins-left-out": UnsupportedFeature("plugins are left out", _plugins),
+    "medium-forces-left-out": UnsupportedFeature("forces of the medium are left out", _medium),
+    "disable-flags-left-out": UnsupportedFeature(
+        "flags that switch something off are left out", _switched_off
+    ),
+    "enable-flags-left-out": UnsupportedFeature(
+        "flags that switch something on are left out", _switched_on
+    ),
+    "keyframe-velocities-left-out": UnsupportedFeature(
         "velocities of keyframes are left out", _moving_keyframes
     ),
-    "free-joint-springs-left-out": Check("springs of free joints are left out", _free_springs),
-    "yielding-springs-left-out": Check(
+    "free-joint-springs-left-out": UnsupportedFeature(
+        "springs of free joints are left out", _free_springs
+    ),
+    "yielding-springs-left-out": UnsupportedFeature(
         "the plastic yielding of springs (springyield) is left out", _yielding_springs
     ),
-    "nonlinear-springs-left-out": Check(
+    "nonlinear-springs-left-out": UnsupportedFeature(
         "the higher powers of springs are left out", _nonlinear_springs
     ),
-    "nonlinear-damping-left-out": Check(
+    "nonlinear-damping-left-out": UnsupportedFeature(
         "the higher powers of joint damping are left out", _nonlinear_damping
     ),
-    "ball-joint-limits-left-out": Check("limits of ball joints are left out", _limited_balls),
-    "limit-margins-left-out": Check("margins of joint limits are left out", _limit_margins),
-    "joint-softness-left-out": Check(
+    "ball-joint-limits-left-out": UnsupportedFeature(
+        "limits of ball joints are left out", _limited_balls
+    ),
+    "limit-margins-left-out": UnsupportedFeature(
+        "margins of joint limits are left out", _limit_margins
+    ),
+    "joint-softness-left-out": UnsupportedFeature(
         "the softness of joint limits and dry friction (solreflimit, solreffriction and the like)"
         " is left out, both are rigid",
         _soft_joints,
         warns=False,
     ),
-    "surface-velocity-left-out": Check(
+    "surface-velocity-left-out": UnsupportedFeature(
         "the velocity of moving surfaces (surfacevel) is left out", _surface_velocities
     ),
-    "adhesion-left-out": Check("the adhesion of contacts is left out", _adhesive),
-    "torsional-friction-left-out": Check(
+    "adhesion-left-out": UnsupportedFeature("the adhesion of contacts is left out", _adhesive),
+    "torsional-friction-left-out": UnsupportedFeature(
         "torsional and rolling friction are left out", _torsional_friction
     ),
-    "differing-softness-left-out": Check(
+    "differing-softness-left-out": UnsupportedFeature(
         "the softness of geoms that differs from the first geom's is left out",
-        _contact_check(contacts.differing_softness),
+        _some(contacts.differing_softness),
         warns=False,
     ),
-    "direct-softness-left-out": Check(
-        "solref of the form (-stiffness, -damping) is left out",
-        _contact_check(contacts.direct_softness),
+    "direct-softness-left-out": UnsupportedFeature(
+        "contact stiffness (solref of the form -stiffness, -damping) is left out",
+        _some(contacts.direct_softness),
         warns=False,
     ),
-    "contact-margins-left-out": Check(
-        "margin and gap of contacts are left out", _contact_check(contacts.margins), warns=False
+    "contact-margins-left-out": UnsupportedFeature(
+        "contact margins (margin, gap) are left out", _some(contacts.margins), warns=False
     ),
-    "pair-numbers-left-out": Check(
+    "pair-numbers-left-out": UnsupportedFeature(
         "all numbers of explicit pairs but the sliding friction are left out", _pairs, warns=False
     ),
-    "fixed-pairs-left-out": Check(
+    "fixed-pairs-left-out": UnsupportedFeature(
         "the numbers of explicit contact pairs are left out where neither geom moves",
-        _contact_check(partial(contacts.pair_names, moving=0)),
+        _some(partial(contacts.pair_names, moving=0)),
         warns=False,
     ),
-    "ground-exclusion-ignored": Check(
+    "ground-exclusion-ignored": UnsupportedFeature(
         "these geoms touch the ground, although the file excludes them from contact with its world"
         " by <exclude>, contype or conaffinity",
-        _contact_check(contacts.excluded_from_ground),
+        _some(contacts.excluded_from_ground),
     ),
-    "sensors-left-out": Check(
+    "sensors-left-out": UnsupportedFeature(
         "sensors are left out, a simulation has its own", _sensors, warns=False
     ),
-    "unsupported-actuators-left-out": Check(
+    "unsupported-actuators-left-out": UnsupportedFeature(
         NOT_DRIVING, lambda model: Elements.all_of(not_driving(model))
     ),
-    "actuator-laws-left-out": Check(
+    "actuator-laws-left-out": UnsupportedFeature(
         "the laws of these actuators are not simulated",
         lambda model: Elements.all_of(without_law(model)),
         warns=False,
     ),
-    "actuator-delays-left-out": Check(
+    "actuator-delays-left-out": UnsupportedFeature(
         "delays of actuators are left out",
         lambda model: Elements.all_of(delayed(model)),
         "; set a delay in steps instead",
     ),
 }
-"""Checks by code."""
+"""Features that are not simulated, by the code of their warning or note."""
 
 
 def _plugin(model: Any, number: int) -> str:

@@ -174,8 +174,7 @@ def test_softness_of_a_ground_that_is_not_taken_is_told(floor: str, box: str) ->
     asked = [f"{n}={v:g}" for n, v, o in zip(names, theirs, own, strict=True) if abs(v - o) > 1e-9]
     told = [note for note in Robot.of(read_mjcf(text)).left_out if "softness of the file's" in note]
     assert len(told) == bool(asked)
-    assert not told or f"MuJoCo would have {asked[0].split('=')[0]} " in told[0]
-    assert not told or f"--set {' '.join(asked)} gives it" in told[0]
+    assert not told or f"--set {' '.join(asked)} " in told[0]
 
 
 def test_a_file_that_says_nothing_changes_nothing() -> None:

@@ -156,6 +156,16 @@ def test_soft_limits_of_joints_and_soft_dry_friction() -> None:
         assert not _left_out(hinge.format(other)), other
 
 
+@pytest.mark.filterwarnings("ignore:.*equality constraints other than active")
+def test_soft_equality_constraints() -> None:
+    bodies = _body("a") + _body("b").replace("<body", '<body pos="1 0 0"')
+    weld = '<equality><weld name="w" body1="a" body2="b" {0}/></equality>'
+    for soft in ('solref="0.1 1"', 'solref="-100 -1"', 'solimp=".5 .9"'):
+        assert "they are rigid: weld w of a and b." in _left_out(bodies, weld.format(soft))
+    for other in ("", 'solref=".001 1" solimp=".99 .999"', 'active="false" solref=".1 1"'):
+        assert "rigid" not in _left_out(bodies, weld.format(other))
+
+
 @pytest.mark.parametrize(
     ("option", "dt", "told"),
     [
