@@ -102,7 +102,7 @@ def _settings() -> Iterator[list[str]]:
     """A hostile value for each declared parameter of each member of each family."""
     for kind, (package, family) in FAMILIES.items():
         for name in registry.names(package):
-            owner: Any = registry.member(package, kind, name, family)
+            owner: Any = registry.member_class(package, kind, name, family)
             start = ["run", "mini_cheetah", *SHORT, f"--{kind}", name]
             if kind == "stepper":
                 start += ["--law", "compliant"]

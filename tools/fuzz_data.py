@@ -50,7 +50,7 @@ from tarsus.learning.play import changed as settled
 from tarsus.learning.play import course_of, played
 from tarsus.learning.policy import Policy
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.simulation.recording.log import opened, save
+from tarsus.simulation.recording.log import read_log, save_log
 from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.viewer.ground import ground_shapes, terrain_of
 from tarsus.viewer.track import track
@@ -220,12 +220,12 @@ def policy_mutant(data: bytes, chance: random.Random, evil: Path) -> bytes:
 
 def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
     def drawn(path: Path) -> None:
-        found = track(opened(path))
+        found = track(read_log(path))
         ground_shapes(terrain_of(found.attributes), found.base()[:1, :2])
         _ = found.poses(0), found.contacts_at(0), found.size, found.middle
 
     def exported(path: Path) -> None:
-        log = opened(path)
+        log = read_log(path)
         write_table(log, folder / "out.csv")
         write_mcap(log, robot_of(log), folder / "out.mcap")
 
@@ -283,7 +283,7 @@ def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
     runs[1].set(push={"ball": [1.0, 0.0, 0.0]}, mu=[0.2, 0.4])
     for simulation in runs:
         log = simulation.run(0.0125)
-        save(log, folder / "log.nc")
+        save_log(log, folder / "log.nc")
         found["logs"].append(("nc", (folder / "log.nc").read_bytes()))
     log = runs[0].run(0.0125)
     np.savez(folder / "log.npz", **arrays_of(log, runs[0].robot))

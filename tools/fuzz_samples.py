@@ -18,7 +18,7 @@ import tarsus
 from tarsus.comparison.trajectory import arrays_of
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.robots import biped, hoap1, hyq, mini_cheetah, starleth
-from tarsus.simulation.recording.log import save
+from tarsus.simulation.recording.log import save_log
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from helpers.robots_of_the_field import urdf_files
@@ -151,7 +151,7 @@ def logs() -> list[Sample]:
         simulation = tarsus.Simulation(robot, controller=None, law="moreau")
         log = simulation.run(duration)
         path = small_robot().with_name("log.nc")
-        save(log, path)
+        save_log(log, path)
         found.append(Sample("nc", path.read_bytes()))
         arrays = io.BytesIO()
         np.savez(arrays, **arrays_of(log, simulation.robot))

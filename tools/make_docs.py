@@ -34,7 +34,7 @@ from tarsus.references.data import TARSUS
 from tarsus.references.reference import Reference
 from tarsus.sensing.base import Sensor
 from tarsus.simulation import options
-from tarsus.simulation.sensors import FOLDER as SENSORS
+from tarsus.simulation.sensors import SENSOR_PACKAGE as SENSORS
 from tarsus.stepping.base import Stepper
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
 from tarsus.validation.table import SCENES, STEPPERS
@@ -129,7 +129,7 @@ def scenes() -> str:
     """Every scene of `tarsus validate` with the effects it needs and its tolerance."""
     rows = []
     for name in registry.names(SCENES):
-        scene = registry.member(SCENES, "scene", name, ValidationScene)()
+        scene = registry.member_class(SCENES, "scene", name, ValidationScene)()
         needs = ", ".join(sorted(scene.needs)) or "-"
         rows.append((f"`{name}`", scene.__doc__ or "", needs, scene.tolerance))
     return markdown(("scene", "what it shows", "a law must model", "tolerance, and why"), rows)
@@ -154,7 +154,7 @@ def steppers() -> str:
     head = ("stepper", "order", "contacts seen at", "takes", "joints held", "source")
     rows = []
     for name in registry.names(STEPPERS):
-        stepper = registry.member(STEPPERS, "stepper", name, Stepper)()
+        stepper = registry.member_class(STEPPERS, "stepper", name, Stepper)()
         instant = stepper.instant
         rows.append(
             (
@@ -173,7 +173,7 @@ def sensors() -> str:
     """Every sensor with what it reads of a Mini Cheetah."""
     rows, robot = [], robots.load("mini_cheetah")
     for name in registry.names(SENSORS):
-        made = registry.member(SENSORS, "sensor", name, Sensor)
+        made = registry.member_class(SENSORS, "sensor", name, Sensor)
         sensor, units = made(), dict[str, list[str]]()
         for channel, unit in sensor.channels(robot).items():
             units.setdefault(unit, []).append(channel)
@@ -205,7 +205,7 @@ def parameters(package: str, family: type) -> str:
     """A heading and a table for each member that declares parameters."""
     parts = []
     for name in registry.names(package):
-        lines = tables.markdown(registry.member(package, "member", name, family))  # type: ignore[arg-type]
+        lines = tables.markdown(registry.member_class(package, "member", name, family))  # type: ignore[arg-type]
         if len(lines) > 2:
             parts.append("\n".join([f"### `{name}`\n", *lines]) + "\n")
     return "\n" + "\n".join(parts) + "\n"

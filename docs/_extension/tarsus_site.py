@@ -50,7 +50,7 @@ def family(name: str) -> list[str]:
     """The classes of a folder that holds one a file."""
     package, base = FAMILIES[name]
     found = [
-        registry.member(package, name[:-1], each, base)  # type: ignore[type-abstract]
+        registry.member_class(package, name[:-1], each, base)  # type: ignore[type-abstract]
         for each in registry.names(package)
     ]
     return [f"{each.__module__}.{each.__qualname__}" for each in found]

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tarsus.environments.names import register
-from tarsus.simulation.recording.first_log import before_first_log
+from tarsus.simulation.recording.log_hooks import before_first_log
 
 if TYPE_CHECKING:
     from tarsus.comparison.judge import judge as judge

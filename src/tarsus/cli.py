@@ -13,11 +13,11 @@ from tarsus.commands._parser import HELP, parse
 from tarsus.commands.base import BAD_INPUT, INTERRUPTED, Command, typed
 from tarsus.errors import InvalidValue, TarsusError, TarsusWarning
 
-COMMANDS = "tarsus.commands"
-VERSION = ("-V", "--version")
+COMMAND_PACKAGE = "tarsus.commands"
+VERSION_FLAGS = ("-V", "--version")
 
 
-def parsed(arguments: list[str]) -> Command:
+def parse_command(arguments: list[str]) -> Command:
     """Return the command that the arguments ask for; exits after printing help.
 
     Only the module of the named command is imported. Raises TarsusError for bad usage.
@@ -32,7 +32,7 @@ def parsed(arguments: list[str]) -> Command:
     name, *words = arguments
     if name.startswith("-"):
         raise InvalidValue(f"name a command before its options: tarsus COMMAND {name}.", name)
-    kind: Any = registry.member(COMMANDS, "command", name, Command)
+    kind: Any = registry.member_class(COMMAND_PACKAGE, "command", name, Command)
     return parse(name, kind, words)
 
 
@@ -43,22 +43,22 @@ def main(arguments: list[str] | None = None) -> int:
     after Ctrl-C. A reader of its pipe that has seen enough ends it quietly.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    _print_whatever()
+    _replace_unencodable()
     try:
-        code = _outcome(arguments)
+        code = _execute(arguments)
         sys.stdout.flush()  # here, not as Python ends, where nobody would catch it
         return code
     except BrokenPipeError:
-        return _unread()
+        return _end_quietly()
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # how rich ends then
-            return _unread()
+            return _end_quietly()
         raise
 
 
-def _outcome(arguments: list[str]) -> int:
+def _execute(arguments: list[str]) -> int:
     """Do what is asked, and tell in a sentence what may come between; the exit code."""
-    if len(arguments) == 1 and arguments[0] in VERSION:
+    if len(arguments) == 1 and arguments[0] in VERSION_FLAGS:
         from tarsus import __version__
 
         print(f"tarsus {__version__}")
@@ -67,11 +67,11 @@ def _outcome(arguments: list[str]) -> int:
     typed.set(arguments)
     try:
         with warnings.catch_warnings():
-            _plain_warnings(quiet=False)
-            given = parsed(arguments)
-            _plain_warnings(given.output.quiet)
+            _print_warnings(quiet=False)
+            given = parse_command(arguments)
+            _print_warnings(given.output.quiet)
             given.check_names()
-            _tell_more(given.output.verbose)
+            _set_log_level(given.output.verbose)
             return given.execute()
     except TarsusError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -88,7 +88,7 @@ def _outcome(arguments: list[str]) -> int:
         return BAD_INPUT
 
 
-def _unread() -> int:
+def _end_quietly() -> int:
     """The reader of a pipe has seen enough: what is left goes nowhere, and all is well."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -101,18 +101,18 @@ def _unread() -> int:
 
 def commands() -> dict[str, type[Command]]:
     """All commands by name, in the order of their `place`."""
-    kinds: dict[str, Any] = registry.members(COMMANDS, "command", Command)
+    kinds: dict[str, Any] = registry.member_classes(COMMAND_PACKAGE, "command", Command)
     return dict(sorted(kinds.items(), key=lambda item: item[1].place))
 
 
-def _print_whatever() -> None:
+def _replace_unencodable() -> None:
     """Signs that a console or a pipe has no code for, on Windows say, are printed as "?"."""
     for stream in (sys.stdout, sys.stderr):
         if not (stream.encoding or "").lower().startswith("utf") and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
-def _plain_warnings(quiet: bool) -> None:
+def _print_warnings(quiet: bool) -> None:
     """Our own warnings are told in a line each, or not at all."""
     usual = warnings.showwarning
 
@@ -125,7 +125,7 @@ def _plain_warnings(quiet: bool) -> None:
     warnings.showwarning = show
 
 
-def _tell_more(verbose: bool) -> None:
+def _set_log_level(verbose: bool) -> None:
     """What the package notes for whoever asks, on standard error."""
     import logging
 

@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Self
 
-MAX_QUOTED = 80  # characters of a text that a message quotes in full
-MIN_LIKENESS = 0.5  # likeness, 0 to 1, from which a name is suggested
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # in names that a message quotes
+MAX_QUOTED_LENGTH = 80  # characters of a text that a message quotes in full
+MIN_SIMILARITY = 0.5  # likeness, 0 to 1, from which a name is suggested
+CONTROL_CHARACTERS = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
+)  # in names that a message quotes
 
 
 class TarsusError(ValueError):
@@ -32,7 +34,7 @@ class TarsusError(ValueError):
     """
 
     def __init__(self, message: str = "", subject: object = "") -> None:
-        super().__init__(CONTROL.sub(_escaped, message))
+        super().__init__(CONTROL_CHARACTERS.sub(_escaped, message))
         self.subject = str(subject)
 
     def within(self, context: str) -> Self:
@@ -104,7 +106,7 @@ class TarsusWarning(UserWarning):
         self.code, self.subject = code, subject
 
 
-class Notice(str):
+class WarningRecord(str):
     """A warning as a record: the sentence, with its kind and what it concerns.
 
     code: its kind, such as "dt-above-stable-limit"; subject: the name that it concerns, or empty
@@ -114,7 +116,7 @@ class Notice(str):
     code: str
     subject: str
 
-    def __new__(cls, message: str, code: str, subject: str = "") -> Notice:
+    def __new__(cls, message: str, code: str, subject: str = "") -> WarningRecord:
         made = super().__new__(cls, message)
         made.code, made.subject = code, subject
         return made
@@ -128,49 +130,49 @@ class Notice(str):
         return TarsusWarning(str(self), self.code, self.subject)
 
 
-def as_notice(warning: Warning | str) -> Notice:
+def warning_record(warning: Warning | str) -> WarningRecord:
     """Return a Python warning as a record."""
     code, subject = (str(getattr(warning, name, "")) for name in ("code", "subject"))
-    return Notice(str(warning), code, subject)
+    return WarningRecord(str(warning), code, subject)
 
 
-def one_of_each(notices: Iterable[Notice]) -> list[Notice]:
+def one_per_code(notices: Iterable[WarningRecord]) -> list[WarningRecord]:
     """Return the first notice of every kind."""
-    first: dict[str, Notice] = {}
+    first: dict[str, WarningRecord] = {}
     for notice in notices:
         first.setdefault(notice.code or notice, notice)
     return list(first.values())
 
 
-class GroundLeftOut(TarsusWarning):
+class WorldGeometryIgnored(TarsusWarning):
     """What a robot's file fixes to its world is no part of the robot, and may be its terrain."""
 
 
-def shortened(text: str) -> str:
+def quoted(text: str) -> str:
     """A text in quotation marks, its middle left out if it is long."""
-    return repr(text if len(text) <= MAX_QUOTED else f"{text[:40]} ... {text[-10:]}")
+    return repr(text if len(text) <= MAX_QUOTED_LENGTH else f"{text[:40]} ... {text[-10:]}")
 
 
-def several(names: Sequence[str], most: int) -> str:
+def join_names(names: Sequence[str], most: int) -> str:
     """The names in a sentence, no more than `most`: "a, b and 3 more"; "none" of none."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more if names else "none"
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownName:
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """An error for a name that is not there, or for what is no name, with the nearest names
     suggested.
     """
     known = sorted(set(known))
-    near, told = [], repr(name)[:MAX_QUOTED]
+    near, told = [], repr(name)[:MAX_QUOTED_LENGTH]
     if isinstance(name, str):
-        near, told = near_names(name, known), shortened(name)
+        near, told = closest_names(name, known), quoted(name)
     others = f"known are: {', '.join(known)}." if known else "there is none at all."
     hint = f"did you mean {' or '.join(near)}?" if near else others
     return UnknownName(f"there is no {kind} named {told}; {hint}", name)
 
 
-def branches(who: str) -> Unsupported:
+def python_branching(who: str) -> Unsupported:
     """An error for a function that branches with Python on a symbol."""
     return Unsupported(
         f"{who} branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
@@ -179,6 +181,6 @@ def branches(who: str) -> Unsupported:
     )
 
 
-def near_names(name: str, known: Iterable[str]) -> list[str]:
+def closest_names(name: str, known: Iterable[str]) -> list[str]:
     """At most three of the known names that a typo may have meant, the nearest first."""
-    return difflib.get_close_matches(name, list(known), n=3, cutoff=MIN_LIKENESS)
+    return difflib.get_close_matches(name, list(known), n=3, cutoff=MIN_SIMILARITY)

@@ -18,12 +18,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import InvalidFile, TarsusError, near_names
+from tarsus.errors import InvalidFile, TarsusError, closest_names
 
-DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # no file's name on Windows
-MOST_PACKED = 100  # times its size: what an archive may hold
-FREE_BYTES = 64 << 20  # that any archive may hold
-LONGEST_NAME = 100  # bytes of a name in a file's name: file systems take 255 in all
+WINDOWS_DEVICE = re.compile(
+    r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE
+)  # no file's name on Windows
+MAX_COMPRESSION_RATIO = 100  # times its size: what an archive may hold
+UNCHECKED_ARCHIVE_SIZE = 64 << 20  # that any archive may hold
+MAX_NAME_LENGTH = 100  # bytes of a name in a file's name: file systems take 255 in all
 
 
 def file_name(*parts: str) -> str:
@@ -33,9 +35,9 @@ def file_name(*parts: str) -> str:
     folder. It is one on every system: Windows's names of devices get a "_" in front.
     """
     short = (re.sub(r"[^\w.+-]+", "_", part).lstrip(".") for part in parts)
-    bounded = (part.encode()[:LONGEST_NAME].decode(errors="ignore") for part in short)
+    bounded = (part.encode()[:MAX_NAME_LENGTH].decode(errors="ignore") for part in short)
     name = "_".join(part or "unnamed" for part in bounded)
-    return f"_{name}" if DEVICE.fullmatch(name.partition(".")[0]) else name
+    return f"_{name}" if WINDOWS_DEVICE.fullmatch(name.partition(".")[0]) else name
 
 
 def is_file(path: Path) -> bool:
@@ -46,7 +48,7 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def missing(path: Path, wanted: str) -> InvalidFile:
+def missing_file(path: Path, wanted: str) -> InvalidFile:
     """Return an error for a missing file, with near names of its kind in that folder.
 
     wanted: what is asked for, such as "a log (.nc)"
@@ -55,7 +57,7 @@ def missing(path: Path, wanted: str) -> InvalidFile:
         return InvalidFile(f"{path} is a folder: give {wanted} in it.", path)
     beside = os.listdir(path.parent) if path.suffix and os.path.isdir(path.parent) else []
     stems = {Path(name).stem: name for name in sorted(beside) if name.endswith(path.suffix)}
-    near = [stems[stem] for stem in near_names(path.stem, stems)]
+    near = [stems[stem] for stem in closest_names(path.stem, stems)]
     told = f"did you mean {' or '.join(near)}?" if near else f"give {wanted}."
     return InvalidFile(f"there is no file {path}: {told}", path)
 
@@ -63,8 +65,8 @@ def missing(path: Path, wanted: str) -> InvalidFile:
 def check_writable(folder: Path) -> None:
     """OSError unless files can be written to the folder, or it can be made; it is not made yet."""
     there = next(place for place in (folder, *folder.absolute().parents) if os.path.exists(place))
-    with _naming(folder):
-        probe = part_of(there / "probe")
+    with _name_in_errors(folder):
+        probe = temporary_path(there / "probe")
         try:
             probe.touch()
         finally:
@@ -73,17 +75,17 @@ def check_writable(folder: Path) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary file name in the folder of `path`, which takes the place of `path` at the end.
 
     Write to the name inside the `with` block. If the block raises, the temporary file is removed
     and `path` stays as it was. OSError names `path`; IsADirectoryError if `path` is a folder. What
-    processes that were killed have left in the folder is removed first (`part_of`).
+    processes that were killed have left in the folder is removed first (`temporary_path`).
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    temporary = part_of(path)
-    with _naming(path):
+    temporary = temporary_path(path)
+    with _name_in_errors(path):
         try:
             yield temporary
             temporary.replace(path)
@@ -91,7 +93,7 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def part_of(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """A name beside `path` that nobody else uses, for what is not whole yet.
 
     Files and folders of such names whose process has ended are removed, once a folder and process;
@@ -100,7 +102,7 @@ def part_of(path: Path) -> Path:
     """
     owner = _owner()
     if owner:
-        _without_leftovers(path.parent.absolute(), owner)
+        _remove_leftovers(path.parent.absolute(), owner)
     return path.with_name(f".{owner}-{os.getpid()}-{uuid.uuid4().hex}.part")
 
 
@@ -116,7 +118,7 @@ def _owner() -> str:
 
 
 @cache
-def _without_leftovers(folder: Path, owner: str) -> None:
+def _remove_leftovers(folder: Path, owner: str) -> None:
     for left in folder.glob(f".{owner}-*.part"):
         process = left.name.split("-")[1]
         if not process.isdecimal() or Path(f"/proc/{process}").exists():
@@ -129,7 +131,7 @@ def _without_leftovers(folder: Path, owner: str) -> None:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _name_in_errors(path: Path) -> Iterator[None]:
     """An OSError inside the `with` block comes out as one about `path`."""
     try:
         yield
@@ -142,10 +144,10 @@ def write_text(files: Mapping[Path, str]) -> None:
     """Write texts (UTF-8) by path: none is put in place before all of them are on the disk."""
     with ExitStack() as stack:
         for path, text in files.items():
-            stack.enter_context(replacing(path)).write_text(text, encoding="utf-8")
+            stack.enter_context(atomic_write(path)).write_text(text, encoding="utf-8")
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """The same value in the types that JSON has.
 
     Mappings, sequences and NumPy arrays become dictionaries and lists. A number that is not finite
@@ -153,11 +155,11 @@ def plain(value: Any) -> Any:
     must not cost the others, which may have been measured for minutes.
     """
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): json_value(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [json_value(part) for part in value]
     if hasattr(value, "tolist"):  # NumPy's arrays and numbers
-        return plain(value.tolist())
+        return json_value(value.tolist())
     if value is None or isinstance(value, str | bool | int):
         return value
     try:
@@ -168,11 +170,11 @@ def plain(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """The JSON text of `plain(value)`."""
-    return json.dumps(plain(value), allow_nan=False, indent=indent)
+    """The JSON text of `json_value(value)`."""
+    return json.dumps(json_value(value), allow_nan=False, indent=indent)
 
 
-def npz_arrays(path: Path) -> dict[str, Any]:
+def read_npz(path: Path) -> dict[str, Any]:
     """Return the arrays of an .npz file; InvalidFile if it cannot be read, or declares more than
     its size explains.
 
@@ -187,10 +189,10 @@ def npz_arrays(path: Path) -> dict[str, Any]:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             declared = sum(member.file_size for member in members)
-            if declared > FREE_BYTES + MOST_PACKED * path.stat().st_size:
+            if declared > UNCHECKED_ARCHIVE_SIZE + MAX_COMPRESSION_RATIO * path.stat().st_size:
                 raise InvalidFile(
-                    f"{path} declares {declared / 1e6:.0f} MB, more than {MOST_PACKED} times its"
-                    " size: it is damaged or malicious.",
+                    f"{path} declares {declared / 1e6:.0f} MB, more than {MAX_COMPRESSION_RATIO}"
+                    " times its size: it is damaged or malicious.",
                     path,
                 )
             for member in members:
@@ -208,7 +210,7 @@ def npz_arrays(path: Path) -> dict[str, Any]:
         raise InvalidFile(f"{path} cannot be read as a NumPy archive (.npz).", path) from None
 
 
-def toml_tables(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file; InvalidFile if it cannot be read."""
     if path.exists() and not is_file(path):
         raise InvalidFile(f"{path} is not a file.", path)

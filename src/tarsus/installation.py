@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def missing_package(package: str, purpose: str, extra: str = "") -> MissingPackage:
     """Return the error for a package that is not installed, with the command that adds it."""
     return MissingPackage(
-        f"{purpose} needs the package {package}: run {install_extra(extra)}.", package
+        f"{purpose} needs the package {package}: run {extra_install_command(extra)}.", package
     )
 
 
-def install_extra(extra: str = "") -> str:
+def extra_install_command(extra: str = "") -> str:
     """Return the command that installs an extra of Tarsus, or with "" what Tarsus always needs.
 
     The command repeats how Tarsus itself was installed (PEP 610): from a clone, a folder, a wheel
@@ -32,10 +32,10 @@ def install_extra(extra: str = "") -> str:
     source = _source(f"[{extra}]" if extra else "")
     if source:
         return f"{_installer()} {source}"
-    return install_packages(*(f"{r.name}{r.specifier}" for r in requirements(extra)))
+    return package_install_command(*(f"{r.name}{r.specifier}" for r in requirements(extra)))
 
 
-def install_packages(*packages: str) -> str:
+def package_install_command(*packages: str) -> str:
     """Return the command that installs these packages into the environment of this Python."""
     quoted = (f'"{p}"' if set(p) & set("<>=!~[]; ") else p for p in packages)
     return " ".join((_installer(), *quoted))

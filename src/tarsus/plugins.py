@@ -20,11 +20,13 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from tarsus.errors import MissingPackage, PluginError, shortened
+from tarsus.errors import MissingPackage, PluginError, quoted
 
-GROUP = "tarsus."  # what the name of every group begins with
-KINDS = "kinds"  # the group of packages that bring a kind of their own, with a folder of members
-MODULE = re.compile(r"\w+(\.\w+)*")
+GROUP_PREFIX = "tarsus."  # what the name of every group begins with
+KINDS_GROUP = (
+    "kinds"  # the group of packages that bring a kind of their own, with a folder of members
+)
+MODULE_NAME = re.compile(r"\w+(\.\w+)*")
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class Plugin:
     def broken(self, reason: object) -> PluginError:
         """Return the error for a plug-in that cannot be used."""
         return PluginError(
-            f"the plug-in {self.name!r} ({GROUP}{self.kind}) of the package {self.package!r} cannot"
-            f" be used: {reason}; update or uninstall {self.package}.",
+            f"the plug-in {self.name!r} ({GROUP_PREFIX}{self.kind}) of the package"
+            f" {self.package!r} cannot be used: {reason}; update or uninstall {self.package}.",
             self.package,
         )
 
@@ -83,8 +85,8 @@ class Plugin:
         return Path(str(spec.origin))
 
     def _check(self) -> None:
-        if not MODULE.fullmatch(self.module):
-            raise self.broken(f"its entry point must name a module, not {shortened(self.module)}")
+        if not MODULE_NAME.fullmatch(self.module):
+            raise self.broken(f"its entry point must name a module, not {quoted(self.module)}")
 
 
 def registered(kind: str) -> Mapping[str, Plugin]:
@@ -92,12 +94,12 @@ def registered(kind: str) -> Mapping[str, Plugin]:
     found: dict[str, Plugin] = {}
     for plugin in _registered().get(kind, ()):
         if plugin.name in found:
-            raise conflict(kind, plugin.name, found[plugin.name].package, plugin.package)
+            raise name_conflict(kind, plugin.name, found[plugin.name].package, plugin.package)
         found[plugin.name] = plugin
     return found
 
 
-def conflict(kind: str, name: str, first: str, second: str) -> PluginError:
+def name_conflict(kind: str, name: str, first: str, second: str) -> PluginError:
     """Return the error for a name that two packages register."""
     return PluginError(
         f"the packages {first!r} and {second!r} both have {name!r} among their {kind}: rename it in"
@@ -106,20 +108,20 @@ def conflict(kind: str, name: str, first: str, second: str) -> PluginError:
     )
 
 
-def missing(kind: str, member: str, release: str) -> MissingPackage:
+def missing_plugin(kind: str, member: str, release: str) -> MissingPackage:
     """Return the error for a member that a log names and no installed package registers.
 
     release: the package that had it, and its version (`Plugin.release`)
     """
     package = release.partition(" ")[0]
     return MissingPackage(
-        f"the {kind} {shortened(member)} is a plug-in of {shortened(release)}, which is not"
-        f" installed or no longer has it: install {shortened(package)}.",
+        f"the {kind} {quoted(member)} is a plug-in of {quoted(release)}, which is not"
+        f" installed or no longer has it: install {quoted(package)}.",
         package,
     )
 
 
-def of_module(module: str) -> Plugin | None:
+def find_by_module(module: str) -> Plugin | None:
     """Return the plug-in whose module has this dotted name; None if there is none."""
     return _by_module().get(module)
 
@@ -132,12 +134,12 @@ def _registered() -> Mapping[str, tuple[Plugin, ...]]:
     found: dict[str, tuple[Plugin, ...]] = {}
     seen: set[str] = set()
     for distribution in metadata.distributions():
-        entries = [e for e in distribution.entry_points if e.group.startswith(GROUP)]
+        entries = [e for e in distribution.entry_points if e.group.startswith(GROUP_PREFIX)]
         if not entries or (name := distribution.metadata["Name"]) in seen:
             continue
         seen.add(name)
         for entry in entries:
-            kind = entry.group.removeprefix(GROUP)
+            kind = entry.group.removeprefix(GROUP_PREFIX)
             plugin = Plugin(kind, entry.name, entry.value.strip(), name, distribution.version)
             found[kind] = (*found.get(kind, ()), plugin)
     return found
@@ -148,7 +150,7 @@ def _by_module() -> Mapping[str, Plugin]:
     return {plugin.module: plugin for plugins in _registered().values() for plugin in plugins}
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Read the entry points again when next asked: packages have come or gone in this process."""
     _registered.cache_clear()
     _by_module.cache_clear()

@@ -24,8 +24,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 SPAWN = multiprocessing.get_context("spawn")
-INTERRUPT = {signal.SIGINT}
-GRACE = 5.0  # s that a child may take to end after its result
+INTERRUPT_SIGNALS = {signal.SIGINT}
+EXIT_TIMEOUT = 5.0  # s that a child may take to end after its result
 
 
 def usable_cores() -> int:
@@ -35,7 +35,7 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-class Workers:
+class WorkerPool:
     """A pool of processes; a context, at whose end they are gone.
 
     Ctrl-C in a terminal ends them without a traceback. A task whose worker dies raises
@@ -46,12 +46,14 @@ class Workers:
 
     def __init__(self, count: int, modules: Sequence[str] = ()) -> None:
         self._theirs, self._lifeline = SPAWN.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(count, SPAWN, _begin, (self._theirs, tuple(modules)))
+        self._pool = ProcessPoolExecutor(
+            count, SPAWN, _initialize_worker, (self._theirs, tuple(modules))
+        )
         self._unfinished: set[Future[Any]] = set()
 
     def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
         """Have a worker call a function; it must be importable by name."""
-        with _interrupts_wait():
+        with _block_interrupts():
             future = self._pool.submit(function, *given)
         self._unfinished.add(future)
         future.add_done_callback(self._unfinished.discard)
@@ -65,20 +67,20 @@ class Workers:
         self._lifeline.close()
         self._theirs.close()
 
-    def __enter__(self) -> Workers:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
 
-class Child:
+class ChildProcess:
     """One process that runs a function, importable by name, and leads a process group."""
 
     def __init__(self, function: Callable[..., Any], *given: Any) -> None:
         theirs, self._lifeline = SPAWN.Pipe(duplex=False)
-        self.process = SpawnProcess(target=_lead, args=(theirs, function, given))
-        with _interrupts_wait():
+        self.process = SpawnProcess(target=_run_as_group_leader, args=(theirs, function, given))
+        with _block_interrupts():
             self.process.start()
         theirs.close()
 
@@ -92,7 +94,7 @@ class Child:
         self._lifeline.close()
 
 
-def in_child(part: Callable[[], Any], seconds: float | None) -> Any:
+def run_in_child(part: Callable[[], Any], seconds: float | None) -> Any:
     """What `part` (picklable) returns from a new process, ended with its children after `seconds`,
     or however long it takes.
 
@@ -102,7 +104,7 @@ def in_child(part: Callable[[], Any], seconds: float | None) -> Any:
     """
     # start the child, and hold only our end of the pipe
     ours, theirs = SPAWN.Pipe(duplex=False)
-    child = Child(_send, part, theirs)
+    child = ChildProcess(_send_result, part, theirs)
     theirs.close()
     # wait for its answer, at most `seconds`
     said: tuple[bool, Any] | None = None
@@ -111,7 +113,7 @@ def in_child(part: Callable[[], Any], seconds: float | None) -> Any:
             raise TimeoutError(f"ended after {seconds:.0f} s, before it was done")
         with suppress(EOFError):
             said = ours.recv()
-        wait([child.process.sentinel], GRACE)
+        wait([child.process.sentinel], EXIT_TIMEOUT)
     finally:
         child.end()
     # its answer, or the error that it met
@@ -123,7 +125,7 @@ def in_child(part: Callable[[], Any], seconds: float | None) -> Any:
     return found
 
 
-def _send(part: Callable[[], Any], to: Connection) -> None:
+def _send_result(part: Callable[[], Any], to: Connection) -> None:
     os.dup2(2, 1)  # standard output is for the results, whatever a library prints
     try:
         to.send((True, part()))
@@ -131,22 +133,24 @@ def _send(part: Callable[[], Any], to: Connection) -> None:
         to.send((False, f"{type(error).__name__}: {error}"))
 
 
-def _begin(lifeline: Connection, modules: Sequence[str] = ()) -> None:
+def _initialize_worker(lifeline: Connection, modules: Sequence[str] = ()) -> None:
     """Make this process end with its parent, and at once on Ctrl-C."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT_SIGNALS)
     Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     for module in modules:
         importlib.import_module(module)
 
 
-def _lead(lifeline: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
+def _run_as_group_leader(
+    lifeline: Connection, function: Callable[..., Any], given: tuple[Any, ...]
+) -> None:
     """Run a function in a process group of its own."""
     if sys.platform != "win32":
         os.setpgid(0, 0)
-    _begin(lifeline)
+    _initialize_worker(lifeline)
     function(*given)
 
 
@@ -169,13 +173,13 @@ def _kill_group(leader: int) -> None:
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[None]:
+def _block_interrupts() -> Iterator[None]:
     """Hold Ctrl-C back inside the `with` block, and in a child started there until it is ready."""
     if sys.platform == "win32":
         yield
         return
     resource_tracker.ensure_running()  # which lets it through again as it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT_SIGNALS)
     try:
         yield
     finally:

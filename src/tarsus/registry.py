@@ -1,12 +1,12 @@
-"""One file adds one: a law, robot, terrain or gait is found by the name of its file.
+"""Find laws, robots, terrains, gaits and other members by name; one new file adds one member.
 
-A kind is a folder whose files are its members. A folder that says which `KIND` it is has more: the
-plug-ins that installed packages register for that kind (`tarsus.plugins`).
+A kind of member is a folder, and the folder's files are the members. A folder with a `KIND` also
+has the plug-ins that installed packages register for that kind (`tarsus.plugins`).
 
-Names come from two sides. What the user types may also be the path of a Python file (`given`),
-which is then run. What stands in data, such as a log or a policy, is a name of a member (`member`);
-a file of Python code that data names is run only if the user has named the same file (`trust`,
-`trusted`).
+Names have two sources. A name that the user types may be a member or the path of a Python file,
+which is then run (`class_named`). A name in data, such as a log or a policy, is that of a member
+(`member_class`). Python files that data names are run only if the user trusts them (`trust`,
+`trusted_file`).
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ from tarsus.errors import (
     PluginError,
     TarsusWarning,
     UntrustedFile,
-    shortened,
-    unknown,
+    quoted,
+    unknown_name,
 )
 
 T = TypeVar("T")
-OWN = ".py"  # ending of a file with a user's own law, terrain, gait, ...
-DIGITS = 12  # of a checksum in a message
+PYTHON_SUFFIX = ".py"  # ending of a file with a user's own law, terrain, gait, ...
+CHECKSUM_DIGITS = 12  # of a checksum in a message
 
 _trusted: dict[str, None] = {}  # real paths of the files that the user has named, in order
-_named_by_data: ContextVar[bool] = ContextVar("named_by_data", default=False)
-_run: dict[str, tuple[str, ModuleType]] = {}  # by real path: checksum, and the module made of it
+_names_untrusted: ContextVar[bool] = ContextVar("named_by_data", default=False)
+_loaded_files: dict[
+    str, tuple[str, ModuleType]
+] = {}  # by real path: checksum, and the module made of it
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -53,11 +55,11 @@ def names(package: str) -> tuple[str, ...]:
 
     Nothing is imported but the folder itself. PluginError if two packages have one name.
     """
-    return tuple(sorted((*_own(package), *_plugins(package))))
+    return tuple(sorted((*_public_modules(package), *_plugins(package))))
 
 
 @cache
-def _own(package: str) -> frozenset[str]:
+def _public_modules(package: str) -> frozenset[str]:
     """The public modules of a folder."""
     path = importlib.import_module(package).__path__
     return frozenset(
@@ -69,9 +71,11 @@ def _plugins(package: str) -> Mapping[str, plugins.Plugin]:
     """The plug-ins of a folder's kind by name; none of a folder that is no kind."""
     kind = getattr(importlib.import_module(package), "KIND", "")
     found = plugins.registered(kind) if kind else {}
-    for name in sorted(found.keys() & _own(package)):
-        home = plugins.registered(plugins.KINDS).get(kind)
-        raise plugins.conflict(kind, name, home.package if home else "tarsus", found[name].package)
+    for name in sorted(found.keys() & _public_modules(package)):
+        home = plugins.registered(plugins.KINDS_GROUP).get(kind)
+        raise plugins.name_conflict(
+            kind, name, home.package if home else "tarsus", found[name].package
+        )
     return found
 
 
@@ -80,34 +84,34 @@ def plugin(package: str, name: str) -> plugins.Plugin | None:
     return _plugins(package).get(name)
 
 
-def name_at(package: str, module: str) -> str | None:
+def member_of_module(package: str, module: str) -> str | None:
     """Return the name of the member of a folder that a module is; None if it is no member."""
     above, _, name = module.rpartition(".")
-    if above == package and name in _own(package):
+    if above == package and name in _public_modules(package):
         return name
     return next((p.name for p in _plugins(package).values() if p.module == module), None)
 
 
-def listed(given: str) -> list[str]:
+def split_names(given: str) -> list[str]:
     """What stands between commas, each once."""
     return list(dict.fromkeys(part.strip() for part in given.split(",")))
 
 
-def require(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -> None:
+def check_name(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -> None:
     """TarsusError with near names unless a folder has the file `name`, or `also` has it."""
     known = (*names(package), *also)
     if name not in known:
-        raise unknown(kind, name, known)
+        raise unknown_name(kind, name, known)
 
 
-def module(package: str, kind: str, name: str) -> ModuleType:
+def member_module(package: str, kind: str, name: str) -> ModuleType:
     """The file or plug-in `name` of a folder; TarsusError with near names if there is none."""
-    require(package, kind, name)
+    check_name(package, kind, name)
     found = plugin(package, name)
     return found.load() if found else importlib.import_module(f"{package}.{name}")
 
 
-def source(package: str, name: str) -> ast.Module:
+def parse_member(package: str, name: str) -> ast.Module:
     """The file `name` of a folder, or of a plug-in, read without running it."""
     if found := plugin(package, name):
         try:
@@ -118,11 +122,11 @@ def source(package: str, name: str) -> ast.Module:
     return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8") if spec else "")
 
 
-def parameters_of(package: str, name: str) -> tuple[str, ...]:
+def parameter_names(package: str, name: str) -> tuple[str, ...]:
     """The parameters that the file `name` of a folder declares, read without running it."""
     return tuple(
         ast.unparse(field.target)
-        for defined in source(package, name).body
+        for defined in parse_member(package, name).body
         if isinstance(defined, ast.ClassDef)
         for field in defined.body
         if isinstance(field, ast.AnnAssign)
@@ -131,28 +135,28 @@ def parameters_of(package: str, name: str) -> tuple[str, ...]:
     )
 
 
-def member(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
+def member_class(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
     """The one class of `family` that the file `name` defines."""
     try:
-        return only_member(module(package, kind, name), family)
+        return single_class(member_module(package, kind, name), family)
     except InvalidFile as error:
         if found := plugin(package, name):
             raise found.broken(str(error).rstrip(".")) from None
         raise
 
 
-def members(package: str, kind: str, family: type[T]) -> dict[str, Callable[..., T]]:
+def member_classes(package: str, kind: str, family: type[T]) -> dict[str, Callable[..., T]]:
     """Every member by name; a plug-in that cannot be used is left out with a warning."""
     found: dict[str, Callable[..., T]] = {}
     for name in names(package):
         try:
-            found[name] = member(package, kind, name, family)
+            found[name] = member_class(package, kind, name, family)
         except PluginError as error:
-            warn(error)
+            warn_skipped(error)
     return found
 
 
-def warn(error: PluginError) -> None:
+def warn_skipped(error: PluginError) -> None:
     """Warn of a plug-in that is left out."""
     warnings.warn(TarsusWarning(str(error), "broken-plug-in", error.subject), stacklevel=3)
 
@@ -160,43 +164,62 @@ def warn(error: PluginError) -> None:
 def name_of(member: object) -> str:
     """The name of a law, stepper, terrain or gait in lists: its file's, or its plug-in's."""
     home = type(member).__module__
-    found = plugins.of_module(home)
+    found = plugins.find_by_module(home)
     return found.name if found else home.rpartition(".")[2]
 
 
-def given(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
-    """Return the class that a user names: a member's name, or the path of a Python file.
+def class_named(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
+    """Return the class of a member, or the class that a Python file defines.
 
-    The file is run, unless the name may come from data (`naming_by_data`): then it must be one that
-    the user trusts.
+    Within `untrusted_names` the file is run only if the user trusts it.
+
+    Parameters
+    ----------
+    package
+        Dotted name of the folder, such as "tarsus.contact.laws".
+    kind
+        Singular name of the kind for messages, such as "law".
+    name
+        Name of a member, or the path of a Python file (.py).
+    family
+        Base class of the members.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such member.
+    UntrustedFile
+        If data names a file that the user does not trust.
+    InvalidFile
+        If the file fails or does not define exactly one class of the family.
     """
-    if not name.endswith(OWN):
-        return member(package, kind, name, family)
-    if _named_by_data.get():
-        name = trusted(kind, name, None)
-    return only_member(from_file(name, kind), family)
+    if not name.endswith(PYTHON_SUFFIX):
+        return member_class(package, kind, name, family)
+    if _names_untrusted.get():
+        name = trusted_file(kind, name, None)
+    return single_class(load_file(name, kind), family)
 
 
 @contextmanager
-def naming_by_data() -> Iterator[None]:
+def untrusted_names() -> Iterator[None]:
     """Treat every path of a Python file as data: it runs only if the user trusts that file.
 
     Readers of logs make simulations within this context, so that no option of a simulation can name
     code, whatever its type.
     """
-    token = _named_by_data.set(True)
+    token = _names_untrusted.set(True)
     try:
         yield
     finally:
-        _named_by_data.reset(token)
+        _names_untrusted.reset(token)
 
 
-def made(package: str, kind: str, name: str, family: type[T]) -> T:
-    """Make what a user names with its defaults (`given`)."""
+def create(package: str, kind: str, name: str, family: type[T]) -> T:
+    """Make what a user names with its defaults (`class_named`)."""
     try:
-        return given(package, kind, name, family)()
+        return class_named(package, kind, name, family)()
     except TypeError as error:
-        if not name.endswith(OWN):
+        if not name.endswith(PYTHON_SUFFIX):
             raise
         raise InvalidFile(
             f"{name}: every parameter of a {kind} needs a default value: {error}.", name
@@ -223,7 +246,7 @@ def trust(*files: str | Path) -> None:
         _trusted[os.path.realpath(file)] = None
 
 
-def trusted(kind: str, path: str, sha256: str | None) -> str:
+def trusted_file(kind: str, path: str, sha256: str | None) -> str:
     """Return the path of the user's file that data names; UntrustedFile unless the user named it.
 
     Every reader of a log, policy, sweep or specification decides here, and nowhere else, whether a
@@ -252,12 +275,12 @@ def trusted(kind: str, path: str, sha256: str | None) -> str:
     if sha256 and other is not None:
         raise UntrustedFile(
             f"{other} has changed since the run that used the {kind} in it (SHA-256"
-            f" {sha256[:DIGITS]}...): give the original file.",
+            f" {sha256[:CHECKSUM_DIGITS]}...): give the original file.",
             name,
         )
     raise UntrustedFile(
-        f"the {kind} is Python code in the file {shortened(path)}, which runs only if you name it:"
-        f" add --trust {shortened(name)}, or call tarsus.trust({shortened(name)}).",
+        f"the {kind} is Python code in the file {quoted(path)}, which runs only if you name it:"
+        f" add --trust {quoted(name)}, or call tarsus.trust({quoted(name)}).",
         name,
     )
 
@@ -270,11 +293,11 @@ def file_sha256(path: str) -> str:
         return ""
 
 
-class _OwnModule(ModuleType):
+class _UserModule(ModuleType):
     """A module made of a user's own file."""
 
 
-def from_file(path: str, kind: str) -> ModuleType:
+def load_file(path: str, kind: str) -> ModuleType:
     """Run a user's own file and return its module; InvalidFile, with the line, if it fails.
 
     A file that has not changed is run once.
@@ -284,20 +307,20 @@ def from_file(path: str, kind: str) -> ModuleType:
     place, source = os.path.realpath(path), Path(path).read_bytes()
     digest = hashlib.sha256(source).hexdigest()
     _trusted[place] = None  # the user named it
-    if place in _run and _run[place][0] == digest:
-        return _run[place][1]
+    if place in _loaded_files and _loaded_files[place][0] == digest:
+        return _loaded_files[place][1]
     # a module of the file's name, unless another has it
     name = Path(path).stem
     known = getattr(sys.modules.get(name), "__file__", "") or ""
     if (
         name in sys.modules
         and os.path.realpath(known) != place
-        and not isinstance(sys.modules[name], _OwnModule)
+        and not isinstance(sys.modules[name], _UserModule)
     ):
         raise InvalidFile(
             f"{path}: a Python module named {name!r} already exists: rename the file.", path
         )
-    found = _OwnModule(name)
+    found = _UserModule(name)
     found.__file__ = place
     sys.modules[name] = found
     try:
@@ -305,15 +328,15 @@ def from_file(path: str, kind: str) -> ModuleType:
     except Exception as error:
         sys.modules.pop(name)
         raise InvalidFile(
-            f"{path}, line {_line(error, place)}: the {kind} cannot be read:"
+            f"{path}, line {_failing_line(error, place)}: the {kind} cannot be read:"
             f" {type(error).__name__}: {str(error).partition(chr(10))[0]}",
             path,
         ) from error
-    _run[place] = digest, found
+    _loaded_files[place] = digest, found
     return found
 
 
-def _line(error: Exception, place: str) -> int:
+def _failing_line(error: Exception, place: str) -> int:
     """The last line of a file that an error came through."""
     if isinstance(error, SyntaxError) and error.filename == place:
         return error.lineno or 1
@@ -321,7 +344,7 @@ def _line(error: Exception, place: str) -> int:
     return (lines[-1] if lines else None) or 1
 
 
-def only_member(source: ModuleType, family: type[T]) -> Callable[..., T]:
+def single_class(source: ModuleType, family: type[T]) -> Callable[..., T]:
     """The one concrete class of `family` that a module itself defines."""
     found = [
         value

@@ -17,13 +17,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import InvalidFile, TarsusError, shortened
+from tarsus.errors import InvalidFile, TarsusError, quoted
 
-LONGEST_TEXT = 1_000_000  # letters
-LONGEST_JSON = 100_000_000  # letters
-DEEPEST = 30  # JSON values inside one another
-LARGEST_WHOLE = 2**63 - 1
-MOST_ITEMS = 10_000_000
+MAX_TEXT_LENGTH = 1_000_000  # letters
+MAX_JSON_LENGTH = 100_000_000  # letters
+MAX_DEPTH = 30  # JSON values inside one another
+MAX_INTEGER = 2**63 - 1
+MAX_ITEMS = 10_000_000
 
 
 class Rule(ABC):
@@ -45,16 +45,16 @@ class NumberRule(Rule):
     def check(self, name: str, value: Any) -> None:
         number = hasattr(value, "__float__") and not hasattr(value, "__len__")
         if isinstance(value, str | bool) or not number:
-            raise refused(name, "a number", value)
+            raise invalid_entry(name, "a number", value)
         try:
             exact = float(value)
         except (OverflowError, TypeError, ValueError):
-            raise refused(name, "a number", value) from None
-        whole = not self.whole or (exact.is_integer() and abs(exact) <= LARGEST_WHOLE)
+            raise invalid_entry(name, "a number", value) from None
+        whole = not self.whole or (exact.is_integer() and abs(exact) <= MAX_INTEGER)
         if not (math.isfinite(exact) and whole and self.low <= exact <= self.high):
             kind = "a whole number" if self.whole else "a finite number"
             ends = f" from {self.low:g} to {self.high:g}" if self.low > -math.inf else ""
-            raise refused(name, f"{kind}{ends}", value)
+            raise invalid_entry(name, f"{kind}{ends}", value)
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class TextRule(Rule):
     """Text; one of `choices` if there are some; without the end of a C string."""
 
     choices: tuple[str, ...] = ()
-    longest: int = LONGEST_TEXT
+    longest: int = MAX_TEXT_LENGTH
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, str) or len(value) > self.longest or "\0" in value:
-            raise refused(name, "text", value)
+            raise invalid_entry(name, "text", value)
         if self.choices and value not in self.choices:
-            raise refused(name, f"one of {', '.join(map(repr, self.choices))}", value)
+            raise invalid_entry(name, f"one of {', '.join(map(repr, self.choices))}", value)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class FlagRule(Rule):
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, bool):
-            raise refused(name, "true or false", value)
+            raise invalid_entry(name, "true or false", value)
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class ListRule(Rule):
     """A list whose items all obey one rule."""
 
     item: Rule
-    most: int = MOST_ITEMS
+    most: int = MAX_ITEMS
     least: int = 0
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, Sequence) or isinstance(value, str):
-            raise refused(name, "a list", value)
+            raise invalid_entry(name, "a list", value)
         if not self.least <= len(value) <= self.most:
-            raise refused(name, f"a list of {self.least} to {self.most} items", value)
+            raise invalid_entry(name, f"a list of {self.least} to {self.most} items", value)
         for k, item in enumerate(value):
             self.item.check(f"{name}[{k}]", item)
 
@@ -109,14 +109,14 @@ class TableRule(Rule):
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, Mapping):
-            raise refused(name, "a table of named values", value)
+            raise invalid_entry(name, "a table of named values", value)
         inside = f"{name}." if name else ""
         for key in self.needed:
             if key not in value:
                 raise InvalidFile(f"{inside}{key} is missing.", f"{inside}{key}")
         for key, own in value.items():
             if not isinstance(key, str):
-                raise refused(name, "a table of named values", value)
+                raise invalid_entry(name, "a table of named values", value)
             if (rule := self._rule(key)) is not None:
                 rule.check(f"{inside}{key}", own)
 
@@ -156,15 +156,15 @@ class NumbersRule(Rule):
 
 
 @dataclass(frozen=True)
-class PlainRule(Rule):
+class JsonValueRule(Rule):
     """Any value of JSON whose numbers fit into memory's words, not too deep."""
 
     def check(self, name: str, value: Any) -> None:
         self._check(name, value, 0)
 
     def _check(self, name: str, value: Any, depth: int) -> None:
-        if depth > DEEPEST:
-            raise InvalidFile(f"{name} must not be nested deeper than {DEEPEST} levels.", name)
+        if depth > MAX_DEPTH:
+            raise InvalidFile(f"{name} must not be nested deeper than {MAX_DEPTH} levels.", name)
         if isinstance(value, Mapping):
             for key, part in value.items():
                 self._check(f"{name}.{key}" if depth < 2 else name, part, depth + 1)
@@ -174,58 +174,58 @@ class PlainRule(Rule):
         elif isinstance(value, int | float) and not isinstance(value, bool):
             NumberRule(-1e300, 1e300).check(name, value)
             if isinstance(value, int):
-                NumberRule(-LARGEST_WHOLE, LARGEST_WHOLE).check(name, value)
+                NumberRule(-MAX_INTEGER, MAX_INTEGER).check(name, value)
         elif isinstance(value, str):
             TextRule().check(name, value)
 
 
 @dataclass(frozen=True)
 class JsonRule(Rule):
-    """Text that holds JSON, whose value obeys another rule as well as `PlainRule`."""
+    """Text that holds JSON, whose value obeys another rule as well as `JsonValueRule`."""
 
     inside: Rule
 
     def check(self, name: str, value: Any) -> None:
-        found = from_json(name, value)
-        PlainRule().check(name, found)
+        found = parse_json(name, value)
+        JsonValueRule().check(name, found)
         self.inside.check(name, found)
 
 
-def from_json(name: str, text: Any) -> Any:
+def parse_json(name: str, text: Any) -> Any:
     """Return the value of a JSON text; InvalidFile, naming it, if it is not JSON."""
-    if not isinstance(text, str | bytes) or len(text) > LONGEST_JSON:
-        raise refused(name, "JSON text", text)
+    if not isinstance(text, str | bytes) or len(text) > MAX_JSON_LENGTH:
+        raise invalid_entry(name, "JSON text", text)
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
-        raise refused(name, "JSON text", text) from None
+        raise invalid_entry(name, "JSON text", text) from None
 
 
-def json_file(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     """Return the table in a JSON file; InvalidFile, naming the file, if it has none."""
     if not path.is_file():
         raise InvalidFile(f"there is no file {path}.", path)
-    found = from_json(str(path), path.read_bytes())
+    found = parse_json(str(path), path.read_bytes())
     if not isinstance(found, dict):
-        raise refused(str(path), "a JSON object", found)
-    PlainRule().check(str(path), found)
+        raise invalid_entry(str(path), "a JSON object", found)
+    JsonValueRule().check(str(path), found)
     return found
 
 
-def _no_constant(word: str) -> None:
+def _reject_constant(word: str) -> None:
     raise ValueError(word)
 
 
-def refused(name: str, wanted: str, value: Any) -> InvalidFile:
+def invalid_entry(name: str, wanted: str, value: Any) -> InvalidFile:
     """Return an error for a value that is not what is wanted."""
     kind = type(value).__name__
     text = value if isinstance(value, str) else re.sub(r"\s+", " ", f"{value!r:.200}")
-    shown = shortened(text) if isinstance(value, str) else f"{text[:80]} ({kind})"
+    shown = quoted(text) if isinstance(value, str) else f"{text[:80]} ({kind})"
     return InvalidFile(f"{name} must be {wanted}, not {shown}.", name)
 
 
 @contextmanager
-def opening(what: object) -> Iterator[None]:
+def error_context(what: object) -> Iterator[None]:
     """Put what was opened in front of an error inside the `with` block: "run.nc: dt must ..."."""
     try:
         yield

@@ -99,7 +99,7 @@ class Bench(Command):
             elif self.walks:
                 figures, tell = walk_costs(progress.say), report.tell_walks
             elif self.whole:
-                names = ROBOTS if self.robots is None else tuple(registry.listed(self.robots))
+                names = ROBOTS if self.robots is None else tuple(registry.split_names(self.robots))
                 figures, tell = whole_costs(names, progress.say), report.tell_whole
             elif self.learning:
                 figures, tell = _learning(progress.say), report.tell_learning
@@ -148,7 +148,7 @@ class Bench(Command):
         from tarsus_bench.peer_bench import bench_peers
         from tarsus_bench.peer_report import tell_peers
 
-        names = None if self.engines is None else registry.listed(self.engines)
+        names = None if self.engines is None else registry.split_names(self.engines)
         with self.progress() as progress:
             found = bench_peers(names, progress=progress.say)
         self._keep(found)

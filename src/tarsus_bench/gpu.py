@@ -12,7 +12,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from tarsus.processes import in_child
+from tarsus.processes import run_in_child
 from tarsus.program.run.cuda import CudaLauncher
 from tarsus.program.run.threads import Launcher
 from tarsus_bench import gpu_checks, gpu_peer, gpu_speed, gpu_tools
@@ -64,7 +64,10 @@ def cuda_bench(
     """
     CudaLauncher()
     return gpu_bench(
-        CudaLauncher, Sizes(), BenchmarkSession(budget, progress, keep, in_child), gpu_tools.PARTS
+        CudaLauncher,
+        Sizes(),
+        BenchmarkSession(budget, progress, keep, run_in_child),
+        gpu_tools.PARTS,
     )
 
 

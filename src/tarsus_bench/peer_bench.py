@@ -17,7 +17,7 @@ import numpy as np
 
 from tarsus import registry
 from tarsus.errors import MissingPackage
-from tarsus.installation import install_packages
+from tarsus.installation import package_install_command
 from tarsus.program.run import machine
 from tarsus_bench import peer_cases, quoted
 from tarsus_bench.peer_cases import PeerCase
@@ -90,7 +90,7 @@ def bench_peers(
         {
             "engine": name,
             "package": each.package,
-            "install": install_packages(*each.distributions),
+            "install": package_install_command(*each.distributions),
         }
         for name, each in classes.items()
         if not each.installed()

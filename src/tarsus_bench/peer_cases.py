@@ -20,7 +20,7 @@ from scipy.spatial.transform import Rotation
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, MissingPackage
-from tarsus.installation import install_packages
+from tarsus.installation import package_install_command
 from tarsus.model.mechanism import Actuator, Candidate
 from tarsus.model.robot_data import NAME, robots_folder
 from tarsus.model.urdf import read_urdf
@@ -72,7 +72,8 @@ def anymal() -> Robot:
     folder = robots_folder()
     if folder is None or not (folder / FILE).is_file():
         raise MissingPackage(
-            f"the robot ANYmal is part of the package {NAME}: run {install_packages(NAME)}.", NAME
+            f"the robot ANYmal is part of the package {NAME}: run {package_install_command(NAME)}.",
+            NAME,
         )
     robot = Robot.of(read_urdf(folder / FILE))
     feet = tuple(  # by names that no frame has

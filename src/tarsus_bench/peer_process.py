@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.processes import SPAWN, Child
+from tarsus.processes import SPAWN, ChildProcess
 from tarsus_bench.peers.base import PeerEngine, Work
 
 Array = NDArray[np.float64]
@@ -41,7 +41,7 @@ class EngineError(RuntimeError):
 
 def engine_class(name: str) -> type[PeerEngine]:
     """The class in the file `name` of the folder of peers."""
-    found = registry.member(PEERS, "engine", name, PeerEngine)
+    found = registry.member_class(PEERS, "engine", name, PeerEngine)
     assert isinstance(found, type)
     return found
 
@@ -103,7 +103,7 @@ class EngineProcess:
     def __init__(self, name: str, variant: str, core: int | None) -> None:
         self._pipe, theirs = SPAWN.Pipe()
         with _environment(ONE_THREAD):
-            self._child = Child(_serve, name, variant, core, theirs)
+            self._child = ChildProcess(_serve, name, variant, core, theirs)
         theirs.close()
 
     def ask(self, seconds: float, method: str, *arguments: Any) -> Any:

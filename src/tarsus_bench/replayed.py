@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tarsus.program.ir.blocks import Lookup, Register, Straight
 from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.loading import loaded
+from tarsus.simulation.initial_registers import write_registers
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.step_program import step_program
 
@@ -48,7 +48,7 @@ class Replayed:
 
     def time(self) -> float:
         """Seconds for one step of one world, over all steps from the start."""
-        loaded(self.worlds, self.start)
+        write_registers(self.worlds, self.start)
         began = perf_counter()
         self.worlds.advance(self.steps)
         return (perf_counter() - began) / self.steps / self.worlds.count

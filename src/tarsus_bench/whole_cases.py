@@ -11,7 +11,7 @@ from tarsus.control.servo import gains
 from tarsus.dynamics.robot import Robot
 from tarsus.model.file_actuators import FileActuator
 from tarsus.morphology.feet import feet
-from tarsus.simulation.default_controller import prepared
+from tarsus.simulation.default_controller import prepare
 
 STICTION = 0.5  # N m, of every joint
 GAINS_DT = 0.001  # s: servos are sized for it; those of G1's ankles would be softer for 2 ms
@@ -24,7 +24,7 @@ def whole(name: str, stiction: float = STICTION) -> Robot:
     stiction: N m, of its joints if its file speaks of none at all
     """
     # its file, and where it stands
-    robot, _ = prepared(robots.load(name), None, GAINS_DT, [])
+    robot, _ = prepare(robots.load(name), None, GAINS_DT, [])
     q = np.array(robot.keyframes["stand"])
     if any(own.kind != "motor" for own in robot.file_actuators) and "stand" in robot.signals:
         return _with_stiction(robot, stiction)

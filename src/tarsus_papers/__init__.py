@@ -19,7 +19,7 @@ KIND = "experiments"
 
 def load(name: str) -> Experiment:
     """An experiment by its name; TarsusError with near names if there is none."""
-    return registry.module(__name__, "experiment", name).EXPERIMENT
+    return registry.member_module(__name__, "experiment", name).EXPERIMENT
 
 
 def names() -> tuple[str, ...]:

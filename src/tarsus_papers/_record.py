@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tarsus.errors import InvalidFile
-from tarsus.files import plain, write_text
+from tarsus.files import json_value, write_text
 from tarsus.program.run.machine import host
 from tarsus_papers.base import Experiment, Finding
 
@@ -24,7 +24,7 @@ def record(
 ) -> dict[str, Any]:
     """All findings and what they rest on, in JSON's types; a number that is not finite is None."""
     parts = {part.name: part for part in experiment.parts}
-    return plain(
+    return json_value(
         {
             # what was measured
             "experiment": name,

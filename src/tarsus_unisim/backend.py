@@ -27,9 +27,9 @@ from unisim.scene import SceneCfg
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import UnknownName
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.simulation import setting_owners
+from tarsus.simulation import setting_groups
 from tarsus.simulation.actuation import FILE, MOTOR
-from tarsus.simulation.physical_range import FAR, largest_rates
+from tarsus.simulation.physical_range import MAX_POSITION, max_rates
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.time_steps import DEFAULT_DT
 from tarsus.terrain.plane import Plane
@@ -96,11 +96,11 @@ class TarsusBackend(DrawnAnew):
             raise UnsupportedError(
                 "this backend supports only coordinates='minimal' and device='cpu'."
             )
-        for notice in self.simulation.notices:
+        for notice in self.simulation.warnings:
             LOG.warning(notice)
         self._num_envs = self.simulation.worlds
         self._start = self._q.astype(float)
-        self._fastest = largest_rates(self.model, sim_dt)
+        self._fastest = max_rates(self.model, sim_dt)
         # what is told of them, and drawn anew
         self.bodies = BodyStates(self.model, num_envs, self.simulation.options.threads)
         self.tables = tables.ModelTables(self.simulation, self.position_servos)
@@ -182,7 +182,7 @@ class TarsusBackend(DrawnAnew):
         drawn = {term: getattr(randomization, term) for term in terms}
         new = self.tables.planned(rows, drawn)
         for name, value in (("q", q), ("u", u)):
-            setting_owners.state_value(name, value, self.model, self.simulation.backend)
+            setting_groups.check_state(name, value, self.model, self.simulation.backend)
         # numbers, which may be refused, then state
         if len(rows):
             self.tables.write(rows, new)
@@ -254,7 +254,7 @@ class TarsusBackend(DrawnAnew):
     def _begin_again(self) -> None:
         """Worlds that left the range in which robots move go back to the start."""
         with np.errstate(invalid="ignore"):
-            fine = [np.abs(self._u) <= self._fastest, np.abs(self._q) <= FAR]
+            fine = [np.abs(self._u) <= self._fastest, np.abs(self._q) <= MAX_POSITION]
         wild = np.asarray(~np.concatenate(fine, axis=1).all(axis=1))
         if not wild.any():
             return

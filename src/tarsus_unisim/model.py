@@ -12,7 +12,7 @@ from unisim.backend.base import PublicStateWidths, RootStateLayout
 from unisim.errors import UnsupportedCapabilityError
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.simulation.simulation import Simulation
 from tarsus_unisim.bodies import SCALAR, BodyStates, of_dofs
 
@@ -102,7 +102,7 @@ class ModelQueries(SimBackend):
     def get_keyframe_qpos(self, name: str) -> Array:
         """(nq,) of a keyframe of the file; ValueError if there is none of that name."""
         if name not in self.model.keyframes:
-            raise unknown("keyframe", name, self.model.keyframes)
+            raise unknown_name("keyframe", name, self.model.keyframes)
         return np.array(self.model.keyframes[name], float)
 
     def get_default_qpos(self) -> Array:
@@ -139,7 +139,7 @@ class ModelQueries(SimBackend):
     def _ids(kind: str, names: Sequence[str], known: Sequence[str]) -> NDArray[np.int32]:
         for name in names:
             if name not in known:
-                raise unknown(kind, name, known)
+                raise unknown_name(kind, name, known)
         return np.array([known.index(name) for name in names], np.int32)
 
     def get_body_subtree_ids(self, root_body_id: int) -> NDArray[np.int32]:

@@ -20,8 +20,8 @@ from unisim.backend.base import (
 )
 from unisim.dr.types import TensorResetRandomizationPayload
 
-from tarsus.errors import MissingPackage, unknown
-from tarsus.installation import install_packages
+from tarsus.errors import MissingPackage, unknown_name
+from tarsus.installation import package_install_command
 from tarsus_unisim.model import ModelQueries, UnsupportedError
 
 Array = NDArray[Any]
@@ -40,7 +40,8 @@ def _torch() -> Any:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise MissingPackage(
-            f"the tensor methods of unisim need PyTorch; run {install_packages('torch')}.", "torch"
+            f"the tensor methods of unisim need PyTorch; run {package_install_command('torch')}.",
+            "torch",
         ) from None
     return torch
 
@@ -195,7 +196,7 @@ class TensorLifecycle(ModelQueries):
             body = name.removeprefix(prefix)
             if body != name and body in self.bodies.names:
                 return self._body_state(self.get_body_ids([body]))[:, 0, at]
-        raise KeyError(str(unknown("sensor", name, self.get_sensor_names())))
+        raise KeyError(str(unknown_name("sensor", name, self.get_sensor_names())))
 
     def _bind_sensor_data_reader(self, names: tuple[str, ...]) -> Any:
         """A reader of what the sensors tell when it is called."""

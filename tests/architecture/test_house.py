@@ -45,7 +45,7 @@ FLOORS = (  # from the roof down; what stands on one floor does not see its neig
     ("algebra",),
     ("program",),
     ("registry", "parameters"),
-    ("files", "claims", "installation", "plugins", "processes", "schema"),
+    ("files", "file_locks", "installation", "plugins", "processes", "schema"),
     ("errors", "references"),
 )
 LAWS_WING = "contact"  # stands beside the mechanics wing, on the algebra

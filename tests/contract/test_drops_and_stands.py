@@ -13,7 +13,7 @@ from helpers.bench import Bench, contacts
 from tarsus import registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.control.gaits.stand import Stand
-from tarsus.parameters import declared, named
+from tarsus.parameters import declared, names_with_role
 from tarsus.robots import mini_cheetah
 from tarsus.validation.bodies import RADIUS, G, point_mass, pose, sphere
 
@@ -23,7 +23,7 @@ E_N, DROP = np.array([0.0, 0.5, 0.8, 1.0]), 1.0  # 1, m
 
 
 def law_class(name: str) -> type[Law]:
-    return registry.member(PACKAGE, "law", name, Law)
+    return registry.member_class(PACKAGE, "law", name, Law)
 
 
 def rebounding() -> dict[str, Law]:
@@ -64,7 +64,7 @@ def standing() -> dict[str, Law]:
     """Every law, and again with less friction for what slides where that is a number of its own."""
     found = {name: law_class(name)() for name in LAWS}
     for name in LAWS:
-        for kinetic in named(law_class(name), "kinetic_friction"):
+        for kinetic in names_with_role(law_class(name), "kinetic_friction"):
             found[f"{name}-{kinetic}"] = replace(found[name], **{kinetic: 0.32})
     return found
 

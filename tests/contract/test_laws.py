@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.control.gaits.stand import Stand
-from tarsus.parameters import named, roles
+from tarsus.parameters import names_with_role, roles
 from tarsus.program.ir import reference
 from tarsus.robots import mini_cheetah
 from tarsus.terrain.slope import Slope
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 def law_class(name: str) -> type[Law]:
-    return registry.member(PACKAGE, "law", name, Law)
+    return registry.member_class(PACKAGE, "law", name, Law)
 
 
 @cache
@@ -112,7 +112,9 @@ def test_its_roles_are_clear(name: str) -> None:
     assert law().parameters(), "a law without parameters cannot be compared"
     several = [role for role in roles(law).values() if role not in ("stiffness", "damping")]
     assert len(set(several)) == len(several)
-    assert named(law, "friction") == ("mu",), "validation and comparison set friction as mu"
+    assert names_with_role(law, "friction") == ("mu",), (
+        "validation and comparison set friction as mu"
+    )
     assert law.impulsive == ("rigid" not in law.not_modeled)
 
 

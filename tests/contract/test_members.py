@@ -62,7 +62,7 @@ def test_a_robot_is_called_as_its_file_and_stands_on_the_ground(name: str) -> No
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_robot_says_where_its_numbers_come_from(name: str) -> None:
-    assert cites(registry.module("tarsus.robots", "robot", name).CITATION)
+    assert cites(registry.member_module("tarsus.robots", "robot", name).CITATION)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -80,12 +80,12 @@ def test_a_robot_has_mujoco_s_mass_matrix(name: str) -> None:
 
 
 def stepper_of(name: str) -> Stepper:
-    return registry.member("tarsus.stepping.methods", "stepper", name, Stepper)()
+    return registry.member_class("tarsus.stepping.methods", "stepper", name, Stepper)()
 
 
 @pytest.mark.parametrize("name", STEPPERS)
 def test_a_stepper_says_where_it_comes_from(name: str) -> None:
-    stepper = registry.member("tarsus.stepping.methods", "stepper", name, Stepper)()
+    stepper = registry.member_class("tarsus.stepping.methods", "stepper", name, Stepper)()
     assert cites(stepper.citation)
 
 
@@ -118,7 +118,7 @@ def test_a_stepper_takes_a_law_or_says_why_not(name: str) -> None:
 def made(name: str) -> Terrain | None:
     """The terrain with its defaults; None where it has none and says so."""
     try:
-        return registry.member("tarsus.terrain", "terrain", name, Terrain)()
+        return registry.member_class("tarsus.terrain", "terrain", name, Terrain)()
     except TarsusError as error:
         assert "needs" in str(error)
         return None
@@ -161,12 +161,12 @@ def test_a_terrain_scales_friction_and_stiffness_by_positive_factors(name: str) 
 
 @pytest.mark.parametrize("name", GAITS)
 def test_a_gait_says_where_it_comes_from(name: str) -> None:
-    assert cites(registry.member("tarsus.control.gaits", "gait", name, Controller)().citation)
+    assert cites(registry.member_class("tarsus.control.gaits", "gait", name, Controller)().citation)
 
 
 @pytest.mark.parametrize("name", GAITS)
 def test_a_gait_explains_its_constants_and_commands(name: str) -> None:
-    gait = registry.member("tarsus.control.gaits", "gait", name, Controller)
+    gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)
     assert isinstance(gait, type)
     assert set(declared(gait)) == {f.name for f in fields(gait)}  # type: ignore[arg-type]
     for command in gait.commands:
@@ -175,7 +175,7 @@ def test_a_gait_explains_its_constants_and_commands(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAITS)
 def test_a_gait_gives_one_torque_a_motor_and_keeps_its_memory_s_size(name: str) -> None:
-    gait = registry.member("tarsus.control.gaits", "gait", name, Controller)()
+    gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)()
     robots = (m.describe() for m in (mini_cheetah, hoap1))
     robot = next(robot for robot in robots if gait.suits(robot) is None)
     remembered = gait.initial_memory(robot)
@@ -197,7 +197,7 @@ def test_a_gait_gives_one_torque_a_motor_and_keeps_its_memory_s_size(name: str) 
 
 @pytest.mark.parametrize("name", SCENES)
 def test_a_scene_says_what_it_needs_and_how_far_off_is_allowed(name: str) -> None:
-    scene = registry.member("tarsus.validation.scenes", "scene", name, ValidationScene)()
+    scene = registry.member_class("tarsus.validation.scenes", "scene", name, ValidationScene)()
     assert scene.needs <= set(EFFECTS)
     assert len(scene.tolerance) > 40 and scene.__doc__
 
@@ -237,7 +237,7 @@ def test_a_peer_says_how_to_get_it_and_what_its_variants_are(name: str) -> None:
 @pytest.mark.parametrize("name", SENSORS)
 def test_a_sensor_reads_what_it_says_also_where_it_is_late(name: str) -> None:
     """With its defaults, on a robot without a ground; a delay of 0 changes nothing."""
-    made = registry.member("tarsus.sensing", "sensor", name, Sensor)
+    made = registry.member_class("tarsus.sensing", "sensor", name, Sensor)
     pair = {"plain": made(), "late": made(delay=np.array([0, 2]))}  # pyright: ignore[reportCallIssue]
     simulation = tarsus.Simulation("mini_cheetah", worlds=2, sensors=pair)
     channels = simulation.sensor_channels["plain"]

@@ -29,7 +29,7 @@ FAMILIES: dict[str, tuple[str, type]] = {
     "terrain": ("tarsus.terrain", Terrain),
 }
 MEMBERS = [
-    pytest.param(registry.member(package, kind, name, family), id=f"{kind} {name}")
+    pytest.param(registry.member_class(package, kind, name, family), id=f"{kind} {name}")
     for kind, (package, family) in FAMILIES.items()
     for name in registry.names(package)
 ]
@@ -63,8 +63,8 @@ def outside(p: Parameter) -> list[float]:
 def test_the_source_alone_tells_the_names(package: str, name: str) -> None:
     """So that a typo is answered before CasADi is imported."""
     family = {package: family for package, family in FAMILIES.values()}[package]
-    owner: Any = registry.member(package, "member", name, family)
-    assert registry.parameters_of(package, name) == tuple(declared(owner))
+    owner: Any = registry.member_class(package, "member", name, family)
+    assert registry.parameter_names(package, name) == tuple(declared(owner))
 
 
 @pytest.mark.parametrize("owner", MEMBERS)
@@ -131,9 +131,9 @@ def test_the_table_has_a_row_for_each_field(owner: type) -> None:
 @pytest.mark.parametrize("name", registry.names("tarsus.control.gaits"))
 def test_a_gait_says_why_it_does_not_suit_a_robot(name: str) -> None:
     """Its `suits` and what happens when it is used all the same agree, in the same words."""
-    gait = registry.member("tarsus.control.gaits", "gait", name, Controller)()
+    gait = registry.member_class("tarsus.control.gaits", "gait", name, Controller)()
     for robot in registry.names("tarsus.robots"):
-        mechanism = registry.module("tarsus.robots", "robot", robot).describe()
+        mechanism = registry.member_module("tarsus.robots", "robot", robot).describe()
         reason = gait.suits(mechanism)
         if reason is None:
             gait.initial_memory(mechanism)

@@ -42,7 +42,7 @@ def acted(k: int, worlds: tarsus.Environment) -> np.ndarray:
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_tells_what_it_asks(name: str) -> None:
     """Every parameter with a unit and a meaning, every command with a range, in its docstring."""
-    task = registry.member("tarsus.tasks", "task", name, LearningTask)().fitted(MINI_CHEETAH)
+    task = registry.member_class("tarsus.tasks", "task", name, LearningTask)().fitted(MINI_CHEETAH)
     assert declared(type(task)) and task.commands()
     for command, (low, high) in task.commands().items():
         assert low <= high and f"{command}: " in (type(task).__doc__ or "")
@@ -51,7 +51,9 @@ def test_a_task_tells_what_it_asks(name: str) -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_what_a_task_advises_can_be_set(name: str) -> None:
     """Each setting of each method and law; what is asked for comes before it."""
-    advice = registry.member("tarsus.tasks", "task", name, LearningTask)().advice(MINI_CHEETAH)
+    advice = registry.member_class("tarsus.tasks", "task", name, LearningTask)().advice(
+        MINI_CHEETAH
+    )
     assert {*advice.laws} <= {*registry.names("tarsus.contact.laws")}
     for whose, of in (("method", advice.methods), ("law", advice.laws)):
         for kind, values in of.items():

@@ -59,7 +59,7 @@ def test_a_command_can_be_typed(
         command = command.replace(f"tarsus {name}", f"tarsus {name} {what}", 1)
     for words in readings(command):
         try:
-            given = cli.parsed(words)
+            given = cli.parse_command(words)
             given.check_names()
         except SystemExit as stop:
             assert stop.code == 0  # --help

@@ -12,7 +12,7 @@ import xarray as xr
 
 import tarsus
 from tarsus import registry
-from tarsus.simulation.sensors import FOLDER as SENSORS
+from tarsus.simulation.sensors import SENSOR_PACKAGE as SENSORS
 
 ROOT = Path(__file__).parents[2]
 

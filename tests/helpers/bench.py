@@ -14,7 +14,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.loading import loaded, start_registers
+from tarsus.simulation.initial_registers import initial_registers, write_registers
 from tarsus.simulation.step_program import Plan, step_program
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.methods.midpoint import Midpoint
@@ -46,7 +46,7 @@ class Bench:
 
     def start(self, dt: float, **values: ArrayLike) -> dict[str, Array]:
         """All registers that a run starts from, each (worlds, size)."""
-        full = start_registers(self.plan, dt)
+        full = initial_registers(self.plan, dt)
         for name, value in values.items():
             array = np.asarray(value, float)
             key = name.replace("law_", "law.")
@@ -66,7 +66,7 @@ class Bench:
         """Compiled worlds at the start."""
         full = self.start(dt, **values)
         made = Worlds(self.program, len(full["q"]), bits=bits, threads=threads, lanes=lanes)
-        return loaded(made, full)
+        return write_registers(made, full)
 
     def run(self, steps: int, dt: float, **options: Any) -> dict[str, Array]:
         """The log of `steps` steps."""

@@ -14,7 +14,7 @@ import numpy as np
 
 import tarsus
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation.physical_range import largest_rates
+from tarsus.simulation.physical_range import max_rates
 from tarsus.simulation.recording.step_observables import Array
 
 ALLOWED = 0.01  # of the energy at the start
@@ -87,7 +87,7 @@ def falls(name: str, law: Any, worlds: int, seconds: float = 1.5, **options: Any
     dropped(simulation)
     start = energy(robot, simulation)
     most, unconverged, spent = np.zeros(worlds), 0, 0.0
-    silent, rates = np.zeros(worlds, dtype=bool), largest_rates(robot, simulation.dt)
+    silent, rates = np.zeros(worlds, dtype=bool), max_rates(robot, simulation.dt)
     simulation.step()  # compiles
     simulation.reset()
     dropped(simulation)

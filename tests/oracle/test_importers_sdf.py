@@ -19,7 +19,7 @@ from tarsus.model.robot_data import LEGGED, robots_folder
 from tarsus.model.sdf import DRAWN
 from tarsus.morphology import looped_posture, posture
 from tarsus.morphology.feet import feet
-from tarsus.simulation.default_controller import prepared
+from tarsus.simulation.default_controller import prepare
 from tarsus.validation.robot_check import checked
 
 folder = robots_folder()
@@ -111,7 +111,7 @@ def test_cassie_starts_on_level_soles_below_its_center_of_mass() -> None:
     assert q is not None
     assert np.abs(gaps(robot, q)).max() < 1e-7
     notices: list[str] = []
-    standing, _ = prepared(robot, "stand", 0.0025, notices)
+    standing, _ = prepare(robot, "stand", 0.0025, notices)
     assert posture.balanced(standing, standing.keyframes["stand"])
     assert "its loops closed and level soles" in notices[0] and len(notices) == 2
     assert not servo.gains(standing, q, feet(standing), 0.0025).soft

@@ -21,7 +21,7 @@ from tarsus.model.mjcf import read_mjcf
 from tarsus.mujoco_runs.recorder import Recorder
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.simulation.recording.log import save
+from tarsus.simulation.recording.log import save_log
 
 DT, SECONDS = 0.002, 1.0
 
@@ -70,7 +70,7 @@ def run(cheetah: Robot) -> tuple[MujocoSimulation, xr.Dataset]:
 def test_a_log_of_mujoco_gets_the_figures_of_its_recorder(trot, run, tmp_path: Path) -> None:
     """From the arrays, from the log, from its file, and in the summary."""
     np.savez(tmp_path / "trot.npz", **trot[0])
-    save(run[1], tmp_path / "trot.nc")
+    save_log(run[1], tmp_path / "trot.nc")
     card, ours = tarsus.judge(tmp_path / "trot.npz", "mini_cheetah"), tarsus.summary(*run)
     for other in (tarsus.judge(run[1]), tarsus.judge(tmp_path / "trot.nc"), ours):
         for name, value in card["residuals"].items():
@@ -157,7 +157,7 @@ def test_our_own_run_gets_the_figures_of_its_summary(stepper: str, tmp_path: Pat
     )
     log = simulation.run(1.0)
     np.savez(tmp_path / "own.npz", **arrays_of(log, simulation.robot))
-    save(log, tmp_path / "own.nc")
+    save_log(log, tmp_path / "own.nc")
     ours = tarsus.summary(simulation, log)
     energy = ours["energy"]  # a trajectory does not tell apart what acts in joints
     energy["joints"] += energy["limits"] + energy["joint_friction"]

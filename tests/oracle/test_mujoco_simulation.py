@@ -98,7 +98,7 @@ def test_a_box_slides_down_a_slope_with_the_friction_of_its_file(tmp_path: Path)
         settings = None if mu is None else MujocoSettings(mu=mu)
         simulation = MujocoSimulation(box, settings, slope, "free", dt=0.001)
         speed = simulation.run(1.0)["u"].values[:, :3] @ down
-        told = {notice.code: notice for notice in simulation.notices}
+        told = {notice.code: notice for notice in simulation.warnings}
         assert ("contact-values-of-file" in told) == (mu is None)
         assert mu is not None or "mu 0.2" in told["contact-values-of-file"]
         # what brakes it, from when it has come down on its face; it rattles a little
@@ -110,11 +110,11 @@ def test_a_step_of_the_file_and_its_own_pairs_are_told_as_left_out() -> None:
     text = """<mujoco model="two"><option timestep=".001"/><worldbody>{0}<body name="b" pos="0 0 1">
     <freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
     ball = '<body name="a" pos="0 0 .5"><freejoint/><geom size=".1"/></body>'
-    notices = MujocoSimulation(Robot.of(read_mjcf(text.format(ball)))).notices
+    notices = MujocoSimulation(Robot.of(read_mjcf(text.format(ball)))).warnings
     told = {(notice.code, notice.subject) for notice in notices}
     unmet = {("file-timestep-ignored", "two"), ("own-contacts-ignored", "two")}
     assert unmet <= told
-    alone = MujocoSimulation(Robot.of(read_mjcf(text.format(""))), dt=0.001).notices
+    alone = MujocoSimulation(Robot.of(read_mjcf(text.format(""))), dt=0.001).warnings
     assert not {code for code, _ in unmet} & {notice.code for notice in alone}
 
 
@@ -124,7 +124,7 @@ def test_a_comparison_takes_the_friction_of_a_file_unless_one_is_given(tmp_path:
         extra = Extra(material=given, bars=False, limits=False)
         for run in compare(box, "moreau,mujoco", [0.0025], 0.01, extra=extra):
             assert run.failure is None and run.numbers["mu"] == pytest.approx(expected)
-            assert any("values from the file" in note for note in run.notices) == (not given)
+            assert any("values from the file" in note for note in run.warnings) == (not given)
 
 
 def test_runs_go_on_and_start_again(cheetah: Robot) -> None:

@@ -8,7 +8,7 @@ from helpers.in_mujoco import placed
 from helpers.refused import refused
 
 import tarsus
-from tarsus.errors import InvalidValue, Notice
+from tarsus.errors import InvalidValue, WarningRecord
 from tarsus.morphology.feet import feet
 from tarsus.robots import hyq
 from tarsus.simulation import default_controller
@@ -113,12 +113,12 @@ def test_hoap1_is_scaled_to_its_mass():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hoap1", "biped"])
 def test_a_humanoid_stands_by_default_and_says_so(name: str):
-    notices: list[Notice] = []
+    notices: list[WarningRecord] = []
     robot = tarsus.load(name)
-    robot, gait = default_controller.prepared(robot, "auto", 0.0025, notices)
+    robot, gait = default_controller.prepare(robot, "auto", 0.0025, notices)
     assert {"stands-instead-of-trotting", "servos-sized"} <= {notice.code for notice in notices}
     simulation = tarsus.Simulation(name, controller="auto")
-    assert simulation.controller == gait and simulation.notices[: len(notices)] == notices
+    assert simulation.controller == gait and simulation.warnings[: len(notices)] == notices
     log = simulation.run(5.0)
     q = log["q"].values
     assert np.abs(q[:, 2] - q[0, 2]).max() < 0.01

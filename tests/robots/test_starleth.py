@@ -7,9 +7,9 @@ import pytest
 from helpers.in_mujoco import placed
 
 import tarsus
-from tarsus.errors import Notice
+from tarsus.errors import WarningRecord
 from tarsus.robots import starleth
-from tarsus.simulation.contact_selection import candidates
+from tarsus.simulation.contact_selection import select_candidates
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -82,11 +82,13 @@ def test_candidates_at_feet_joints_and_trunk_corners():
 
 
 def test_only_the_feet_touch_unless_asked():
-    notices: list[Notice] = []
-    assert [c.name for c in candidates(ROBOT, None, notices)] == [f"{leg}_foot" for leg in LEGS]
+    notices: list[WarningRecord] = []
+    assert [c.name for c in select_candidates(ROBOT, None, notices)] == [
+        f"{leg}_foot" for leg in LEGS
+    ]
     assert [notice.code for notice in notices] == ["contacts-left-out"]
-    assert candidates(ROBOT, "all", notices) == ROBOT.candidates and len(notices) == 1
-    assert len(candidates(ROBOT, ["*_foot", "*_KFE"], notices)) == 8
+    assert select_candidates(ROBOT, "all", notices) == ROBOT.candidates and len(notices) == 1
+    assert len(select_candidates(ROBOT, ["*_foot", "*_KFE"], notices)) == 8
 
 
 @pytest.mark.slow

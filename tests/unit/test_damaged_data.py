@@ -22,12 +22,12 @@ from helpers.refused import refused
 import tarsus
 from tarsus import cli
 from tarsus.errors import InvalidFile, TarsusError, UnmetCondition
-from tarsus.files import npz_arrays
+from tarsus.files import read_npz
 from tarsus.learning.policy import Policy
-from tarsus.simulation.recording.log import opened, save
+from tarsus.simulation.recording.log import read_log, save_log
 from tarsus.simulation.recording.log_robot import robot_of
-from tarsus.simulation.recording.log_schema import checked
-from tarsus.simulation.recording.part_text import made_of
+from tarsus.simulation.recording.log_schema import check_log
+from tarsus.simulation.recording.part_serialization import deserialize
 from tarsus.simulation.recording.summary import summary
 
 GIB = 1 << 30
@@ -53,7 +53,7 @@ def test_an_archive_that_declares_gigabytes_is_refused(tmp_path: Path) -> None:
             member.write(bytes(1 << 20))
     assert path.stat().st_size < 2 << 20
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for read in (npz_arrays, Policy.load, lambda p: tarsus.judge(p, "mini_cheetah")):
+    for read in (read_npz, Policy.load, lambda p: tarsus.judge(p, "mini_cheetah")):
         with pytest.raises(TarsusError, match="declares"):
             read(path)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -69,7 +69,7 @@ def test_an_array_larger_than_its_member_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", head.getvalue() + bytes(80))
     with pytest.raises(TarsusError):
-        npz_arrays(path)
+        read_npz(path)
 
 
 def test_variables_that_lie_on_top_of_each_other_are_refused(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_variables_that_lie_on_top_of_each_other_are_refused(tmp_path: Path) -> 
     path = tmp_path / "bomb.nc"
     path.write_bytes(head + bytes(8 * size))
     with refused(InvalidFile, path):
-        opened(path)
+        read_log(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
@@ -131,8 +131,8 @@ CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 def test_an_attribute_that_is_none_is_named(name: str, tmp_path: Path) -> None:
     log = run().assign_attrs(CHANGES[name](run().attrs))
     with refused(InvalidFile, name):
-        checked(log)
-    save(log, tmp_path / "run.nc")
+        check_log(log)
+    save_log(log, tmp_path / "run.nc")
     with pytest.raises(TarsusError, match=name.replace(".", r"\.")):
         tarsus.rerun(tmp_path / "run.nc")
 
@@ -141,7 +141,7 @@ def test_an_attribute_that_is_none_is_named(name: str, tmp_path: Path) -> None:
 def test_a_variable_of_other_dimensions_is_named(name: str) -> None:
     log = run().copy()
     with refused(InvalidFile, name):
-        checked(log.assign({name: ((), 1.0)}) if name != "time" else log.drop_vars("time"))
+        check_log(log.assign({name: ((), 1.0)}) if name != "time" else log.drop_vars("time"))
 
 
 def test_as_many_worlds_as_the_log_holds_run_again() -> None:
@@ -158,7 +158,7 @@ def test_the_robot_of_a_log_is_read_after_its_attributes_are_checked() -> None:
 
 def test_a_log_without_worlds_or_wall_time() -> None:
     with refused(InvalidFile, "world"):
-        checked(run().expand_dims(world=2).isel(world=slice(0)))
+        check_log(run().expand_dims(world=2).isel(world=slice(0)))
     log = run().assign_attrs(wall_time=0.0)
     assert np.isnan(
         summary(tarsus.Simulation(robot_of(log), controller=None), log)["realtime_factor"]
@@ -167,7 +167,7 @@ def test_a_log_without_worlds_or_wall_time() -> None:
 
 def test_arrays_whose_rows_differ_in_length_are_refused() -> None:
     with refused(InvalidFile, "array"):
-        made_of([[1.0, 2.0], [3.0]])
+        deserialize([[1.0, 2.0], [3.0]])
 
 
 def test_messages_stay_on_one_line_whatever_they_quote() -> None:
@@ -180,4 +180,4 @@ def test_messages_stay_on_one_line_whatever_they_quote() -> None:
 def test_counts_that_are_not_finite_are_refused(name: str, value: float) -> None:
     log = run()
     with refused(InvalidFile, name):
-        checked(log.assign({name: log[name].astype(float) * value}))
+        check_log(log.assign({name: log[name].astype(float) * value}))

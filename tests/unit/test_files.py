@@ -16,17 +16,17 @@ import pytest
 import tarsus
 from tarsus.comparison.imported import run_of
 from tarsus.files import (
+    atomic_write,
     check_writable,
     file_name,
     is_file,
     json_text,
-    part_of,
-    replacing,
+    temporary_path,
     write_text,
 )
 from tarsus.identification.recording import opened_log
 from tarsus.learning.policy import Policy
-from tarsus.simulation.recording.log import opened
+from tarsus.simulation.recording.log import read_log
 from tarsus.validation.real.cube_tosses import CubeTosses
 from tarsus.validation.robot_check import named
 
@@ -34,7 +34,7 @@ from tarsus.validation.robot_check import named
 def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "log.nc"
     path.write_text("old")
-    with pytest.raises(ValueError, match="half way"), replacing(path) as temporary:
+    with pytest.raises(ValueError, match="half way"), atomic_write(path) as temporary:
         temporary.write_text("ne")
         raise ValueError("half way")
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
@@ -43,7 +43,7 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
 def test_a_block_that_ends_replaces_the_file(tmp_path: Path) -> None:
     path = tmp_path / "log.nc"
     path.write_text("old")
-    with replacing(path) as temporary, replacing(path) as other:
+    with atomic_write(path) as temporary, atomic_write(path) as other:
         assert temporary.parent == tmp_path and temporary != other
         temporary.write_text("new")
         other.write_text("other")
@@ -54,9 +54,9 @@ def test_a_block_that_ends_replaces_the_file(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tarsus.files import part_of, replacing
-part_of(Path(sys.argv[1], "folder")).mkdir()
-with replacing(Path(sys.argv[1], "log.nc")) as temporary:
+from tarsus.files import temporary_path, atomic_write
+temporary_path(Path(sys.argv[1], "folder")).mkdir()
+with atomic_write(Path(sys.argv[1], "log.nc")) as temporary:
     temporary.write_text("ne")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -67,12 +67,12 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     """When the folder is written to again; what living processes write, and other files, stay."""
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
     assert len(list(tmp_path.glob(".*.part"))) == 2
-    mine = tmp_path / part_of(tmp_path.parent / "mine").name
+    mine = tmp_path / temporary_path(tmp_path.parent / "mine").name
     others = tmp_path / ".elsewhere-1-2.part"
     for file in (mine, others):
         file.touch()
     path = tmp_path / "log.nc"
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("new")
     assert set(tmp_path.iterdir()) == {path, mine, others}
 
@@ -108,7 +108,7 @@ def test_three_writers_of_one_file_leave_one_whole_file(tmp_path: Path) -> None:
 
     def write(text: str) -> None:
         for _ in range(20):
-            with replacing(path) as temporary:
+            with atomic_write(path) as temporary:
                 temporary.write_text(text)
 
     with ThreadPoolExecutor(3) as pool:
@@ -175,7 +175,7 @@ LONG = "x" * 300  # letters, more than a file's name may have
 @pytest.mark.parametrize(
     ("reader", "ending"),
     [
-        (opened, ".nc"),
+        (read_log, ".nc"),
         (tarsus.open_log, ".nc"),
         (tarsus.rerun, ".csv"),
         (opened_log, ".csv"),

@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 
 from tarsus.errors import MissingPackage
-from tarsus.installation import install_extra, install_packages, missing_package, requirements
+from tarsus.installation import (
+    extra_install_command,
+    missing_package,
+    package_install_command,
+    requirements,
+)
 
 METADATA = """Metadata-Version: 2.4
 Name: tarsus
@@ -55,7 +60,7 @@ def test_an_extra_comes_from_where_tarsus_came_from(
     if "gone" not in name:
         source.mkdir(parents=True)
     installed({"url": source.as_uri(), **info})
-    command = shlex.split(install_extra("view"))
+    command = shlex.split(extra_install_command("view"))
     expected = [word.replace("SOURCE", str(source)) for word in words]
     assert command[command.index("install") + 1 :][-len(words) :] == expected
 
@@ -75,7 +80,7 @@ def test_an_extra_of_an_address_or_of_an_unknown_source(
     direct: dict[str, Any] | None, last: str, installed: Any
 ) -> None:
     installed(direct)
-    assert shlex.split(install_extra("view"))[-1] == last
+    assert shlex.split(extra_install_command("view"))[-1] == last
 
 
 def test_requirements_are_those_of_this_machine(installed: Any) -> None:
@@ -87,7 +92,7 @@ def test_requirements_are_those_of_this_machine(installed: Any) -> None:
 def test_the_command_is_for_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outside the folder that has its `.venv` it names the interpreter."""
     monkeypatch.chdir(tmp_path)
-    words = shlex.split(install_packages("viser", "embreex>=4.4"))
+    words = shlex.split(package_install_command("viser", "embreex>=4.4"))
     assert words[-2:] == ["viser", "embreex>=4.4"]
     assert sys.executable in words or words[0] == "pip"
 
@@ -95,4 +100,4 @@ def test_the_command_is_for_this_python(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_error_names_the_package_and_the_command() -> None:
     error = missing_package("viser", "watching", "view")
     assert type(error) is MissingPackage and error.subject == "viser"
-    assert install_extra("view") in str(error)
+    assert extra_install_command("view") in str(error)

@@ -32,8 +32,8 @@ from tarsus.learning.network import Network
 from tarsus.learning.policy import Policy, SeenScale
 from tarsus.sensing.base import Sensor
 from tarsus.simulation import options
-from tarsus.simulation.recording import part_text
-from tarsus.simulation.recording.log import save
+from tarsus.simulation.recording import part_serialization
+from tarsus.simulation.recording.log import save_log
 
 SOURCE = Path(tarsus.__file__).parent
 MODULES = {  # of Tarsus and the packages beside it
@@ -62,8 +62,8 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "_trusted", {})
-    monkeypatch.setattr(registry, "_run", {})
-    monkeypatch.setattr(part_text, "_of_this_process", {})
+    monkeypatch.setattr(registry, "_loaded_files", {})
+    monkeypatch.setattr(part_serialization, "_classes_of_process", {})
     file, mark = tmp_path / "evil.py", tmp_path / "mark"
     file.write_text(HOSTILE.format(mark=str(mark)))
     yield file
@@ -102,11 +102,11 @@ def logs(folder: Path, file: Path) -> list[Path]:
             log = sound_log().copy()
             log.attrs = named_in(dict(log.attrs), kind, file, how)
             found.append(folder / f"{kind}_{how}.nc")
-            save(log, found[-1])
+            save_log(log, found[-1])
     nested = sound_log().copy()  # its own parts are sound
     nested.attrs["options"] = json.loads(json.dumps(named_in({}, "law", file, "file")["options"]))
     found.append(folder / "nested.nc")
-    save(nested, found[-1])
+    save_log(nested, found[-1])
     return found
 
 
@@ -234,7 +234,7 @@ READ_NOTHING = {  # commands that read robots and what is typed alone, or data o
 DECODERS = {  # modules that decode data from files: a new one needs a reader above
     *("files", "schema"),  # JSON, TOML, .npz
     *("simulation/recording/log", "exchange/table"),
-    "simulation/recording/classic_file",  # the layout of what it writes
+    "simulation/recording/netcdf_classic",  # the layout of what it writes
     "simulation/recording/provenance",  # texts that `log_schema` has checked
     "simulation/recording/log_robot",
     "program/ir/written",  # the cache, which only its user can write
@@ -297,8 +297,8 @@ def test_no_option_of_a_log_names_code(name: str, evil: Path, tmp_path: Path) ->
 
 
 def test_a_path_in_data_runs_only_if_it_is_trusted(evil: Path, tmp_path: Path) -> None:
-    with registry.naming_by_data(), pytest.raises(UntrustedFile):
-        registry.made("tarsus.sensing", "sensor", str(evil), Sensor)
+    with registry.untrusted_names(), pytest.raises(UntrustedFile):
+        registry.create("tarsus.sensing", "sensor", str(evil), Sensor)
     assert not (tmp_path / "mark").exists()
 
 
@@ -338,18 +338,18 @@ def _runs(call: ast.Call) -> bool:
 
 
 def test_a_file_runs_once_the_user_names_it(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
-    for name in ("_trusted", "_run"):
+    for name in ("_trusted", "_loaded_files"):
         monkeypatch.setattr(registry, name, {})
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "soft_floor.py"
     file.write_text((SOURCE / "contact" / "laws" / "hunt_crossley.py").read_text())
     log = tarsus.Simulation("mini_cheetah", str(file), controller=None, dt=1e-3).run(0.01)
-    save(log, tmp_path / "run.nc")
+    save_log(log, tmp_path / "run.nc")
 
     def forget() -> None:
-        for home, name in ((registry, "_trusted"), (registry, "_run")):
+        for home, name in ((registry, "_trusted"), (registry, "_loaded_files")):
             monkeypatch.setattr(home, name, {})
-        monkeypatch.setattr(part_text, "_of_this_process", {})
+        monkeypatch.setattr(part_serialization, "_classes_of_process", {})
 
     forget()
     with refused(UntrustedFile, "soft_floor.py"):

@@ -25,7 +25,7 @@ from helpers.refused import refused
 import tarsus
 from tarsus import cli, plugins, registry
 from tarsus.errors import MissingPackage, PluginError, TarsusError, TarsusWarning, UnknownName
-from tarsus.simulation.recording import part_text
+from tarsus.simulation.recording import part_serialization
 
 ROOT = Path(__file__).parents[2]
 LAWS = "tarsus.contact.laws"
@@ -67,13 +67,13 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         ]
         (info / "entry_points.txt").write_text("\n".join(lines))
         monkeypatch.syspath_prepend(folder)
-        plugins.forget()
+        plugins.clear_cache()
         return folder
 
     before = dict(sys.modules)
     yield write
     monkeypatch.undo()
-    plugins.forget()
+    plugins.clear_cache()
     for name in sys.modules.keys() - before.keys():
         if name.partition(".")[0] in ("their_package", "other_package", "my_package"):
             sys.modules.pop(name)
@@ -91,10 +91,10 @@ def theirs(install: Install) -> Path:
 def uninstall(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that starts without the package."""
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(folder)])
-    monkeypatch.setattr(part_text, "_of_this_process", {})
+    monkeypatch.setattr(part_serialization, "_classes_of_process", {})
     for name in [name for name in sys.modules if name.startswith("their_package")]:
         sys.modules.pop(name)
-    plugins.forget()
+    plugins.clear_cache()
 
 
 def simulated() -> xr.Dataset:

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tarsus.claims import FileInUse, claimed
 from tarsus.errors import TarsusError
-from tarsus.processes import SPAWN, Child
+from tarsus.file_locks import FileInUse, write_lock
+from tarsus.processes import SPAWN, ChildProcess
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.recording.divergence import Diverged
@@ -179,14 +179,14 @@ names = ["fell"]
 IN_CHILD = """
 import time
 from functools import partial
-from tarsus.processes import in_child
-in_child(partial(time.sleep, 600), None)
+from tarsus.processes import run_in_child
+run_in_child(partial(time.sleep, 600), None)
 """
 CLAIMS = """
 import sys, time
 from pathlib import Path
-from tarsus.claims import claimed
-with claimed(Path(sys.argv[1])):
+from tarsus.file_locks import write_lock
+with write_lock(Path(sys.argv[1])):
     print(flush=True)
     time.sleep(600)
 """
@@ -271,13 +271,13 @@ def starts_another(claim: str, ready: Connection) -> None:
 def test_a_child_is_ended_with_what_it_started(tmp_path: Path) -> None:
     def free() -> bool:
         try:
-            with claimed(tmp_path / "log.nc"):
+            with write_lock(tmp_path / "log.nc"):
                 return True
         except FileInUse:
             return False
 
     ours, theirs = SPAWN.Pipe()
-    child = Child(starts_another, str(tmp_path / "log.nc"), theirs)
+    child = ChildProcess(starts_another, str(tmp_path / "log.nc"), theirs)
     assert ours.poll(PATIENCE) and not free()
     child.end()
     assert wait_for(free)

@@ -14,5 +14,5 @@ def test_a_file_changed_within_the_same_second_is_read_again(tmp_path: Path) -> 
     for value in (1, 2):
         path.write_text(f"number = {value}\n")
         os.utime(path, (1e9, 1e9))
-        assert registry.from_file(str(path), "part").number == value
+        assert registry.load_file(str(path), "part").number == value
     assert [file.name for file in tmp_path.iterdir()] == ["own.py"], "nothing is left beside it"

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from tarsus.errors import TarsusError
-from tarsus.installation import install_extra, requirements
+from tarsus.installation import extra_install_command, requirements
 
 OK, MISSING, BAD = "ok", "missing", "bad"
 CACHE = "TARSUS_CACHE"
@@ -61,7 +61,9 @@ def _versions() -> Iterator[Diagnosis]:
     yield Diagnosis("python", f"{platform.python_version()} ({sys.executable}) on {system}")
     missing, old = _lacking("")
     if missing or old:
-        yield Diagnosis("packages", f"lacking: {', '.join((*missing, *old))}", BAD, install_extra())
+        yield Diagnosis(
+            "packages", f"lacking: {', '.join((*missing, *old))}", BAD, extra_install_command()
+        )
     else:
         names = ("numpy", "casadi", "llvmlite", "scipy", "xarray", "mujoco")
         yield Diagnosis("packages", ", ".join(f"{name} {metadata.version(name)}" for name in names))
@@ -156,7 +158,7 @@ def _gpu() -> Iterator[Diagnosis]:
     try:
         cupy = cupy_with_gpu()
     except TarsusError as error:
-        yield Diagnosis("GPU", f"{names}, but {error}", MISSING, install_extra("cuda"))
+        yield Diagnosis("GPU", f"{names}, but {error}", MISSING, extra_install_command("cuda"))
         return
     yield Diagnosis("GPU", f"{names}, CuPy {cupy.__version__}: device='cuda' works")
 
@@ -175,7 +177,7 @@ def _extras() -> Iterator[Diagnosis]:
         missing, old = _lacking(extra)
         if missing or old:
             told = f"without {', '.join((*missing, *old))}{purpose}"
-            yield Diagnosis(f"[{extra}]", told, MISSING, install_extra(extra))
+            yield Diagnosis(f"[{extra}]", told, MISSING, extra_install_command(extra))
         else:
             yield Diagnosis(f"[{extra}]", f"installed{purpose}")
 

@@ -15,7 +15,7 @@ from tarsus.dynamics import contents
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.files import write_text
-from tarsus.processes import in_child
+from tarsus.processes import run_in_child
 from tarsus.program.codegen.layout import Target
 from tarsus.program.lowering.tape import tape
 from tarsus.program.run import machine, native, ptx
@@ -92,7 +92,7 @@ def kernel(robot: Robot, law: str, bits: int, file: Path | None = None) -> dict[
     # in a process that can be ended, for LLVM cannot
     ptx.check_target()
     try:
-        text = in_child(partial(_text, robot, law, bits), None if file else PATIENCE)
+        text = run_in_child(partial(_text, robot, law, bits), None if file else PATIENCE)
     except TimeoutError:
         unknown = (
             f"The GPU's kernel was not ready after {PATIENCE:g} s, so its registers are not known;"

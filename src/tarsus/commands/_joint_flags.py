@@ -77,7 +77,7 @@ def sensors(given: str | None) -> list[Sensor]:
     found = list[Sensor]()
     for word in given.split(",") if given else ():
         name, colon, frame = (part.strip() for part in word.partition(":"))
-        kind: Any = registry.given(SENSORS, "sensor", name, Sensor)
+        kind: Any = registry.class_named(SENSORS, "sensor", name, Sensor)
         if colon and "frame" not in {f.name for f in fields(kind)}:
             raise InvalidValue(
                 f"the sensor {name!r} has no frame: write {name!r}, not {f'{name}:{frame}'!r}.",

@@ -13,7 +13,7 @@ from tyro import _errors as events
 
 from tarsus.commands._options import options
 from tarsus.commands.base import Command
-from tarsus.errors import InvalidValue, TarsusError, UnknownName, near_names, shortened
+from tarsus.errors import InvalidValue, TarsusError, UnknownName, closest_names, quoted
 
 
 @contextmanager
@@ -48,13 +48,13 @@ def _refusal(name: str, kind: type[Command], event: events.ParseErrorEvent) -> T
             return InvalidValue(f"{option} needs a value; {see}", option)
         case events.InvalidChoice(argument=argument, value=value, choices=choices):
             where = f"tarsus {name}" if argument.is_positional() else _called(argument)
-            near = near_names(value, choices)
+            near = closest_names(value, choices)
             hint = (
                 f"did you mean {' or '.join(near)}?"
                 if near
                 else f"choose one of: {', '.join(choices)}."
             )
-            return UnknownName(f"{where} does not accept {shortened(value)}; {hint}", value)
+            return UnknownName(f"{where} does not accept {quoted(value)}; {hint}", value)
         case events.InstantiationFailure(message=message, argument=argument):
             option = _called(argument) if argument else f"tarsus {name}"
             return InvalidValue(f"{option}: {message.rstrip('.')}.", option)
@@ -64,13 +64,13 @@ def _refusal(name: str, kind: type[Command], event: events.ParseErrorEvent) -> T
 def _unknown_word(name: str, kind: type[Command], word: str, see: str) -> UnknownName:
     """Return an error for a word that no argument takes."""
     if not word.startswith("-"):
-        return UnknownName(f"tarsus {name} does not accept {shortened(word)}; {see}", word)
+        return UnknownName(f"tarsus {name} does not accept {quoted(word)}; {see}", word)
 
     flag = word.partition("=")[0].replace("_", "-")
     known = [flag for option in options(kind) for flag in option.flags if flag.startswith("--")]
-    near = near_names(flag, known)
+    near = closest_names(flag, known)
     hint = f"did you mean {' or '.join(near)}?" if near else see
-    return UnknownName(f"tarsus {name} has no option {shortened(flag)}; {hint}", flag)
+    return UnknownName(f"tarsus {name} has no option {quoted(flag)}; {hint}", flag)
 
 
 def _called(argument: Any) -> str:

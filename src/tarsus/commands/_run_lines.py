@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarsus.commands.base import FAILED, INTERRUPTED
-from tarsus.simulation.recording.summary_lines import lines
+from tarsus.simulation.recording.summary_lines import summary_lines
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,7 +45,7 @@ def tell(numbers: dict[str, Any], files: list[Path]) -> None:
     table.add_column(style="bold")
     table.add_column()
     # a run that diverged has few of them
-    for name, text in lines(numbers).items():
+    for name, text in summary_lines(numbers).items():
         if text and ("diverged" not in numbers or name in ("robot", "motion")):
             table.add_row(name, text)
     if numbers["sensors"] and not files:

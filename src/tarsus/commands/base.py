@@ -66,10 +66,10 @@ def name_of(kind: str, package: str, *also: str) -> Checked:
     """
 
     def check(name: str) -> None:
-        if name.endswith(registry.OWN):
+        if name.endswith(registry.PYTHON_SUFFIX):
             registry.trust(name)
         elif not (package == TERRAINS and name.endswith(".xml")):
-            registry.require(package, kind, name, also)
+            registry.check_name(package, kind, name, also)
 
     return Checked(check, lambda: (*registry.names(package), *also))
 
@@ -79,7 +79,7 @@ def names_of(kind: str, package: str, *also: str) -> Checked:
     one = name_of(kind, package, *also)
 
     def check(names: str) -> None:
-        for name in registry.listed(names):
+        for name in registry.split_names(names):
             one.check(name)
 
     return Checked(check, one.names)

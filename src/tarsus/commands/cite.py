@@ -69,10 +69,10 @@ def _citations(asked: Cite) -> list[tuple[str, Citation]]:
     from tarsus.simulation import default_controller, resolve
 
     robot = asked.base.load(asked.robot)
-    _, gait = default_controller.prepared(robot, asked.gait, DEFAULT_DT, [])
+    _, gait = default_controller.prepare(robot, asked.gait, DEFAULT_DT, [])
     numbers: Citation = "read from a file"
     if asked.robot in registry.names(ROBOTS):
-        numbers = getattr(registry.module(ROBOTS, "robot", asked.robot), "CITATION", "")
+        numbers = getattr(registry.member_module(ROBOTS, "robot", asked.robot), "CITATION", "")
     return [
         (f"robot {robot.name}", numbers),
         (f"contact law {asked.law}", resolve.law(asked.law).citation),

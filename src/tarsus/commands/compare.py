@@ -72,7 +72,7 @@ class Compare(Command):
 
     def execute(self) -> int:
         try:
-            dts = list(dict.fromkeys(map(float, registry.listed(self.dts))))
+            dts = list(dict.fromkeys(map(float, registry.split_names(self.dts))))
         except ValueError:
             raise InvalidValue(
                 f"--dts must be numbers separated by commas, not {self.dts!r}.", "--dts"

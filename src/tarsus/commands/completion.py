@@ -34,7 +34,7 @@ class Completion(Command):
 
     def execute(self) -> int:
         known = []
-        for name, kind in registry.members("tarsus.commands", "command", Command).items():
+        for name, kind in registry.member_classes("tarsus.commands", "command", Command).items():
             assert isinstance(kind, type)
             known.append(CommandWords(name, kind.summary(), tuple(options(kind))))
         script = SCRIPTS[self.shell](known)

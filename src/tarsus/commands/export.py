@@ -28,7 +28,7 @@ from tarsus.commands.base import (
     print_json,
     written,
 )
-from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, unknown
+from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, unknown_name
 from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
@@ -110,14 +110,14 @@ class Export(Command):
         if self.to is None:
             raise InvalidValue("name the file to write: *.csv, *.parquet or *.mcap.", "to")
         if self.to.suffix not in known:
-            raise unknown("format", self.to.suffix or self.to.name, known)
+            raise unknown_name("format", self.to.suffix or self.to.name, known)
         from tarsus.exchange.mcap_file import write_mcap
         from tarsus.exchange.table import write_table
         from tarsus.files import check_writable
-        from tarsus.simulation.recording.log import opened
+        from tarsus.simulation.recording.log import read_log
         from tarsus.simulation.recording.log_robot import robot_of
 
-        log = opened(log_file)
+        log = read_log(log_file)
         check_writable(self.to.parent)
         self.to.parent.mkdir(parents=True, exist_ok=True)
         if self.to.suffix == MCAP:
@@ -135,11 +135,11 @@ class Export(Command):
 
     def _simulation(self) -> Simulation:
         """Whose step is written."""
-        from tarsus.simulation.contact_selection import FEET, unless_named
+        from tarsus.simulation.contact_selection import FEET, default_contacts
         from tarsus.simulation.simulation import Simulation
 
         robot = self.base.load(self.what)
-        feet = FEET if unless_named(robot, cheap=True) else None
+        feet = FEET if default_contacts(robot, cheap=True) else None
         return Simulation(
             robot,
             self.law,

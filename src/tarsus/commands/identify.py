@@ -95,7 +95,7 @@ class Identify(Command):
         from tarsus.identification.laws import rank_laws
 
         assert self.laws is not None
-        given = registry.listed(self.laws)
+        given = registry.split_names(self.laws)
         names = "all" if "all" in given else given
         with self.progress() as progress:
             found = rank_laws(self.spec, names, None, threads, progress.say)

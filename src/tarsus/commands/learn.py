@@ -27,7 +27,7 @@ from tarsus.commands.base import (
     print_json,
     written,
 )
-from tarsus.errors import InvalidValue, Notice, TarsusError
+from tarsus.errors import InvalidValue, TarsusError, WarningRecord
 
 if TYPE_CHECKING:
     from tarsus.learning.lesson import Lesson
@@ -154,8 +154,8 @@ class Learn(Command):
                 files.append(save_strip(log, self.out / "strip.png", title))
             except TarsusError as error:
                 text = f"some pictures were not drawn: {error}"
-                notice = Notice(text, "pictures-not-drawn", error.subject)
-                return replace(found, notices=(*found.notices, notice))
+                notice = WarningRecord(text, "pictures-not-drawn", error.subject)
+                return replace(found, warnings=(*found.warnings, notice))
         return found
 
     def _print(self, lesson: Lesson, found: Learned, files: list[Path]) -> None:
@@ -165,7 +165,7 @@ class Learn(Command):
             told_too |= {
                 "lesson": asdict(lesson),
                 "interrupted": found.stopped,
-                "notices": found.notices,
+                "notices": found.warnings,
             }
             print_json(told_too | {"last": last, "written": [written(file) for file in files]})
             return
@@ -174,7 +174,7 @@ class Learn(Command):
             print(f"went on after round {found.resumed}")
         if found.last is not None:
             print(told(found.last, found.spent, found.units))
-        for notice in found.notices:
+        for notice in found.warnings:
             print(f"warning: {notice}")
         for file in files:
             print(f"written {file}")

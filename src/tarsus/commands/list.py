@@ -15,7 +15,7 @@ import tyro
 
 from tarsus import plugins, registry
 from tarsus.commands.base import Checked, Command, Flag, called, print_json
-from tarsus.errors import IncompatibleOptions, PluginError, unknown
+from tarsus.errors import IncompatibleOptions, PluginError, unknown_name
 
 if TYPE_CHECKING:
     from tarsus.parameters import ParameterRow
@@ -48,9 +48,9 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
 
 def folders() -> dict[str, str]:
     """The folder of every kind that is listed, those that plug-ins bring last."""
-    brought = plugins.registered(plugins.KINDS)
+    brought = plugins.registered(plugins.KINDS_GROUP)
     for kind in sorted(FOLDERS.keys() & brought):
-        raise plugins.conflict("kinds", kind, "tarsus", brought[kind].package)
+        raise plugins.name_conflict("kinds", kind, "tarsus", brought[kind].package)
     return FOLDERS | {kind: plugin.module for kind, plugin in sorted(brought.items())}
 
 
@@ -60,7 +60,7 @@ def _kinds() -> tuple[str, ...]:
 
 def _check_kind(kind: str) -> None:
     if kind not in _kinds():
-        raise unknown("kind", kind, _kinds())
+        raise unknown_name("kind", kind, _kinds())
 
 
 @dataclass(frozen=True)
@@ -117,18 +117,18 @@ def _summaries(kind: str, folder: str) -> dict[str, str]:
     """
     found = dict[str, str]()
     if kind not in FOLDERS:
-        brought = plugins.registered(plugins.KINDS)[kind]
+        brought = plugins.registered(plugins.KINDS_GROUP)[kind]
         try:
             if not hasattr(brought.load(), "__path__"):
                 raise brought.broken("its module must be a folder of members")
         except PluginError as error:
-            registry.warn(error)
+            registry.warn_skipped(error)
             return found
     for name in registry.names(folder):
         try:
-            said = ast.get_docstring(registry.source(folder, name)) or ""
+            said = ast.get_docstring(registry.parse_member(folder, name)) or ""
         except PluginError as error:
-            registry.warn(error)
+            registry.warn_skipped(error)
         else:
             found[name] = " ".join(said.partition("\n\n")[0].split())
     return found
@@ -164,11 +164,11 @@ def _rows(kind: str, name: str) -> list[ParameterRow]:
     base, family = FAMILIES[kind]
     owner: Any
     try:
-        owner = registry.member(
+        owner = registry.member_class(
             FOLDERS[kind], kind, name, getattr(importlib.import_module(base), family)
         )
     except PluginError as error:
-        registry.warn(error)
+        registry.warn_skipped(error)
         return []
     return parameters.table(owner)
 

@@ -32,10 +32,10 @@ from tarsus.commands.base import (
 from tarsus.errors import (
     IncompatibleOptions,
     InvalidValue,
-    Notice,
     TarsusWarning,
-    as_notice,
-    one_of_each,
+    WarningRecord,
+    one_per_code,
+    warning_record,
 )
 from tarsus.simulation.time_steps import DEFAULT_DT
 
@@ -152,14 +152,14 @@ class PlanCommand(Command):
                 world.reset()
                 log, reached = run(planner, world, self.duration, shove)
                 found.append(reached)
-        told = [as_notice(w.message) for w in caught if issubclass(w.category, TarsusWarning)]
-        notices = one_of_each([*told, *planner.notices, *world.notices])
+        told = [warning_record(w.message) for w in caught if issubclass(w.category, TarsusWarning)]
+        notices = one_per_code([*told, *planner.warnings, *world.warnings])
         # what came of it
         files = []
         if self.out is not None and log is not None:
-            from tarsus.simulation.recording.log import save
+            from tarsus.simulation.recording.log import save_log
 
-            save(log, self.out)
+            save_log(log, self.out)
             files = [written(self.out)]
         if self.json:
             print_json({"runs": list(map(asdict, found)), "notices": notices, "written": files})
@@ -185,16 +185,16 @@ class PlanCommand(Command):
         from tarsus.planning.pace import Pace
         from tarsus.planning.planner import Planner
         from tarsus.processes import usable_cores
-        from tarsus.simulation.part_parameters import with_parameters
+        from tarsus.simulation.part_parameters import set_parameters
 
         # goal, method and pace with their settings
         parts: Any = {
-            "goal": registry.made(GOALS, "goal", self.goal, Goal),
-            "method": registry.made(METHODS, "method", self.method, SamplingMethod),
+            "goal": registry.create(GOALS, "goal", self.goal, Goal),
+            "method": registry.create(METHODS, "method", self.method, SamplingMethod),
             "pace": Pace(),
         }
         settings = each_setting(self.set)
-        parts = with_parameters(parts, settings)
+        parts = set_parameters(parts, settings)
         pace = parts["pace"]
         if not self.still and not any(s.startswith(("delay=", "pace.delay=")) for s in settings):
             pace = replace(pace, delay=pace.period if self.delay is None else self.delay)
@@ -219,7 +219,7 @@ class PlanCommand(Command):
 
             world = MujocoSimulation(planner.robot, None, terrain, planner, self.world_dt)
             for text in printed({label(DEFAULT): world.settings}):
-                world.notices.append(Notice(text, "mujoco-settings", planner.robot.name))
+                world.warnings.append(WarningRecord(text, "mujoco-settings", planner.robot.name))
             return world
         return Simulation(
             *(planner.robot, self.world_law, "midpoint", terrain, planner, self.world_dt),
@@ -236,7 +236,7 @@ def _command(text: str) -> tuple[str, float]:
         raise InvalidValue(f"--ask must be NAME=NUMBER, not {text!r}.", "--ask") from None
 
 
-def _tell(given: PlanCommand, found: list[Reached], notices: list[Notice]) -> None:
+def _tell(given: PlanCommand, found: list[Reached], notices: list[WarningRecord]) -> None:
     """A row for each run, then how long the plans took."""
     from tarsus.viewer.tables import TextTable, text_console
 

@@ -126,14 +126,14 @@ class Play(Command):
     def _laws(self, lesson: Lesson) -> list[str]:
         if self.mujoco:
             return [PEER]
-        given = registry.listed(self.laws or self.law or lesson.law)
+        given = registry.split_names(self.laws or self.law or lesson.law)
         return [*registry.names(LAWS), PEER] if self.laws and "all" in given else given
 
     def _dts(self, lesson: Lesson) -> list[float]:
         if self.dt is None:
             return sorted({lesson.dt, 0.001}, reverse=True) if self.laws else [lesson.dt]
         try:
-            found = list(dict.fromkeys(map(float, registry.listed(self.dt))))
+            found = list(dict.fromkeys(map(float, registry.split_names(self.dt))))
         except ValueError:
             found = [0.0]
         if not all(dt > 0 for dt in found):
@@ -145,10 +145,10 @@ class Play(Command):
 
     def _record(self, policy: Any, law: str, dt: float, terrain: Any) -> None:
         from tarsus.learning.showing import recorded
-        from tarsus.simulation.recording.log import save
+        from tarsus.simulation.recording.log import save_log
 
         assert self.log is not None
-        save(recorded(policy, self.duration, None, law, dt, terrain), self.log)
+        save_log(recorded(policy, self.duration, None, law, dt, terrain), self.log)
 
 
 def _table(found: list[Played]) -> None:

@@ -186,7 +186,7 @@ class PolicyCommand(Command):
         from tarsus.policies.inspection import outcome
         from tarsus.policies.worlds import Conditions, placed, standing_heights
         from tarsus.simulation.recording.divergence import Diverged
-        from tarsus.simulation.recording.log import save
+        from tarsus.simulation.recording.log import save_log
         from tarsus.simulation.simulation import Simulation
 
         drive = PolicyController(contract, self._moved(), self.ask)
@@ -212,7 +212,7 @@ class PolicyCommand(Command):
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             file = self.out / f"{bound.robot.name}_policy.nc"
-            save(log, file)
+            save_log(log, file)
             found["log"] = str(file)
         if self.json:
             print_json(found)
@@ -227,7 +227,7 @@ class PolicyCommand(Command):
 
         bound = self._bound(contract)
         asked = np.asarray(self.ask, float)
-        names = registry.listed(self.laws)
+        names = registry.split_names(self.laws)
         names = [*registry.names(LAWS), PEER] if "all" in names else names
         common: dict[str, Any] = {"dt": self.dt, "seconds": self.duration, "seed": self.seed}
         edges = []

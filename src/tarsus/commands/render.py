@@ -85,7 +85,7 @@ class Render(Command):
 
     def execute(self) -> int:
         from tarsus.files import check_writable
-        from tarsus.simulation.recording.log import opened
+        from tarsus.simulation.recording.log import read_log
         from tarsus.viewer import film
         from tarsus.viewer.track import track
 
@@ -109,7 +109,7 @@ class Render(Command):
         check_writable(out.parent)
         # the logs
         own = self.base.load(self.robot) if self.robot else None
-        tracks = [track(opened(path), own) for path in logs]
+        tracks = [track(read_log(path), own) for path in logs]
         first, last = float(tracks[0].time[0]), float(tracks[0].time[-1])
         at = self._times(first, last) if picture else film.times(tracks[0], self.rate, self.speed)
         stage = film.Stage(tracks, view)

@@ -44,7 +44,7 @@ class Rerun(Command):
 
     def execute(self) -> int:
         from tarsus.comparison.rerun import rerun
-        from tarsus.simulation.recording.log import save
+        from tarsus.simulation.recording.log import save_log
         from tarsus.simulation.recording.partial_log import log_path
 
         path = log_path(self.out) if self.out else None
@@ -52,7 +52,7 @@ class Rerun(Command):
             progress.say(f"running {self.log} again")
             found = rerun(self.log, **({"robot": self.base.load(self.robot)} if self.robot else {}))
         if path:
-            save(found.log, path)
+            save_log(found.log, path)
         print_json(told(found)) if self.json else _tell(self.log, found)
         return 0 if found.reproduced else FAILED
 

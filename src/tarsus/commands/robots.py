@@ -13,7 +13,7 @@ import tyro
 
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import Command, File, Flag, Seconds, called, print_json
-from tarsus.errors import IncompatibleOptions, InvalidFile, several
+from tarsus.errors import IncompatibleOptions, InvalidFile, join_names
 from tarsus.files import check_writable, write_text
 
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ class Robots(Command):
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
-        from tarsus.simulation.time_steps import steps
+        from tarsus.simulation.time_steps import step_count
         from tarsus.validation.robot_check import checked, named
         from tarsus.validation.two_engines import truth
 
         # what is asked, and whether its table has a place
-        steps(self.duration, 1e-3)
+        step_count(self.duration, 1e-3)
         if self.mujoco and self.duration != SECONDS:
             raise IncompatibleOptions(
                 "--duration cannot be combined with --mujoco, whose scenes have fixed durations.",
@@ -224,7 +224,7 @@ def _scene(row: TruthRow) -> list[str]:
     # what is said beside the figures
     remarks = [] if row.order is None else [f"order {row.order:.2f}"]
     for events, whose in ((row.ours_alone, "Tarsus"), (row.theirs_alone, "MuJoCo")):
-        remarks += [f"in {whose} alone: {several(events, SOME)}"] if events else []
+        remarks += [f"in {whose} alone: {join_names(events, SOME)}"] if events else []
     # the figures
     found, soft = row.found, row.soft
     assert found is not None

@@ -35,7 +35,13 @@ from tarsus.commands.base import (
     print_json,
     typed,
 )
-from tarsus.errors import IncompatibleOptions, InvalidValue, Notice, TarsusWarning, as_notice
+from tarsus.errors import (
+    IncompatibleOptions,
+    InvalidValue,
+    TarsusWarning,
+    WarningRecord,
+    warning_record,
+)
 from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
@@ -127,7 +133,7 @@ class Run(Command):
     def check_names(self) -> None:
         """Those of the parameters too; what a law of one's own declares is seen when it is read."""
         super().check_names()
-        from tarsus.simulation.part_parameters import RunPart, assignment
+        from tarsus.simulation.part_parameters import RunPart, resolve_assignment
 
         chosen = {"law": (LAWS, self.law), "gait": (GAITS, self.gait)}
         chosen["stepper"] = STEPPERS, self.stepper
@@ -137,14 +143,14 @@ class Run(Command):
         if self.actuators == "file":
             chosen["actuators"] = "tarsus.control", "file_actuators"
         parts = [
-            RunPart(whose, name, registry.parameters_of(folder, name))
+            RunPart(whose, name, registry.parameter_names(folder, name))
             for whose, (folder, asked) in chosen.items()
             for name in registry.names(folder)
             if asked in (name, AUTO)
         ]
-        if not any(asked.endswith(registry.OWN) for _, asked in chosen.values()):
+        if not any(asked.endswith(registry.PYTHON_SUFFIX) for _, asked in chosen.values()):
             for setting in self.parameters:
-                assignment(setting, parts)
+                resolve_assignment(setting, parts)
 
     def execute(self) -> int:
         from tarsus.simulation.recording import provenance
@@ -161,10 +167,10 @@ class Run(Command):
             progress.say(f"compiling {self.robot}")
             simulation, notices = _simulation(self)
         notices = [
-            *(as_notice(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
+            *(warning_record(w.message) for w in caught if issubclass(w.category, TarsusWarning)),
             *notices,
         ]
-        simulation.notices[:0] = notices
+        simulation.warnings[:0] = notices
         # run it; a run that diverged or was interrupted leaves what came before
         failure: dict[str, str] = {}
         token = provenance.command_line.set(shlex.join(["tarsus", *typed.get()]))
@@ -234,7 +240,7 @@ def _ground(given: Run) -> Terrain | str:
     return Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
 
 
-def _simulation(given: Run) -> tuple[Simulated, list[Notice]]:
+def _simulation(given: Run) -> tuple[Simulated, list[WarningRecord]]:
     """The simulation asked for, and a notice for each argument that it ignores."""
     terrain = _ground(given)
     # the simulation, and the speed that its gait is to walk at
@@ -253,23 +259,23 @@ def _at_speed(simulation: Any, given: float | None) -> Any:
     return simulation
 
 
-def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[Notice]]:
+def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[WarningRecord]]:
     """The simulation on our own steps."""
-    from tarsus.parameters import named
+    from tarsus.parameters import names_with_role
     from tarsus.simulation import resolve
     from tarsus.simulation.options import Options
-    from tarsus.simulation.part_parameters import Given
+    from tarsus.simulation.part_parameters import ParameterSetting
     from tarsus.simulation.simulation import Simulation
 
     # the friction coefficient by the name that the law has for it
-    notices, parameters = list[Notice](), list[Given](given.parameters)
+    notices, parameters = list[WarningRecord](), list[ParameterSetting](given.parameters)
     if given.friction is not None:
-        names = named(type(resolve.law(given.law)), "friction")
+        names = names_with_role(type(resolve.law(given.law)), "friction")
         if names:
             parameters.insert(0, (f"law.{names[0]}", given.friction))
         else:
             text = f"--friction is ignored: the law {given.law!r} has no friction coefficient."
-            notices.append(Notice(text, "friction-ignored", str(given.law)))
+            notices.append(WarningRecord(text, "friction-ignored", str(given.law)))
     options: Options = {
         "precision": given.precision,
         "coordinates": given.coordinates,
@@ -282,7 +288,7 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[Not
         options["sensors"] = sensors(given.sensors)
     if given.contacts is not None:
         options["contacts"] = given.contacts
-    with resolve.on_own_ground(given.robot, terrain):
+    with resolve.ignore_own_ground(given.robot, terrain):
         robot = given.base.load(given.robot)
     if given.view and robot.floating:
         options["pushes"] = robot.body_names[0]
@@ -290,12 +296,12 @@ def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[Not
     return made, notices
 
 
-def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, list[Notice]]:
+def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, list[WarningRecord]]:
     """The simulation on MuJoCo; TarsusError for what is ours alone."""
     from tarsus.mujoco_runs.settings import MujocoSettings
     from tarsus.mujoco_runs.simulation import MujocoSimulation
     from tarsus.simulation import resolve
-    from tarsus.simulation.part_parameters import names_set
+    from tarsus.simulation.part_parameters import assigned_names
 
     for name, instead in OURS_ALONE.items():
         default = next(f.default for f in fields(Run) if f.name == name)
@@ -311,10 +317,10 @@ def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, li
             " engine.",
             flag,
         )
-    with resolve.on_own_ground(given.robot, terrain):
+    with resolve.ignore_own_ground(given.robot, terrain):
         robot = given.base.load(given.robot)
-    told = list[Notice]()
-    replaced = names_set(given.parameters, "engine", MujocoSettings())
+    told = list[WarningRecord]()
+    replaced = assigned_names(given.parameters, "engine", MujocoSettings())
     settings = MujocoSettings.of_file(robot, told, given.friction, replaced)
     parts = robot, settings, terrain, given.gait, given.dt
     return MujocoSimulation(*parts, given.contacts, given.parameters), told

@@ -128,7 +128,7 @@ class Validate(Command):
         laws = (self.law,) if self.law else every
         at = _identified(self.at) if self.at else None
         # what is found
-        experiment = registry.member(REAL, "real experiment", name, RealExperiment)()
+        experiment = registry.member_class(REAL, "real experiment", name, RealExperiment)()
         with self.progress() as progress:
             tell = progress.say
             threads = usable_cores()

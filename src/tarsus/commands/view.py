@@ -92,14 +92,14 @@ class View(Command):
         return self._logs([Path(name) for name in logs]) if logs else self._live(*self.what)
 
     def _logs(self, paths: list[Path]) -> int:
-        from tarsus.simulation.recording.log import opened
+        from tarsus.simulation.recording.log import read_log
         from tarsus.viewer.page import viser
         from tarsus.viewer.playback import titles, watch
         from tarsus.viewer.track import track
 
         viser()
         own = self.base.load(self.robot) if self.robot else None
-        return watch([track(opened(path), own) for path in paths], titles(paths), self._address())
+        return watch([track(read_log(path), own) for path in paths], titles(paths), self._address())
 
     def _live(self, name: str) -> int:
         robots.require(name)

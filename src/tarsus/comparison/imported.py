@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.comparison.trajectory import BESIDE, NEEDED, OPTIONAL, SCALARS, read
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidFile, several, unknown
+from tarsus.errors import IncompatibleOptions, InvalidFile, join_names, unknown_name
 from tarsus.exchange.ros_bag import is_bag, read_bag
 from tarsus.exchange.table import FORMATS, read_table
 
@@ -53,7 +53,7 @@ def arrays_of_columns(frame: pd.DataFrame) -> dict[str, Any]:
     for column in map(str, frame.columns):
         found = COLUMN.fullmatch(column.strip())
         if found is None or found["name"] not in KNOWN:
-            raise unknown("array of a trajectory", column, KNOWN)
+            raise unknown_name("array of a trajectory", column, KNOWN)
         label = found["label"] or ""
         if re.fullmatch(r"[\d,\s]*", label):
             place = tuple(int(k) for k in label.split(",") if k.strip())
@@ -84,7 +84,7 @@ def arrays_of_columns(frame: pd.DataFrame) -> dict[str, Any]:
         if len(places) != np.prod(shape, dtype=int):
             absent = [place for place in np.ndindex(*shape) if place not in places]
             names = [f"{name}[{','.join(map(str, place))}]" for place in absent]
-            raise InvalidFile(f"the table lacks the columns {several(names, SHOWN)}.", names[0])
+            raise InvalidFile(f"the table lacks the columns {join_names(names, SHOWN)}.", names[0])
         value = np.zeros((len(frame), *map(int, shape)))
         for place, numbers in places.items():
             value[(slice(None), *place)] = numbers

@@ -16,7 +16,7 @@ from tarsus.comparison.states import mujoco_model
 from tarsus.comparison.trajectory import finite
 from tarsus.comparison.verdicts import OF_MOTION
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, unknown_name
 from tarsus.mujoco_runs.implicit_part import implicit_part, integrator_of
 from tarsus.mujoco_runs.library import mujoco
 
@@ -27,7 +27,7 @@ KNOWN = ("Euler", *IMPLICIT, "RK4", "discrete")
 def checked_integrator(name: str) -> str:
     """Return the name of an integrator of MuJoCo; TarsusError if there is none of this name."""
     if name not in KNOWN:
-        raise unknown("integrator", name, KNOWN)
+        raise unknown_name("integrator", name, KNOWN)
     return name
 
 

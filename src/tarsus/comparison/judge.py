@@ -33,8 +33,8 @@ from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions
-from tarsus.simulation.recording.log_robot import as_heavy, robot_of
-from tarsus.simulation.recording.log_schema import checked
+from tarsus.simulation.recording.log_robot import robot_of, scale_masses
+from tarsus.simulation.recording.log_schema import check_log
 from tarsus.simulation.recording.observed_run import Trajectory, solved_steps
 from tarsus.simulation.recording.step_observables import energy_totals
 
@@ -90,10 +90,10 @@ def judge(
         given = {"integrator": "Euler"} | given  # its forces are those that acted
         integrator = None
     if isinstance(given, xr.Dataset):
-        checked(given)
+        check_log(given)
     whose = whose or robot_of(given)
     if isinstance(given, xr.Dataset):
-        whose = as_heavy(whose, given)
+        whose = scale_masses(whose, given)
     # the run in the format of the report
     arrays = dict(arrays_of(given, whose) if isinstance(given, xr.Dataset) else given)
     if friction is not None:

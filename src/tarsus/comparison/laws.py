@@ -16,7 +16,7 @@ from tarsus import registry
 from tarsus.comparison.limit import largest_dt
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice
+from tarsus.errors import WarningRecord
 from tarsus.morphology.fall import fell
 from tarsus.mujoco_runs.settings import MujocoSettings, ShownSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -48,7 +48,7 @@ class LawRun:
     """The log; None if the run diverged at once."""
     failure: str | None
     """Why the run failed."""
-    notices: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     """Notices for the user about this run."""
     bars: dict[str, float] = field(default_factory=dict)
     """Error bars: the largest difference of each figure from those at dt / 2 and dt / 4."""
@@ -86,12 +86,12 @@ def laws_named(names: str) -> dict[str, Law | None]:
 
     "all" among them is every law and MuJoCo.
     """
-    given = registry.listed(names)
+    given = registry.split_names(names)
     own = [name for name in given if name != "all"]
     chosen = [*own, *registry.names(LAWS), PEER] if "all" in given else own
     for name in chosen:
-        if not name.endswith(registry.OWN):
-            registry.require(LAWS, "law", name, (PEER, "all"))
+        if not name.endswith(registry.PYTHON_SUFFIX):
+            registry.check_name(LAWS, "law", name, (PEER, "all"))
     return {name: None if name == PEER else resolve.law(name) for name in chosen}
 
 
@@ -114,13 +114,13 @@ def compare(
     extra = extra or Extra()
     # what all laws share
     longest = max(dts)  # one controller for all, its servos for the longest step
-    robot, controller = default_controller.prepared(robot, gait, longest, [])
+    robot, controller = default_controller.prepare(robot, gait, longest, [])
     runs, unless_given = [], robot
     if extra.material.keys() & robot.material.keys():
         left = {k: value for k, value in robot.material.items() if k not in extra.material}
         unless_given = replace(robot, material=left)
     # one law after the other, MuJoCo once for each of its settings
-    laws = dict[str, tuple[Law | MujocoSettings, list[Notice]]]()
+    laws = dict[str, tuple[Law | MujocoSettings, list[WarningRecord]]]()
     for name, law in laws_named(names).items():
         if law is None:
             laws |= extra.mujoco.of(unless_given, extra.material.get("mu"))
@@ -129,7 +129,7 @@ def compare(
     for name, (law, told) in laws.items():
         standing = unless_given
         if isinstance(law, Law):
-            law, standing = file_material.fitted(name, standing, told, flags=FLAGS)
+            law, standing = file_material.law_for_robot(name, standing, told, flags=FLAGS)
         make, ignored = maker(standing, controller, law, extra.material, extra.options)
         ignored = [*told, *ignored]
         # the largest time step with which it stands
@@ -143,7 +143,7 @@ def compare(
             shorter = [dt / k for k in FINER] if extra.bars else []
             finer = tuple(run_of(name, make(short), duration) for short in shorter)
             own = with_bars(run_of(name, make(dt), duration), finer, keep=dt == min(dts))
-            runs.append(replace(own, notices=[*ignored, *own.notices], largest_dt=limit))
+            runs.append(replace(own, warnings=[*ignored, *own.warnings], largest_dt=limit))
     return runs
 
 
@@ -168,7 +168,7 @@ def maker(
         ]
         given = {"controller": controller, "contacts": chosen.get("contacts")}
         return lambda dt: MujocoSimulation(robot, settings, dt=dt, **given), ignored
-    law, ignored = resolve.with_material(law, material)
+    law, ignored = resolve.apply_material(law, material)
     return lambda dt: Simulation(robot, law, controller=controller, dt=dt, **chosen), ignored
 
 
@@ -215,7 +215,7 @@ def run_of(name: str, simulation: Simulation | MujocoSimulation, duration: float
         numbers["steps_per_second"] = 1 / simulation.replay(log).rollout()
     settings = simulation.settings if isinstance(simulation, MujocoSimulation) else None
     notices = [
-        notice for notice in numbers.get("warnings", simulation.notices) if notice != failure
+        notice for notice in numbers.get("warnings", simulation.warnings) if notice != failure
     ]
     return LawRun(name, simulation.dt, numbers, log, failure, notices, settings=settings)
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from tarsus.comparison.laws import LawRun
 from tarsus.dynamics.robot import Robot
-from tarsus.files import replacing
-from tarsus.simulation.recording.attitude import floats, trunk_angles
+from tarsus.files import atomic_write
+from tarsus.simulation.recording.attitude import has_floating_base, trunk_angles
 from tarsus.viewer.colors import COLORS
 from tarsus.viewer.numbers import short_name
 
@@ -42,7 +42,7 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
         rows = [(first, [run]) for run in shown]
 
     # panels of forces, then height and pitch of all laws
-    floating = all(run.log is not None and floats(run.log) for run in shown)
+    floating = all(run.log is not None and has_floating_base(run.log) for run in shown)
     panels = len(rows) + 2 * floating
     figure = Figure(figsize=(10, 1.3 * len(rows) + 2 + 3 * floating), layout="constrained")
     axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
@@ -78,7 +78,7 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
     axes[-1].set_xlabel("time / s")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=130)
 
 

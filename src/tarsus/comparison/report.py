@@ -70,7 +70,7 @@ def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
     for run in runs:
         row: dict[str, Any] = {"law": run.law, "dt": run.dt, "failure": run.failure}
         row.update({key: run.numbers.get(key) for key in (*MOTION, *OTHERS)})
-        row.update(largest_stable_dt=run.largest_dt, error_bars=run.bars, notices=run.notices)
+        row.update(largest_stable_dt=run.largest_dt, error_bars=run.bars, notices=run.warnings)
         row["settings"] = None if run.settings is None else asdict(run.settings)
         found.append(row)
     return found
@@ -108,7 +108,7 @@ def tell(runs: Sequence[LawRun]) -> None:
             console.print(f"[dim]{note}[/]")
     for line in printed({run.law: run.settings for run in runs if run.settings}):
         console.print(f"[dim]{line}[/]")
-    for law, notice in dict.fromkeys((run.law, notice) for run in runs for notice in run.notices):
+    for law, notice in dict.fromkeys((run.law, notice) for run in runs for notice in run.warnings):
         console.print(f"[yellow]{escape(short_name(law))}[/]: {escape(notice)}")
 
 

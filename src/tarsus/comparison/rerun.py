@@ -21,7 +21,7 @@ from tarsus.errors import (
     UnmetCondition,
     Unsupported,
     UntrustedFile,
-    unknown,
+    unknown_name,
 )
 from tarsus.exchange.table import FORMATS, read_table
 from tarsus.mujoco_runs.settings import MujocoSettings
@@ -29,10 +29,14 @@ from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation.options import declared
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.divergence import Diverged
-from tarsus.simulation.recording.log import opened
+from tarsus.simulation.recording.log import read_log
 from tarsus.simulation.recording.log_robot import robot_of
-from tarsus.simulation.recording.log_schema import checked, fitting
-from tarsus.simulation.recording.part_text import filled, made_of, part_of
+from tarsus.simulation.recording.log_schema import check_log, check_robot
+from tarsus.simulation.recording.part_serialization import (
+    create_dataclass,
+    deserialize,
+    part_from_attributes,
+)
 from tarsus.simulation.simulation import Simulation
 
 NEEDED = ("robot", "dt", "gait", "options", "command", "tau", "q", "u")
@@ -102,11 +106,11 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
     if not isinstance(given, xr.Dataset) or "robot" not in given.attrs:
         raise InvalidFile("not a log of tarsus run: it does not say what was run.", "robot")
     if strange := [name for name in parts if name not in PARTS]:
-        raise unknown("part of a log", strange[0], PARTS)
+        raise unknown_name("part of a log", strange[0], PARTS)
     # the run, made again
-    log, notes = checked(given, NEEDED), list[str]()
+    log, notes = check_log(given, NEEDED), list[str]()
     _check_times(log)
-    told = provenance.read(given.attrs)
+    told = provenance.parse_attributes(given.attrs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TarsusWarning)  # those of the run, which the log has
         simulation, again = _prepared(log, told, parts, notes)
@@ -122,7 +126,7 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
             new = diverged.log
             notes.append(f"it diverged this time: {diverged}")
     # compared
-    now = provenance.read(new.attrs)
+    now = provenance.parse_attributes(new.attrs)
     otherwise = {
         name: (told.get(name), now.get(name))
         for name in sorted({*told, *now} - OWN_WAY - again)
@@ -151,14 +155,14 @@ def _opened(path: Path) -> Any:
     """The log in a file: netCDF, or a table of `tarsus export`."""
     if path.suffix in FORMATS:
         return read_table(path)
-    return opened(path)
+    return read_log(path)
 
 
 def _prepared(
     log: xr.Dataset, told: Mapping[str, Any], parts: Mapping[str, Any], notes: list[str]
 ) -> tuple[Simulation | MujocoSimulation, set[str]]:
     """The simulation as it was at the log's start, and the attributes that must differ."""
-    chosen = {"robot": fitting(log, parts.get("robot") or robot_of(log))}
+    chosen = {"robot": check_robot(log, parts.get("robot") or robot_of(log))}
     for kind, name in (("law", "law"), ("stepper", "stepper"), ("terrain", "terrain")):
         if kind in parts:
             chosen[kind] = parts[kind]
@@ -175,14 +179,14 @@ def _prepared(
         notes.append(REPLAYED.format(name=told["gait"]))
         again |= {f"gait{end}" for end in ("", "_class", "_file", "_file_sha256")}
     on = _on_mujoco if told.get("engine") else _on_tarsus
-    with registry.naming_by_data():
+    with registry.untrusted_names():
         return on(log, told, chosen), again
 
 
 def _part(told: Mapping[str, Any], kind: str) -> Any:
     """A part of the run as it was; TarsusError naming it if that cannot be."""
     try:
-        return part_of(kind, told)
+        return part_from_attributes(kind, told)
     except UntrustedFile:
         raise
     except TarsusError as error:
@@ -229,7 +233,7 @@ def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any])
     options = {name: _option(name, value) for name, value in told["options"].items()}
     for name in options:
         if name not in declared():
-            raise unknown("option", name, declared())
+            raise unknown_name("option", name, declared())
     if options.get("worlds", 1) != log.sizes.get("world", 1):
         raise UnmetCondition(
             f"the log holds {log.sizes.get('world', 1)} of the {options.get('worlds', 1)} worlds"
@@ -243,7 +247,7 @@ def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any])
             raise UnknownName(
                 f"this run set the parameter {name}, which the step no longer has.", name
             )
-        numbers, shape = made_of(value), worlds.get(name).shape
+        numbers, shape = deserialize(value), worlds.get(name).shape
         if np.shape(numbers) not in (shape, shape[1:]):
             raise InvalidFile(
                 f"registers.{name} of the log must have shape {shape[1:]}.", f"registers.{name}"
@@ -255,7 +259,7 @@ def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any])
 
 def _option(name: str, value: Any) -> Any:
     """An option of the simulation as it was given."""
-    found = made_of(value)
+    found = deserialize(value)
     if isinstance(found, np.ndarray) and name not in ("mass_scale",):
         return found.tolist()
     return found
@@ -269,7 +273,7 @@ def _on_mujoco(
         raise Unsupported(
             "a MuJoCo run can be rerun only from time 0, and this one started later.", "time"
         )
-    settings = filled(MujocoSettings, told.get("law_parameters", {}))
+    settings = create_dataclass(MujocoSettings, told.get("law_parameters", {}))
     simulation = MujocoSimulation(
         chosen["robot"],
         settings,

@@ -22,14 +22,14 @@ from tarsus.comparison.own_log import NEEDED_OF_LOG, check_loops, floats
 from tarsus.comparison.time_grid import step_of, steps_between
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, Unsupported, unknown
-from tarsus.files import is_file, missing, npz_arrays
+from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, Unsupported, unknown_name
+from tarsus.files import is_file, missing_file, read_npz
 from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import WORLD
 from tarsus.model.spans import spans
 from tarsus.simulation import resolve
-from tarsus.simulation.recording.log import mean_of_role, opened
-from tarsus.simulation.recording.log_schema import checked, fitting
+from tarsus.simulation.recording.log import mean_of_role, read_log
+from tarsus.simulation.recording.log_schema import check_log, check_robot
 from tarsus.simulation.recording.observed_run import Trajectory
 from tarsus.stepping.base import METHODS
 
@@ -49,14 +49,14 @@ JUDGED = "a recorded run (.nc, .npz, .csv, .parquet) or a ROS 2 bag"
 def read(path: Path) -> dict[str, Any] | xr.Dataset:
     """The arrays of an .npz file, or the log in a netCDF file; TarsusError if it is neither."""
     if not is_file(path):
-        raise missing(path, JUDGED)
+        raise missing_file(path, JUDGED)
     if path.suffix not in SUFFIXES:
         raise InvalidFile(
             f"a trajectory must be an .npz file or a netCDF log (.nc), not {path.name!r}.", path
         )
     if path.suffix == ".nc":
-        return opened(path)
-    return npz_arrays(path)
+        return read_log(path)
+    return read_npz(path)
 
 
 def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
@@ -69,8 +69,8 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
         raise Unsupported(
             "this log holds several worlds; judge one of them, such as log.isel(world=0).", "world"
         )
-    log = checked(log, NEEDED_OF_LOG)
-    robot = fitting(log, robot)
+    log = check_log(log, NEEDED_OF_LOG)
+    robot = check_robot(log, robot)
     dt = float(log.attrs["dt"])
     instant = log.attrs.get("evaluation_instant", _instant(str(log.attrs.get("stepper"))))
     check_loops(log, robot)
@@ -131,7 +131,7 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
     known = (*NEEDED, *OPTIONAL, *SCALARS, *BESIDE)
     for name in arrays:
         if name not in known:
-            raise unknown("array of a trajectory", name, known)
+            raise unknown_name("array of a trajectory", name, known)
     absent = [name for name in NEEDED if name not in arrays]
     if absent:
         raise InvalidValue(

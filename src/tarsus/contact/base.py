@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from tarsus.contact import stability
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.subcycle import force_slopes, subcycle
-from tarsus.errors import InvalidValue, branches, unknown
+from tarsus.errors import InvalidValue, python_branching, unknown_name
 from tarsus.parameters import check, check_all_declared, declared, roles
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
@@ -237,11 +237,11 @@ def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
     except AttributeError as error:
         if error.obj is not p:
             raise
-        raise unknown(f"parameter of {name}", str(error.name), vars(p)) from None
+        raise unknown_name(f"parameter of {name}", str(error.name), vars(p)) from None
     except RuntimeError as error:
         if "truth value" not in str(error):
             raise
-        raise branches(f"{name}.force") from None
+        raise python_branching(f"{name}.force") from None
     # check what came back
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise InvalidValue(

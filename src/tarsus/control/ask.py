@@ -12,7 +12,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import ControlInputs, Controller
-from tarsus.errors import InvalidValue, TarsusError, branches, unknown
+from tarsus.errors import InvalidValue, TarsusError, python_branching, unknown_name
 from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
@@ -76,15 +76,15 @@ def _answer(ask: Callable[[], object], controller: Controller, now: ControlInput
     # a name that is not there
     except AttributeError as error:
         if error.obj is now:
-            raise unknown(f"input of {name}.torque", str(error.name), INPUTS) from None
+            raise unknown_name(f"input of {name}.torque", str(error.name), INPUTS) from None
         if error.obj is controller:
             own = (f.name for f in fields(cast(Any, controller)))
-            raise unknown(f"parameter of {name}", str(error.name), own) from None
+            raise unknown_name(f"parameter of {name}", str(error.name), own) from None
         reason = _reason(name, error)
     # CasADi's: a branch on a symbol, an index
     except RuntimeError as error:
         if "truth value" in str(error):
-            raise branches(f"{name}.torque") from None
+            raise python_branching(f"{name}.torque") from None
         if "out of bounds" in str(error):
             sizes = ", ".join(
                 f"{what} {getattr(now, what).numel()}" for what in ("q", "u", "command", "memory")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import array, check, part
+from tarsus.parameters import array, check, component
 
 Array = NDArray[np.float64]
 CURVE = ("stall_torque", "no_load_speed")
@@ -52,7 +52,7 @@ class FileActuators:
     speed: Any = array(
         None, "rad/s", "of the joint, that it drives no faster; none: the file's", "(0, 1e30]"
     )
-    by_world: Any = part((), "names of gear, ranges and speed that begin as in the file")
+    by_world: Any = component((), "names of gear, ranges and speed that begin as in the file")
 
     def __post_init__(self) -> None:
         check(self)
@@ -66,7 +66,7 @@ class FileActuators:
         named = (self.by_world,) if isinstance(self.by_world, str) else tuple(self.by_world)
         for name in named:
             if name not in OF_FILE:
-                raise unknown("number of a file's actuators", str(name), OF_FILE)
+                raise unknown_name("number of a file's actuators", str(name), OF_FILE)
         object.__setattr__(self, "by_world", named)
 
     @property

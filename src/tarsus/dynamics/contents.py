@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tarsus.errors import several
+from tarsus.errors import join_names
 from tarsus.model.file_actuators import FileActuator, Range
 from tarsus.model.joint import Joint
 from tarsus.model.mechanism import Mechanism
@@ -130,4 +130,4 @@ def _counted(joints: list[Joint]) -> str:
 
 def _count_and_names(names: list[str]) -> str:
     """Return the number of names, and the first ones."""
-    return f"{len(names)}: {several(names, MAX_NAMES)}" if names else "none"
+    return f"{len(names)}: {join_names(names, MAX_NAMES)}" if names else "none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarsus.errors import several
+from tarsus.errors import join_names
 from tarsus.model.mechanism import WORLD, Body, LoopJoint, Mechanism
 
 HEAD = ("body", "parent", "joint", "kind", "mass kg", "range", "motor")
@@ -19,15 +19,15 @@ def description(mechanism: Mechanism) -> str:
         "",
         *_table([HEAD, *(_row(m, body) for body in m.bodies)]),
         "",
-        f"contact candidates: {several([c.name for c in m.candidates], MAX_NAMES)}",
+        f"contact candidates: {join_names([c.name for c in m.candidates], MAX_NAMES)}",
         *(
-            [f"loop joints: {several([_loop(m, k) for k in m.loops], MAX_NAMES)}"]
+            [f"loop joints: {join_names([_loop(m, k) for k in m.loops], MAX_NAMES)}"]
             if m.loops
             else []
         ),
-        *([f"mimic joints: {several(_mimic_joints(m), MAX_NAMES)}"] if m.couplings else []),
-        f"frames: {several([f.name for f in m.frames], MAX_NAMES)}",
-        f"keyframes: {several(list(m.keyframes), MAX_NAMES)}",
+        *([f"mimic joints: {join_names(_mimic_joints(m), MAX_NAMES)}"] if m.couplings else []),
+        f"frames: {join_names([f.name for f in m.frames], MAX_NAMES)}",
+        f"keyframes: {join_names(list(m.keyframes), MAX_NAMES)}",
     ]
     return "\n".join([*lines, *(f"note: {note}" for note in m.notes)])
 

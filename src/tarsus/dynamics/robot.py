@@ -20,7 +20,7 @@ from tarsus.dynamics import loop_closure
 from tarsus.dynamics.compiled_quantities import CompiledQuantities
 from tarsus.dynamics.description import description, summary_line
 from tarsus.dynamics.integrate import difference, integrate
-from tarsus.errors import unknown
+from tarsus.errors import unknown_name
 from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
@@ -576,7 +576,7 @@ class Robot(Mechanism):
             text = pattern if isinstance(pattern, str) else ""
             matches = {name for name in known if name == pattern or fnmatchcase(name, text)}
             if not matches:
-                raise unknown("contact candidate", pattern, known)
+                raise unknown_name("contact candidate", pattern, known)
             selected |= matches
         return replace(self, candidates=tuple(c for c in self.candidates if c.name in selected))
 

@@ -19,7 +19,7 @@ from tarsus.environments.plan import ControlPlan, bias_of, glimpse, joined
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation.sensor_program import looked
+from tarsus.simulation.sensor_program import contact_free_readings
 from tarsus.spatial.quaternion import product
 from tarsus.tasks.base import known
 
@@ -71,7 +71,7 @@ def renewed(
         still = {name: SX.zeros(end[name].numel()) for name in ("tau", "impulse")}
         where = fresh["q"], fresh["u"]
         own = ground(work, whole, fresh)
-        still |= looked(work.sensing, work.scene, where, SX(work.dt), own, b)
+        still |= contact_free_readings(work.sensing, work.scene, where, SX(work.dt), own, b)
         for name in sorted(at.keys() & still.keys()):  # what sensors remember
             fresh[name] = ca.if_else(over, still[name], fresh[name])
         felt = {name: ca.if_else(over, still[name], end[name]) for name in still}

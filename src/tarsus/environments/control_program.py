@@ -26,14 +26,19 @@ from tarsus.environments.plan import (
     taken,
     targets,
 )
-from tarsus.parameters import named
+from tarsus.parameters import names_with_role
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import fingerprint
 from tarsus.simulation.program_cache import cached_program
-from tarsus.simulation.sensor_program import Moment, memories, sensed, whole
+from tarsus.simulation.sensor_program import (
+    SensedStep,
+    declare_memories,
+    sense_step,
+    uncut_mechanism,
+)
 from tarsus.tasks.base import Glimpse, known
 
 MOST = 10.0  # an action beyond it counts as it
@@ -45,7 +50,7 @@ _WORKS: dict[str, ControlPlan] = {}
 
 def shared(work: ControlPlan) -> ControlPlan:
     """Return an earlier plan with the same fingerprint, or this one: nothing is traced twice."""
-    return fingerprint.shared(_WORKS, work, KEPT)
+    return fingerprint.reuse(_WORKS, work, KEPT)
 
 
 @lru_cache(maxsize=KEPT)
@@ -119,7 +124,9 @@ def traced(work: ControlPlan) -> Program:
 def _law(work: ControlPlan, friction: SX, b: Builder) -> Values:
     """The law's parameters by name, what rubs times the factor of friction that was drawn."""
     law = {name: b.parameter(f"law.{name}") for name in work.scene.law.parameters()}
-    for name in sorted(law.keys() & named(type(work.scene.law), "friction", "kinetic_friction")):
+    for name in sorted(
+        law.keys() & names_with_role(type(work.scene.law), "friction", "kinetic_friction")
+    ):
         law[name] = law[name] * friction
     return law
 
@@ -173,7 +180,7 @@ def _declared(work: ControlPlan, b: Builder) -> Values:
     if work.task.graded:
         sizes |= {"level": 1, "score": 1}
     found = {name: b.declare(name, size) for name, size in sizes.items()}
-    return found | memories(work.sensing, scene, b)
+    return found | declare_memories(work.sensing, scene, b)
 
 
 def _steps(
@@ -207,7 +214,7 @@ def _steps(
     begin |= {"tau": SX.zeros(target.numel()), "impulse": SX.zeros(3 * scene.geometry.reported)}
     for name, sensor in work.sensing.sensors:
         begin[f"sensing.{name}"] = now[f"sensing.{name}"]
-        begin[f"sensed.{name}"] = SX.zeros(len(sensor.channels(whole(scene))))
+        begin[f"sensed.{name}"] = SX.zeros(len(sensor.channels(uncut_mechanism(scene))))
     return b.loop(begin | {"done": SX(0), "unconverged": SX(0)}, step, work.steps)
 
 
@@ -216,5 +223,5 @@ def _sensed(
 ) -> Values:
     """Readings and memories of the task's sensors after a step from `at` to `out`."""
     start, end = ((now["q"], now["u"]) for now in (at, out))
-    moment = Moment(start, end, triples(out["impulse"]), out["memory"], SX(work.dt), terrain)
-    return sensed(work.sensing, work.scene, work.stepper, moment, at, b)
+    moment = SensedStep(start, end, triples(out["impulse"]), out["memory"], SX(work.dt), terrain)
+    return sense_step(work.sensing, work.scene, work.stepper, moment, at, b)

@@ -20,16 +20,16 @@ from tarsus.environments.control_program import control_program, shared
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import TaskOutline, outline
 from tarsus.environments.plan import ControlPlan
-from tarsus.errors import IncompatibleOptions, InvalidValue, Notice, one_of_each
+from tarsus.errors import IncompatibleOptions, InvalidValue, WarningRecord, one_per_code
 from tarsus.morphology.feet import feet
 from tarsus.program.run.backend import Array
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation import default_controller, file_material, notices, resolve, time_steps
-from tarsus.simulation.contact_selection import candidates
-from tarsus.simulation.loading import loaded
+from tarsus.simulation import default_controller, file_material, resolve, setup_warnings, time_steps
+from tarsus.simulation.contact_selection import select_candidates
+from tarsus.simulation.ground_placement import place_on_ground
+from tarsus.simulation.initial_registers import write_registers
 from tarsus.simulation.options import Options, complete
-from tarsus.simulation.placement import on_ground
-from tarsus.simulation.sensor_noise import delays
+from tarsus.simulation.sensor_noise import delay_parameters
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import LearningTask, known
@@ -100,21 +100,25 @@ class Environment:
         usual: Any = {"precision": "float32", "stiction": False}
         chosen = complete(usual | own)
         self.task = resolve.task(task)
-        self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[Notice]()
-        asked = default_controller.starting_from(resolve.robot(robot), chosen.keyframe)
-        standing, _ = default_controller.prepared(asked, None, self.dt, self.notices)
+        self.dt, self.worlds, self.warnings = (
+            time_steps.check_time_step(dt),
+            chosen.worlds,
+            list[WarningRecord](),
+        )
+        asked = default_controller.start_at_keyframe(resolve.robot(robot), chosen.keyframe)
+        standing, _ = default_controller.prepare(asked, None, self.dt, self.warnings)
         if reason := self.task.suits(standing):
             raise IncompatibleOptions(
                 f"{standing.name!r} cannot perform this task: {reason}", "task"
             )
-        self.law, standing = file_material.fitted(law, standing, self.notices)
+        self.law, standing = file_material.law_for_robot(law, standing, self.warnings)
         self.task = self.task.fitted(standing)
         self.robot = self.task.prepared(standing)
         self.terrain, stepping = resolve.terrain(terrain), resolve.stepper(stepper)
         steps = self._steps()
         # what is compiled
         named = self.task.contacts(self.robot) if chosen.contacts is None else chosen.contacts
-        touching = candidates(self.robot, named, self.notices)
+        touching = select_candidates(self.robot, named, self.warnings)
         scene = resolve.scene(self.robot, (self.law, self.terrain, stepping), touching, chosen)
         stand = _standing(scene, np.array(self.robot.keyframes["stand"], dtype=float))
         work = shared(
@@ -125,18 +129,18 @@ class Environment:
         program = control_program(work)
         bits = 32 if chosen.precision == "float32" else 64
         self.backend = Worlds(program, self.worlds, bits=bits, threads=chosen.threads)
-        self._registers = {"start": on_ground(scene, stand)}
+        self._registers = {"start": place_on_ground(scene, stand)}
         self._registers |= {f"law.{k}": v[..., None] for k, v in self.law.parameters().items()}
         self._registers |= {f"terrain.{k}": v for k, v in self.terrain.parameters().items()}
-        self._registers |= delays(work.sensing)
-        self._registers |= notices.solver_tolerances(
-            self.law, scene.mechanism, self.dt, bits, self.notices
+        self._registers |= delay_parameters(work.sensing)
+        self._registers |= setup_warnings.solver_tolerances(
+            self.law, scene.mechanism, self.dt, bits, self.warnings
         )
         plan = Plan(scene, stepping, None)
-        found = notices.of_choices(plan, {"q": stand}, self.dt, chosen.self_collision)
-        found += notices.of_state(plan, stand, self.dt, "an episode")
-        self.notices += found
-        for notice in one_of_each(found):
+        found = setup_warnings.choice_warnings(plan, {"q": stand}, self.dt, chosen.self_collision)
+        found += setup_warnings.state_warnings(plan, stand, self.dt, "an episode")
+        self.warnings += found
+        for notice in one_per_code(found):
             warnings.warn(notice.warning, stacklevel=2)
         world = np.arange(first, first + self.worlds, dtype=float)
         self._registers["world"] = world[:, None]
@@ -221,7 +225,7 @@ class Environment:
         count = worlds.get("count") if seed is None else np.zeros((self.worlds, 1))
         if seed is not None:
             self.seed = seed
-            loaded(worlds, self._registers | {"seed": seed_words(seed)})
+            write_registers(worlds, self._registers | {"seed": seed_words(seed)})
         # an episode that is over, with a robot that has fallen, is followed by another
         for name in ("action", *(register.name for register in worlds.program.of_kind("state"))):
             worlds.set(name, np.zeros(worlds.program.sizes[name]))
@@ -292,5 +296,5 @@ class Environment:
 def _standing(scene: Scene, stand: NDArray[np.float64]) -> NDArray[np.float64]:
     """Coordinates (nq,) whose base is as high as it stands on level ground."""
     if scene.mechanism.uncut is None:
-        stand[2] = on_ground(replace(scene, terrain=Plane()), stand)[2]
+        stand[2] = place_on_ground(replace(scene, terrain=Plane()), stand)[2]
     return stand

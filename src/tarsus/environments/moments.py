@@ -16,7 +16,7 @@ from tarsus.control.pd import joint_state, pd_torque
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation.step_program import applied, within_limits
+from tarsus.simulation.step_program import actuator_force, limit_torques
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, Stepper, StepStart
 from tarsus.tasks.base import Glimpse
@@ -42,9 +42,9 @@ def servo_step(
     dt, law, terrain, inertias = around
     angles, rates = joint_state(scene.mechanism, at["q"], at["u"])
     wanted = pd_torque(target, SX.zeros(target.numel()), angles, rates, gains)
-    tau = b.store("torque", within_limits(scene.mechanism, wanted))
+    tau = b.store("torque", limit_torques(scene.mechanism, wanted))
     start = StepStart(
-        *(at["q"], at["u"], at["memory"], applied(scene.mechanism, tau), dt),
+        *(at["q"], at["u"], at["memory"], actuator_force(scene.mechanism, tau), dt),
         *(symbols(law), terrain, inertias),
         bilateral=at["bilateral"],
     )

@@ -26,7 +26,7 @@ from tarsus.environments.plan import (
 )
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation.sensor_program import whole
+from tarsus.simulation.sensor_program import uncut_mechanism
 from tarsus.tasks.base import MOTORS, MOVED, Glimpse, Observed
 
 Array = NDArray[Any]
@@ -120,7 +120,7 @@ def _symbols(work: ControlPlan) -> tuple[dict[str, SX], Glimpse]:
     sizes |= {"tau": work.motors, "impulse": 3 * scene.geometry.reported}
     given = {name: SX.sym(name, size) for name, size in sizes.items()}
     for name, sensor in work.sensing.sensors:
-        given[f"sensed.{name}"] = SX.sym(name, len(sensor.channels(whole(scene))))
+        given[f"sensed.{name}"] = SX.sym(name, len(sensor.channels(uncut_mechanism(scene))))
     terrain = scene.terrain.symbols(Builder("seen"))
     now = glimpse(work, given, given, given["action"], terrain)
     known = {f"terrain.{name}": getattr(terrain, name) for name in scene.terrain.parameters()}

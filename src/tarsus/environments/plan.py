@@ -18,7 +18,7 @@ from tarsus.environments.moments import glimpse_of
 from tarsus.errors import InvalidValue
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
-from tarsus.simulation.sensor_program import Sensing, whole
+from tarsus.simulation.sensor_program import Sensing, uncut_mechanism
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.tasks.base import Glimpse, Heights, LearningTask, Measured, Observed
 
@@ -51,7 +51,7 @@ class ControlPlan:
     @cached_property
     def sensing(self) -> Sensing:
         """The task's sensors; TarsusError for one that adds noise or an offset itself."""
-        found = self.task.sensors(whole(self.scene))
+        found = self.task.sensors(uncut_mechanism(self.scene))
         for name, sensor in found.items():
             if np.any(sensor.noise) or np.any(sensor.bias) or np.ndim(sensor.delay):
                 raise InvalidValue(

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import Unsupported
-from tarsus.files import replacing
+from tarsus.files import atomic_write
 from tarsus.model.files import needed_library
 from tarsus.model.poses import quaternion_from_rotation, rotation_about
-from tarsus.simulation.recording.log_schema import checked, fitting
+from tarsus.simulation.recording.log_schema import check_log, check_robot
 
 Array = NDArray[Any]
 WORLD = "world"
@@ -40,8 +40,8 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
         raise Unsupported(
             "an MCAP file holds one world: select one, such as log.isel(world=0).", "world"
         )
-    log = checked(log, NEEDED)
-    robot = fitting(log, robot)
+    log = check_log(log, NEEDED)
+    robot = check_robot(log, robot)
     q, u = (log[f"{x}_uncut" if f"{x}_uncut" in log else x].values for x in "qu")
     # message by message, in order of time
     poses = _poses(robot, q)
@@ -62,7 +62,7 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
         for (channel, _), message in zip(streams, messages, strict=True):
             channel.log(message, log_time=now)
     writer.close()
-    with replacing(to) as temporary:
+    with atomic_write(to) as temporary:
         temporary.write_bytes(content.getbuffer())
     return [to]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidFile, TarsusError, several
+from tarsus.errors import InvalidFile, TarsusError, join_names
 from tarsus.files import is_file
 from tarsus.model.files import needed_library
 
@@ -66,7 +66,7 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
     if missing := sorted(set(places) - known):
         raise InvalidFile(
             f"{path.name}: the JointState messages lack these joints of {robot.name}:"
-            f" {several(missing, 3)}.",
+            f" {join_names(missing, 3)}.",
             missing[0],
         )
     # the base, then the forces

@@ -19,17 +19,25 @@ import xarray as xr
 
 from tarsus.errors import InvalidFile, TarsusError
 from tarsus.files import (
-    FREE_BYTES,
-    MOST_PACKED,
+    MAX_COMPRESSION_RATIO,
+    UNCHECKED_ARCHIVE_SIZE,
+    atomic_write,
     is_file,
     json_text,
-    missing,
-    replacing,
+    missing_file,
     write_text,
 )
 from tarsus.model.files import needed_library
-from tarsus.schema import AnyOf, ListRule, NumberRule, PlainRule, TableRule, TextRule, from_json
-from tarsus.simulation.recording.log_schema import checked
+from tarsus.schema import (
+    AnyOf,
+    JsonValueRule,
+    ListRule,
+    NumberRule,
+    TableRule,
+    TextRule,
+    parse_json,
+)
+from tarsus.simulation.recording.log_schema import check_log
 
 KEY = b"tarsus"  # of a Parquet file's metadata
 BESIDE = ".json"  # added to the name of a CSV file
@@ -40,7 +48,7 @@ VARIABLE = TableRule(
         "dims": ListRule(TextRule(), most=10),
         "attrs": TableRule(),
         "type": TextRule(longest=100),
-        "values": AnyOf((NumberRule(), ListRule(PlainRule()), TextRule()), or_none=True),
+        "values": AnyOf((NumberRule(), ListRule(JsonValueRule()), TextRule()), or_none=True),
     },
     needed=("dims", "attrs", "type"),
 )
@@ -178,7 +186,7 @@ def _numbers(values: Any) -> Any:
 
 def write_table(log: xr.Dataset, to: Path) -> list[Path]:
     """Write a .csv or .parquet file, whole or not at all; the files written."""
-    checked(log)
+    check_log(log)
     frame, beside = table(log)
     if to.suffix == ".parquet":
         arrow, parquet = (
@@ -187,11 +195,11 @@ def write_table(log: xr.Dataset, to: Path) -> list[Path]:
         )
         made = arrow.Table.from_pandas(frame, preserve_index=False)
         made = made.replace_schema_metadata({KEY: json_text(beside).encode()})
-        with replacing(to) as temporary:
+        with atomic_write(to) as temporary:
             parquet.write_table(made, temporary)
         return [to]
     notes = to.with_name(to.name + BESIDE)
-    with replacing(to) as temporary:
+    with atomic_write(to) as temporary:
         frame.to_csv(temporary, index=False)
         write_text({notes: json_text(beside, indent=1)})
     return [to, notes]
@@ -202,7 +210,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
     if it cannot be read.
     """
     if not is_file(path):
-        raise missing(path, "a table (.csv, .parquet)")
+        raise missing_file(path, "a table (.csv, .parquet)")
     try:
         if path.suffix == ".parquet":
             frame, told = _parquet(path)
@@ -217,7 +225,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
         raise InvalidFile(f"{path} cannot be read as a table: {reason}.", path) from None
     if told is None:
         return frame
-    return dataset(frame, from_json("what stands beside this table", told))
+    return dataset(frame, parse_json("what stands beside this table", told))
 
 
 def _parquet(path: Path) -> tuple[pd.DataFrame, Any]:
@@ -225,7 +233,7 @@ def _parquet(path: Path) -> tuple[pd.DataFrame, Any]:
     parquet = needed_library("pyarrow.parquet", "Parquet", "exchange")
     declared = parquet.read_metadata(path)
     cells = declared.num_rows * declared.num_columns
-    if cells * 8 > FREE_BYTES + MOST_PACKED * path.stat().st_size:
+    if cells * 8 > UNCHECKED_ARCHIVE_SIZE + MAX_COMPRESSION_RATIO * path.stat().st_size:
         raise InvalidFile(
             f"{path} declares {cells:.3g} numbers, too many for its size: it is damaged or"
             " malicious.",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, TarsusWarning, Unsupported, one_of_each, unknown
+from tarsus.errors import InvalidValue, TarsusWarning, Unsupported, one_per_code, unknown_name
 from tarsus.identification import matter
 from tarsus.identification.unknowns import ALL, OF_BODIES, OF_JOINTS, UNITS, Unknown
 from tarsus.parameters import declared, name_of
@@ -20,7 +20,7 @@ from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.step_program import Plan
 from tarsus.simulation.time_steps import DEFAULT_DT
-from tarsus.simulation.varied import TEN
+from tarsus.simulation.varied import INERTIAL_COUNT
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
@@ -70,7 +70,7 @@ class Candidates:
                 varied=_varied(parts, self.unknowns),
                 **parts.options,
             )
-        for notice in one_of_each(simulation.notices):
+        for notice in one_per_code(simulation.warnings):
             warnings.warn(notice.warning, stacklevel=2)
         self.plan: Plan = simulation.plan
         self.robot = robot
@@ -152,11 +152,11 @@ class Candidates:
 
     def _of_bodies(self, bodies: Mapping[str, Mapping[str, Array]], count: int) -> Array:
         order = self.plan.varied.bodies(self.mechanism)
-        change = np.zeros((count, TEN * len(order)))
+        change = np.zeros((count, INERTIAL_COUNT * len(order)))
         for name, values in bodies.items():
             i = self.mechanism.body_index(name)
-            at = TEN * order.index(i)
-            change[:, at : at + TEN] = matter.change_of_ten(
+            at = INERTIAL_COUNT * order.index(i)
+            change[:, at : at + INERTIAL_COUNT] = matter.change_of_ten(
                 self.mechanism.bodies[i].inertia, values
             )
         return change
@@ -200,7 +200,7 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
             owner: Any = parts.law if one.part == "law" else parts.terrain
             known = {n: p for n, p in declared(type(owner)).items() if p.numeric and not p.one}
             if one.own not in known or getattr(owner, one.own) is None:
-                raise unknown(f"parameter of the {one.part} {name_of(owner)}", one.own, known)
+                raise unknown_name(f"parameter of the {one.part} {name_of(owner)}", one.own, known)
             for end in (one.range.low, one.range.high):
                 known[one.own].check(name_of(owner), end)
         elif one.part in OF_BODIES:

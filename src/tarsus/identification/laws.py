@@ -28,7 +28,7 @@ from tarsus.identification.run import Prepared, Tell, begins, prepare, solved
 from tarsus.identification.spec import IdentificationSpec
 from tarsus.identification.unknowns import Unknown
 from tarsus.identification.windows import Windows
-from tarsus.parameters import declared, name_of, named
+from tarsus.parameters import declared, name_of, names_with_role
 from tarsus.simulation import resolve
 
 Array = NDArray[np.float64]
@@ -183,7 +183,7 @@ def _by_window(found: Fitted) -> Array:
 def _fine(parts: ModelParts) -> ModelParts:
     """With steps that springs bear."""
     law = parts.law
-    springs = named(type(law), "stiffness") or (law.at_instants and not law.impulsive)
+    springs = names_with_role(type(law), "stiffness") or (law.at_instants and not law.impulsive)
     if not springs or parts.dt <= SOFT:
         return parts
     return replace(parts, dt=parts.dt / int(np.ceil(parts.dt / SOFT - 1e-9)))

@@ -9,14 +9,14 @@ from typing import Any
 import xarray as xr
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
 from tarsus.identification.candidates import ModelParts
 from tarsus.model import held
 from tarsus.parameters import declared, name_of
 from tarsus.simulation import options, resolve, time_steps
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.log_robot import robot_of
-from tarsus.simulation.recording.part_text import made_of, part_of
+from tarsus.simulation.recording.part_serialization import deserialize, part_from_attributes
 
 TAKEN = ("contacts", "limits", "bounce", "stiction", "slots", "self_collision")
 REFUSED = ("worlds", "varied", "parameters", "coordinates", "precision", "device", "sensors")
@@ -46,22 +46,24 @@ def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -
 
     step: s, between samples of the log
     """
-    told = provenance.read(log.attrs) if isinstance(log, xr.Dataset) else {}
+    told = provenance.parse_attributes(log.attrs) if isinstance(log, xr.Dataset) else {}
     if told.get("engine"):  # another engine's law and options are not ours
         told = {name: value for name, value in told.items() if name.startswith("terrain")}
     law = _with(_part("law", model, told, "moreau"), "law", model)
     terrain = _with(_part("terrain", model, told, "plane"), "terrain", model)
     stepper = _part("stepper", model, told, "midpoint")
     # options of the run, then those told
-    chosen = {k: made_of(v) for k, v in told.get("options", {}).items() if k in TAKEN}
+    chosen = {k: deserialize(v) for k, v in told.get("options", {}).items() if k in TAKEN}
     for name, value in model.items():
         part, dot, own = name.partition(".")
         if dot and part == "option":
             if own not in options.declared() or own in REFUSED:
                 known = [n for n in options.declared() if n not in REFUSED]
-                raise unknown("option of an identification", own, known)
+                raise unknown_name("option of an identification", own, known)
             chosen[own] = value
-    return ModelParts(robot, law, terrain, stepper, time_steps.step(model.get("dt", step)), chosen)
+    return ModelParts(
+        robot, law, terrain, stepper, time_steps.check_time_step(model.get("dt", step)), chosen
+    )
 
 
 def _part(kind: str, model: Mapping[str, Any], told: Mapping[str, Any], default: str) -> Any:
@@ -70,7 +72,7 @@ def _part(kind: str, model: Mapping[str, Any], told: Mapping[str, Any], default:
     if kind in model:
         return make(model[kind])
     where = told.get(f"{kind}_class")
-    return part_of(kind, told) if where else make(default)
+    return part_from_attributes(kind, told) if where else make(default)
 
 
 def _with(part: Any, kind: str, model: Mapping[str, Any]) -> Any:
@@ -78,5 +80,7 @@ def _with(part: Any, kind: str, model: Mapping[str, Any]) -> Any:
     changed = {n.partition(".")[2]: v for n, v in model.items() if n.startswith(f"{kind}.")}
     for name in changed:
         if name not in declared(type(part)):
-            raise unknown(f"parameter of the {kind} {name_of(part)}", name, declared(type(part)))
+            raise unknown_name(
+                f"parameter of the {kind} {name_of(part)}", name, declared(type(part))
+            )
     return replace(part, **changed) if changed else part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from tarsus.errors import several
+from tarsus.errors import join_names
 from tarsus.identification.laws import LawRanking
 from tarsus.identification.picture import picture, ranked
 from tarsus.identification.run import Identification
@@ -70,7 +70,7 @@ def ranking_page(found: LawRanking) -> str:
     why = (
         "it errs least, and the data tell it from every other."
         if len(good) == 1
-        else f"the data cannot tell {several(good, len(good))} apart, and of these it has the"
+        else f"the data cannot tell {join_names(good, len(good))} apart, and of these it has the"
         " fewest parameters."
     )
     body = [

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, InvalidValue, UnmetCondition
 from tarsus.exchange.table import FORMATS, read_table
-from tarsus.files import is_file, missing, npz_arrays
-from tarsus.simulation.recording.log import opened
-from tarsus.simulation.recording.log_schema import checked, fitting
+from tarsus.files import is_file, missing_file, read_npz
+from tarsus.simulation.recording.log import read_log
+from tarsus.simulation.recording.log_schema import check_log, check_robot
 
 Array = NDArray[np.float64]
 OTHERS = {"qpos": "q", "qvel": "u", "ctrl": "action"}  # names in other simulators
@@ -91,12 +91,12 @@ def opened_log(path: Path) -> Any:
     """What a file holds: a log of `tarsus run`, or arrays by name."""
     if path.suffix == ".npz":
         if not is_file(path):
-            raise missing(path, "a log (.nc) or arrays (.npz)")
-        return npz_arrays(path)
+            raise missing_file(path, "a log (.nc) or arrays (.npz)")
+        return read_npz(path)
     if path.suffix in FORMATS:
         found = read_table(path)
         return found if isinstance(found, xr.Dataset) else _arrays(found)
-    return opened(path)
+    return read_log(path)
 
 
 def motion(given: Any, robot: Robot, action: str = "") -> MotionLog:
@@ -106,7 +106,7 @@ def motion(given: Any, robot: Robot, action: str = "") -> MotionLog:
     TarsusError for what is missing or does not fit the robot.
     """
     if isinstance(given, xr.Dataset):
-        return _of_dataset(checked(given, ("q", "u")), robot, action)
+        return _of_dataset(check_log(given, ("q", "u")), robot, action)
     if not isinstance(given, Mapping):
         raise InvalidValue(
             f"a log must be a file, an xarray Dataset or a mapping of arrays, not {given!r}.",
@@ -130,7 +130,7 @@ def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
         raise InvalidValue(
             "this log contains several worlds: choose one with log.isel(world=0).", "world"
         )
-    fitting(log, robot)
+    check_robot(log, robot)
     name = action or ("action" if "action" in log else "tau")
     dt = float(log.attrs.get("dt", 0.0)) or _step(log["time"].values)
     q, u = log["q"].values.astype(float), log["u"].values.astype(float)

@@ -14,8 +14,8 @@ from tarsus.errors import InvalidFile, InvalidValue, UnmetCondition
 from tarsus.identification.candidates import Candidates
 from tarsus.identification.windows import Noise, Windows
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.by_candidate import contact_impulses
-from tarsus.simulation.loading import loaded
+from tarsus.simulation.contact_reports import contact_impulses
+from tarsus.simulation.initial_registers import write_registers
 
 Array = NDArray[np.float64]
 MOST = 1 << 12  # worlds at once
@@ -122,7 +122,7 @@ class Rollouts:
         before = self._before
         q, u = (self._for_all(before[name][0], count) for name in ("q", "u"))
         for k in range(lead):
-            loaded(worlds, {"q": q, "u": u})
+            write_registers(worlds, {"q": q, "u": u})
             if self._acted:
                 actions = self._acting(windows.first - lead + k + 1, late)
                 worlds.set("action", actions.reshape(n, -1))
@@ -176,8 +176,8 @@ class Rollouts:
             q = integrate(mechanism, q, moved[:, : mechanism.nu], 1.0)
             u = u + moved[:, mechanism.nu :]
         worlds = self._worlds(np.repeat(values, width, 0))
-        loaded(worlds, {"q": q, "u": u})
-        loaded(worlds, {name: v.reshape(n, -1) for name, v in followed.registers.items()})
+        write_registers(worlds, {"q": q, "u": u})
+        write_registers(worlds, {name: v.reshape(n, -1) for name, v in followed.registers.items()})
         # sample by sample
         actions = self._actions(values)
         found = []
@@ -194,8 +194,8 @@ class Rollouts:
         """Worlds, one for each row of values (n, unknowns), all registers set."""
         own = self.candidates
         worlds = Worlds(own.program, len(values), threads=self._threads)
-        loaded(worlds, {name: value[0] for name, value in own.registers.items()})
-        return loaded(worlds, own.in_registers(values))
+        write_registers(worlds, {name: value[0] for name, value in own.registers.items()})
+        return write_registers(worlds, own.in_registers(values))
 
     def _advanced(self, worlds: Worlds) -> Array | None:
         """A sample on; the contacts' mean force (n, 3 contacts), N, if it is compared."""

@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import InvalidValue, unknown
-from tarsus.files import toml_tables
+from tarsus.errors import InvalidValue, unknown_name
+from tarsus.files import read_toml
 from tarsus.identification.unknowns import Unknown, read
 from tarsus.model import held
 
@@ -89,10 +89,10 @@ def read_spec(path: Path) -> IdentificationSpec:
 
     UntrustedFile for a Python file that the user has not named beside it (`registry.trust`).
     """
-    found = spec_of(toml_tables(path), path.parent)
+    found = spec_of(read_toml(path), path.parent)
     for name in FILES:
-        if str(found.model.get(name, "")).endswith(registry.OWN):
-            registry.trusted(name, str(found.model[name]), None)
+        if str(found.model.get(name, "")).endswith(registry.PYTHON_SUFFIX):
+            registry.trusted_file(name, str(found.model[name]), None)
     return found
 
 
@@ -100,14 +100,14 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
     """The identification of tables as a TOML file has them; paths count from a folder."""
     for table, value in given.items():
         if table not in TABLES:
-            raise unknown("table of an identification", table, TABLES)
+            raise unknown_name("table of an identification", table, TABLES)
         if not isinstance(value, Mapping):
             raise InvalidValue(f"[{table}] must be a table, not {value!r}.", table)
     # the log and the model
     log = given.get("log", {})
     for name in log:
         if name not in LOG:
-            raise unknown("entry of [log]", name, LOG)
+            raise unknown_name("entry of [log]", name, LOG)
     files = log.get("files", [])
     files = [files] if isinstance(files, str) else files
     if not isinstance(files, list | tuple) or not all(isinstance(f, str) for f in files):
@@ -120,7 +120,7 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
         part, dot, _ = name.partition(".")
         if not (dot and part in PARTS) and name not in MODEL:
             known = (*MODEL, *(f"{part}.NAME" for part in PARTS))
-            raise unknown("entry of [model]", name, known)
+            raise unknown_name("entry of [model]", name, known)
     for name in FILES:
         if isinstance(model.get(name), str) and Path(model[name]).suffix:
             model[name] = str((folder / model[name]).resolve())
@@ -143,10 +143,10 @@ def _search(given: Mapping[str, Any]) -> dict[str, Any]:
     """The entries of [search] with their defaults."""
     for name in given:
         if name not in SEARCH:
-            raise unknown("entry of [search]", name, SEARCH)
+            raise unknown_name("entry of [search]", name, SEARCH)
     found = {**SEARCH, **given}
     if found["method"] not in METHODS:
-        raise unknown("method", str(found["method"]), METHODS)
+        raise unknown_name("method", str(found["method"]), METHODS)
     if not isinstance(found["starts"], bool):
         raise InvalidValue(
             f"search.starts must be true (fitted) or false (as logged), not {found['starts']!r}.",

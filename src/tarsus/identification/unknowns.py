@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.identification.ranges import SearchRange
 
 AXES = ("x", "y", "z")
@@ -99,7 +99,7 @@ def read(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
             )
         for key in given:
             if key not in ENTRIES:
-                raise unknown(f"entry of the range of {name}", key, ENTRIES)
+                raise unknown_name(f"entry of the range of {name}", key, ENTRIES)
         found += [_unknown(one, given) for one in _names(name)]
     names = [one.name for one in found]
     for name in names:
@@ -111,7 +111,7 @@ def read(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
 def _names(name: str) -> Iterable[str]:
     part, dot, own = name.partition(".")
     if part not in PARTS:
-        raise unknown("kind of parameter that can be identified", part, PARTS)
+        raise unknown_name("kind of parameter that can be identified", part, PARTS)
     if bool(dot) != (part != "delay"):
         right = "delay" if dot else f"{part}.NAME"
         raise InvalidValue(f"[free] must list {right}, not {name}.", name)

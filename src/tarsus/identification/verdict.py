@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import several
+from tarsus.errors import join_names
 from tarsus.identification.candidates import Candidates
 from tarsus.identification.intervals import NAMED, NONE, OPEN, spread
 from tarsus.identification.least_squares import Fitted
@@ -137,7 +137,7 @@ def _sentences(
     told = []
     if nothing := [e.name for e in estimates if e.open]:
         told.append(
-            f"The motion leaves {several(nothing, 6)} open: an interval is as wide as the range."
+            f"The motion leaves {join_names(nothing, 6)} open: an interval is as wide as the range."
             " Excite it, narrow its range, or give a prior."
         )
     for one in estimates:
@@ -166,7 +166,7 @@ def _directions(unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bo
     for value, vector in zip(values, vectors.T, strict=True):
         names = [one.name for one, v in zip(unknowns, vector, strict=True) if abs(v) > NAMED]
         if value <= NONE * most and len(names) > 1:
-            told.append(f"Only a combination of {several(names, 6)} shows in the motion.")
+            told.append(f"Only a combination of {join_names(names, 6)} shows in the motion.")
     return list(dict.fromkeys(told))
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, UnmetCondition, unknown
+from tarsus.errors import InvalidValue, UnmetCondition, unknown_name
 from tarsus.identification.recording import MotionLog
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters.checks import positive
+from tarsus.parameters.checks import check_positive
 
 Array = NDArray[np.float64]
 USUAL_Q, USUAL_U = 1e-3, 1e-2  # m and rad; m/s and rad/s: of starts whose noise is not told
@@ -43,23 +43,23 @@ def noise_of(given: Mapping[str, Any], mechanism: Mechanism) -> Noise:
     """Of the table [compare]: q and u each a number, or { position, attitude, joints }; force."""
     for name in given:
         if name not in ("q", "u", "force"):
-            raise unknown("entry of [compare]", name, ("q", "u", "force"))
+            raise unknown_name("entry of [compare]", name, ("q", "u", "force"))
     if not {"q", "u"} & set(given):
         raise InvalidValue(
             "[compare] must list what is compared, with its noise: q = 0.001, u = 0.01.", "compare"
         )
     q, u = (_each(n, given[n], mechanism) if n in given else None for n in ("q", "u"))
-    force = positive("compare.force", given["force"]) if "force" in given else None
+    force = check_positive("compare.force", given["force"]) if "force" in given else None
     return Noise(q, u, force)
 
 
 def _each(name: str, given: Any, mechanism: Mechanism) -> Array:
     """One number for every velocity."""
     if not isinstance(given, Mapping):
-        return np.full(mechanism.nu, positive(f"compare.{name}", given))
+        return np.full(mechanism.nu, check_positive(f"compare.{name}", given))
     for key in given:
         if key not in PLACES:
-            raise unknown(f"entry of compare.{name}", key, PLACES)
+            raise unknown_name(f"entry of compare.{name}", key, PLACES)
     found = np.zeros(mechanism.nu)
     for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         kinds = {"free": ["position"] * 3 + ["attitude"] * 3, "ball": ["attitude"] * 3}
@@ -69,7 +69,7 @@ def _each(name: str, given: Any, mechanism: Mechanism) -> Array:
                     f"compare.{name} must give the noise of {place} for this robot.",
                     f"compare.{name}.{place}",
                 )
-            found[at.start + k] = positive(f"compare.{name}.{place}", given[place])
+            found[at.start + k] = check_positive(f"compare.{name}.{place}", given[place])
     return found
 
 

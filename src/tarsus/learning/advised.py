@@ -13,7 +13,12 @@ from tarsus.dynamics.robot import Robot
 from tarsus.learning.lesson import Lesson
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
-from tarsus.simulation.part_parameters import RunPart, assignment, names_of, unambiguous
+from tarsus.simulation.part_parameters import (
+    RunPart,
+    check_unambiguous,
+    resolve_assignment,
+    run_parts,
+)
 from tarsus.tasks.base import LearningTask, Range
 
 USUAL, SHORT = 0.004, 0.002  # s
@@ -39,9 +44,9 @@ def advised(asked: Mapping[str, Any]) -> Lesson:
     plain = Lesson(**given)
     # the settings of the method and the law that nobody asked for
     parts = plain.named()
-    known = names_of(parts)
-    unambiguous(plain.settings, known)
-    said = {assignment(setting, known)[:2] for setting in plain.settings}
+    known = run_parts(parts)
+    check_unambiguous(plain.settings, known)
+    said = {resolve_assignment(setting, known)[:2] for setting in plain.settings}
     own = {"method": advice.methods.get(plain.method, {}), "law": advice.laws.get(plain.law, {})}
     more = [
         f"{_full(whose, name, known)}={_text(value)}"
@@ -55,7 +60,7 @@ def advised(asked: Mapping[str, Any]) -> Lesson:
 
 def _full(whose: str, name: str, parts: Sequence[RunPart]) -> str:
     """A parameter's name, with whose it is where an owner before has one of that name too."""
-    return name if assignment((name, 0), parts).whose == whose else f"{whose}.{name}"
+    return name if resolve_assignment((name, 0), parts).whose == whose else f"{whose}.{name}"
 
 
 def _text(value: float | Range) -> str:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidFile, TarsusError
-from tarsus.files import check_writable, is_file, json_text, npz_arrays, replacing
-from tarsus.schema import AnyOf, NumberRule, TableRule, from_json, json_file
+from tarsus.files import atomic_write, check_writable, is_file, json_text, read_npz
+from tarsus.schema import AnyOf, NumberRule, TableRule, parse_json, read_json
 
 LESSON, CHECKPOINT, POLICY, CURVE = "lesson.json", "checkpoint.npz", "policy.npz", "curve.jsonl"
 NUMBERS_BY_NAME = TableRule(others=AnyOf((NumberRule(),), or_none=True))
@@ -47,7 +47,7 @@ class Folder:
         self.check(lesson)
         file = self.path / LESSON
         if not file.exists():
-            with replacing(file) as temporary:
+            with atomic_write(file) as temporary:
                 temporary.write_text(json_text(lesson, indent=1), encoding="utf-8")
 
     def check(self, lesson: Mapping[str, Any]) -> None:
@@ -55,7 +55,7 @@ class Folder:
         file = self.path / LESSON
         if not file.exists():
             return
-        found = json_file(file)
+        found = read_json(file)
         wanted = json.loads(json_text(lesson))
         if found != wanted:
             apart = [k for k in wanted | found if k not in wanted or wanted[k] != found.get(k)]
@@ -70,11 +70,11 @@ class Folder:
         file = self.path / CHECKPOINT
         if not file.exists():
             return None
-        return npz_arrays(file)
+        return read_npz(file)
 
     def keep(self, state: Mapping[str, NDArray[Any]], spent: float) -> None:
         """A checkpoint, whole or not at all."""
-        with replacing(self.path / CHECKPOINT) as temporary, temporary.open("wb") as file:
+        with atomic_write(self.path / CHECKPOINT) as temporary, temporary.open("wb") as file:
             arrays: Any = {SPENT: np.array(spent), **state}
             np.savez(file, **arrays)
             file.flush()
@@ -87,7 +87,7 @@ class Folder:
         found = []
         for line in lines:
             try:
-                row = from_json("a line", line)
+                row = parse_json("a line", line)
                 ROW.check("a line", row)
             except TarsusError:
                 break
@@ -97,7 +97,7 @@ class Folder:
     def rewind(self, rounds: int) -> None:
         """Forget the lines of later rounds: they will be made again."""
         rows = self.curve(rounds)
-        with replacing(self.path / CURVE) as temporary:
+        with atomic_write(self.path / CURVE) as temporary:
             temporary.write_text("".join(f"{json_text(row)}\n" for row in rows), encoding="utf-8")
 
     def add(self, row: Mapping[str, Any]) -> None:

@@ -14,12 +14,12 @@ from tarsus.contact.base import Law
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.environment import Environment
-from tarsus.errors import InvalidFile, Notice, TarsusWarning
-from tarsus.files import plain
+from tarsus.errors import InvalidFile, TarsusWarning, WarningRecord
+from tarsus.files import json_value
 from tarsus.learning.methods.base import Method
 from tarsus.learning.policy import ABOUT
 from tarsus.simulation import default_controller, file_material, resolve
-from tarsus.simulation.part_parameters import with_parameters
+from tarsus.simulation.part_parameters import set_parameters
 from tarsus.tasks.base import LearningTask
 
 METHODS = "tarsus.learning.methods"
@@ -58,14 +58,16 @@ class Lesson:
         """The law with the numbers of the robot's file, and its settings."""
         return self.named()["law"]
 
-    def named(self, notices: list[Notice] | None = None) -> dict[str, Any]:
+    def named(self, notices: list[WarningRecord] | None = None) -> dict[str, Any]:
         """ "task", "method" and "law" with their settings; notices say what the robot's file gives
         the law.
         """
         task = resolve.task(self.task)
-        method = registry.made(METHODS, "method", self.method, Method)
-        law, _ = file_material.fitted(self.law, self._robot, [] if notices is None else notices)
-        return with_parameters({"task": task, "method": method, "law": law}, self.settings)
+        method = registry.create(METHODS, "method", self.method, Method)
+        law, _ = file_material.law_for_robot(
+            self.law, self._robot, [] if notices is None else notices
+        )
+        return set_parameters({"task": task, "method": method, "law": law}, self.settings)
 
     def fitted(self) -> tuple[LearningTask, Robot]:
         """The task as its robot can do it, and the robot as it stands."""
@@ -74,7 +76,7 @@ class Lesson:
 
     def standing(self) -> Robot:
         """The robot with a posture to stand in."""
-        return default_controller.prepared(self._robot, None, self.dt, [])[0]
+        return default_controller.prepare(self._robot, None, self.dt, [])[0]
 
     @cached_property
     def _robot(self) -> Robot:
@@ -82,7 +84,7 @@ class Lesson:
 
     def environment(self, threads: int) -> Environment:
         """The worlds to learn in."""
-        notices = list[Notice]()
+        notices = list[WarningRecord]()
         parts = self.named(notices)
         with warnings.catch_warnings():  # they are among its notices
             warnings.simplefilter("ignore", TarsusWarning)
@@ -92,7 +94,7 @@ class Lesson:
                 threads=threads,
                 seed=self.seed,
             )
-        found.notices[:0] = notices
+        found.warnings[:0] = notices
         return found
 
     def about(self, environment: Environment) -> dict[str, Any]:
@@ -100,12 +102,16 @@ class Lesson:
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         found["gains"] = {name: getattr(environment.work.gains, name) for name in ("kp", "kd")}
         found[KEPT] = values(environment.task)
-        own = {name: str(found[name]) for name in NAMED if str(found[name]).endswith(registry.OWN)}
+        own = {
+            name: str(found[name])
+            for name in NAMED
+            if str(found[name]).endswith(registry.PYTHON_SUFFIX)
+        }
         found[FILES] = {
             name: {"file": os.path.abspath(file), "sha256": registry.file_sha256(file)}
             for name, file in own.items()
         }
-        return plain(found | {"action": environment.actions, "sees": environment.observations})
+        return json_value(found | {"action": environment.actions, "sees": environment.observations})
 
 
 def from_about(about: Mapping[str, Any]) -> tuple[Lesson, Gains]:
@@ -126,9 +132,9 @@ def from_about(about: Mapping[str, Any]) -> tuple[Lesson, Gains]:
     told = {name: value for name, value in about.items() if name in names}
     told["settings"] = tuple(told.get("settings", ()))
     for name in NAMED:
-        if str(told.get(name, "")).endswith(registry.OWN):
+        if str(told.get(name, "")).endswith(registry.PYTHON_SUFFIX):
             sha256 = str(about.get(FILES, {}).get(name, {}).get("sha256", ""))
-            told[name] = registry.trusted(name, str(told[name]), sha256)
+            told[name] = registry.trusted_file(name, str(told[name]), sha256)
     gains = Gains(tuple(about["gains"]["kp"]), tuple(about["gains"]["kd"]), ())
     return Lesson(**told), gains
 
@@ -163,7 +169,7 @@ def task_of(about: Mapping[str, Any]) -> LearningTask:
 
 def values(task: LearningTask) -> dict[str, Any]:
     """Of all parameters of a task, by name, as JSON has them."""
-    return plain({name: getattr(task, name) for name in parameters.declared(type(task))})
+    return json_value({name: getattr(task, name) for name in parameters.declared(type(task))})
 
 
 def _doubt(text: str, code: str, subject: str) -> None:

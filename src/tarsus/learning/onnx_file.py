@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.files import json_text, replacing
+from tarsus.files import atomic_write, json_text
 from tarsus.installation import missing_package
 from tarsus.learning.policy import CLIPPED, Policy
 
@@ -60,6 +60,6 @@ def save_onnx(policy: Policy, path: str | Path) -> Path:
     )
     helper.set_model_props(model, {"tarsus": json_text(policy.about)})
     checker.check_model(model)
-    with replacing(Path(path)) as temporary:
+    with atomic_write(Path(path)) as temporary:
         temporary.write_bytes(model.SerializeToString())
     return Path(path)

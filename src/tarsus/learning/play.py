@@ -26,8 +26,8 @@ from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.parameters import declared, name_of
 from tarsus.program.run.samples import evaluate
 from tarsus.simulation import resolve
-from tarsus.simulation.part_parameters import with_parameters
-from tarsus.simulation.sensor_program import look_program
+from tarsus.simulation.part_parameters import set_parameters
+from tarsus.simulation.sensor_program import contact_free_program
 from tarsus.terrain.base import Terrain
 
 PEER = ENGINE
@@ -86,7 +86,7 @@ def changed(
     if not settings:
         return policy, ground
     task = task_of(policy.about)
-    other, ground = with_parameters({"task": task, "terrain": ground}, settings).values()
+    other, ground = set_parameters({"task": task, "terrain": ground}, settings).values()
     for text in settings:
         name = text.partition("=")[0].rpartition(".")[2]
         if name in VAIN and name in declared(type(task)):
@@ -199,7 +199,7 @@ def _felt_at_rest(eyes: Eyes, worlds: Environment) -> dict[str, Array]:
     """The same as an episode begins: nothing presses or pulls yet."""
     found = {name: np.zeros_like(value) for name, value in _felt(eyes, worlds).items()}
     if any(name.startswith("sensed.") for name in found):
-        program = look_program(worlds.work.sensing, worlds.work.scene)
+        program = contact_free_program(worlds.work.sensing, worlds.work.scene)
         given = worlds.state() | {"dt": np.full((worlds.worlds, 1), worlds.dt)}
         for name, value in worlds.terrain.parameters().items():
             given[f"terrain.{name}"] = np.broadcast_to(value, (worlds.worlds, value.shape[-1]))

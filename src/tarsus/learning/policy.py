@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidFile
-from tarsus.files import is_file, json_text, npz_arrays, replacing
+from tarsus.files import atomic_write, is_file, json_text, read_npz
 from tarsus.learning.network import Network
 from tarsus.schema import (
+    JsonValueRule,
     ListRule,
     NumberRule,
-    PlainRule,
     TableRule,
     TextRule,
-    from_json,
-    opening,
+    error_context,
+    parse_json,
 )
 
 Array = NDArray[np.float32]
@@ -84,7 +84,7 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """Write it to an .npz file, whole or not at all."""
-        with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+        with atomic_write(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez(
                 file,
                 format=np.array(FORMAT),
@@ -107,14 +107,14 @@ class Policy:
             raise InvalidFile(
                 f"there is no policy {file}: train one with `tarsus learn TASK --out DIR`.", file
             )
-        found = npz_arrays(file)
+        found = read_npz(file)
         if str(found.get("format")) != FORMAT:
             raise InvalidFile(
                 f"{file} is damaged or not a policy of Tarsus: train one with"
                 " `tarsus learn TASK --out DIR`.",
                 file,
             )
-        with opening(file):
+        with error_context(file):
             return _checked(cls, found)
 
 
@@ -151,8 +151,8 @@ def _checked(kind: type[Policy], found: Mapping[str, NDArray[Any]]) -> Policy:
             raise InvalidFile(f"{name} must have the shape {sizes[:1]}.", name)
     if not (numbers["deviation"] > 0).all():
         raise InvalidFile("deviation must be above 0.", "deviation")
-    about = from_json("about", str(found["about"]))
-    PlainRule().check("about", about)
+    about = parse_json("about", str(found["about"]))
+    JsonValueRule().check("about", about)
     ABOUT.check("about", about)
     scale = SeenScale(numbers["mean"], numbers["deviation"])
     return kind(network, numbers["weights"], scale, about)

@@ -8,14 +8,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tarsus.claims import claimed
-from tarsus.errors import Notice, one_of_each
+from tarsus.errors import WarningRecord, one_per_code
+from tarsus.file_locks import write_lock
 from tarsus.learning.folder import LESSON, POLICY, SPENT, Folder
 from tarsus.learning.lesson import Lesson
 from tarsus.learning.methods.base import Round
 from tarsus.learning.policy import Policy
 from tarsus.schema import NumberRule
-from tarsus.simulation.recording.interrupt import noticing
+from tarsus.simulation.recording.interrupt import catch_interrupt
 
 EVERY = 10.0  # s between two checkpoints
 
@@ -52,7 +52,7 @@ class Learned:
     spent: float
     resumed: int
     last: Round | None
-    notices: tuple[Notice, ...]
+    warnings: tuple[WarningRecord, ...]
     stopped: bool
     units: Mapping[str, str]
     curve: list[dict[str, Any]]
@@ -72,7 +72,7 @@ def learn(
     in this folder.
     """
     began, folder = perf_counter(), Folder(Path(out))
-    with claimed(folder.path / LESSON), noticing() as interrupted:
+    with write_lock(folder.path / LESSON), catch_interrupt() as interrupted:
         folder.check(asdict(lesson))
         # where it was left
         environment = lesson.environment(threads)
@@ -106,5 +106,5 @@ def learn(
                 saved = now
         policy = keep()
         stopped = interrupted() and not until.over(learner.rounds, spent)
-    told = tuple(one_of_each(environment.notices)), stopped, environment.measures, folder.curve()
+    told = tuple(one_per_code(environment.warnings)), stopped, environment.measures, folder.curve()
     return Learned(policy, learner.rounds, spent, resumed, last, *told)

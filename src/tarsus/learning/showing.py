@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tarsus.files import replacing
+from tarsus.files import atomic_write
 from tarsus.learning.pilot import Pilot
 from tarsus.learning.play import room
 from tarsus.learning.policy import Policy
@@ -98,6 +98,6 @@ def save_curve(
 
 def _saved(figure: Figure, path: Path) -> Path:
     """The picture's file, whole or not at all."""
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=110)
     return path

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from tarsus.errors import InvalidModel, InvalidValue, several
+from tarsus.errors import InvalidModel, InvalidValue, join_names
 from tarsus.model.joint import WIDTHS
 from tarsus.model.mechanism import Mechanism
 
@@ -163,7 +163,8 @@ def _slots(
     if missing or extra:
         raise InvalidModel(
             f"the joints of {mechanism.name!r} and of the {library} model differ: only in Tarsus"
-            f" {several(missing, len(missing))}; only in {library} {several(extra, len(extra))}.",
+            f" {join_names(missing, len(missing))}; only in {library}"
+            f" {join_names(extra, len(extra))}.",
             [*missing, *extra][0],
         )
     # widths must agree, but a hinge may be there a cosine and a sine

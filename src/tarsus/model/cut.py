@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tarsus.errors import InvalidValue, Unsupported, unknown
+from tarsus.errors import InvalidValue, Unsupported, unknown_name
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, LoopJoint, Mechanism
 
 COORDINATES = ("minimal", "extended", "maximal")
@@ -23,7 +23,7 @@ def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanis
     if not isinstance(which, str):
         return cut(mechanism, which)
     if which not in COORDINATES:
-        raise unknown("set of coordinates", which, COORDINATES)
+        raise unknown_name("set of coordinates", which, COORDINATES)
     if which == "minimal":
         return mechanism
     joints = [body.joint.name for body in mechanism.bodies if body.joint.kind != "free"]

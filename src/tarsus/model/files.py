@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import InvalidFile, TarsusError, shortened
+from tarsus.errors import InvalidFile, TarsusError, quoted
 from tarsus.installation import missing_package
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.robot_files import file_bytes, require_file
@@ -42,7 +42,7 @@ def existing_file(path: str | Path) -> Path:
         path = Path(path).expanduser()
         there, folder = path.exists(), path.is_dir()
     except (OSError, ValueError, RuntimeError):  # too long, a null in it, a home that nobody has
-        raise InvalidFile(f"{shortened(str(path))} is not a valid file name.", path) from None
+        raise InvalidFile(f"{quoted(str(path))} is not a valid file name.", path) from None
     if folder:
         raise InvalidFile(f"{path} is a folder: give the .urdf, .xml or .sdf file in it.", path)
     if there:

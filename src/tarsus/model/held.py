@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, several
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, join_names
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, LoopJoint, Mechanism
 from tarsus.model.poses import Pose, rotation_from_quaternion
 from tarsus.model.solids import Solid
@@ -50,7 +50,7 @@ def held(mechanism: Mechanism, height: float | None = None) -> Mechanism:
     base = _stood(mechanism, height)
     on_base = [c.name for c in mechanism.candidates if c.body == BASE]
     told = f"Held in the world, out of the tree: {name}."
-    left = f"What sits on the held base touches nothing: {several(on_base, SOME)}."
+    left = f"What sits on the held base touches nothing: {join_names(on_base, SOME)}."
     return replace(
         mechanism,
         bodies=tuple(_hung(body, base) for body in mechanism.bodies[1:]),

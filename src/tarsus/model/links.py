@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidFile, InvalidModel, several
+from tarsus.errors import InvalidFile, InvalidModel, join_names
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.mechanism import Inertia
 from tarsus.model.meshes import mesh_vertices
@@ -116,7 +116,7 @@ def report_shapes(
         likely = [near for uri in names[:MANY] if (near := files.suggestion(uri))]
         where = f"did you mean {', '.join(likely)}?" if likely else f"{where}."
         raise InvalidFile(
-            f"{touching} meshes are not found: {several(names, MANY)}; {where}", names[0]
+            f"{touching} meshes are not found: {join_names(names, MANY)}; {where}", names[0]
         )
     # what is left out
     ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
@@ -129,7 +129,7 @@ def report_shapes(
     if visuals:
         report.warn(
             f"{len(visuals)} visual meshes are not found and are left out:"
-            f" {several(visuals, MANY)}.",
+            f" {join_names(visuals, MANY)}.",
             "visual-meshes-missing",
             visuals[0],
         )

@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import InvalidModel, Unsupported, unknown
+from tarsus.errors import InvalidModel, Unsupported, unknown_name
 from tarsus.model.file_actuators import FileActuator
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.joint import Joint as Joint
@@ -291,13 +291,13 @@ class Mechanism:
     def body_index(self, name: str) -> int:
         """The number of a body; TarsusError with near names if there is none."""
         if name not in self.body_names:
-            raise unknown("body", name, self.body_names)
+            raise unknown_name("body", name, self.body_names)
         return self.body_names.index(name)
 
     def joint_index(self, name: str) -> int:
         """The number of the body that a joint moves; TarsusError with near names if none."""
         if name not in self.joint_names:
-            raise unknown("joint", name, self.joint_names)
+            raise unknown_name("joint", name, self.joint_names)
         return self.joint_names.index(name)
 
     def frame(self, name: str) -> Frame:
@@ -311,7 +311,7 @@ class Mechanism:
         if name in self.body_names:
             return Frame(name, self.body_index(name))
         others = [thing.name for thing in (*self.frames, *self.candidates)]
-        raise unknown("frame", name, [*self.body_names, *others])
+        raise unknown_name("frame", name, [*self.body_names, *others])
 
     def neutral(self) -> NDArray[np.float64]:
         """Coordinates (nq,) with every joint at zero and unit quaternions."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import GroundLeftOut, InvalidModel, TarsusWarning, several
+from tarsus.errors import InvalidModel, TarsusWarning, WorldGeometryIgnored, join_names
 from tarsus.model.candidates import Shape, candidates, edges
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
 from tarsus.model.poses import Pose, joined, moved
@@ -120,7 +120,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     own, named = solids(shapes), _distinct(frames)
     others = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]
     if own and others:
-        named_so = several(list(dict.fromkeys(others)), MAX_LISTED)
+        named_so = join_names(list(dict.fromkeys(others)), MAX_LISTED)
         report.leave(f"Meshes touch the ground, but no other shapes: {named_so}.")
     return Welded(tuple(bodies), touching, own, named, tuple(places), straight)
 
@@ -189,5 +189,5 @@ def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report
             " choose a terrain for the ground, such as an MJCF file by its path.",
             "fixed-shapes-left-out",
             solid[0],
-            GroundLeftOut,
+            WorldGeometryIgnored,
         )

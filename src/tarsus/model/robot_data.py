@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from tarsus.errors import MissingPackage
-from tarsus.installation import install_packages
+from tarsus.installation import package_install_command
 
 NAME = "example-robot-data"
 
@@ -60,7 +60,8 @@ def file_of(name: str) -> Path | None:
     folder = robots_folder()
     if folder is None:
         raise MissingPackage(
-            f"the robot {name!r} needs the package {NAME}: run {install_packages(NAME)}.", NAME
+            f"the robot {name!r} needs the package {NAME}: run {package_install_command(NAME)}.",
+            NAME,
         )
     return folder / file
 

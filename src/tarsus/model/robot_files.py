@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from tarsus.errors import MIN_LIKENESS, InvalidFile, Unsupported, shortened
+from tarsus.errors import MIN_SIMILARITY, InvalidFile, Unsupported, quoted
 
 MAX_BYTES = 1 << 26  # of a robot's file
 MAX_ASSET_BYTES = 1 << 29  # of a mesh or a texture
@@ -121,10 +121,10 @@ class RobotFiles:
             except (OSError, ValueError):  # also too long, or a null in it
                 continue
             if not stat.S_ISREG(mode):
-                raise NotARegularFile(f"{shortened(told)} is {_kind(mode)}, not a file.", told)
+                raise NotARegularFile(f"{quoted(told)} is {_kind(mode)}, not a file.", told)
             if not self.allows(place):
                 raise OutsideTheTree(
-                    f"{shortened(told)} is outside the robot's folder {self._outermost()}: to allow"
+                    f"{quoted(told)} is outside the robot's folder {self._outermost()}: to allow"
                     f" it, pass --asset-folder {_real(place).parent} (in Python"
                     " asset_folders=[...]) or set ROS_PACKAGE_PATH.",
                     told,
@@ -199,7 +199,7 @@ class RobotFiles:
                 found.append(part)
                 continue
             names = {name.casefold(): name for name in sorted(os.listdir(place))}
-            near = difflib.get_close_matches(part.casefold(), names, n=1, cutoff=MIN_LIKENESS)
+            near = difflib.get_close_matches(part.casefold(), names, n=1, cutoff=MIN_SIMILARITY)
             if not near:
                 return ""
             found.append(names[near[0]])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidModel, Unsupported, several, unknown
+from tarsus.errors import InvalidModel, Unsupported, join_names, unknown_name
 from tarsus.model.file_actuators import motor
 from tarsus.model.files import check_expanded, from_text_or_file, xml_root
 from tarsus.model.held import check_height, held
@@ -69,7 +69,7 @@ def read_sdf(
     """
     check_height(floating, height)
     if shapes not in SHAPES:
-        raise unknown("kind of shapes", str(shapes), SHAPES)
+        raise unknown_name("kind of shapes", str(shapes), SHAPES)
 
     # with its base held where that is asked
     def read(text: str | bytes, file: str, path: Path | None) -> Mechanism:
@@ -242,7 +242,9 @@ def _loops(
         turned = there.rotation.T @ here.rotation
         loops.append(LoopJoint(motion, parent, child, anchor[0], turned, anchor[1]))
     if limited:
-        report.leave(f"Ranges of joints that close loops are left out: {several(limited, SOME)}.")
+        report.leave(
+            f"Ranges of joints that close loops are left out: {join_names(limited, SOME)}."
+        )
     return tuple(loops)
 
 

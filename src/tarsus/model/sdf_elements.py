@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidFile, InvalidModel, Unsupported, unknown
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, unknown_name
 from tarsus.model.candidates import ShapeKind
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, Solid, Written, with_shapes
@@ -107,7 +107,7 @@ def joint_of(element: ET.Element, frames: Frames, links: Sequence[str], old: boo
     parent, child = _text(element, "parent", where), _text(element, "child", where)
     for link in (parent, child):
         if link not in links:
-            raise unknown("link", link, list(links)).within(where)
+            raise unknown_name("link", link, list(links)).within(where)
     axis, anchor = element.find("axis"), frames[name].position
     gearbox = _gearbox(element, where) if kind == "gearbox" else None
     if axis is None:
@@ -167,7 +167,7 @@ def _axis(axis: ET.Element, where: str, frames: Frames, joint: str, old: bool) -
     of_model = axis.findtext("use_parent_model_frame", "0").strip().lower() in ("1", "true")
     frame = said or (MODEL if of_model or old else joint)
     if frame not in frames:
-        raise unknown("frame", frame, list(frames)).within(where)
+        raise unknown_name("frame", frame, list(frames)).within(where)
     return frames[frame].rotation @ along
 
 

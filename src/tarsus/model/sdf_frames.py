@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tarsus.errors import InvalidFile, InvalidModel, Unsupported, several, unknown
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, join_names, unknown_name
 from tarsus.model.poses import Pose, rotation_from_rpy
 from tarsus.model.urdf_elements import parsed
 
@@ -33,7 +33,7 @@ def pose_of(element: ET.Element, where: str, frames: Frames, home: str) -> Pose:
     """
     frame = _stands_in(element) or home
     if frame not in frames:
-        raise unknown("frame", frame, list(frames)).within(where)
+        raise unknown_name("frame", frame, list(frames)).within(where)
     return frames[frame] @ _own_pose(element, where)
 
 
@@ -58,7 +58,8 @@ def _find(
         return found[name]
     if name in asked:
         raise InvalidModel(
-            f"the poses of the frames {several([repr(each) for each in asked], SOME)} are relative"
+            f"the poses of the frames {join_names([repr(each) for each in asked], SOME)} are"
+            " relative"
             " to each other in a circle.",
             name,
         )
@@ -77,7 +78,7 @@ def _find(
     }.get(element.tag, MODEL)
     frame = _stands_in(element) or home
     if frame not in elements and frame not in found:
-        raise unknown("frame", frame, [*found, *elements]).within(where)
+        raise unknown_name("frame", frame, [*found, *elements]).within(where)
     outer = _find(frame, elements, found, (*asked, name))
     found[name] = outer @ _own_pose(element, where)
     return found[name]

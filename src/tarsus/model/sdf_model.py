@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from tarsus.errors import InvalidFile, InvalidModel, Unsupported, several
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, join_names
 from tarsus.model.file_schema import Unread, walk
 from tarsus.model.links import LINKS, SHAPES
 from tarsus.model.mechanism import Mechanism
@@ -81,8 +81,8 @@ def report_ignored(
         if any(joint.find(f"axis/limit/{tag}") is not None for tag in ("stiffness", "dissipation"))
     ]
     if soft:
-        named = several(soft, SOME)
+        named = join_names(soft, SOME)
         report.leave(f"Stops do not give way, <stiffness> and <dissipation> are left out: {named}.")
     ranges = [j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.limited]
     if ranges:
-        report.note(f"Joints without a range of motion: {several(ranges, SOME)}.")
+        report.note(f"Joints without a range of motion: {join_names(ranges, SOME)}.")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarsus.errors import unknown
+from tarsus.errors import unknown_name
 from tarsus.model.mechanism import WORLD, Mechanism
 from tarsus.model.parts import Report
 from tarsus.model.sdf_elements import SdfJoint
@@ -33,7 +33,7 @@ def driven_joints(
     if asked is not None:
         for name in asked:
             if name not in moving:
-                raise unknown("joint", name, moving)
+                raise unknown_name("joint", name, moving)
         return [joints[name] for name in moving if name in asked]
     # by their efforts
     strong = [name for name in moving if 0 < joints[name].effort < np.inf]

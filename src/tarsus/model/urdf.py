@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tarsus.errors import InvalidModel, Unsupported, unknown
+from tarsus.errors import InvalidModel, Unsupported, unknown_name
 from tarsus.model.file_actuators import motor
 from tarsus.model.file_schema import walk
 from tarsus.model.files import check_expanded, from_text_or_file, xml_root
@@ -61,7 +61,7 @@ def read_urdf(
     # what is asked for
     check_height(floating, height)
     if shapes not in SHAPES:
-        raise unknown("kind of shapes", str(shapes), SHAPES)
+        raise unknown_name("kind of shapes", str(shapes), SHAPES)
     given = floating, shapes, Pose(np.array([0.0, 0.0, height or 0.0]))
 
     def read(text: str | bytes, file: str, path: Path | None) -> Mechanism:
@@ -157,7 +157,7 @@ def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, li
     for joint in joints:
         for link in (joint.parent, joint.child):
             if link not in children:
-                raise unknown("link", link, names).within(f"joint {joint.name!r}")
+                raise unknown_name("link", link, names).within(f"joint {joint.name!r}")
         if joint.child in above:
             raise InvalidModel(
                 f"the link {joint.child!r} is the child of two joints,"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidFile, InvalidModel, shortened
+from tarsus.errors import InvalidFile, InvalidModel, quoted
 from tarsus.model.check import LARGEST
 from tarsus.model.links import Link, Solid, Written, with_shapes
 from tarsus.model.mechanism import Color, Inertia
@@ -248,11 +248,11 @@ def parsed(text: str, count: int, what: str, largest: float = LARGEST, subject: 
         found = np.array([np.nan])
     if found.shape != (count,) or np.isnan(found).any():
         wanted = "a number" if count == 1 else f"{count} numbers"
-        raise InvalidFile(f"{what} must be {wanted}, not {shortened(text)}.", subject)
+        raise InvalidFile(f"{what} must be {wanted}, not {quoted(text)}.", subject)
     # are they a robot's?
     if np.abs(found).max() > largest:
         raise InvalidFile(
-            f"{what} must be finite and at most {largest:g} in SI units, not {shortened(text)}.",
+            f"{what} must be finite and at most {largest:g} in SI units, not {quoted(text)}.",
             subject,
         )
     return found

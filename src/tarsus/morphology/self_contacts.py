@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics import tree
 from tarsus.dynamics.poses import poses
-from tarsus.errors import several
+from tarsus.errors import join_names
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import between, pairs
 from tarsus.model.solids import Pair, contacts_of
@@ -131,4 +131,4 @@ def _all_of(firsts: Sequence[Pair]) -> tuple[Pair, ...]:
 def told(pairs: Sequence[Pair]) -> str:
     """Some of their names."""
     names = [f"{pair.first.name}:{pair.second.name}" for pair in pairs]
-    return several(names, 5)
+    return join_names(names, 5)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.simulation import resolve
 from tarsus.simulation.actuation import FILE, MOTOR
 from tarsus.simulation.simulation import Simulation
@@ -61,7 +61,7 @@ class WorldBatch:
     def bind(self, name: str) -> Array:
         """The live array (nsim, ...) of qpos, qvel, ctrl (nsim, actuators) or time (nsim,), s."""
         if name not in FIELDS:
-            raise unknown("field of a batch", name, FIELDS)
+            raise unknown_name("field of a batch", name, FIELDS)
         return self._live[name]
 
     @property

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.control import ask
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, Unsupported, unknown
-from tarsus.simulation.setting_owners import SPEED, within_reach
-from tarsus.simulation.step_program import within_limits
+from tarsus.errors import InvalidValue, Unsupported, unknown_name
+from tarsus.simulation.setting_groups import SPEED, check_speed
+from tarsus.simulation.step_program import limit_torques
 
 Array = NDArray[np.float64]
 Feedback = Callable[[float, Array, Array], ArrayLike]
@@ -47,7 +47,7 @@ class ClosedLoop:
         # one expression for torques and memory
         symbols = {name: SX.sym(name, value.size) for name, value in self._inputs.items()}
         torque, memory = ask.torque(controller, ControlInputs(self._robot, **symbols))
-        results = [ca.densify(within_limits(self._robot, torque)), ca.densify(memory)]
+        results = [ca.densify(limit_torques(self._robot, torque)), ca.densify(memory)]
         function: Any = ca.Function("control", list(symbols.values()), results, {"cse": True})
         self._buffer, self._evaluate = function.buffer()
         # where it reads and writes; an empty array has no place
@@ -76,11 +76,11 @@ class ClosedLoop:
             raise Unsupported("this controller takes no commands.", next(iter(command), "command"))
         for name, value in command.items():
             if name not in known:
-                raise unknown("command", name, known)
+                raise unknown_name("command", name, known)
             if not np.isfinite(value):
                 raise InvalidValue(f"the command {name!r} must be finite, not {value}.", name)
             if name == SPEED and isinstance(self.controller, Controller):
-                within_reach(abs(value), self.controller.fastest(self._robot))
+                check_speed(abs(value), self.controller.fastest(self._robot))
             self._inputs["command"][known.index(name)] = value
 
     def __call__(self, t: float, q: Array, u: Array) -> Array:

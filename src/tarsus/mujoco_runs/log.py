@@ -11,15 +11,15 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice
+from tarsus.errors import WarningRecord
 from tarsus.files import json_text
 from tarsus.model.mechanism import WORLD
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.simulation.recording import provenance, variables
-from tarsus.simulation.recording.empty import without_empty
-from tarsus.simulation.recording.first_log import ready
-from tarsus.simulation.recording.observed_run import Trajectory, frames, solved_steps
+from tarsus.simulation.recording.empty_dimensions import drop_empty
+from tarsus.simulation.recording.log_hooks import run_hooks
+from tarsus.simulation.recording.observed_run import Trajectory, contact_frames, solved_steps
 from tarsus.terrain.base import Terrain
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ class MujocoSetup:
     """Unit normal (3,) of the ground, world."""
     command: dict[str, float]
     """What the gait was told."""
-    notices: Sequence[Notice]
+    warnings: Sequence[WarningRecord]
     """What the user should know."""
 
 
@@ -79,7 +79,7 @@ class Recorded:
 def dataset(setup: MujocoSetup, run: Recorded) -> xr.Dataset:
     """The log of a run on level or inclined ground."""
     # contacts, energies and residuals by the expressions of our own logs
-    ready()
+    run_hooks()
     robot, trajectory = setup.robot, _trajectory(setup, run)
     solved, seen = solved_steps(trajectory)
     assert trajectory.point is not None and trajectory.passive is not None
@@ -87,12 +87,12 @@ def dataset(setup: MujocoSetup, run: Recorded) -> xr.Dataset:
         "q": (("time", "coordinate"), trajectory.q[1:]),
         "u": (("time", "velocity"), trajectory.u[1:]),
         "tau": (("time", "actuator"), run.extra[:, :-2]),
-        **variables.of_contacts(
-            solved, frames(trajectory.normal), trajectory.point, np.ones(solved.gap.shape)
+        **variables.contact_variables(
+            solved, contact_frames(trajectory.normal), trajectory.point, np.ones(solved.gap.shape)
         ),
         "iterations": ("time", run.extra[:, -2].astype(np.int32)),
         "converged": ("time", run.extra[:, -1].astype(np.int8)),
-        **variables.of_energies(seen, solved),
+        **variables.energy_variables(seen, solved),
         "passive_force": (("time", "velocity"), trajectory.passive),
         "q_start": ("coordinate", trajectory.q[0]),
         "u_start": ("velocity", trajectory.u[0]),
@@ -100,17 +100,17 @@ def dataset(setup: MujocoSetup, run: Recorded) -> xr.Dataset:
     # with labels, units and what was run
     time = run.began + setup.dt * np.arange(1, run.steps + 1)
     log = xr.Dataset(found, variables.labels(robot, [c.name for c in robot.candidates], time))
-    log = variables.described(log)
+    log = variables.add_descriptions(log)
     log.attrs.update(_attributes(setup, run))
     # what the user should know
-    notices, unconverged = list(setup.notices), int((log["converged"] == 0).sum())
+    notices, unconverged = list(setup.warnings), int((log["converged"] == 0).sum())
     if not setup.settings.velocity_level:
-        notices.append(Notice(OF_THE_LAST_STAGE, "forces-of-last-stage", "RK4"))
+        notices.append(WarningRecord(OF_THE_LAST_STAGE, "forces-of-last-stage", "RK4"))
     if unconverged:
         text = f"{unconverged} steps reached MuJoCo's limit of iterations."
-        notices.append(Notice(text, "steps-unconverged", "converged"))
+        notices.append(WarningRecord(text, "steps-unconverged", "converged"))
     log.attrs["warnings"] = "\n".join(notices)
-    return without_empty(log)
+    return drop_empty(log)
 
 
 def _trajectory(setup: MujocoSetup, run: Recorded) -> Trajectory:
@@ -158,7 +158,7 @@ def _attributes(setup: MujocoSetup, run: Recorded) -> dict[str, Any]:
     roles |= {"role_tolerance": "absolute_tolerance"}
     instant = {"evaluation_instant": 0.0} if settings.velocity_level else {}
     return {
-        **provenance.of_parts(robot, parts),
+        **provenance.part_attributes(robot, parts),
         **names,
         "law": ENGINE,
         "stepper": settings.integrator,

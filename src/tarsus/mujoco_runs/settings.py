@@ -14,12 +14,12 @@ import numpy as np
 
 from tarsus import registry
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, Notice, several, unknown
+from tarsus.errors import InvalidValue, WarningRecord, join_names, unknown_name
 from tarsus.model.mjcf_contacts import SOFTNESS
 from tarsus.model.parts import MAX_LISTED
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
-from tarsus.simulation.part_parameters import names_set, with_parameters
+from tarsus.simulation.part_parameters import assigned_names, set_parameters
 
 LEAST_FRICTION = 1e-5  # [1]: MuJoCo takes no less
 ENGINE = "mujoco"
@@ -75,7 +75,7 @@ class MujocoSettings:
     def of_file(
         cls,
         robot: Robot,
-        notices: list[Notice],
+        notices: list[WarningRecord],
         mu: float | None = None,
         replaced: Collection[str] = (),
     ) -> MujocoSettings:
@@ -102,14 +102,14 @@ class MujocoSettings:
         )
         if told:
             text = f"contacts use these values from the file of {robot.name!r}: {told}."
-            notices.append(Notice(text, "contact-values-of-file", robot.name))
+            notices.append(WarningRecord(text, "contact-values-of-file", robot.name))
         different = [c.name for c in robot.candidates if not np.isclose(c.friction, 1.0)]
         if different:
             text = (
                 "runs in MuJoCo have one friction coefficient for all contacts, so that of these"
-                f" geoms is ignored: {several(different, MAX_LISTED)}."
+                f" geoms is ignored: {join_names(different, MAX_LISTED)}."
             )
-            notices.append(Notice(text, "friction-of-geoms-ignored", different[0]))
+            notices.append(WarningRecord(text, "friction-of-geoms-ignored", different[0]))
         return cls(**taken)  # type: ignore[arg-type]
 
     def described(self) -> str:
@@ -175,22 +175,22 @@ class ShownSettings:
 
     def own_settings(self, base: MujocoSettings | None = None) -> MujocoSettings:
         """Return the settings of `own`; TarsusError for a name or value that MuJoCo has not."""
-        return with_parameters({"engine": base or NAMED[DEFAULT]}, self.own)["engine"]
+        return set_parameters({"engine": base or NAMED[DEFAULT]}, self.own)["engine"]
 
     def of(
         self, robot: Robot, mu: float | None = None
-    ) -> dict[str, tuple[MujocoSettings, list[Notice]]]:
+    ) -> dict[str, tuple[MujocoSettings, list[WarningRecord]]]:
         """Return label -> settings for a robot, with notices on what its file changes.
 
         `default` and one's own take the numbers that the file gives its contacts; the others keep
         theirs and take its friction.
         """
-        found = dict[str, tuple[MujocoSettings, list[Notice]]]()
+        found = dict[str, tuple[MujocoSettings, list[WarningRecord]]]()
         for name in (*self.names, *([OWN] if self.own else [])):
-            notices = list[Notice]()
+            notices = list[WarningRecord]()
             replaced = set[str]() if name == DEFAULT else set(FILE_NUMBERS)
             if name == OWN:
-                replaced = names_set(self.own, "engine", MujocoSettings())
+                replaced = assigned_names(self.own, "engine", MujocoSettings())
             settings = MujocoSettings.of_file(robot, notices, mu, replaced)
             if name == OWN:
                 settings = self.own_settings(settings)
@@ -203,7 +203,7 @@ class ShownSettings:
 def named(name: str) -> MujocoSettings:
     """Return the settings of this name; TarsusError with near names for an unknown one."""
     if name not in NAMED:
-        raise unknown("MuJoCo setting", name, NAMED)
+        raise unknown_name("MuJoCo setting", name, NAMED)
     return NAMED[name]
 
 
@@ -214,7 +214,7 @@ def tuned(mu: float) -> MujocoSettings:
 
 def names_listed(text: str) -> tuple[str, ...]:
     """Return the names in "default,tuned", each once; "all" stands for all there are."""
-    given = registry.listed(text)
+    given = registry.split_names(text)
     chosen = list(NAMED) if "all" in given else given
     for name in chosen:
         named(name)

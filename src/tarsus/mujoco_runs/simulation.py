@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, Notice, Unsupported
+from tarsus.errors import InvalidValue, Unsupported, WarningRecord
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.self_collision import pairs
 from tarsus.model.to_mjcf import to_mjcf
@@ -26,18 +26,18 @@ from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.uneven import model_on
 from tarsus.simulation import (
+    cut_joints,
     default_controller,
     resolve,
     time_steps,
-    uncut_state,
     unit_quaternions,
 )
-from tarsus.simulation.contact_selection import candidates, unless_named
-from tarsus.simulation.part_parameters import Given, names_set, with_parameters
-from tarsus.simulation.recording.divergence import Diverged, Fault, first_fault
-from tarsus.simulation.recording.interrupt import Interrupted, noticing
-from tarsus.simulation.recording.part_text import name_of
-from tarsus.simulation.recording.partial_log import Parts, partial
+from tarsus.simulation.contact_selection import default_contacts, select_candidates
+from tarsus.simulation.part_parameters import ParameterSetting, assigned_names, set_parameters
+from tarsus.simulation.recording.divergence import Diverged, Fault, find_fault
+from tarsus.simulation.recording.interrupt import Interrupted, catch_interrupt
+from tarsus.simulation.recording.part_serialization import name_of
+from tarsus.simulation.recording.partial_log import PartialLog, mark_partial
 from tarsus.stepping.base import Scene
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
@@ -72,20 +72,20 @@ class MujocoSimulation:
         controller: Controller | Feedback | str | None = None,
         dt: float = time_steps.DEFAULT_DT,
         contacts: str | Sequence[str] | None = None,
-        parameters: Sequence[Given] = (),
+        parameters: Sequence[ParameterSetting] = (),
     ) -> None:
         # what is simulated
-        self.notices: list[Notice] = []
-        self.dt, whole = time_steps.step(dt), resolve.robot(robot)
-        self.notices += time_steps.of_file(self.dt, whole) + _unmet(whole)
-        prepared = default_controller.prepared(whole, controller, self.dt, self.notices)
+        self.warnings: list[WarningRecord] = []
+        self.dt, whole = time_steps.check_time_step(dt), resolve.robot(robot)
+        self.warnings += time_steps.file_timestep_warnings(self.dt, whole) + _unmet(whole)
+        prepared = default_controller.prepare(whole, controller, self.dt, self.warnings)
         if settings is None:
-            replaced = names_set(parameters, "engine", MujocoSettings())
-            settings = MujocoSettings.of_file(whole, self.notices, None, replaced)
+            replaced = assigned_names(parameters, "engine", MujocoSettings())
+            settings = MujocoSettings.of_file(whole, self.warnings, None, replaced)
         parts = {"engine": settings, "gait": prepared[1]}
-        parts = with_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
+        parts = set_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
         self.settings, self.controller, self.terrain = parts.values()
-        self.robot = _touching(prepared[0], self.terrain, contacts, self.notices)
+        self.robot = _touching(prepared[0], self.terrain, contacts, self.warnings)
         self.control = ClosedLoop(self.robot, self.controller, self.dt)
 
         # the same in MuJoCo, on its ground
@@ -100,7 +100,7 @@ class MujocoSimulation:
         self.model.geom_quat[0] = quaternion_from_rotation(place[[1, 2, 0]].T)
         self.model.geom_sameframe[0] = mj.mjtSameFrame.mjSAMEFRAME_NONE  # or it would be ignored
         self.normal, self.data = place[0], mj.MjData(self.model)
-        self._start = _start(self.robot, self.terrain, self.controller, self.notices)
+        self._start = _start(self.robot, self.terrain, self.controller, self.warnings)
         self.reset()
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ class MujocoSimulation:
                 raise InvalidValue(
                     f"q must be {self.data.qpos.size} finite numbers, one per coordinate.", "q"
                 )
-            unit_quaternions.check(self.robot, given)
+            unit_quaternions.check_norms(self.robot, given)
             self.data.qpos[:] = given
             mujoco().mj_forward(self.model, self.data)
 
@@ -157,7 +157,7 @@ class MujocoSimulation:
 
     def advance(self, seconds: float) -> None:
         """Run without a log, up to a state that is not finite."""
-        for _ in range(time_steps.steps(seconds, self.dt)):
+        for _ in range(time_steps.step_count(seconds, self.dt)):
             self.step()
             if not np.isfinite(self.data.qvel.sum()):
                 return
@@ -176,7 +176,7 @@ class MujocoSimulation:
         """
         self._require_plane()
         # step by step, up to a fault or Ctrl-C
-        steps, t0, wall = time_steps.steps(seconds, self.dt), self.time, 0.0
+        steps, t0, wall = time_steps.step_count(seconds, self.dt), self.time, 0.0
         look = max(1, round(LOOK / self.dt))
         geoms = range(1, 1 + len(self.robot.candidates))  # the floor is geom 0
         recorder, extra, fault, checked = Recorder(self.model, self.data, geoms), [], None, 0
@@ -186,10 +186,10 @@ class MujocoSimulation:
 
         def part(first: int, last: int) -> xr.Dataset:
             made = log.dataset(self._setup(), recorded().first(last))
-            return partial(made.isel(time=slice(first, None)))
+            return mark_partial(made.isel(time=slice(first, None)))
 
-        with Parts(to, part) as parts:
-            with noticing() as interrupted:
+        with PartialLog(to, part) as parts:
+            with catch_interrupt() as interrupted:
                 while len(extra) < steps and fault is None and not interrupted():
                     began = perf_counter()
                     self.step()
@@ -210,7 +210,7 @@ class MujocoSimulation:
             result = log.dataset(self._setup(), good) if good.steps else None
             message = "" if fault is None else f"{fault.message}; use a smaller dt."
             if message and result is not None:
-                result.attrs["warnings"] = "\n".join([*self.notices, message])
+                result.attrs["warnings"] = "\n".join([*self.warnings, message])
             parts.finish(result)
         if message:
             raise Diverged(message, result, fault.joint if fault else "")
@@ -231,7 +231,7 @@ class MujocoSimulation:
     def _setup(self) -> log.MujocoSetup:
         """What is run."""
         parts = (self.robot, self.settings, self.terrain, self.controller, self.dt, self.normal)
-        return log.MujocoSetup(*parts, self.control.told(), self.notices)
+        return log.MujocoSetup(*parts, self.control.told(), self.warnings)
 
     def replay(self, run: xr.Dataset) -> Replay:
         """A run from the start, to be made again from its torques."""
@@ -254,10 +254,10 @@ class MujocoSimulation:
         q, u = recorder.states(1 + checked)
         if not len(q):
             return None
-        return first_fault(self.robot, {"q": q[:, None], "u": u[:, None]}, checked, t0, self.dt)
+        return find_fault(self.robot, {"q": q[:, None], "u": u[:, None]}, checked, t0, self.dt)
 
 
-def _unmet(robot: Robot) -> list[Notice]:
+def _unmet(robot: Robot) -> list[WarningRecord]:
     """A notice for the contacts that a file asks for between its own bodies."""
     count = len(pairs(robot))
     if not count:
@@ -266,15 +266,15 @@ def _unmet(robot: Robot) -> list[Notice]:
         f"runs in MuJoCo have contacts with the ground only: bodies of {robot.name!r} pass through"
         f" each other, although its file lets {count} pair{'s' * (count > 1)} of shapes collide."
     )
-    return [Notice(text, "own-contacts-ignored", robot.name)]
+    return [WarningRecord(text, "own-contacts-ignored", robot.name)]
 
 
 def _touching(
-    robot: Robot, terrain: Terrain, names: str | Sequence[str] | None, notices: list[Notice]
+    robot: Robot, terrain: Terrain, names: str | Sequence[str] | None, notices: list[WarningRecord]
 ) -> Robot:
     """The robot with the candidates that may touch."""
-    asked = unless_named(robot, terrain.flat) if names is None else names
-    chosen = candidates(robot, asked, notices)
+    asked = default_contacts(robot, terrain.flat) if names is None else names
+    chosen = select_candidates(robot, asked, notices)
     return robot if chosen == robot.candidates else replace(robot, candidates=chosen)
 
 
@@ -289,7 +289,7 @@ def _frame(terrain: Terrain) -> Array | None:
     return None
 
 
-def _start(robot: Robot, terrain: Terrain, controller: Any, notices: list[Notice]) -> Array:
+def _start(robot: Robot, terrain: Terrain, controller: Any, notices: list[WarningRecord]) -> Array:
     """Coordinates (nq,) of the robot standing on the ground, its loops closed, as our own
     simulation starts it.
     """
@@ -297,6 +297,6 @@ def _start(robot: Robot, terrain: Terrain, controller: Any, notices: list[Notice
         q = np.array(controller.initial_coordinates(robot), float)
     else:
         q = np.array(robot.keyframes.get("stand", robot.neutral()), float)
-    unit_quaternions.check(robot, q)
+    unit_quaternions.check_norms(robot, q)
     # a scene has a law; where the robot stands does not depend on it
-    return uncut_state.placed(Scene(robot, Moreau(), terrain, robot.candidates), q, notices)
+    return cut_joints.close_and_place(Scene(robot, Moreau(), terrain, robot.candidates), q, notices)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import Unsupported
 from tarsus.mujoco_runs.library import mujoco
-from tarsus.simulation.ground_samples import sampled
+from tarsus.simulation.ground_samples import sample_ground
 from tarsus.terrain.base import Terrain
 
 HALF = 25.0  # m from the origin to the field's border, along x and y
@@ -48,4 +48,4 @@ def heights(terrain: Terrain, x: Array, y: Array) -> Array:
         raise Unsupported(
             "the terrain differs by world, but runs in MuJoCo have one ground.", "terrain"
         )
-    return sampled(terrain, np.stack([x.ravel(), y.ravel()], -1))[0].reshape(x.shape)
+    return sample_ground(terrain, np.stack([x.ravel(), y.ravel()], -1))[0].reshape(x.shape)

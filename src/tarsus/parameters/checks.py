@@ -9,7 +9,7 @@ import numpy as np
 from tarsus.errors import InvalidValue
 
 
-def is_whole(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Return whether it is a whole number; True and False are none."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
@@ -19,7 +19,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, float | int | np.number) and not isinstance(value, bool)
 
 
-def positive(name: str, value: Any, unit: str = "", subject: str | None = None) -> float:
+def check_positive(name: str, value: Any, unit: str = "", subject: str | None = None) -> float:
     """Return the value as a number; InvalidValue unless it is positive and finite.
 
     subject: the parameter, if `name` is not its name

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.parameters.range import ANY, Range
-from tarsus.plugins import of_module
+from tarsus.plugins import find_by_module
 
 Value = float | NDArray[np.float64]
 """A number, or an array (worlds,) with one for each world."""
@@ -33,8 +33,15 @@ Role = Literal[
 ]
 """Roles that other code looks up: the ground scales friction, stiffness and damping; and so on."""
 
-KEY = "declared parameter"  # of a dataclass field's metadata
-ONE = ("float", "int", "float | None", float, int, float | None)  # annotations of a single number
+METADATA_KEY = "declared parameter"  # of a dataclass field's metadata
+SCALAR_TYPES = (
+    "float",
+    "int",
+    "float | None",
+    float,
+    int,
+    float | None,
+)  # annotations of a single number
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,7 @@ class Parameter:
         """Raise an error, naming the owner, unless the value is allowed: a number, or an array."""
         if self.choices:
             if value not in self.choices:
-                raise unknown(f"{self.name} of {owner}", str(value), self.choices)
+                raise unknown_name(f"{self.name} of {owner}", str(value), self.choices)
         elif self.numeric and not (value is None and self.default is None):
             self._check_numbers(owner, value)
 
@@ -101,7 +108,8 @@ class Parameter:
         fixed = isinstance(self.default, tuple) or self.one
         if fixed and not self.any_shape and values.shape != np.shape(self.default):
             raise InvalidValue(
-                f"{owner}: {self.name} must be {self.kind}, not {_counted(values)}.", self.name
+                f"{owner}: {self.name} must be {self.kind}, not {_describe_shape(values)}.",
+                self.name,
             )
         wrong = values[~self.range.holds(values)]
         if wrong.size:
@@ -112,7 +120,7 @@ class Parameter:
             )
 
 
-def _counted(values: NDArray[Any]) -> str:
+def _describe_shape(values: NDArray[Any]) -> str:
     """How many numbers there are, or of which shape."""
     shape = values.shape
     return f"an array of shape {shape}" if len(shape) > 1 else f"{values.size} of them"
@@ -146,7 +154,7 @@ def choice(default: str, meaning: str, **choices: str) -> Any:
     return _field(Parameter(default, "", meaning, choices=choices))
 
 
-def part(default: Any, meaning: str) -> Any:
+def component(default: Any, meaning: str) -> Any:
     """A field that is no number: an object, a function, an array that its owner checks."""
     return _field(Parameter(default, "", meaning))
 
@@ -208,7 +216,7 @@ def weight(default: float, meaning: str) -> Any:
 
 
 def _field(declaration: Parameter) -> Any:
-    return field(default=declaration.default, metadata={KEY: declaration})
+    return field(default=declaration.default, metadata={METADATA_KEY: declaration})
 
 
 # ---------------------------------------------------------------- to ask for what was declared
@@ -219,9 +227,9 @@ def declared(owner: type) -> Mapping[str, Parameter]:
     """The declared fields of a dataclass by name, in their order."""
     return MappingProxyType(
         {
-            f.name: replace(f.metadata[KEY], name=f.name, one=f.type in ONE)
+            f.name: replace(f.metadata[METADATA_KEY], name=f.name, one=f.type in SCALAR_TYPES)
             for f in fields(owner)
-            if KEY in f.metadata
+            if METADATA_KEY in f.metadata
         }
     )
 
@@ -232,7 +240,7 @@ def roles(owner: type) -> Mapping[str, Role]:
     return MappingProxyType({n: p.role for n, p in declared(owner).items() if p.role})
 
 
-def named(owner: type, *wanted: Role) -> tuple[str, ...]:
+def names_with_role(owner: type, *wanted: Role) -> tuple[str, ...]:
     """The names of the fields with one of these roles."""
     return tuple(name for name, role in roles(owner).items() if role in wanted)
 
@@ -247,7 +255,7 @@ def name_of(owner: object) -> str:
     """What lists call a law, stepper, terrain or gait, its file's or plug-in's name; else its
     class's name.
     """
-    if plugin := of_module(type(owner).__module__):
+    if plugin := find_by_module(type(owner).__module__):
         return plugin.name
     name, file = type(owner).__name__, type(owner).__module__.rpartition(".")[2]
     return file if file.replace("_", "") == name.lower() else name
@@ -256,7 +264,7 @@ def name_of(owner: object) -> str:
 def check_all_declared(owner: Any) -> None:
     """Raise InvalidValue if a field is not declared."""
     for f in fields(owner):
-        if KEY not in f.metadata:
+        if METADATA_KEY not in f.metadata:
             raise InvalidValue(
                 f"{name_of(owner)}: declare the field {f.name} with its default, unit and meaning,"
                 f" such as {f.name}: Value = parameter(1.0, 'N/m', 'what it is'); see"

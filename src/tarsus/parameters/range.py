@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LARGEST = 1e15  # in SI units, of any number: beyond, floating-point arithmetic runs out
-SMALLEST = 1e-15  # of a number that must be positive: its inverse stays below LARGEST
-BOUNDS = {"pi/2": np.pi / 2, "-pi/2": -np.pi / 2}
+MAX_VALUE = 1e15  # in SI units, of any number: beyond, floating-point arithmetic runs out
+MIN_POSITIVE = 1e-15  # of a number that must be positive: its inverse stays below LARGEST
+NAMED_BOUNDS = {"pi/2": np.pi / 2, "-pi/2": -np.pi / 2}
 
 
 class Range(NamedTuple):
@@ -25,26 +25,28 @@ class Range(NamedTuple):
     def read(cls, text: str) -> Range:
         """From "[0, 1)": square brackets include the bound, round ones exclude it."""
         bounds = [part.strip() for part in text[1:-1].split(",")]
-        low, high = (BOUNDS[part] if part in BOUNDS else float(part) for part in bounds)
+        low, high = (NAMED_BOUNDS[part] if part in NAMED_BOUNDS else float(part) for part in bounds)
         return cls(low, high, text[0] == "(", text[-1] == ")", text)
 
     def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Where values are finite, inside, and neither too large nor too near an excluded zero."""
         above = values > self.low if self.low_excluded else values >= self.low
         below = values < self.high if self.high_excluded else values <= self.high
-        return (np.abs(values) <= LARGEST) & above & below & ~self._too_small(values)
+        return (np.abs(values) <= MAX_VALUE) & above & below & ~self._too_small(values)
 
     def _too_small(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        return np.asarray((self.low == 0) & self.low_excluded & (values > 0) & (values < SMALLEST))
+        return np.asarray(
+            (self.low == 0) & self.low_excluded & (values > 0) & (values < MIN_POSITIVE)
+        )
 
     def rule(self, value: float = 0.0) -> str:
         """The end of the sentence "mu must ..." for a value that is not allowed."""
         if not np.isfinite(value):
             return "be finite"
-        if abs(value) > LARGEST and self.high == np.inf:
-            return f"not be larger than {LARGEST:g} in size"
+        if abs(value) > MAX_VALUE and self.high == np.inf:
+            return f"not be larger than {MAX_VALUE:g} in size"
         if self._too_small(np.asarray(value)):
-            return f"be at least {SMALLEST:g}"
+            return f"be at least {MIN_POSITIVE:g}"
         low, high = (part.strip() for part in self.text[1:-1].split(","))
         if self.high == np.inf:
             if self.low == -np.inf:

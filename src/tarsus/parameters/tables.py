@@ -40,14 +40,14 @@ def _row(p: Parameter) -> ParameterRow:
         words = "; ".join(f"{word}: {text}" for word, text in p.choices.items())
         return ParameterRow(p.name, str(p.default), "", "a word", f"{meaning}. {words}")
     return ParameterRow(
-        p.name, _written(p.default), p.unit, p.range.short() if p.numeric else "", meaning
+        p.name, _format_default(p.default), p.unit, p.range.short() if p.numeric else "", meaning
     )
 
 
-def _written(default: Any) -> str:
+def _format_default(default: Any) -> str:
     """A default as a user would write it."""
     if default is None:
         return "none"
     if isinstance(default, tuple):
-        return ", ".join(_written(value) for value in default)
+        return ", ".join(_format_default(value) for value in default)
     return f"{default:g}" if isinstance(default, (int, float)) else str(default)

@@ -16,7 +16,7 @@ from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.planning.latency import Latency
 from tarsus.planning.planner import Planner
 from tarsus.simulation.recording.divergence import Diverged
-from tarsus.simulation.recording.summary import fell_in
+from tarsus.simulation.recording.summary import has_fallen
 from tarsus.simulation.simulation import Simulation
 from tarsus.spatial.quaternion import zyx_angles
 
@@ -156,7 +156,7 @@ def _reached(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) ->
     return Reached(
         planner.seed,
         float(time[-1]),
-        fell_in(planner.robot, log) or diverged,
+        has_fallen(planner.robot, log) or diverged,
         diverged,
         *(float(part[after].mean()) for part in (along, left, turned)),
         still=float(np.linalg.norm(u[last][:, :3], axis=1).mean()),

@@ -15,7 +15,7 @@ from tarsus.control import servo
 from tarsus.control.pd import actuated
 from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, Notice, UnknownName, Unsupported, unknown
+from tarsus.errors import InvalidValue, UnknownName, Unsupported, WarningRecord, unknown_name
 from tarsus.morphology.feet import feet
 from tarsus.planning import spline
 from tarsus.planning.goals.base import Goal
@@ -27,8 +27,8 @@ from tarsus.planning.rollout_program import RolloutPlan, shared
 from tarsus.planning.rollouts import Futures
 from tarsus.planning.strides import strides
 from tarsus.processes import usable_cores
-from tarsus.simulation import default_controller, file_material, notices, resolve, time_steps
-from tarsus.simulation.contact_selection import candidates
+from tarsus.simulation import default_controller, file_material, resolve, setup_warnings, time_steps
+from tarsus.simulation.contact_selection import select_candidates
 from tarsus.simulation.options import Options, complete
 from tarsus.simulation.step_program import Plan
 from tarsus.terrain.base import Terrain
@@ -100,12 +100,12 @@ class Planner:
         gains: Gains | None = own.pop("gains", None)
         self.goal: Goal = _resolved(GOALS, "goal", goal, Goal)
         self.method: SamplingMethod = _resolved(METHODS, "method", method, SamplingMethod)
-        self.dt, self.notices = time_steps.step(dt), list[Notice]()
+        self.dt, self.warnings = time_steps.check_time_step(dt), list[WarningRecord]()
         asked = resolve.robot(robot)
         chosen = _completed(own, asked)
-        asked = default_controller.starting_from(asked, chosen.keyframe)
-        asked, _ = default_controller.prepared(asked, None, self.dt, self.notices)
-        self.law, self.robot = file_material.fitted(law, asked, self.notices)
+        asked = default_controller.start_at_keyframe(asked, chosen.keyframe)
+        asked, _ = default_controller.prepare(asked, None, self.dt, self.warnings)
+        self.law, self.robot = file_material.law_for_robot(law, asked, self.warnings)
         self.terrain = resolve.terrain(terrain or self.goal.ground() or "plane")
         if reason := self.goal.suits(self.robot):
             raise Unsupported(
@@ -113,11 +113,11 @@ class Planner:
             )
         # what is compiled
         stepper = resolve.stepper("midpoint")
-        touching = candidates(self.robot, chosen.contacts, self.notices)
+        touching = select_candidates(self.robot, chosen.contacts, self.warnings)
         scene = resolve.scene(self.robot, (self.law, self.terrain, stepper), touching, chosen)
         stand = np.asarray(self.robot.keyframes["stand"], float)
         chosen_so = Plan(scene, stepper, None), {"q": stand}, self.dt, chosen.self_collision
-        self.notices += notices.of_choices(*chosen_so)
+        self.warnings += setup_warnings.choice_warnings(*chosen_so)
         held = self.dt / STIFFER
         self.gains = gains or servo.gains(self.robot, stand, feet(self.robot), held)
         kind, count = self.pace.spline, self.pace.knots
@@ -135,7 +135,7 @@ class Planner:
         if (self.method.paired or asked[0]) and not self._pairings:
             ignored = "paired" if self.method.paired else "alternating"
             text = f"{ignored} is ignored: {self.robot.name!r} has no pairs of legs."
-            self.notices.append(Notice(text, "symmetry-ignored", self.robot.name))
+            self.warnings.append(WarningRecord(text, "symmetry-ignored", self.robot.name))
         # a plan that nobody waits for: threads and tables are there when the first is asked for
         self.reset()
         self.plan(0.0, stand, np.zeros(self.robot.nu))
@@ -147,7 +147,9 @@ class Planner:
         found |= {name: np.array(getattr(self.gains, name)) for name in ("kp", "kd")}
         found |= {f"law.{k}": v[..., None] for k, v in self.law.parameters().items()}
         found |= {f"terrain.{k}": v for k, v in self.terrain.parameters().items()}
-        found |= notices.solver_tolerances(self.law, self.robot, self.dt, bits, self.notices)
+        found |= setup_warnings.solver_tolerances(
+            self.law, self.robot, self.dt, bits, self.warnings
+        )
         self._horizon, self._delay = (self.pace.steps(n, self.dt) for n in ("horizon", "delay"))
         return found
 
@@ -162,7 +164,7 @@ class Planner:
         """What is asked from now on, by name, SI units; TarsusError for another name."""
         for name, given in commands.items():
             if name not in self._asked:
-                raise unknown("command", name, self._asked)
+                raise unknown_name("command", name, self._asked)
             if not np.isfinite(given):
                 raise InvalidValue(f"the command {name!r} must be finite, not {given!r}.", name)
             self._asked[name] = float(given)
@@ -296,4 +298,4 @@ def _resolved(package: str, kind: str, given: Any, family: type[T]) -> T:
     """A goal or a method by name, from a user's file (.py), or as it is."""
     if isinstance(given, family):
         return given
-    return registry.made(package, kind, str(given), family)
+    return registry.create(package, kind, str(given), family)

@@ -55,7 +55,7 @@ _WORKS: dict[str, RolloutPlan] = {}
 
 def shared(work: RolloutPlan) -> RolloutPlan:
     """Return an earlier plan with the same fingerprint, or this one: nothing is traced twice."""
-    return fingerprint.shared(_WORKS, work, KEPT)
+    return fingerprint.reuse(_WORKS, work, KEPT)
 
 
 @lru_cache(maxsize=KEPT)

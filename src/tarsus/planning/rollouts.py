@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tarsus.planning.rollout_program import RolloutPlan, rollout_program
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.loading import loaded
+from tarsus.simulation.initial_registers import write_registers
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,9 @@ class Futures:
 
     def _made(self, count: int, threads: int = 1) -> Worlds:
         program = rollout_program(self.work)
-        return loaded(Worlds(program, count, bits=self._bits, threads=threads), self._fixed)
+        return write_registers(
+            Worlds(program, count, bits=self._bits, threads=threads), self._fixed
+        )
 
     def try_all(self, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]) -> Rolled:
         """From q (nq,), u (nu,) along splines through knots (worlds, count, n).
@@ -65,6 +67,6 @@ def _begun(
     worlds: Worlds, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]
 ) -> Worlds:
     """The worlds, having run."""
-    loaded(worlds, {"q": state[0], "u": state[1], "knots": knots} | dict(now))
+    write_registers(worlds, {"q": state[0], "u": state[1], "knots": knots} | dict(now))
     worlds.advance()
     return worlds

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from tarsus.control import servo
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidFile, UnmetCondition, Unsupported, unknown
+from tarsus.errors import (
+    IncompatibleOptions,
+    InvalidFile,
+    UnmetCondition,
+    Unsupported,
+    unknown_name,
+)
 from tarsus.model.file_actuators import FREE
 from tarsus.morphology.feet import feet
 from tarsus.policies.contract import Contract, Term, numbers
@@ -289,7 +295,7 @@ def places(contract: Contract, robot: Robot) -> NDArray[np.int64]:
         elif _short(joint) in short:
             found.append(short[_short(joint)])
         else:
-            raise unknown(f"joint of {robot.name!r} with a motor", joint, joints)
+            raise unknown_name(f"joint of {robot.name!r} with a motor", joint, joints)
     return np.array(found, dtype=np.int64)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from tarsus.errors import InvalidFile, InvalidValue, shortened, unknown
+from tarsus.errors import InvalidFile, InvalidValue, quoted, unknown_name
 
 Numbers = float | tuple[float, ...]  # one for all joints, or one for each in the policy's order
 KINDS = ("position", "torque", "velocity")
@@ -167,7 +167,7 @@ class Contract:
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                raise unknown(name, str(getattr(self, name)), choices)
+                raise unknown_name(name, str(getattr(self, name)), choices)
         for name, (low, high) in RANGES.items():
             for value in numbers(getattr(self, name)):
                 if not low <= value <= high:
@@ -207,7 +207,7 @@ class Contract:
         known = [f.name for f in fields(Contract)]
         for name in values:
             if name not in known:
-                raise unknown("value of a policy's contract", name, known)
+                raise unknown_name("value of a policy's contract", name, known)
         return replace(self, **values, origins={**self.origins, **dict.fromkeys(values, origin)})
 
 
@@ -263,7 +263,7 @@ def as_numbers(name: str, value: Any) -> Numbers:
     for item in items:
         if isinstance(item, bool) or not isinstance(item, int | float) or not math.isfinite(item):
             raise InvalidFile(
-                f"{name} must be a finite number, or a list of them, not {shortened(str(item))}.",
+                f"{name} must be a finite number, or a list of them, not {quoted(str(item))}.",
                 name,
             )
         found.append(float(item))

@@ -13,7 +13,7 @@ from typing import Any
 
 from tarsus import registry
 from tarsus.errors import InvalidFile, InvalidValue
-from tarsus.files import is_file, toml_tables
+from tarsus.files import is_file, read_toml
 from tarsus.installation import missing_package
 from tarsus.policies import policy_toml
 from tarsus.policies.contract import Contract
@@ -68,7 +68,7 @@ def _over(contract: Contract, file: Path) -> Contract:
     if file.stat().st_size > LONGEST:
         raise InvalidFile(f"{file} is larger than {LONGEST} bytes, the most that is read.", file)
     if file.suffix == ".toml":
-        return policy_toml.overlaid(contract, toml_tables(file), file.name, file.parent)
+        return policy_toml.overlaid(contract, read_toml(file), file.name, file.parent)
     data = yaml_table(file)
     imported = _imported(contract, data, file.name)
     if imported is contract:
@@ -82,7 +82,7 @@ def _over(contract: Contract, file: Path) -> Contract:
 
 def _imported(contract: Contract, data: Mapping[str, Any], source: str) -> Contract:
     for name in registry.names(IMPORTERS):
-        importer = registry.member(IMPORTERS, "importer", name, Importer)()  # type: ignore[type-abstract]
+        importer = registry.member_class(IMPORTERS, "importer", name, Importer)()  # type: ignore[type-abstract]
         if importer.recognizes(data):
             return importer.fill(contract, data, source)
     return contract

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidFile
-from tarsus.files import npz_arrays
+from tarsus.files import read_npz
 
 Array = NDArray[np.float64]
 WIDTHS = {"joint_pos": None, "joint_vel": None, "base_pos": 3, "base_quat": 4}
@@ -33,7 +33,7 @@ class ReferenceMotion:
     @staticmethod
     def load(path: str | Path) -> ReferenceMotion:
         """Read an .npz file with `fps` and the samples; InvalidFile, naming the array, if wrong."""
-        found = npz_arrays(Path(path))
+        found = read_npz(Path(path))
         rate = float(np.ravel(found.get("fps", 0.0))[0])
         if not (np.isfinite(rate) and 0 < rate < 1e5):
             raise InvalidFile(f"{path}: fps must be a positive number.", "fps")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidFile, MissingPackage, Unsupported, unknown
+from tarsus.errors import InvalidFile, MissingPackage, Unsupported, unknown_name
 from tarsus.files import is_file
 from tarsus.installation import missing_package
 
@@ -270,7 +270,7 @@ def _chosen(kind: str, ports: list[Port], states: list[str], name: str, file: Pa
         for port in known:
             if port.name == name:
                 return port
-        raise unknown(f"{kind} of the network", name, [port.name for port in known])
+        raise unknown_name(f"{kind} of the network", name, [port.name for port in known])
     if len(known) == 1:
         return known[0]
     likely = [p for p in known if p.name.lower() in ("obs", "observation", "actions", "action")]

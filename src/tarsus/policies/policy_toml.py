@@ -12,8 +12,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from tarsus.errors import InvalidFile, unknown
-from tarsus.files import toml_tables
+from tarsus.errors import InvalidFile, unknown_name
+from tarsus.files import read_toml
 from tarsus.policies.contract import Contract, Term, as_numbers
 from tarsus.policies.importers.base import as_list, as_table, range_of
 from tarsus.policies.terms import TERMS
@@ -28,7 +28,7 @@ OF_TERM = ("name", "scale", "clip", "history", "label")
 
 def network_of(path: Path) -> Path:
     """Return the network that a file names; InvalidFile if it names none."""
-    name = toml_tables(path).get("network")
+    name = read_toml(path).get("network")
     if name is None:
         raise InvalidFile(f"{path} names no network: add network = 'policy.onnx'.", "network")
     return path.parent / _value("network", name)
@@ -40,7 +40,7 @@ def overlaid(contract: Contract, data: Mapping[str, Any], source: str, folder: P
     found: dict[str, Any] = {}
     for name, value in data.items():
         if name not in known:
-            raise unknown("key of a policy's contract", name, known)
+            raise unknown_name("key of a policy's contract", name, known)
         found[name] = _value(name, value)
     for name in PATHS:
         if found.get(name):
@@ -87,11 +87,11 @@ def _term(given: Any) -> Term:
         raise InvalidFile("a term must be a name, or a table with a name.", "terms")
     name = table["name"]
     if name not in TERMS:
-        raise unknown("observation term", name, TERMS)
+        raise unknown_name("observation term", name, TERMS)
     allowed = (*OF_TERM, *TERMS[name].options)
     for key in table:
         if key not in allowed:
-            raise unknown(f"key of the term {name}", str(key), allowed)
+            raise unknown_name(f"key of the term {name}", str(key), allowed)
     history = table.get("history", 1)
     if isinstance(history, bool) or not isinstance(history, int):
         raise InvalidFile(f"history of the term {name} must be a whole number.", name)

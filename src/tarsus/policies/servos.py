@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import part
+from tarsus.parameters import component
 
 Array = NDArray[np.float64]
 GAINS = "gains"  # the command that scales stiffness and damping
@@ -53,8 +53,8 @@ class Servo:
 class PolicyServos(Controller):
     """One servo for each motor of the robot; their signals are its commands, by joint."""
 
-    servos: tuple[Servo, ...] = part((), "one for each motor")
-    start: tuple[float, ...] = part((), "coordinates to start from (nq,)")
+    servos: tuple[Servo, ...] = component((), "one for each motor")
+    start: tuple[float, ...] = component((), "coordinates to start from (nq,)")
 
     @property
     def commands(self) -> Mapping[str, float]:  # type: ignore[override]

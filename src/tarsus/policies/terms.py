@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.policies.attitude import heading, in_heading, rotations
 
 Array = NDArray[np.float64]
@@ -149,7 +149,7 @@ def base_quat(at: ObservedState, options: Mapping[str, Any]) -> Array:
     """Orientation of the base as a unit quaternion; order is wxyz or xyzw."""
     order = options.get("order", "wxyz")
     if order not in ("wxyz", "xyzw"):
-        raise unknown("order of a quaternion", str(order), ("wxyz", "xyzw"))
+        raise unknown_name("order of a quaternion", str(order), ("wxyz", "xyzw"))
     return at.q[:, 3:7] if order == "wxyz" else at.q[:, [4, 5, 6, 3]]
 
 

@@ -17,11 +17,11 @@ from tarsus.dynamics.robot import Robot
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.parameters import named
+from tarsus.parameters import names_with_role
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.servos import GAINS, PolicyServos, ServoArrays
-from tarsus.simulation.ground_samples import sampler
-from tarsus.simulation.placement import on_ground
+from tarsus.simulation.ground_placement import place_on_ground
+from tarsus.simulation.ground_samples import ground_sampler
 from tarsus.simulation.simulation import Simulation
 from tarsus.stepping.base import Scene
 from tarsus.terrain.base import Terrain
@@ -168,7 +168,7 @@ class TarsusWorlds:
         )
         self._one, simulation = len(conditions) == 1, self.simulation
         heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
-        frictions = named(type(simulation.law), "friction")
+        frictions = names_with_role(type(simulation.law), "friction")
         values: dict[str, Any] = dict.fromkeys(frictions, self._row(conditions.friction))
         values["q"] = self._row(placed(conditions.q, heights, policy))
         simulation.set(command={GAINS: conditions.gains}, **values)
@@ -325,8 +325,8 @@ def standing_heights(robot: Robot, terrain: Terrain, q: Array) -> Array:
     """Return the base's height (trials,) at which each posture (trials, nq) stands, m."""
     scene = Scene(robot, Moreau(), terrain, robot.candidates)
     if (q == q[0]).all():
-        return np.full(len(q), on_ground(scene, q[0])[2])
-    return np.array([on_ground(scene, row)[2] for row in q])
+        return np.full(len(q), place_on_ground(scene, q[0])[2])
+    return np.array([place_on_ground(scene, row)[2] for row in q])
 
 
 def placed(q: Array, stands: Array, policy: BoundPolicy) -> Array:
@@ -357,5 +357,5 @@ def _elevation(terrain: Terrain) -> Callable[[Array], Array]:
     """Return a function from points (worlds, n, 2) to the ground's heights (worlds, n), m."""
     if isinstance(terrain, Plane):
         return lambda points: np.zeros(points.shape[:-1])
-    look = sampler(terrain)
+    look = ground_sampler(terrain)
     return lambda points: look(points.reshape(-1, 2))[0].reshape(points.shape[:-1])

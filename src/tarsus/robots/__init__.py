@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarsus import registry
-from tarsus.errors import InvalidValue, near_names, unknown
+from tarsus.errors import InvalidValue, closest_names, unknown_name
 from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
     name = str(path_or_name)
     if name in registry.names(__name__):
         own = {key: value for key, value in options.items() if key not in HELD}
-        describe = registry.module(__name__, "robot", name).describe
+        describe = registry.member_module(__name__, "robot", name).describe
         check_options(describe, own, HELD)
         described = describe(**own)
         floating, height = options.get("floating", True), options.get("height")
@@ -67,7 +67,7 @@ def require(path_or_name: str | Path) -> None:
     if name in known or _a_path(Path(path_or_name)) or file_of(name) is not None:
         return
     beside = [*LEGGED, *ON_A_STAND] if robots_folder() is not None else []
-    raise unknown("robot", name, [*known, *beside] if near_names(name, beside) else known)
+    raise unknown_name("robot", name, [*known, *beside] if closest_names(name, beside) else known)
 
 
 def _a_path(path: Path) -> bool:

@@ -23,7 +23,7 @@ from tarsus.dynamics.kinematics import Kinematics
 from tarsus.errors import IncompatibleOptions
 from tarsus.model.mechanism import Frame, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
-from tarsus.parameters import Value, check, parameter, part
+from tarsus.parameters import Value, check, component, parameter
 from tarsus.spatial.quaternion import product
 from tarsus.spatial.rotation import constant
 
@@ -124,7 +124,7 @@ class Sensor(ABC):
 
 def at_frame() -> Any:
     """The declaration of a sensor's frame: its name, "" for the first body's."""
-    return part("", "frame, contact candidate or body; the first body if left out")
+    return component("", "frame, contact candidate or body; the first body if left out")
 
 
 def frame_named(mechanism: Mechanism, name: str) -> Frame:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import part
+from tarsus.parameters import component
 from tarsus.sensing.base import Seen, Sensor
 
 
@@ -18,7 +18,9 @@ from tarsus.sensing.base import Seen, Sensor
 class Encoders(Sensor):
     """Of all hinges and slides, or of those named; all positions first, then all rates."""
 
-    joints: str | tuple[str, ...] = part((), "names of joints; all hinges and slides if left out")
+    joints: str | tuple[str, ...] = component(
+        (), "names of joints; all hinges and slides if left out"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -35,7 +37,7 @@ class Encoders(Sensor):
         known = [b.joint.name for b in mechanism.bodies if b.joint.kind in ("hinge", "slide")]
         for name in self.joints:
             if name not in known:
-                raise unknown("hinge or slide", name, known)
+                raise unknown_name("hinge or slide", name, known)
             if self.joints.count(name) > 1:
                 raise InvalidValue(f"Encoders: joint {name!r} is listed twice in joints.", "joints")
         return [mechanism.joint_index(name) for name in self.joints or known]

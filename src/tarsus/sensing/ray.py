@@ -11,7 +11,7 @@ from casadi import SX
 
 from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import parameter, part
+from tarsus.parameters import component, parameter
 from tarsus.sensing.base import Seen, Sensor, at_frame, frame_named, place
 from tarsus.spatial.rotation import constant
 
@@ -27,7 +27,7 @@ class RaySensor(Sensor):
     """
 
     frame: str = at_frame()
-    directions: tuple[tuple[float, float, float], ...] = part(
+    directions: tuple[tuple[float, float, float], ...] = component(
         ((0.0, 0.0, -1.0),), "of the rays, in the frame's axes, of any length"
     )
     reach: float = parameter(5.0, "m", "the greatest distance that is told", "(0, inf)")

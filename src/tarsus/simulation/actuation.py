@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarsus.control.file_actuators import FileActuators, having, in_order, spread
 from tarsus.dynamics.actuator_force import ActuatorForce, clip, next_activation
-from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name
 from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared
@@ -21,13 +21,13 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
-from tarsus.simulation.inputs import fetched
-from tarsus.simulation.settable import Owner, Setting
+from tarsus.simulation.inputs import to_numpy
+from tarsus.simulation.settings import Setting, SettingGroup
 
 Array = NDArray[np.float64]
 MOTOR, FILE = "motor", "file"
 AUTO = "auto"  # in place of a gait's name
-STATE = ("delayed", "activation")  # registers that a reset takes back
+STATE_REGISTERS = ("delayed", "activation")  # registers that a reset takes back
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Actuation:
     delay: int = 0
 
 
-def chosen(given: Any, controller: Any) -> tuple[FileActuators | None, Any]:
+def resolve_actuators(given: Any, controller: Any) -> tuple[FileActuators | None, Any]:
     """The file's actuators, or None for motors that take torques, and the controller: none in place
     of a default gait, which gives torques. TarsusError for what are no actuators.
     """
@@ -60,7 +60,7 @@ def chosen(given: Any, controller: Any) -> tuple[FileActuators | None, Any]:
     return own, None if own is not None and default else controller
 
 
-def compiled(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation | None:
+def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation | None:
     """What is compiled in; TarsusError for actuators that cannot act."""
     if actuators is None:
         return None
@@ -92,7 +92,7 @@ def compiled(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation
     return Actuation(actuators.optional, actuators.longest_delay)
 
 
-def from_torques(mechanism: Mechanism, torque: SX) -> SX:
+def signals_from_torques(mechanism: Mechanism, torque: SX) -> SX:
     """Control signals (n,) by which the actuators give a gait's torques (m,); TarsusError unless
     each is a motor, alone on its joint.
     """
@@ -109,13 +109,13 @@ def from_torques(mechanism: Mechanism, torque: SX) -> SX:
     return ca.vertcat(*(torque[joints.index(a.joint)] / (a.gear * a.gain[0]) for a in actuators))
 
 
-def forces(
+def actuator_forces(
     actuation: Actuation, mechanism: Mechanism, control: SX, dt: SX, b: Builder
 ) -> tuple[ActuatorForce, Values]:
     """The forces under control signals (n,), and the registers of state after the step."""
     actuators = mechanism.file_actuators
     # signals that come late
-    control, after = late(control, actuation.delay, "actuators.delay", b)
+    control, after = delay_signals(control, actuation.delay, "actuators.delay", b)
     kept = ("kp", "kv", "strength", *actuation.optional)
     values = {name: b.parameter(f"actuators.{name}", len(actuators)) for name in kept}
     law = ActuatorForce(mechanism, control, values)
@@ -131,7 +131,7 @@ def forces(
     return replace(law, signal=ca.vertcat(*signal)), after
 
 
-def late(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
+def delay_signals(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
     """Signals (n,) as late as the parameter `delay` says, at most `longest` steps, and the register
     of those to come; none where none is late.
     """
@@ -143,7 +143,7 @@ def late(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
     return sum(parts, SX.zeros(n)), {"delayed": line[: n * longest]}
 
 
-def registers(
+def initial_registers(
     actuators: FileActuators | None, mechanism: Mechanism, worlds: int, outside: bool
 ) -> dict[str, Array]:
     """What the registers hold at the start, signals and activations those of the keyframe; nothing
@@ -167,12 +167,14 @@ def registers(
     return found | ({"action": signal} if outside else {})
 
 
-def owner(actuators: FileActuators | None, mechanism: Mechanism, compiled: Backend) -> Owner:
-    """The settings of a file's actuators (`tarsus.simulation.settable`): as in `FileActuators`, or
+def actuator_settings(
+    actuators: FileActuators | None, mechanism: Mechanism, compiled: Backend
+) -> SettingGroup:
+    """The settings of a file's actuators (`tarsus.simulation.settings`): as in `FileActuators`, or
     by names of actuators.
     """
     if actuators is None:
-        return Owner("actuators", (), lambda worlds, values, mask: {})
+        return SettingGroup("actuators", (), lambda worlds, values, mask: {})
     n, settings, lacking = len(mechanism.file_actuators), list[Setting](), dict[str, str]()
     for name, declaration in declared(type(actuators)).items():
         register, about = f"actuators.{name}", (declaration.unit, declaration.meaning)
@@ -187,11 +189,11 @@ def owner(actuators: FileActuators | None, mechanism: Mechanism, compiled: Backe
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         new = {
-            name: _changed(actuators, name, value, mechanism, worlds)
+            name: _new_register(actuators, name, value, mechanism, worlds)
             for name, value in values.items()
         }
         # do they go together, with those that stay?
-        rows = np.ones(worlds.count, bool) if mask is None else fetched(worlds, mask) > 0
+        rows = np.ones(worlds.count, bool) if mask is None else to_numpy(worlds, mask) > 0
         values_now = {name: worlds.get(f"actuators.{name}") for name in actuators.optional} | new
         in_order(
             mechanism,
@@ -202,16 +204,16 @@ def owner(actuators: FileActuators | None, mechanism: Mechanism, compiled: Backe
         )
         return {f"actuators.{name}": value for name, value in new.items()}
 
-    return Owner("actuators", tuple(settings), write, lacking)
+    return SettingGroup("actuators", tuple(settings), write, lacking)
 
 
-def _changed(
+def _new_register(
     actuators: FileActuators, name: str, given: Any, mechanism: Mechanism, worlds: Backend
 ) -> Array:
     """Return one register with new numbers."""
     if given is None:
         raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
-    declared(type(actuators))[name].check("the file's actuators", _numbers(given))
+    declared(type(actuators))[name].check("the file's actuators", _flatten(given))
     if name == "delay":
         longest, value = actuators.longest_delay, _delays(given, worlds.count)
         if value.max() > longest:
@@ -228,7 +230,7 @@ def _changed(
     known = [actuator.name for actuator in mechanism.file_actuators]
     for key, value in given.items():
         if key not in known:
-            raise unknown("actuator", key, known)
+            raise unknown_name("actuator", key, known)
         if not having(mechanism, name)[known.index(key)]:
             raise InvalidValue(f"the actuator {key!r} is not a servo with a gain {name}.", key)
         if np.shape(value) not in ((), (worlds.count,)):
@@ -237,7 +239,7 @@ def _changed(
     return held
 
 
-def _numbers(given: Any) -> Any:
+def _flatten(given: Any) -> Any:
     """The numbers of a mapping in one array, or what is given."""
     if not isinstance(given, Mapping):
         return given

@@ -13,33 +13,33 @@ from tarsus.collision.contact_point import may_be_blocked
 from tarsus.dynamics import effective_mass, jacobian, support_points, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidModel, InvalidValue, Notice
+from tarsus.errors import IncompatibleOptions, InvalidModel, InvalidValue, WarningRecord
 from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.model.solids import Cuboid
 from tarsus.morphology.feet import MOST, feet
-from tarsus.registry import listed, name_of
+from tarsus.registry import name_of, split_names
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.blocked import SLIGHT
 from tarsus.stepping.known import named_where
 
 ALL, FEET = "all", "feet"  # in place of names: every candidate, and those of the feet
-FEW = 8  # candidates up to which a step always looks at all of them
-MANY = 16  # candidates: up to so many all touch in every step
-KEPT = 16  # scenes and coordinates whose masses are kept
-SLOTS = 12  # contacts, and at least four more than a robot's feet's, and than its objects'
-BODIES = 16  # that may touch beside the feet, of a robot of more such
-ITS_SLOTS = 20  # are so many, for it may lie on all its limbs
+MAX_WITHOUT_SECONDARY = 8  # candidates up to which a step always looks at all of them
+MAX_DEFAULT_CONTACTS = 16  # candidates: up to so many all touch in every step
+CACHE_SIZE = 16  # scenes and coordinates whose masses are kept
+MIN_SLOTS = 12  # contacts, and at least four more than a robot's feet's, and than its objects'
+MANY_LIMBS = 16  # that may touch beside the feet, of a robot of more such
+MIN_SLOTS_MANY_LIMBS = 20  # are so many, for it may lie on all its limbs
 
 
-def unless_named(robot: Robot, cheap: bool) -> str | None:
+def default_contacts(robot: Robot, cheap: bool) -> str | None:
     """What may touch where nobody says: all of a robot that has feet and can fall, where it is
-    `cheap` to have what seldom touches. None: `candidates` says.
+    `cheap` to have what seldom touches. None: `select_candidates` says.
     """
-    return ALL if cheap and robot.floating and _many(robot) and feet(robot) else None
+    return ALL if cheap and robot.floating and _has_many_candidates(robot) and feet(robot) else None
 
 
-def candidates(
-    robot: Robot, names: str | Sequence[str] | None, notices: list[Notice]
+def select_candidates(
+    robot: Robot, names: str | Sequence[str] | None, notices: list[WarningRecord]
 ) -> tuple[Candidate, ...]:
     """Which candidates may touch the ground: those named, in a list or with commas between them,
     "all", or "feet"; else all, else (where many) the feet's, if it has any or its base is fixed.
@@ -56,16 +56,16 @@ def candidates(
             robot.name,
         )
     # those asked for, or all of few
-    if names == ALL or (names is None and not _many(robot)):
+    if names == ALL or (names is None and not _has_many_candidates(robot)):
         return robot.candidates
     if names is not None and names != FEET:
-        named = robot.with_contacts(_listed(robot, names)).candidates
+        named = robot.with_contacts(_expand_feet(robot, names)).candidates
         if not named and robot.floating:
             text = (
                 f"{robot.name!r} cannot touch the ground, because the list of contacts is empty;"
                 ' use contacts="all".'
             )
-            notices.append(Notice(text, "no-contacts", robot.name))
+            notices.append(WarningRecord(text, "no-contacts", robot.name))
         return named
     # the feet's, and those of free objects
     standing, beside = feet(robot), tree.object_bodies(robot)
@@ -84,7 +84,7 @@ def candidates(
             " candidates are simulated. Select fewer with contacts=[...]; fix the base of an arm"
             " with --fixed-base (tarsus.load(file, floating=False))."
         )
-        notices.append(Notice(text, "no-feet", robot.name))
+        notices.append(WarningRecord(text, "no-feet", robot.name))
         return robot.candidates
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     some = f"those of {', '.join(bodies)}" if bodies else "because no body looks like a foot"
@@ -92,28 +92,30 @@ def candidates(
         f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, {some};"
         ' select others with contacts=[...] or contacts="all".'
     )
-    notices.append(Notice(text, "contacts-left-out", robot.name))
+    notices.append(WarningRecord(text, "contacts-left-out", robot.name))
     return chosen
 
 
-def _listed(robot: Robot, names: str | Sequence[str]) -> str | Sequence[str]:
+def _expand_feet(robot: Robot, names: str | Sequence[str]) -> str | Sequence[str]:
     """Names one by one, where several are given; "feet" among them stands for the feet's."""
     if isinstance(names, str):
         if "," not in names:
             return names
-        names = listed(names)
+        names = split_names(names)
     if not isinstance(names, Sequence) or FEET not in names:
         return names
     return [*(name for name in names if name != FEET), *(foot.name for foot in feet(robot))]
 
 
-def _many(robot: Robot) -> bool:
+def _has_many_candidates(robot: Robot) -> bool:
     """Whether it has more than MANY candidates, free objects beside it not counted."""
     beside = tree.object_bodies(robot)
-    return sum(candidate.body not in beside for candidate in robot.candidates) > MANY
+    return (
+        sum(candidate.body not in beside for candidate in robot.candidates) > MAX_DEFAULT_CONTACTS
+    )
 
 
-def rare_contacts(
+def secondary_contacts(
     robot: Robot, chosen: Sequence[Candidate], stepper: Stepper, slots: int | None, beside: int = 0
 ) -> tuple[tuple[int, ...], int]:
     """Which of many chosen candidates touch only when the robot falls, those not its feet's, and
@@ -131,20 +133,24 @@ def rare_contacts(
             )
         return (), 0
     # all that are not the feet's
-    standing = {candidate.name for candidate in feet(robot)} if len(chosen) > FEW else set()
+    standing = (
+        {candidate.name for candidate in feet(robot)}
+        if len(chosen) > MAX_WITHOUT_SECONDARY
+        else set()
+    )
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
     if not others or (len(others) == len(chosen) and len(chosen) <= MOST):
         others = ()
-    usual, objects = len(chosen) - len(others), _of_objects(robot)
+    usual, objects = len(chosen) - len(others), _max_object_contacts(robot)
     limbs = {chosen[k].body for k in others}
-    least = SLOTS if len(limbs) <= BODIES else ITS_SLOTS
-    spare = 4 if _limbs(robot) or not objects else 0
+    least = MIN_SLOTS if len(limbs) <= MANY_LIMBS else MIN_SLOTS_MANY_LIMBS
+    spare = 4 if _has_limbs(robot) or not objects else 0
     enough = max(least, usual + spare + objects) if others else usual + max(4, objects)
     most = enough if slots is None else slots
     return others, min(most, len(chosen) + beside) if others or beside else 0
 
 
-def _of_objects(robot: Robot) -> int:
+def _max_object_contacts(robot: Robot) -> int:
     """How many contacts the objects beside the robot may have at once: four each, with the ground
     or something round, and four more for every box that may lie on another: two faces turned
     against each other share a polygon of eight corners.
@@ -156,7 +162,7 @@ def _of_objects(robot: Robot) -> int:
     return 4 * sum(robot.bodies[i].parent == WORLD for i in loose) + 4 * max(trees - 1, 0)
 
 
-def _limbs(robot: Robot) -> bool:
+def _has_limbs(robot: Robot) -> bool:
     """Whether the first tree has more than one body: an object's corners do not all touch."""
     return sum(tree.path(robot, i)[-1] == 0 for i in range(len(robot.bodies))) > 1
 
@@ -170,7 +176,7 @@ def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
     return _contact_masses(scene, np.asarray(q, float).tobytes())
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHE_SIZE)
 def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
     """Of one scene at the same coordinates once: chunks of a sweep ask again and again."""
     mechanism, pose = scene.mechanism, np.frombuffer(q)
@@ -183,7 +189,7 @@ def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
     return min(normal, default=np.inf), min(least, default=np.inf)
 
 
-def blocked(
+def immovable_contacts(
     scene: Scene, q: NDArray[np.float64], normals: Mapping[str, NDArray[np.float64]] | None = None
 ) -> list[str]:
     """Names of candidates that cannot move up or down at any of the coordinates q (n, nq): on level

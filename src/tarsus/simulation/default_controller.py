@@ -19,25 +19,33 @@ from tarsus.control.holding import holding
 from tarsus.dynamics import tree
 from tarsus.dynamics.loop_closure import apply_couplings
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice, several, unknown
+from tarsus.errors import WarningRecord, join_names, unknown_name
 from tarsus.morphology import looped_posture, posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
 
 GAITS, ROBOTS = "tarsus.control.gaits", "tarsus.robots"
-HOLD = "hold"  # a gait's field for the torques that bear the robot
+HOLDING_TORQUE_FIELD = "hold"  # a gait's field for the torques that bear the robot
 AUTO = "auto"  # in place of a gait's name: the robot's default gait
 TROT, VIRTUAL_MODEL, STAND = "trot", "virtual_model", "stand"
-LIGHT, HEAVY = 15.0, 70.0  # kg
-TUNED = "mini_cheetah"  # the built-in robot that the gaits' default gains are tuned on
-STANDING = ("stand", "standing", "stance", "home", "default")  # keyframes to start from, best first
-ROBOTS_KEPT = 64  # robots whose posture is remembered
-SOME = 3  # names that a notice shows
+MAX_BUILT_IN_TROT_MASS, MAX_TROT_MASS = 15.0, 70.0  # kg
+REFERENCE_ROBOT = "mini_cheetah"  # the built-in robot that the gaits' default gains are tuned on
+STANDING_KEYFRAMES = (
+    "stand",
+    "standing",
+    "stance",
+    "home",
+    "default",
+)  # keyframes to start from, best first
+CACHE_SIZE = 64  # robots whose posture is remembered
+MAX_NAMES = 3  # names that a notice shows
 
-Given = Controller | Callable[..., Any] | str | None
+ControllerChoice = Controller | Callable[..., Any] | str | None
 
 
-def prepared(robot: Robot, given: Given, dt: float, notices: list[Notice]) -> tuple[Robot, Any]:
+def prepare(
+    robot: Robot, given: ControllerChoice, dt: float, notices: list[WarningRecord]
+) -> tuple[Robot, Any]:
     """The controller to use, and the robot with a posture to start from.
 
     given: "auto" for the robot's default gait, a gait's name, a Controller, a function, or None
@@ -49,78 +57,88 @@ def prepared(robot: Robot, given: Given, dt: float, notices: list[Notice]) -> tu
     keeps its gains.
     """
     # posture, gait
-    built_in = _built_in(robot)
-    robot, of_posture = with_posture(robot)
+    built_in = _is_built_in(robot)
+    robot, of_posture = with_standing_keyframe(robot)
     auto = isinstance(given, str) and given == AUTO
     name = _default_gait(robot, built_in, notices) if auto else given
     notices += of_posture
     gait: Any = resolve.controller(name)
     # gains
-    named = isinstance(name, str) and not name.endswith(registry.OWN)
-    if named and not (built_in and robot.name == TUNED):
+    named = isinstance(name, str) and not name.endswith(registry.PYTHON_SUFFIX)
+    if named and not (built_in and robot.name == REFERENCE_ROBOT):
         gait = _with_gains(robot, gait, dt, notices)
     return robot, gait
 
 
-def _default_gait(robot: Robot, built_in: bool, notices: list[Notice]) -> str:
-    """The name of a trot for a robot with legs that can, else "stand" and a notice why; an arm, a
-    hand or a robot on a stand that cannot trot needs none.
+def _default_gait(robot: Robot, built_in: bool, notices: list[WarningRecord]) -> str:
+    """Return the name of a trotting gait if the robot can trot, else "stand".
 
-    The trot of a built-in robot has Mini Cheetah's servo, too soft for more than `LIGHT` kg: those
-    get virtual_model, whose gains go by mass. So does a robot from a file above `HEAVY` kg: servos
-    sized for B1 (56 kg) trot it steadily, but HyQ (87 kg) sways by 15 degrees and drifts.
+    A floating robot that cannot trot gets a warning that says why; an arm, a hand or a robot on a
+    stand does not.
+
+    The trot of a built-in robot has Mini Cheetah's gains, which are too soft above
+    `MAX_BUILT_IN_TROT_MASS`. Heavier robots get virtual_model, whose gains scale with mass, and so
+    do robots from a file above `MAX_TROT_MASS`: with sized servos B1 (56 kg) trots steadily, but
+    HyQ (87 kg) sways by 15 degrees and drifts.
     """
-    name = VIRTUAL_MODEL if robot.mass > (LIGHT if built_in else HEAVY) else TROT
-    reason = registry.member(GAITS, "gait", name, Controller)().suits(robot)
+    name = (
+        VIRTUAL_MODEL
+        if robot.mass > (MAX_BUILT_IN_TROT_MASS if built_in else MAX_TROT_MASS)
+        else TROT
+    )
+    reason = registry.member_class(GAITS, "gait", name, Controller)().suits(robot)
     if reason and not robot.floating:
         return STAND
     if reason:
         text = f"the robot stands instead of trotting: {reason}"
-        notices.append(Notice(text, "stands-instead-of-trotting", robot.name))
+        notices.append(WarningRecord(text, "stands-instead-of-trotting", robot.name))
         return STAND
     return name
 
 
-def _built_in(robot: Robot) -> bool:
+def _is_built_in(robot: Robot) -> bool:
     """Whether it is one of ours, by its name, posture and joints.
 
     A robot from a file may have the same name.
     """
     if robot.name not in registry.names(ROBOTS) or "stand" not in robot.keyframes:
         return False
-    return robot.joint_names == registry.module(ROBOTS, "robot", robot.name).describe().joint_names
+    return (
+        robot.joint_names
+        == registry.member_module(ROBOTS, "robot", robot.name).describe().joint_names
+    )
 
 
-@lru_cache(maxsize=ROBOTS_KEPT)
-def with_posture(robot: Robot) -> tuple[Robot, tuple[Notice, ...]]:
-    """The robot with a keyframe "stand", and a notice if no keyframe of its file is called so.
+@lru_cache(maxsize=CACHE_SIZE)
+def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ...]]:
+    """Return the robot with a keyframe "stand", and a warning if its file has no such keyframe.
 
-    The first of `STANDING` that it has, in capitals or not; else a floating robot without loops
-    gets bent knees, and one on a stand has all joints where the file draws them, or as near as they
-    go; joints that follow others are where these lead them. Made once for each robot object, so
-    that its simulations share one program.
+    The keyframe is the first of `STANDING_KEYFRAMES` that the file has, ignoring case. Without one,
+    a floating robot without loops gets bent knees, and a robot on a stand the pose in its file,
+    moved into the joint limits. Mimic joints follow their leaders. The result is cached per robot
+    object, so that simulations of one robot share one program.
     """
     own = {name.lower(): name for name in reversed(list(robot.keyframes))}
-    found = next((own[name] for name in STANDING if name in own), None)
+    found = next((own[name] for name in STANDING_KEYFRAMES if name in own), None)
     if found is not None:
-        return _starting_at(robot, robot.keyframes[found], found), ()
+        return _with_start(robot, robot.keyframes[found], found), ()
     q = looped_posture.stand(robot) if robot.loops else posture.nearest_drawn(robot)
     if q is None or all(body.joint.kind == "free" for body in robot.bodies):
         drawn = robot.keyframes.get(posture.DRAWN)
-        return (robot if drawn is None else _starting_at(robot, apply_couplings(robot, drawn))), ()
+        return (robot if drawn is None else _with_start(robot, apply_couplings(robot, drawn))), ()
     q = apply_couplings(robot, q)
     if not robot.floating or not robot.candidates:
-        return (robot if np.array_equal(q, robot.neutral()) else _starting_at(robot, q)), ()
+        return (robot if np.array_equal(q, robot.neutral()) else _with_start(robot, q)), ()
     # knees bent
     bent = q if robot.loops else posture.stand(robot)
     q = apply_couplings(robot, bent)
     others = f" (only {', '.join(map(repr, robot.keyframes))})" if own else ""
-    start = f"it starts {_told(robot, bent, q)}."
+    start = f"it starts {_describe_posture(robot, bent, q)}."
     text = f"{robot.name!r} has no keyframe 'stand'{others}; {start}"
-    return _starting_at(robot, q), (Notice(text, "no-standing-keyframe", robot.name),)
+    return _with_start(robot, q), (WarningRecord(text, "no-standing-keyframe", robot.name),)
 
 
-def _told(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> str:
+def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> str:
     """What a posture is like; bent: the same (nq,) before joints followed others."""
     if robot.loops:
         return "with its loops closed and level soles below its center of mass"
@@ -141,7 +159,7 @@ def _told(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> st
     return "with all joints at zero" + ("" if np.array_equal(q, bent) else following_too)
 
 
-def _starting_at(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
+def _with_start(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
     """The robot with q, and the control signals of the keyframe `name`, as its keyframe "stand"."""
     if robot.keyframes.get("stand") is q:
         return robot
@@ -151,23 +169,25 @@ def _starting_at(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
     return replace(robot, keyframes={**robot.keyframes, "stand": q}, signals=signals)
 
 
-def starting_from(robot: Robot, keyframe: str | None) -> Robot:
+def start_at_keyframe(robot: Robot, keyframe: str | None) -> Robot:
     """The robot that starts from one of its keyframes, None: as it is; TarsusError with near
     names for an unknown one.
     """
     if keyframe is None:
         return robot
     if not isinstance(keyframe, str) or keyframe not in robot.keyframes:
-        raise unknown("keyframe", keyframe, list(robot.keyframes))
-    return _starting_at_its(robot, keyframe)
+        raise unknown_name("keyframe", keyframe, list(robot.keyframes))
+    return _with_start_at_keyframe(robot, keyframe)
 
 
-@lru_cache(maxsize=ROBOTS_KEPT)
-def _starting_at_its(robot: Robot, keyframe: str) -> Robot:
-    return _starting_at(robot, robot.keyframes[keyframe], keyframe)
+@lru_cache(maxsize=CACHE_SIZE)
+def _with_start_at_keyframe(robot: Robot, keyframe: str) -> Robot:
+    return _with_start(robot, robot.keyframes[keyframe], keyframe)
 
 
-def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[Notice]) -> Controller:
+def _with_gains(
+    robot: Robot, gait: Controller, dt: float, notices: list[WarningRecord]
+) -> Controller:
     """The gait with servos for this robot, where it has servos, and notices about
     them.
     """
@@ -180,39 +200,39 @@ def _with_gains(robot: Robot, gait: Controller, dt: float, notices: list[Notice]
     standing = feet(robot) if robot.candidates else ()
     found = servo.gains(robot, q, standing, dt)
     text = (
-        f"the servos are sized for {robot.name!r}: kp {_range(found.kp)} N m/rad, kd"
-        f" {_range(found.kd)} N m s/rad; change them with --set kp=... kd=..., or use your own"
-        " controller."
+        f"the servos are sized for {robot.name!r}: kp {_format_range(found.kp)} N m/rad, kd"
+        f" {_format_range(found.kd)} N m s/rad; change them with --set kp=... kd=..., or use your"
+        " own controller."
     )
-    notices.append(Notice(text, "servos-sized", robot.name))
+    notices.append(WarningRecord(text, "servos-sized", robot.name))
     # what may go wrong
     if found.soft:
         text = (
-            f"the servos of {several(found.soft, SOME)} are too soft to support the weight, because"
-            f" dt = {dt:g} s or the motor limits allow no more; the robot may fall. A smaller dt"
-            " allows stiffer servos at light feet."
+            f"the servos of {join_names(found.soft, MAX_NAMES)} are too soft to support the weight,"
+            f" because dt = {dt:g} s or the motor limits allow no more; the robot may fall. A"
+            " smaller dt allows stiffer servos at light feet."
         )
-        notices.append(Notice(text, "servos-too-soft", found.soft[0]))
+        notices.append(WarningRecord(text, "servos-too-soft", found.soft[0]))
     if robot.floating and standing and not posture.balanced(robot, q):
         text = (
             "the center of mass is not above the contact points, so the robot will tip over."
             " Choose other contacts, or give it a keyframe 'stand' in balance."
         )
-        notices.append(Notice(text, "out-of-balance", robot.name))
+        notices.append(WarningRecord(text, "out-of-balance", robot.name))
     beside = [robot.bodies[i].joint.name for i in sorted(tree.object_bodies(robot))]
     limp = [motor.joint for motor in robot.actuators if motor.joint in beside]
     if limp:
         text = (
             "the gait drives only the first robot; the motors of the others get no torque"
-            f" ({several(limp, SOME)}). Use Stand(kp=..., kd=...) or your own controller."
+            f" ({join_names(limp, MAX_NAMES)}). Use Stand(kp=..., kd=...) or your own controller."
         )
-        notices.append(Notice(text, "motors-without-torque", limp[0]))
+        notices.append(WarningRecord(text, "motors-without-torque", limp[0]))
     # the gait with these gains, and with what bears its weight
-    if HOLD in {f.name for f in fields(changed)}:
-        changed = replace(changed, **{HOLD: holding(robot, q, standing)})
+    if HOLDING_TORQUE_FIELD in {f.name for f in fields(changed)}:
+        changed = replace(changed, **{HOLDING_TORQUE_FIELD: holding(robot, q, standing)})
     return replace(changed, kp=found.kp, kd=found.kd)
 
 
-def _range(values: tuple[float, ...]) -> str:
+def _format_range(values: tuple[float, ...]) -> str:
     low, high = f"{min(values):g}", f"{max(values):g}"
     return low if low == high else f"{low} to {high}"

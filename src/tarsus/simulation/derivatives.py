@@ -20,7 +20,7 @@ from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.kinematics import coordinate_rate
-from tarsus.errors import IncompatibleOptions, Unsupported, unknown
+from tarsus.errors import IncompatibleOptions, Unsupported, unknown_name
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.codegen.layout import layout
 from tarsus.program.ir.blocks import Register, Straight
@@ -33,11 +33,17 @@ from tarsus.simulation import inputs
 from tarsus.simulation.step_program import Plan, step_program
 
 Array = NDArray[np.float64]
-ALONG, MOVED = "along", "moved"  # directions before the step and after it: q as a velocity, and u
-SETTLED = {"law.T_rel": 1e-12, "law.T_abs": 1e-12}  # tolerances: what a solver leaves is not smooth
-KEPT = 4  # tangents that are kept
+INPUT_DIRECTION, OUTPUT_DIRECTION = (
+    "along",
+    "moved",
+)  # directions before the step and after it: q as a velocity, and u
+TIGHT_TOLERANCES = {
+    "law.T_rel": 1e-12,
+    "law.T_abs": 1e-12,
+}  # tolerances: what a solver leaves is not smooth
+CACHE_SIZE = 4  # tangents that are kept
 
-_ONE_AT_A_TIME = RLock()  # their memory is shared
+_LOCK = RLock()  # their memory is shared
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,10 @@ def step_derivatives(
     wanted = {name: _register(name, own.program) for name in names}
     held: Array | None = None
     if action is not None:
-        asked = inputs.acting(action, "action", own)
+        asked = inputs.check_action(action, "action", own)
         held = np.broadcast_to(asked, (own.count, own.program.sizes["action"]))
     others = (*given, *dict.fromkeys(wanted.values()))
-    moved, solved, ends = _found(plan, others, own, held, options.threads)
+    moved, solved, ends = _jacobians(plan, others, own, held, options.threads)
     solved: Any = solved
     if own.count == 1:
         moved, solved = moved[0], bool(solved[0])
@@ -101,14 +107,14 @@ def step_derivatives(
 def _register(name: str, program: Program) -> str:
     """The register of a parameter."""
     known = [r.name for r in program.of_kind("parameter")]
-    known = [k for k in known if k not in ("action", "command", *SETTLED)]
+    known = [k for k in known if k not in ("action", "command", *TIGHT_TOLERANCES)]
     for register in (f"law.{name}", name):
         if register in known:
             return register
-    raise unknown("parameter", name, [k.removeprefix("law.") for k in known])
+    raise unknown_name("parameter", name, [k.removeprefix("law.") for k in known])
 
 
-class _Ways:
+class _TangentRunner:
     """The tangent of a plan's step along the directions of the state, then those of each other.
 
     whole: with cold loops
@@ -116,23 +122,25 @@ class _Ways:
 
     def __init__(self, plan: Plan, others: tuple[str, ...], whole: bool) -> None:
         # each direction's seed
-        program = _tangent(plan, others, whole)
-        sizes = [program.sizes[ALONG], *(program.sizes[name] for name in others)]
+        program = _tangent_program(plan, others, whole)
+        sizes = [program.sizes[INPUT_DIRECTION], *(program.sizes[name] for name in others)]
         self.ends: list[int] = np.cumsum(sizes).tolist()
         varying = [r.name for r in program.registers if r.name.startswith(named(""))]
-        ways = dict(zip((ALONG, *map(named, others)), self.ends, strict=True))
-        self._directions = Directions(program, (*varying, ALONG, MOVED), ways)
-        for name, value in SETTLED.items():
+        ways = dict(zip((INPUT_DIRECTION, *map(named, others)), self.ends, strict=True))
+        self._directions = Directions(program, (*varying, INPUT_DIRECTION, OUTPUT_DIRECTION), ways)
+        for name, value in TIGHT_TOLERANCES.items():
             if name in program.sizes:
                 self._directions.set(name, value)
         # where the step's registers go
         own = step_program(plan)
         at, to = (layout(which)[0] for which in (own, program))
-        common = [r for r in own.of_kind("state", "parameter") if r.name not in SETTLED]
+        common = [r for r in own.of_kind("state", "parameter") if r.name not in TIGHT_TOLERANCES]
         span = {r.name: np.arange(r.size) for r in common}
         self._from = np.concatenate([at[r.name] + span[r.name] for r in common])
         self._to = np.concatenate([to[r.name] + span[r.name] for r in common])
-        self.moved, self._solved = (self._directions.view(n) for n in (MOVED, "converged"))
+        self.moved, self._solved = (
+            self._directions.view(n) for n in (OUTPUT_DIRECTION, "converged")
+        )
         self._entered = np.zeros(1) if whole else self._directions.view(ENTERED)
 
     def along(self, record: Array, action: Array | None) -> tuple[Array, bool] | None:
@@ -147,25 +155,27 @@ class _Ways:
         return None if self._entered[0] > 0 else (self.moved, self._solved[0] > 0)
 
 
-def _found(
+def _jacobians(
     plan: Plan, others: tuple[str, ...], own: Worlds, action: Array | None, threads: int
 ) -> tuple[Array, NDArray[np.bool_], list[int]]:
     """(worlds, 2 nu, directions); whether solved, (worlds,); the numbers of directions up to the
     end of the state, and of each of the others.
     """
-    with _ONE_AT_A_TIME:
+    with _LOCK:
         # cold loops are left out: worlds that would enter one come again, with it
         every, shares = range(own.count), min(threads, own.count)
-        ways = _ways(plan, others, False, shares)
+        ways = _runners(plan, others, False, shares)
         moved, solved = np.empty((own.count, *ways[0].moved.shape)), np.empty(own.count, bool)
-        entered = _fill(ways, every, own, action, (moved, solved))
+        entered = _fill_worlds(ways, every, own, action, (moved, solved))
         if entered:
-            _fill(_ways(plan, others, True, shares), entered, own, action, (moved, solved))
+            _fill_worlds(
+                _runners(plan, others, True, shares), entered, own, action, (moved, solved)
+            )
     return moved, solved, ways[0].ends
 
 
-def _fill(
-    ways: list[_Ways],
+def _fill_worlds(
+    ways: list[_TangentRunner],
     which: Sequence[int],
     own: Worlds,
     action: Array | None,
@@ -191,22 +201,22 @@ def _fill(
     return nothing
 
 
-def _ways(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> list[_Ways]:
+def _runners(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> list[_TangentRunner]:
     """One for each thread."""
-    found = _kept_ways(plan, others, whole)
+    found = _cached_runners(plan, others, whole)
     while len(found) < shares:
-        found.append(_Ways(plan, others, whole))
+        found.append(_TangentRunner(plan, others, whole))
     return found[:shares]
 
 
-@lru_cache(maxsize=KEPT)
-def _kept_ways(plan: Plan, others: tuple[str, ...], whole: bool) -> list[_Ways]:
+@lru_cache(maxsize=CACHE_SIZE)
+def _cached_runners(plan: Plan, others: tuple[str, ...], whole: bool) -> list[_TangentRunner]:
     """As many as there have been."""
     return []
 
 
-@lru_cache(maxsize=KEPT)
-def _tangent(plan: Plan, others: tuple[str, ...], whole: bool) -> Program:
+@lru_cache(maxsize=CACHE_SIZE)
+def _tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Program:
     """The tangent of the step, with directions in the coordinates of `Derivatives` at both ends."""
     smooth = step_program(replace(plan, smooth=True))
     program = tangent(smooth, ("q", "u", *others), ("q", "u"), whole)
@@ -221,18 +231,21 @@ def _tangent(plan: Plan, others: tuple[str, ...], whole: bool) -> Program:
     begin = still | {named("q"): forth, named("u"): along[nu:]}
     before = ca.Function("before", [q, along], [ca.densify(value) for value in begin.values()])
     # and out of them: F^T, and the inverse of F^T F
-    back = ca.jtimes(turned, u, dq, True) / ca.vertcat(*_squared(mechanism))
+    back = ca.jtimes(turned, u, dq, True) / ca.vertcat(*_gram_diagonal(mechanism))
     after = ca.Function("after", [q, dq, u], [ca.densify(ca.vertcat(back, u))])
     blocks = (
-        Straight.of(before, ("q", ALONG), list(begin)),
+        Straight.of(before, ("q", INPUT_DIRECTION), list(begin)),
         *program.blocks,
-        Straight.of(after, ("q", named("q"), named("u")), (MOVED,)),
+        Straight.of(after, ("q", named("q"), named("u")), (OUTPUT_DIRECTION,)),
     )
-    ends = Register(ALONG, 2 * nu, "parameter"), Register(MOVED, 2 * nu, "report")
+    ends = (
+        Register(INPUT_DIRECTION, 2 * nu, "parameter"),
+        Register(OUTPUT_DIRECTION, 2 * nu, "report"),
+    )
     return Program(program.name, (*program.registers, *ends), blocks, program.tables)
 
 
-def _squared(mechanism: Mechanism) -> list[float]:
+def _gram_diagonal(mechanism: Mechanism) -> list[float]:
     """The diagonal of F^T F, of q' = F(q) u: quaternions change half as fast as bodies turn."""
     turning = {"free": [1.0] * 3 + [0.25] * 3, "ball": [0.25] * 3}
     return [k for body in mechanism.bodies for k in turning.get(body.joint.kind, [1.0])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tarsus.errors import IncompatibleOptions, unknown
+from tarsus.errors import IncompatibleOptions, unknown_name
 from tarsus.program.ir.program import Program
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.cuda import CudaLauncher
@@ -13,10 +13,10 @@ DEVICES = ("cpu", "cuda")
 Device = str | Launcher
 
 
-def checked(device: Device, precision: str | None, threads: int) -> tuple[Device, str]:
+def check_device(device: Device, precision: str | None, threads: int) -> tuple[Device, str]:
     """The device, and the given precision or its own: float64 on a processor, float32 on a GPU."""
     if device not in DEVICES if isinstance(device, str) else not isinstance(device, Launcher):
-        raise unknown("device", device, DEVICES)
+        raise unknown_name("device", device, DEVICES)
     if device != "cpu" and threads > 1:
         raise IncompatibleOptions(
             "threads apply to device='cpu' only; leave threads at 1 on a GPU.", "threads"
@@ -24,7 +24,9 @@ def checked(device: Device, precision: str | None, threads: int) -> tuple[Device
     return device, precision or ("float64" if device == "cpu" else "float32")
 
 
-def backend(program: Program, device: Device, worlds: int, bits: int, threads: int) -> Backend:
+def create_backend(
+    program: Program, device: Device, worlds: int, bits: int, threads: int
+) -> Backend:
     """The worlds on their device; a launcher in the device's place runs one thread per world."""
     if device == "cpu":
         return Worlds(program, worlds, bits=bits, threads=threads)

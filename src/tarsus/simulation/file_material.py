@@ -14,22 +14,22 @@ from typing import Any
 from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice
+from tarsus.errors import WarningRecord
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.solids import Solid
-from tarsus.parameters import named
+from tarsus.parameters import names_with_role
 from tarsus.simulation import part_parameters, resolve
-from tarsus.simulation.part_parameters import Given
+from tarsus.simulation.part_parameters import ParameterSetting
 
 MU = "mu"  # the friction coefficient, whatever a law calls it
-ROBOTS_KEPT = 64  # robots in proportion that are remembered
+CACHE_SIZE = 64  # robots in proportion that are remembered
 
 
-def fitted(
+def law_for_robot(
     given: Law | str,
     robot: Robot,
-    notices: list[Notice],
-    parameters: Sequence[Given] = (),
+    notices: list[WarningRecord],
+    parameters: Sequence[ParameterSetting] = (),
     flags: Mapping[str, str] | None = None,
 ) -> tuple[Law, Robot]:
     """The law, one by name with the file's numbers in place of its defaults, and the robot, that of
@@ -41,11 +41,13 @@ def fitted(
     have the law's.
     """
     chosen, files = resolve.law(given), robot.files
-    by_name = isinstance(given, str) and not given.endswith(registry.OWN)
+    by_name = isinstance(given, str) and not given.endswith(registry.PYTHON_SUFFIX)
     own = chosen.parameters()
-    friction = next((name for name in named(type(chosen), "friction") if name in own), None)
+    friction = next(
+        (name for name in names_with_role(type(chosen), "friction") if name in own), None
+    )
     if files and friction:
-        robot = _in_proportion(robot, float(own[friction]) if by_name else None)
+        robot = _with_relative_friction(robot, float(own[friction]) if by_name else None)
     if not by_name:
         return chosen, robot
     # the numbers by the law's names
@@ -53,27 +55,26 @@ def fitted(
         (friction if name == MU and friction else name): value
         for name, value in robot.material.items()
     }
-    replaced = part_parameters.names_set(parameters, "law", chosen)
+    replaced = part_parameters.assigned_names(parameters, "law", chosen)
     taken = {k: v for k, v in of_law.items() if k in own and k not in replaced}
-    each = _each(files, friction, float(own[friction])) if friction else ""
+    each = _friction_per_file(files, friction, float(own[friction])) if friction else ""
     if each:
-        each += _kept_ratio(friction, friction in replaced, flags)
+        each += _ratio_hint(friction, friction in replaced, flags)
     alike = {name: value for name, value in taken.items() if not (each and name == friction)}
     if alike:
         told = ", ".join(f"{name} {value:g}" for name, value in alike.items())
         name = (files or (robot,))[0].name
-        text = (
-            f"contacts take these values from the file of {name!r}: {told}{_others(alike, flags)}."
-        )
-        notices.append(Notice(text, "contact-values-of-file", name))
-    notices += [Notice(each, "friction-of-each-file", files[0].name)] if each else []
+        hint = _override_hint(alike, flags)
+        text = f"contacts take these values from the file of {name!r}: {told}{hint}."
+        notices.append(WarningRecord(text, "contact-values-of-file", name))
+    notices += [WarningRecord(each, "friction-of-each-file", files[0].name)] if each else []
     for file in files[1:]:
-        if text := _left(file, files[0], own):
-            notices.append(Notice(text, "file-values-ignored", file.name))
+        if text := _ignored_values(file, files[0], own):
+            notices.append(WarningRecord(text, "file-values-ignored", file.name))
     return replace(chosen, **taken), robot
 
 
-def _in_proportion(robot: Robot, usual: float | None) -> Robot:
+def _with_relative_friction(robot: Robot, usual: float | None) -> Robot:
     """The robot of several files with all factors on friction relative to the first file's, or
     where that has none to the largest.
 
@@ -83,11 +84,11 @@ def _in_proportion(robot: Robot, usual: float | None) -> Robot:
     known = [mu for mu in own if mu is not None]
     law_s = (own[0] or max(known, default=0.0)) if own[0] is not None else None
     factors = tuple(mu / law_s if law_s and mu is not None else 1.0 for mu in own)
-    return _scaled(robot, factors, law_s if law_s != own[0] else None)
+    return _scale_friction(robot, factors, law_s if law_s != own[0] else None)
 
 
-@lru_cache(maxsize=ROBOTS_KEPT)
-def _scaled(robot: Robot, factors: tuple[float, ...], law_s: float | None) -> Robot:
+@lru_cache(maxsize=CACHE_SIZE)
+def _scale_friction(robot: Robot, factors: tuple[float, ...], law_s: float | None) -> Robot:
     """The robot with the friction of each file's parts scaled; law_s: the law's, None: the first's.
 
     Made once for each robot object, so that its simulations share one program.
@@ -104,18 +105,18 @@ def _scaled(robot: Robot, factors: tuple[float, ...], law_s: float | None) -> Ro
         candidates=tuple(
             replace(c, friction=of_body.get(c.body, 1.0) * c.friction) for c in robot.candidates
         ),
-        solids=tuple(_solid(solid, of_body.get(solid.body, 1.0)) for solid in robot.solids),
+        solids=tuple(_scale_solid(solid, of_body.get(solid.body, 1.0)) for solid in robot.solids),
         material=robot.material if law_s is None else {**robot.material, MU: law_s},
         files=(),
     )
 
 
-def _solid(own: Solid, factor: float) -> Solid:
+def _scale_solid(own: Solid, factor: float) -> Solid:
     paired = {number: factor * value for number, value in own.paired.items()}
     return replace(own, friction=factor * own.friction, paired=paired)
 
 
-def _each(files: Sequence[FileNumbers], name: str, usual: float) -> str:
+def _friction_per_file(files: Sequence[FileNumbers], name: str, usual: float) -> str:
     """What friction the files of a world have, if not all the same."""
     mu = [file.material.get(MU, usual) for file in files]
     if len(set(mu)) < 2:
@@ -127,7 +128,7 @@ def _each(files: Sequence[FileNumbers], name: str, usual: float) -> str:
     return f"contacts use the friction of each robot's own file: {name} {told}"
 
 
-def _kept_ratio(name: str | None, replaced: bool, flags: Mapping[str, str] | None) -> str:
+def _ratio_hint(name: str | None, replaced: bool, flags: Mapping[str, str] | None) -> str:
     """What becomes of these where the first is given another."""
     if replaced:
         return ", scaled in proportion to the value set for the first."
@@ -135,14 +136,14 @@ def _kept_ratio(name: str | None, replaced: bool, flags: Mapping[str, str] | Non
     return f"; {flag} sets that of the first and scales the others in proportion." if flag else "."
 
 
-def _others(names: Iterable[str], flags: Mapping[str, str] | None) -> str:
+def _override_hint(names: Iterable[str], flags: Mapping[str, str] | None) -> str:
     """How a user gives other numbers than the file's."""
     if flags is None:
         return f"; change them with --set {next(iter(names))}=..."
     return "".join(f"; change {name} with {flags[name]}" for name in names if name in flags)
 
 
-def _left(file: FileNumbers, first: FileNumbers, known: Mapping[str, Any]) -> str:
+def _ignored_values(file: FileNumbers, first: FileNumbers, known: Mapping[str, Any]) -> str:
     """What else of a file beside the first the law has once for all."""
     names = [name for name in {**first.material, **file.material} if name != MU and name in known]
     other = [n for n in names if file.material.get(n) != first.material.get(n)]

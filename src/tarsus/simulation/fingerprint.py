@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 T = TypeVar("T")
-PLAIN = (bool, int, float, str, np.generic)
+SCALAR_TYPES = (bool, int, float, str, np.generic)
 KNOWN_PACKAGES = frozenset(("builtins", "types", "numpy", "tarsus"))
 """Packages whose classes and functions are identified by name, in every process the same."""
 
@@ -58,7 +58,7 @@ def _parts(value: Any) -> Iterator[bytes | _Object]:
         yield _named(value)
         return
     yield _named(kind)
-    if value is None or isinstance(value, PLAIN):
+    if value is None or isinstance(value, SCALAR_TYPES):
         yield f"{value!r};".encode()
     elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
         yield f"{value.dtype.str} {value.shape};".encode()
@@ -95,7 +95,7 @@ def _attributes(value: Any) -> dict[str, Any]:
     }
 
 
-def shared(recent: dict[str, T], new: T, limit: int) -> T:
+def reuse(recent: dict[str, T], new: T, limit: int) -> T:
     """Return the recent value with the fingerprint of the new one, or the new one, which is added.
 
     Parameters

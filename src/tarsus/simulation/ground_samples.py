@@ -15,13 +15,13 @@ from tarsus.terrain.base import Terrain
 Array = NDArray[np.float64]
 
 
-def sampled(terrain: Terrain, places: Array) -> tuple[Array, Array]:
+def sample_ground(terrain: Terrain, places: Array) -> tuple[Array, Array]:
     """Heights (n,), m, and friction factors (n,) at places (n, 2), of the first world."""
-    return sampler(terrain)(places)
+    return ground_sampler(terrain)(places)
 
 
-def sampler(terrain: Terrain) -> Callable[[Array], tuple[Array, Array]]:
-    """Return `sampled` of one terrain, for those who look often."""
+def ground_sampler(terrain: Terrain) -> Callable[[Array], tuple[Array, Array]]:
+    """Return `sample_ground` of one terrain, for those who look often."""
     builder = Builder(f"{type(terrain).__name__}_samples")
     at = builder.parameter("at", 2)
     p = terrain.symbols(builder)

@@ -13,7 +13,7 @@ from tarsus.errors import InvalidValue
 from tarsus.program.run.backend import Backend
 
 
-def mask(where: ArrayLike | None, worlds: Backend) -> Any:
+def world_mask(where: ArrayLike | None, worlds: Backend) -> Any:
     """Return a mask (worlds,) where the worlds live, None for all; InvalidValue for another shape,
     or for indices.
     """
@@ -36,7 +36,7 @@ def mask(where: ArrayLike | None, worlds: Backend) -> Any:
     return given
 
 
-def act(torques: Any, name: str, in_place: NDArray[Any] | None, worlds: Backend) -> None:
+def write_action(torques: Any, name: str, in_place: NDArray[Any] | None, worlds: Backend) -> None:
     """Write torques (actuators,) of all worlds or (worlds, actuators) of each for the next step.
 
     name: "action", or "controller" for what a controller returned
@@ -49,17 +49,17 @@ def act(torques: Any, name: str, in_place: NDArray[Any] | None, worlds: Backend)
         if like and isfinite(torques.dot(torques)):
             in_place[:] = torques
             return
-    worlds.set("action", acting(torques, name, worlds))
+    worlds.set("action", check_action(torques, name, worlds))
 
 
-def acting(torques: Any, name: str, worlds: Backend) -> Any:
+def check_action(torques: Any, name: str, worlds: Backend) -> Any:
     """Return the torques if they are of the right shape and finite, else raise an InvalidValue."""
     size = worlds.program.sizes["action"]
     what = "the return value of the controller" if name == "controller" else name
-    return numbers(what, torques, [(size,), (worlds.count, size)], worlds, name)
+    return check_numbers(what, torques, [(size,), (worlds.count, size)], worlds, name)
 
 
-def numbers(
+def check_numbers(
     what: str,
     given: Any,
     shapes: Sequence[tuple[int, ...]],
@@ -95,6 +95,6 @@ def numbers(
     return value
 
 
-def fetched(worlds: Backend, value: Any) -> NDArray[np.float64]:
+def to_numpy(worlds: Backend, value: Any) -> NDArray[np.float64]:
     """Return an array in this computer's memory."""
     return np.asarray(getattr(worlds.arrays, "asnumpy", np.asarray)(value), float)

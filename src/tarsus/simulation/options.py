@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tarsus.control.file_actuators import FileActuators
-from tarsus.errors import InvalidValue, unknown
-from tarsus.parameters.checks import is_number, is_whole, positive
-from tarsus.simulation.device import Device, checked
-from tarsus.simulation.part_parameters import Given, as_given
+from tarsus.errors import InvalidValue, unknown_name
+from tarsus.parameters.checks import check_positive, is_integer, is_number
+from tarsus.simulation.device import Device, check_device
+from tarsus.simulation.part_parameters import ParameterSetting, as_list
 
 PRECISIONS = ("float64", "float32")
 
@@ -31,7 +31,7 @@ class Options(TypedDict, total=False):
     """The optional keyword arguments of a Simulation."""
 
     parameters: Annotated[
-        Mapping[str, Any] | Sequence[Given],
+        Mapping[str, Any] | Sequence[ParameterSetting],
         Option(
             (),
             'of the law, gait, stepper or terrain, "NAME=VALUE" each, such as "kp=60"; or {"kp":'
@@ -130,7 +130,7 @@ def declared() -> dict[str, Option]:
     return {name: get_args(hint)[1] for name, hint in hints.items()}
 
 
-def described(indent: str) -> str:
+def options_section(indent: str) -> str:
     """One line an option, for docstrings."""
     lines = (f"{indent}{name}: {option.meaning}\n" for name, option in declared().items())
     return "".join(lines)
@@ -145,17 +145,17 @@ def complete(given: Options) -> SimpleNamespace:
     known = declared()
     for name in given:
         if name not in known:
-            raise unknown("option", name, (*known, *POSITIONAL))
+            raise unknown_name("option", name, (*known, *POSITIONAL))
     chosen = SimpleNamespace(**{name: option.default for name, option in known.items()} | given)
     # their values
-    _lists(chosen)
+    _normalize_lists(chosen)
     if chosen.precision is not None and str(chosen.precision) not in PRECISIONS:
-        raise unknown("precision", str(chosen.precision), PRECISIONS)
+        raise unknown_name("precision", str(chosen.precision), PRECISIONS)
     for name in ("worlds", "threads", "slots"):
         value = getattr(chosen, name)
         if name == "slots" and value is None:
             continue
-        if not is_whole(value) or value < 1:
+        if not is_integer(value) or value < 1:
             raise InvalidValue(f"{name} must be a whole number of at least 1, not {value!r}.", name)
     for name in ("stabilization", "bounce"):
         part = getattr(chosen, name)
@@ -167,23 +167,23 @@ def complete(given: Options) -> SimpleNamespace:
                 f"{name} must be True or False, not {getattr(chosen, name)!r}.", name
             )
     if chosen.control_rate is not None:
-        positive("control_rate", chosen.control_rate, "Hz")
+        check_positive("control_rate", chosen.control_rate, "Hz")
     if not isinstance(chosen.mass_scale, Mapping | None):
         raise InvalidValue(
             f'mass_scale must be a dictionary such as {{"base": 1.2}}, not {chosen.mass_scale!r}.',
             "mass_scale",
         )
-    chosen.device, chosen.precision = checked(chosen.device, chosen.precision, chosen.threads)
+    chosen.device, chosen.precision = check_device(chosen.device, chosen.precision, chosen.threads)
     return chosen
 
 
-def _lists(chosen: SimpleNamespace) -> None:
+def _normalize_lists(chosen: SimpleNamespace) -> None:
     """Make lists of names in arrays; InvalidValue for what is no list of names at all."""
     for name in ("contacts", "pushes", "coordinates", "parameters"):
         if isinstance(value := getattr(chosen, name), np.ndarray):
             setattr(chosen, name, value.ravel().tolist())
     if isinstance(chosen.parameters, Mapping):
-        chosen.parameters = as_given(chosen.parameters)
+        chosen.parameters = as_list(chosen.parameters)
     for name, such in {
         "pushes": 'names of bodies, such as ["base"], or "all"',
         "coordinates": '"minimal", "extended", "maximal" or names of joints',

@@ -11,11 +11,11 @@ from dataclasses import is_dataclass, replace
 from typing import Any, NamedTuple
 
 from tarsus import parameters
-from tarsus.errors import InvalidValue, UnknownName, Unsupported, near_names, shortened
+from tarsus.errors import InvalidValue, UnknownName, Unsupported, closest_names, quoted
 from tarsus.parameters import Parameter
 
 NONE = "none"  # the word for a parameter that is left out, as tables print it
-Given = str | tuple[str, Any]
+ParameterSetting = str | tuple[str, Any]
 """NAME=VALUE, or a name and a value."""
 
 
@@ -35,12 +35,12 @@ class Assignment(NamedTuple):
     value: Any
 
 
-def as_given(parameters: Mapping[str, Any] | Sequence[Given]) -> list[Given]:
+def as_list(parameters: Mapping[str, Any] | Sequence[ParameterSetting]) -> list[ParameterSetting]:
     """Return parameters of a dictionary, or of a list, as a list."""
     return list(parameters.items() if isinstance(parameters, Mapping) else parameters)
 
 
-def split(given: Given) -> tuple[str, Any]:
+def split_assignment(given: ParameterSetting) -> tuple[str, Any]:
     """Return the name and the value, which is text where NAME=VALUE was given."""
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
         return given
@@ -52,7 +52,7 @@ def split(given: Given) -> tuple[str, Any]:
     return name, value
 
 
-def with_parameters(parts: Mapping[str, Any], given: Sequence[Given]) -> dict[str, Any]:
+def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) -> dict[str, Any]:
     """Return the parts of a run ("law", "gait", ...) with parameters set; UnknownName if none has
     one of that name.
 
@@ -61,21 +61,21 @@ def with_parameters(parts: Mapping[str, Any], given: Sequence[Given]) -> dict[st
     them, or a word, as its declaration says.
     """
     changes: dict[str, dict[str, Any]] = {whose: {} for whose in parts}
-    known = names_of(parts)
+    known = run_parts(parts)
     for one in given:
-        whose, name, value = assignment(one, known)
+        whose, name, value = resolve_assignment(one, known)
         if name in changes[whose]:
             raise InvalidValue(f"{name} of the {whose} is set twice; keep one.", name)
         declaration = _declared(parts[whose])[name]
         owner = parameters.name_of(parts[whose])
-        changes[whose][name] = _value(owner, declaration, value)
+        changes[whose][name] = _field_value(owner, declaration, value)
     return {
         whose: replace(part, **changes[whose]) if changes[whose] else part
         for whose, part in parts.items()
     }
 
 
-def names_of(parts: Mapping[str, Any]) -> list[RunPart]:
+def run_parts(parts: Mapping[str, Any]) -> list[RunPart]:
     """Return the names of the parts of a run and of their parameters, in order."""
     return [RunPart(p, parameters.name_of(part), _declared(part)) for p, part in parts.items()]
 
@@ -85,28 +85,28 @@ def _declared(part: Any) -> Mapping[str, Parameter]:
     return parameters.declared(type(part)) if is_dataclass(part) else {}
 
 
-def assignment(given: Given, parts: Sequence[RunPart]) -> Assignment:
+def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Assignment:
     """Return which part's parameter is set, that of the first part that has it; UnknownName if
     none has.
     """
-    full, value = split(given)
+    full, value = split_assignment(given)
     whose, dot, name = full.rpartition(".")
     for part in parts:
         if name in part.parameters and (not dot or whose in part[:2]):
             return Assignment(part.whose, name, value)
-    raise _unknown(full, parts)
+    raise _unknown_parameter(full, parts)
 
 
-def names_set(given: Sequence[Given], whose: str, part: Any) -> set[str]:
+def assigned_names(given: Sequence[ParameterSetting], whose: str, part: Any) -> set[str]:
     """Return the names given that are parameters of this part of a run, the first that is asked."""
-    names = (split(one)[0].rpartition(".") for one in given)
+    names = (split_assignment(one)[0].rpartition(".") for one in given)
     return {name for of, _, name in names if of in ("", whose, parameters.name_of(part))}
 
 
-def unambiguous(given: Sequence[Given], parts: Sequence[RunPart]) -> None:
+def check_unambiguous(given: Sequence[ParameterSetting], parts: Sequence[RunPart]) -> None:
     """Raise InvalidValue for a parameter that several parts have."""
     for one in given:
-        name, value = split(one)
+        name, value = split_assignment(one)
         having = [part for part in parts if name in part.parameters]
         if len(having) > 1:
             meant = (f"{o.whose}.{name}={value} (the {o.whose} {o.name}'s)" for o in having)
@@ -115,31 +115,31 @@ def unambiguous(given: Sequence[Given], parts: Sequence[RunPart]) -> None:
             )
 
 
-def _unknown(name: str, parts: Sequence[RunPart]) -> UnknownName:
+def _unknown_parameter(name: str, parts: Sequence[RunPart]) -> UnknownName:
     """Return an error that names the near parameters and their parts, else all."""
     whose = dict[str, list[str]]()
     for part in parts:
         for known in part.parameters:
             whose.setdefault(known, []).append(f"{part.whose} {part.name}")
-    near = near_names(name.rpartition(".")[2], whose)
+    near = closest_names(name.rpartition(".")[2], whose)
     if near:
         meant = (f"{known} ({' or '.join(whose[known])})" for known in near)
         hint = f"did you mean {' or '.join(meant)}?"
     else:
         there = [f"{', '.join(o.parameters)} ({o.whose} {o.name})" for o in parts if o.parameters]
         hint = f"known are: {'; '.join(there)}."
-    return UnknownName(f"no part of this run has a parameter named {shortened(name)}; {hint}", name)
+    return UnknownName(f"no part of this run has a parameter named {quoted(name)}; {hint}", name)
 
 
-def _value(owner: str, declaration: Parameter, given: Any) -> Any:
+def _field_value(owner: str, declaration: Parameter, given: Any) -> Any:
     """Return the value for a field, a number from text; the class of its owner checks it."""
     if not isinstance(given, str):
         one = isinstance(given, int | float) and not isinstance(given, bool)
         return float(given) if one and not declaration.whole else given
-    return _parsed(owner, declaration, given)
+    return _parse(owner, declaration, given)
 
 
-def _parsed(owner: str, declaration: Parameter, text: str) -> Any:
+def _parse(owner: str, declaration: Parameter, text: str) -> Any:
     """Return the value that a text stands for."""
     if text == NONE and declaration.default is None:
         return None

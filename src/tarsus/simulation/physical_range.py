@@ -13,18 +13,18 @@ from tarsus.contact.solvers.base import finite
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 
-TURN = np.pi  # rad in one step: no step follows a joint that turns further
-SPEED = 300.0  # m/s: no legged robot is that fast
-FAR = 1e6  # m or rad: no legged robot gets there
+MAX_TURN = np.pi  # rad in one step: no step follows a joint that turns further
+MAX_SPEED = 300.0  # m/s: no legged robot is that fast
+MAX_POSITION = 1e6  # m or rad: no legged robot gets there
 
 
-def largest_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
+def max_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
     """The largest rate (nu,) of every velocity that a run may reach, rad/s or m/s."""
-    slides = sliding(robot)
-    return np.where(slides, SPEED, TURN / dt)
+    slides = is_linear(robot)
+    return np.where(slides, MAX_SPEED, MAX_TURN / dt)
 
 
-def sliding(robot: Mechanism) -> NDArray[np.bool_]:
+def is_linear(robot: Mechanism) -> NDArray[np.bool_]:
     """Which velocities (nu,) are in m/s; the others are in rad/s."""
     found = np.zeros(robot.nu, dtype=bool)
     for body, at in zip(robot.bodies, robot.u_slices, strict=True):
@@ -35,16 +35,18 @@ def sliding(robot: Mechanism) -> NDArray[np.bool_]:
     return found
 
 
-def in_range(robot: Mechanism, q: SX, u: SX, dt: SX) -> SX:
+def is_in_range(robot: Mechanism, q: SX, u: SX, dt: SX) -> SX:
     """1 where a state is finite and no coordinate or velocity is larger than a robot's, else 0."""
     rates, places = entries(ca.fabs(u)), entries(ca.fabs(q))
     fast, turned, far = SX(0), SX(0), SX(0)
-    for rate, slides in zip(rates, sliding(robot), strict=True):
+    for rate, slides in zip(rates, is_linear(robot), strict=True):
         if slides:
             fast = ca.fmax(fast, rate)
         else:
             turned = ca.fmax(turned, rate)
     for place in places:
         far = ca.fmax(far, place)
-    inside = ca.logic_and(ca.logic_and(fast <= SPEED, dt * turned <= TURN), far <= FAR)
+    inside = ca.logic_and(
+        ca.logic_and(fast <= MAX_SPEED, dt * turned <= MAX_TURN), far <= MAX_POSITION
+    )
     return ca.logic_and(inside, finite(rates + places))

@@ -9,7 +9,7 @@ from typing import Any
 from tarsus.control.base import Controller
 from tarsus.errors import InvalidFile, Unsupported
 from tarsus.program.run.backend import Array, Backend
-from tarsus.simulation.step_program import KEPT, step_program
+from tarsus.simulation.step_program import CACHE_SIZE, step_program
 
 FROZEN = ("robot", "law", "stepper", "terrain", "plan")  # shared by copies, pickled together
 REBUILT = ("_worlds", "_action")  # compiled code and the registers it runs over
@@ -18,7 +18,7 @@ DERIVED = ("_snapshot_format", "_settable")  # found again from the others
 _PARTS: dict[bytes, dict[str, Any]] = {}
 
 
-def pickled(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
+def to_pickle(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
     """Return what a pickle of a simulation holds; Unsupported naming a part that has no pickle."""
     shared = {name: attributes[name] for name in FROZEN}
     left_out = {*FROZEN, *REBUILT, *DERIVED}
@@ -27,9 +27,9 @@ def pickled(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
     if isinstance(controller, Controller):
         shared["controller"] = rest.pop("controller")
     else:
-        _must_pickle("controller", controller)
+        _check_picklable("controller", controller)
     parts = _pickled_parts(shared)
-    _remember(parts, shared)
+    _cache_parts(parts, shared)
     return {
         "parts": parts,
         "rest": rest,
@@ -38,7 +38,7 @@ def pickled(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
     }
 
 
-def unpickled(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+def from_pickle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return a simulation's attributes without its worlds, and the values of their registers."""
     attributes = _unpickled_parts(content["parts"]) | content["rest"]
     if step_program(attributes["plan"]).fingerprint != content["fingerprint"]:
@@ -61,12 +61,12 @@ def _pickled_parts(parts: dict[str, Any]) -> bytes:
         found = pickle.dumps(parts)
     except Exception:
         for kind, part in parts.items():
-            _must_pickle(kind, part)
+            _check_picklable(kind, part)
         raise
     return found
 
 
-def _must_pickle(kind: str, part: Any) -> None:
+def _check_picklable(kind: str, part: Any) -> None:
     """Raise an Unsupported that names the part unless it can be pickled."""
     try:
         pickle.dumps(part)
@@ -80,14 +80,14 @@ def _must_pickle(kind: str, part: Any) -> None:
         ) from error
 
 
-def _remember(pickled: bytes, parts: dict[str, Any]) -> dict[str, Any]:
+def _cache_parts(pickled: bytes, parts: dict[str, Any]) -> dict[str, Any]:
     """Cache the parts of a pickle: reading it again gives the same objects, traced once."""
     _PARTS[pickled] = parts
-    for oldest in list(_PARTS)[:-KEPT]:
+    for oldest in list(_PARTS)[:-CACHE_SIZE]:
         _PARTS.pop(oldest, None)
     return parts
 
 
 def _unpickled_parts(pickled: bytes) -> dict[str, Any]:
     """Return the parts of a pickle: the same objects if this process has read it before."""
-    return _PARTS.get(pickled) or _remember(pickled, pickle.loads(pickled))
+    return _PARTS.get(pickled) or _cache_parts(pickled, pickle.loads(pickled))

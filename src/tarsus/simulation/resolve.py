@@ -14,14 +14,20 @@ from tarsus import registry, robots
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import GroundLeftOut, IncompatibleOptions, InvalidValue, UnknownName, unknown
+from tarsus.errors import (
+    IncompatibleOptions,
+    InvalidValue,
+    UnknownName,
+    WorldGeometryIgnored,
+    unknown_name,
+)
 from tarsus.model.cut import in_coordinates
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import moved
 from tarsus.model.spans import spans
 from tarsus.model.spots import with_spots
 from tarsus.morphology.outermost import outermost
-from tarsus.simulation.contact_selection import ALL, rare_contacts
+from tarsus.simulation.contact_selection import ALL, secondary_contacts
 from tarsus.simulation.self_contact_cache import cached_self_contacts
 from tarsus.stepping.base import METHODS, Scene, Stepper
 from tarsus.tasks.base import LearningTask
@@ -41,7 +47,7 @@ def robot(given: Robot | Mechanism | str, **options: Any) -> Robot:
     options: those of `tarsus.load`, for a name or path
     """
     if not isinstance(given, Mechanism):
-        return robots.load(_one_of("robot", given, Robot, str, os.PathLike), **options)
+        return robots.load(_check_type("robot", given, Robot, str, os.PathLike), **options)
     if options:
         raise IncompatibleOptions(
             f"{given.name!r} is already loaded; pass {', '.join(options)} to tarsus.load instead.",
@@ -51,7 +57,7 @@ def robot(given: Robot | Mechanism | str, **options: Any) -> Robot:
 
 
 @contextmanager
-def on_own_ground(given: object, ground: object) -> Iterator[None]:
+def ignore_own_ground(given: object, ground: object) -> Iterator[None]:
     """While a robot is read from a file whose world is the terrain too, nobody is told that it is
     left out.
     """
@@ -61,18 +67,18 @@ def on_own_ground(given: object, ground: object) -> Iterator[None]:
     same = world and named and os.path.realpath(str(file)) == os.path.realpath(str(given))
     with warnings.catch_warnings() if same else nullcontext():
         if same:
-            warnings.simplefilter("ignore", GroundLeftOut)
+            warnings.simplefilter("ignore", WorldGeometryIgnored)
         yield
 
 
 def law(given: Law | str) -> Law:
     """A law by name with its defaults, from a user's file (a path ending in .py), or as it is."""
     if not isinstance(given, str):
-        return _one_of("law", given, Law)
-    return registry.made(LAWS, "law", given, Law)
+        return _check_type("law", given, Law)
+    return registry.create(LAWS, "law", given, Law)
 
 
-def with_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[str]]:
+def apply_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[str]]:
     """The law with those of the parameters that it has, and a notice for each of the others."""
     known = given.parameters()
     name = registry.name_of(given)
@@ -111,7 +117,7 @@ def scene(
     uneven = stepper.takes_slots and not ground.flat
     between = spans(mechanism, names) if uneven else ()
     others = len(between) + len(pairs)
-    rare, slots = rare_contacts(robot, touching, stepper, chosen.slots, others)
+    rare, slots = secondary_contacts(robot, touching, stepper, chosen.slots, others)
     held = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
     held |= {"pairs": pairs, "spans": between}
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **held)
@@ -124,7 +130,7 @@ def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
     given = (names,) if isinstance(names, str) else tuple(names)
     for name in given:
         if name not in chosen.body_names:
-            wrong = unknown("body", name, chosen.body_names)
+            wrong = unknown_name("body", name, chosen.body_names)
             raise UnknownName(f"{wrong} The base is {chosen.bodies[0].name!r}.", wrong.subject)
     return given
 
@@ -134,17 +140,17 @@ def terrain(given: Terrain | str) -> Terrain:
     is.
     """
     if not isinstance(given, str):
-        return _one_of("terrain", given, Terrain)
+        return _check_type("terrain", given, Terrain)
     if given.endswith(WORLD_FILE):
         return World(given)
-    return registry.made(TERRAINS, "terrain", given, Terrain)
+    return registry.create(TERRAINS, "terrain", given, Terrain)
 
 
 def stepper(given: Stepper | str) -> Stepper:
     """A stepper by name, from a user's file (.py), or as it is."""
     if not isinstance(given, str):
-        return _one_of("stepper", given, Stepper)
-    return registry.made(METHODS, "stepper", given, Stepper)
+        return _check_type("stepper", given, Stepper)
+    return registry.create(METHODS, "stepper", given, Stepper)
 
 
 def controller(
@@ -152,10 +158,10 @@ def controller(
 ) -> Controller | Callable[..., Any] | None:
     """A gait by name with its defaults, from a user's file (.py), or as it is."""
     if isinstance(given, str):
-        return registry.made(GAITS, "gait", given, Controller)
+        return registry.create(GAITS, "gait", given, Controller)
     if given is None or isinstance(given, Controller):
         return given
-    if isinstance(given, type) or not callable(given) or not _takes_three(given):
+    if isinstance(given, type) or not callable(given) or not _takes_three_arguments(given):
         raise InvalidValue(
             "controller must be the name of a gait, a Controller such as Trot(), a function"
             f" (t, q, u) -> torques, or None, not {given!r}.",
@@ -167,11 +173,11 @@ def controller(
 def task(given: LearningTask | str) -> LearningTask:
     """A learning task by name with its defaults, from a user's file (.py), or as it is."""
     if not isinstance(given, str):
-        return _one_of("task", given, LearningTask)
-    return registry.made(TASKS, "task", given, LearningTask)
+        return _check_type("task", given, LearningTask)
+    return registry.create(TASKS, "task", given, LearningTask)
 
 
-def _takes_three(function: Callable[..., Any]) -> bool:
+def _takes_three_arguments(function: Callable[..., Any]) -> bool:
     """Whether it can be called with t, q and u."""
     try:
         inspect.signature(function).bind(0.0, 0.0, 0.0)
@@ -182,7 +188,7 @@ def _takes_three(function: Callable[..., Any]) -> bool:
     return True
 
 
-def _one_of(what: str, given: T, *families: type) -> T:
+def _check_type(what: str, given: T, *families: type) -> T:
     """The object given; TarsusError if it is of none of the families."""
     if isinstance(given, families):
         return given

@@ -15,72 +15,80 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.algebra.random_numbers import WORD, mixed, seed_words
-from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.sensing.base import Sensor
-from tarsus.simulation.inputs import fetched
-from tarsus.simulation.sensor_program import Sensing, latest
-from tarsus.simulation.settable import Owner, Setting
+from tarsus.simulation.inputs import to_numpy
+from tarsus.simulation.sensor_program import Sensing, max_delay
+from tarsus.simulation.settings import Setting, SettingGroup
 
 Array = NDArray[np.float64]
-ADDED = ("noise", "bias")  # to the readings of sensors that are not exact
-FIELDS = (*ADDED, "delay")
+DISTURBANCES = ("noise", "bias")  # to the readings of sensors that are not exact
+FIELDS = (*DISTURBANCES, "delay")
 EPISODE = "episode"  # four words of a seed, resets since
-FIRST = 0  # the seed of a new simulation
+DEFAULT_SEED = 0  # the seed of a new simulation
 
 
-def declare(sensing: Sensing, mechanism: Mechanism, b: Builder) -> None:
+def declare_registers(sensing: Sensing, mechanism: Mechanism, b: Builder) -> None:
     """Registers that no step changes: the parameters noise.NAME and bias.NAME (k,), the state
     episode (5,).
     """
     for name, sensor in sensing.sensors:
-        for field in () if sensor.exact else ADDED:
+        for field in () if sensor.exact else DISTURBANCES:
             b.parameter(f"{field}.{name}", len(sensor.channels(mechanism)))
     if sensing:
-        b.declare(EPISODE, len(seed_words(FIRST)) + 1)
+        b.declare(EPISODE, len(seed_words(DEFAULT_SEED)) + 1)
 
 
-def registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> dict[str, Array]:
+def initial_registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> dict[str, Array]:
     """What these registers, and delay.NAME, hold for sensors as they were made: (size,) or (worlds,
     size). TarsusError for another shape.
     """
-    found: dict[str, Array] = {EPISODE: _episode(FIRST)} if sensing else {}
+    found: dict[str, Array] = {EPISODE: _episode(DEFAULT_SEED)} if sensing else {}
     for name, sensor in sensing.sensors:
         k = len(sensor.channels(mechanism))
-        made = {field: _shaped(name, field, getattr(sensor, field), k, worlds) for field in FIELDS}
-        found |= {f"{field}.{name}": made[field] for field in FIELDS if _has(sensor, field)}
+        made = {
+            field: _register_shape(name, field, getattr(sensor, field), k, worlds)
+            for field in FIELDS
+        }
+        found |= {
+            f"{field}.{name}": made[field] for field in FIELDS if _has_register(sensor, field)
+        }
     return found
 
 
-def delays(sensing: Sensing) -> dict[str, Array]:
+def delay_parameters(sensing: Sensing) -> dict[str, Array]:
     """The parameters delay.NAME (1,) of readings that come late, the same in all worlds."""
-    late = {name: latest(sensor) for name, sensor in sensing.sensors}
+    late = {name: max_delay(sensor) for name, sensor in sensing.sensors}
     return {f"delay.{name}": np.full(1, float(steps)) for name, steps in late.items() if steps}
 
 
-def owner(sensing: Sensing, mechanism: Mechanism) -> Owner:
-    """The setting `sensors` (`tarsus.simulation.settable`):
+def sensor_settings(sensing: Sensing, mechanism: Mechanism) -> SettingGroup:
+    """The setting `sensors` (`tarsus.simulation.settings`):
     {sensor: {"noise": ..., "bias": ..., "delay": ...}}, each as in `Sensor`.
     """
     if not sensing.sensors:
         text = 'this simulation has no sensors; create it with, for example, sensors=["imu"].'
-        return Owner("sensors", (), lambda worlds, values, mask: {}, {"sensors": text})
+        return SettingGroup("sensors", (), lambda worlds, values, mask: {}, {"sensors": text})
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
-        return _changed(sensing, values["sensors"], mechanism, worlds)
+        return _new_registers(sensing, values["sensors"], mechanism, worlds)
 
     registers = tuple(
-        f"{field}.{name}" for name, s in sensing.sensors for field in FIELDS if _has(s, field)
+        f"{field}.{name}"
+        for name, s in sensing.sensors
+        for field in FIELDS
+        if _has_register(s, field)
     )
     meaning = "noise, bias and delay by sensor"
     setting = Setting("sensors", registers, None, meaning=meaning)
-    return Owner("sensors", (setting,), write)
+    return SettingGroup("sensors", (setting,), write)
 
 
-def _changed(
+def _new_registers(
     sensing: Sensing, given: Any, mechanism: Mechanism, worlds: Backend
 ) -> dict[str, Array]:
     """Return the registers with new numbers; TarsusError naming what does not exist or fit."""
@@ -95,20 +103,22 @@ def _changed(
     found: dict[str, Array] = {}
     for name, own in given.items():
         if name not in known:
-            raise unknown("sensor", name, known)
+            raise unknown_name("sensor", name, known)
         k = len(known[name].channels(mechanism))
         for field, value in own.items():
-            _settable(name, known[name], field)
-            found[f"{field}.{name}"] = _new(name, known[name], field, value, (worlds, k))
+            _check_settable(name, known[name], field)
+            found[f"{field}.{name}"] = _new_register(name, known[name], field, value, (worlds, k))
     return found
 
 
-def _new(name: str, sensor: Sensor, field: str, given: Any, sizes: tuple[Backend, int]) -> Array:
+def _new_register(
+    name: str, sensor: Sensor, field: str, given: Any, sizes: tuple[Backend, int]
+) -> Array:
     """A register's new numbers; sizes: the worlds, and how many channels there are."""
     worlds, k = sizes
-    numbers = getattr(worlds.arrays, "asnumpy", _same)(given)
+    numbers = getattr(worlds.arrays, "asnumpy", _identity)(given)
     declared(Sensor)[field].check(f"the sensor {name!r}", numbers)
-    found, most = _shaped(name, field, numbers, k, worlds.count), latest(sensor)
+    found, most = _register_shape(name, field, numbers, k, worlds.count), max_delay(sensor)
     if field == "delay" and np.any(found > most):
         raise InvalidValue(
             f"the delay of the sensor {name!r} must be at most {most} steps, its delay when the"
@@ -118,11 +128,11 @@ def _new(name: str, sensor: Sensor, field: str, given: Any, sizes: tuple[Backend
     return found
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _settable(name: str, sensor: Sensor, field: str) -> None:
+def _check_settable(name: str, sensor: Sensor, field: str) -> None:
     """TarsusError unless this number of the sensor can be set."""
     if field == "seed":
         raise Unsupported(
@@ -131,10 +141,10 @@ def _settable(name: str, sensor: Sensor, field: str) -> None:
             "seed",
         )
     if field not in FIELDS:
-        raise unknown(f"number to set of the sensor {name!r}", field, FIELDS)
-    if sensor.exact and field in ADDED:
+        raise unknown_name(f"number to set of the sensor {name!r}", field, FIELDS)
+    if sensor.exact and field in DISTURBANCES:
         raise Unsupported(sensor.why_exact, field)
-    if not _has(sensor, field):
+    if not _has_register(sensor, field):
         raise IncompatibleOptions(
             f"the sensor {name!r} was created without a delay; create it with the longest that you"
             " will set, such as delay=4.",
@@ -142,12 +152,12 @@ def _settable(name: str, sensor: Sensor, field: str) -> None:
         )
 
 
-def _has(sensor: Sensor, field: str) -> bool:
+def _has_register(sensor: Sensor, field: str) -> bool:
     """Whether the sensor has a register for it."""
-    return latest(sensor) > 0 if field == "delay" else not sensor.exact
+    return max_delay(sensor) > 0 if field == "delay" else not sensor.exact
 
 
-def _shaped(name: str, field: str, given: ArrayLike, k: int, worlds: int) -> Array:
+def _register_shape(name: str, field: str, given: ArrayLike, k: int, worlds: int) -> Array:
     """One number, one a world, or of noise and bias one a channel, as a register takes it."""
     value, size = np.asarray(given, float), 1 if field == "delay" else k
     by_channel = field != "delay" and value.shape in ((1, k), (worlds, k))
@@ -163,7 +173,7 @@ def _shaped(name: str, field: str, given: ArrayLike, k: int, worlds: int) -> Arr
     return value if by_channel else np.broadcast_to(value[:, None], (worlds, size))
 
 
-def begin(worlds: Backend, mask: Any, seed: int | None) -> None:
+def begin_episode(worlds: Backend, mask: Any, seed: int | None) -> None:
     """Worlds begin another episode: that of a seed, or the one after theirs. TarsusError for a seed
     that nothing asks for, or that is none.
     """
@@ -186,30 +196,30 @@ def _episode(seed: int) -> Array:
     return np.append(seed_words(seed), 0.0)
 
 
-def told(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> Any:
+def noisy_reading(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> Any:
     """The reading (worlds, k) of now with noise and bias, where the worlds live."""
-    if sensor.exact or not any(worlds.any(f"{field}.{name}") for field in ADDED):
+    if sensor.exact or not any(worlds.any(f"{field}.{name}") for field in DISTURBANCES):
         return reading
-    own = _own(name, worlds)
+    own = _disturbance(name, worlds)
     when = {register: worlds.get(register) for register in ("steps", EPISODE)}
-    return worlds.arrays.asarray(disturbed(name, sensor, fetched(worlds, reading), own, when))
+    return worlds.arrays.asarray(add_noise(name, sensor, to_numpy(worlds, reading), own, when))
 
 
-def recorded(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: Backend) -> Array:
+def noisy_record(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: Backend) -> Array:
     """The readings (steps, worlds, k) of a record with noise and bias, those of now."""
     reading = records[f"sensed.{name}"]
     if sensor.exact:
         return reading
-    return disturbed(name, sensor, reading, _own(name, worlds), records)
+    return add_noise(name, sensor, reading, _disturbance(name, worlds), records)
 
 
-def _own(name: str, worlds: Backend) -> dict[str, Array]:
+def _disturbance(name: str, worlds: Backend) -> dict[str, Array]:
     """Noise and bias of a sensor (worlds, k), or a zero of what it has not."""
-    fields = {field: f"{field}.{name}" for field in ADDED}
+    fields = {field: f"{field}.{name}" for field in DISTURBANCES}
     return {f: worlds.get(r) if worlds.any(r) else np.zeros(1) for f, r in fields.items()}
 
 
-def disturbed(
+def add_noise(
     name: str, sensor: Sensor, reading: Array, own: Mapping[str, Any], when: Mapping[str, Any]
 ) -> Array:
     """Readings (..., worlds, k) with noise and bias.
@@ -217,7 +227,7 @@ def disturbed(
     own: "noise" and "bias", (worlds, k) or (1,)
     when: the registers "steps" (..., worlds, 1) and "episode" (..., worlds, 5)
     """
-    noise, bias = (np.asarray(own[field], float) for field in ADDED)
+    noise, bias = (np.asarray(own[field], float) for field in DISTURBANCES)
     if not np.any(noise):
         return reading + bias
     worlds, k = reading.shape[-2:]

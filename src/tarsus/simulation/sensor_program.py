@@ -26,8 +26,10 @@ from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.terrain._rays import first_hits
 
-KEPT = 8  # programs that are kept
-LATE = 20_000  # numbers of one sensor that are on their way: each takes an instruction or two
+CACHE_SIZE = 8  # programs that are kept
+MAX_DELAYED_VALUES = (
+    20_000  # numbers of one sensor that are on their way: each takes an instruction or two
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,34 +46,34 @@ class Sensing:
         """What is compiled of them: their longest delays, and neither noise nor bias, which
         registers hold.
         """
-        plain = [(n, replace(s, noise=0.0, bias=0.0, delay=latest(s))) for n, s in self.sensors]
+        plain = [(n, replace(s, noise=0.0, bias=0.0, delay=max_delay(s))) for n, s in self.sensors]
         return Sensing(tuple(plain))
 
 
 NO_SENSORS = Sensing()
 
 
-def latest(sensor: Sensor) -> int:
+def max_delay(sensor: Sensor) -> int:
     """The longest delay of a sensor in any world, steps."""
     return int(np.max(sensor.delay))
 
 
-def memory_after_look(
+def initial_memory(
     sensor: Sensor, mechanism: Mechanism, reading: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """What a sensor remembers (worlds, m + delay k) that begins with this reading (worlds, k)."""
     own = sensor.initial_memory(mechanism)
     begun = np.broadcast_to(own, (len(reading), len(own)))
-    return np.concatenate([begun, np.tile(reading, latest(sensor))], axis=1)
+    return np.concatenate([begun, np.tile(reading, max_delay(sensor))], axis=1)
 
 
-def whole(scene: Scene) -> Mechanism:
+def uncut_mechanism(scene: Scene) -> Mechanism:
     """The robot before joints were cut."""
     return scene.mechanism.uncut or scene.mechanism
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class SensedStep:
     """A step for its sensors: q, u at its start and end, the impulses[i] (3,) in N s of the usual
     contacts and the slots, the law's memory after it, dt in s, and the terrain's symbols.
     """
@@ -84,23 +86,26 @@ class Moment:
     terrain: SimpleNamespace
 
 
-def memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
+def declare_memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
     """Registers `sensing.NAME` that sensors remember in, declared."""
     found: Values = {}
     for name, sensor in sensing.sensors:
-        k, m = len(sensor.channels(whole(scene))), sensor.initial_memory(whole(scene)).size
-        if k * latest(sensor) > LATE:
+        k, m = (
+            len(sensor.channels(uncut_mechanism(scene))),
+            sensor.initial_memory(uncut_mechanism(scene)).size,
+        )
+        if k * max_delay(sensor) > MAX_DELAYED_VALUES:
             raise InvalidValue(
                 f"the delay of the sensor {name!r} with its {k} channels must be at most"
-                f" {LATE // k} steps, not {latest(sensor)}.",
+                f" {MAX_DELAYED_VALUES // k} steps, not {max_delay(sensor)}.",
                 "delay",
             )
-        found[f"sensing.{name}"] = b.declare(f"sensing.{name}", m + latest(sensor) * k)
+        found[f"sensing.{name}"] = b.declare(f"sensing.{name}", m + max_delay(sensor) * k)
     return found
 
 
-def sensed(
-    sensing: Sensing, scene: Scene, stepper: Stepper, moment: Moment, kept: Values, b: Builder
+def sense_step(
+    sensing: Sensing, scene: Scene, stepper: Stepper, moment: SensedStep, kept: Values, b: Builder
 ) -> Values:
     """What a step writes into registers: `sensed.NAME` (k,), and memories `sensing.NAME`.
 
@@ -118,10 +123,13 @@ def sensed(
     found: Values = {}
     for name, sensor in sensing.sensors:
         # its own memory, then the readings of the last steps
-        k, m = len(sensor.channels(whole(scene))), sensor.initial_memory(whole(scene)).size
-        late, own = latest(sensor), kept[f"sensing.{name}"]
+        k, m = (
+            len(sensor.channels(uncut_mechanism(scene))),
+            sensor.initial_memory(uncut_mechanism(scene)).size,
+        )
+        late, own = max_delay(sensor), kept[f"sensing.{name}"]
         seen = Seen(before, after, pressed, loads, moment.dt, heights, ranges, own[:m])
-        reading, memory = (entries(part) for part in asked(name, sensor, seen, k))
+        reading, memory = (entries(part) for part in read_sensor(name, sensor, seen, k))
         past, told = [*reading, *entries(own)[m:]], ca.vertcat(*reading)
         if late:
             delay = b.parameter(f"delay.{name}")
@@ -133,7 +141,7 @@ def sensed(
     return found
 
 
-def asked(name: str, sensor: Sensor, seen: Seen, channels: int) -> tuple[SX, SX]:
+def read_sensor(name: str, sensor: Sensor, seen: Seen, channels: int) -> tuple[SX, SX]:
     """A sensor's reading and memory; TarsusError if their sizes are not those it told."""
     answer = sensor.read(seen)
     for what, part, size in zip(
@@ -149,18 +157,20 @@ def asked(name: str, sensor: Sensor, seen: Seen, channels: int) -> tuple[SX, SX]
     return reading, memory
 
 
-@lru_cache(maxsize=KEPT)
-def look_program(sensing: Sensing, scene: Scene) -> Program:
+@lru_cache(maxsize=CACHE_SIZE)
+def contact_free_program(sensing: Sensing, scene: Scene) -> Program:
     """Readings `sensed.NAME` (k,) of a robot at q, u that no contact acts on; parameters: q, u, dt,
     terrain.*.
     """
     b = Builder(f"{scene.mechanism.name}_look")
     at = b.parameter("q", scene.mechanism.nq), b.parameter("u", scene.mechanism.nu)
-    found = looked(sensing, scene, at, b.parameter("dt"), scene.terrain.symbols(b), b)
+    found = contact_free_readings(
+        sensing, scene, at, b.parameter("dt"), scene.terrain.symbols(b), b
+    )
     return b.program(**{f"sensed.{name}": found[f"sensed.{name}"] for name, _ in sensing.sensors})
 
 
-def looked(
+def contact_free_readings(
     sensing: Sensing,
     scene: Scene,
     at: tuple[SX, SX],
@@ -174,11 +184,11 @@ def looked(
     kin, (heights, ranges) = _kinematics(scene, *at), _ground(scene, terrain, b)
     found: Values = {}
     for name, sensor in sensing.sensors:
-        memory = SX(sensor.initial_memory(whole(scene)))
+        memory = SX(sensor.initial_memory(uncut_mechanism(scene)))
         seen = Seen(kin, kin, kin, lambda body: [], dt, heights, ranges, memory)
-        reading = asked(name, sensor, seen, len(sensor.channels(whole(scene))))[0]
+        reading = read_sensor(name, sensor, seen, len(sensor.channels(uncut_mechanism(scene))))[0]
         found[f"sensed.{name}"] = reading
-        found[f"sensing.{name}"] = ca.vertcat(memory, *([reading] * latest(sensor)))
+        found[f"sensing.{name}"] = ca.vertcat(memory, *([reading] * max_delay(sensor)))
     return found
 
 
@@ -186,7 +196,7 @@ def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
     """Of the robot before joints were cut."""
     if scene.mechanism.uncut is not None:
         q, u = coordinates.uncut_state(scene.mechanism, q, u)
-    return kinematics(whole(scene), q, u)
+    return kinematics(uncut_mechanism(scene), q, u)
 
 
 def _ground(
@@ -201,7 +211,7 @@ def _ground(
     return lambda points: terrain.elevations(points, p), ranges
 
 
-def _loads(scene: Scene, looked: SX, moment: Moment) -> Callable[[str], list[Load]]:
+def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list[Load]]:
     """The mean forces over the step on a body, by its name: of the ground, and of other bodies.
 
     looked: coordinates at which the step first looks at contacts
@@ -227,7 +237,7 @@ def _loads(scene: Scene, looked: SX, moment: Moment) -> Callable[[str], list[Loa
     return of
 
 
-def _impulse(scene: Scene, moment: Moment, candidate: int) -> SX:
+def _impulse(scene: Scene, moment: SensedStep, candidate: int) -> SX:
     """The impulse (3,) on a candidate: its own, and that of the slot that holds it."""
     at, usual = scene.geometry.order.index(candidate), len(scene.geometry.primary)
     found = moment.impulses[at] if at < usual else SX.zeros(3)

@@ -14,21 +14,21 @@ from tarsus.program.run.backend import Array, Backend
 from tarsus.program.run.samples import evaluate
 from tarsus.sensing.base import Sensor
 from tarsus.simulation import sensor_noise
-from tarsus.simulation.inputs import fetched
+from tarsus.simulation.inputs import to_numpy
 from tarsus.simulation.sensor_program import (
     NO_SENSORS,
     Sensing,
-    look_program,
-    memory_after_look,
-    whole,
+    contact_free_program,
+    initial_memory,
+    uncut_mechanism,
 )
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
 
-FOLDER = "tarsus.sensing"
+SENSOR_PACKAGE = "tarsus.sensing"
 
 
-def named(given: Any, scene: Scene) -> Sensing:
+def name_sensors(given: Any, scene: Scene) -> Sensing:
     """Sensors of a scene's robot by name, from a mapping, or from objects and names of kinds; a
     name given twice is numbered. TarsusError for what is no sensor, or does not fit.
     """
@@ -42,8 +42,8 @@ def named(given: Any, scene: Scene) -> Sensing:
     found: dict[str, Sensor] = {}
     for name, part in pairs:
         sensor = _sensor(part)
-        own = str(name) or _free(_name_of(sensor), found)
-        sensor.channels(whole(scene))  # does it fit the robot?
+        own = str(name) or _unused_name(_name_of(sensor), found)
+        sensor.channels(uncut_mechanism(scene))  # does it fit the robot?
         found[own] = sensor
     return Sensing(tuple(found.items())) if found else NO_SENSORS
 
@@ -51,7 +51,7 @@ def named(given: Any, scene: Scene) -> Sensing:
 def _sensor(part: Any) -> Sensor:
     """A sensor by the name of its kind with its defaults, or as it is."""
     if isinstance(part, str):
-        return registry.made(FOLDER, "sensor", part, Sensor)
+        return registry.create(SENSOR_PACKAGE, "sensor", part, Sensor)
     if not isinstance(part, Sensor):
         given = f"the class {part.__name__}" if isinstance(part, type) else repr(part)
         raise InvalidValue(
@@ -67,7 +67,7 @@ def _name_of(sensor: Sensor) -> str:
     return "_".join(filter(None, [registry.name_of(sensor), getattr(sensor, "frame", "")]))
 
 
-def _free(name: str, taken: Mapping[str, Any]) -> str:
+def _unused_name(name: str, taken: Mapping[str, Any]) -> str:
     """The name, numbered if it is taken."""
     numbered = (name if number == 1 else f"{name}_{number}" for number in count(1))
     return next(one for one in numbered if one not in taken)
@@ -78,39 +78,39 @@ def readings(plan: Plan, worlds: Backend) -> dict[str, Array]:
     found = dict[str, Array]()
     for name, sensor in plan.sensing.sensors:
         reading = worlds.output(f"sensed.{name}")
-        found[name] = sensor_noise.told(name, sensor, reading, worlds)
+        found[name] = sensor_noise.noisy_reading(name, sensor, reading, worlds)
     return found
 
 
-def look(plan: Plan, worlds: Backend, mask: Any = None, begun: bool = True) -> None:
+def refresh_readings(plan: Plan, worlds: Backend, mask: Any = None, begun: bool = True) -> None:
     """Write the readings of the state as it is, for all worlds or those of a mask.
 
     begun: also for worlds that have made a step since their start, whose readings belong to it
     """
     if not plan.sensing:
         return
-    program = look_program(plan.sensing, plan.scene)
+    program = contact_free_program(plan.sensing, plan.scene)
     if not begun:
-        fresh = np.rint(fetched(worlds, worlds.output("steps")))[:, 0] == 0
-        mask = fresh if mask is None else fresh & fetched(worlds, mask)
-    values = {r.name: fetched(worlds, worlds.get(r.name)) for r in program.of_kind("parameter")}
+        fresh = np.rint(to_numpy(worlds, worlds.output("steps")))[:, 0] == 0
+        mask = fresh if mask is None else fresh & to_numpy(worlds, mask)
+    values = {r.name: to_numpy(worlds, worlds.get(r.name)) for r in program.of_kind("parameter")}
     found = evaluate(program, values)
     for name, sensor in plan.sensing.sensors:
         reading = found[f"sensed.{name}"]
-        memory = memory_after_look(sensor, whole(plan.scene), reading)
+        memory = initial_memory(sensor, uncut_mechanism(plan.scene), reading)
         worlds.set(f"sensed.{name}", reading, mask)
         if memory.shape[1]:
             worlds.set(f"sensing.{name}", memory, mask)
 
 
-def variables(plan: Plan, worlds: Backend, records: Mapping[str, Array]) -> dict[str, Any]:
+def log_variables(plan: Plan, worlds: Backend, records: Mapping[str, Array]) -> dict[str, Any]:
     """The log's variables `sensed_NAME` (time, world, channel) and their channels' names."""
     found: dict[str, Any] = {}
     for name, sensor in plan.sensing.sensors:
-        channels = sensor.channels(whole(plan.scene))
+        channels = sensor.channels(uncut_mechanism(plan.scene))
         units = ", ".join(dict.fromkeys(channels.values()))
         told = {"units": units, "long_name": f"reading of the sensor {name!r}"}
-        readings = sensor_noise.recorded(name, sensor, records, worlds)
+        readings = sensor_noise.noisy_record(name, sensor, records, worlds)
         found[f"sensed_{name}"] = (("time", "world", f"channel_{name}"), readings, told)
         found[f"channel_{name}"] = (f"channel_{name}", list(channels))
     return found

@@ -14,41 +14,41 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, Notice
+from tarsus.errors import IncompatibleOptions, WarningRecord
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.program import Program
 from tarsus.program.run.backend import Backend
 from tarsus.simulation import (
     actuation,
+    cut_joints,
     default_controller,
     file_material,
     inputs,
-    notices,
     pickling,
     resolve,
     sensor_noise,
     sensors,
-    setting_owners,
+    setting_groups,
+    setup_warnings,
     time_steps,
-    uncut_state,
     unit_quaternions,
     varied,
 )
-from tarsus.simulation.by_candidate import contact_impulses
-from tarsus.simulation.contact_selection import candidates as candidates_of
-from tarsus.simulation.contact_selection import unless_named
+from tarsus.simulation.contact_reports import contact_impulses
+from tarsus.simulation.contact_selection import default_contacts
+from tarsus.simulation.contact_selection import select_candidates as candidates_of
 from tarsus.simulation.derivatives import Derivatives, step_derivatives
-from tarsus.simulation.device import backend
-from tarsus.simulation.loading import loaded, start_registers
-from tarsus.simulation.options import Options, complete, described
-from tarsus.simulation.part_parameters import with_parameters
-from tarsus.simulation.recording.part_text import name_of
+from tarsus.simulation.device import create_backend
+from tarsus.simulation.initial_registers import initial_registers, write_registers
+from tarsus.simulation.options import Options, complete, options_section
+from tarsus.simulation.part_parameters import set_parameters
+from tarsus.simulation.recording.part_serialization import name_of
 from tarsus.simulation.recording.provenance import Setup
 from tarsus.simulation.recording.recorder import Interventions
-from tarsus.simulation.sensor_program import whole
-from tarsus.simulation.settable import Settable
+from tarsus.simulation.sensor_program import uncut_mechanism
+from tarsus.simulation.settings import Settings
 from tarsus.simulation.snapshot import ACTION, SnapshotFormat
-from tarsus.simulation.step_program import Plan, shared, step_program
+from tarsus.simulation.step_program import Plan, shared_plan, step_program
 from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
@@ -56,11 +56,19 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Array = NDArray[Any]
-Feedback = Callable[[float, Array, Array], ArrayLike]
+FeedbackFunction = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
-Pushing = Callable[[float], Mapping[str, ArrayLike]]
+PushFunction = Callable[[float], Mapping[str, ArrayLike]]
 
-BEGUN = ("q", "u", "memory", "control", "bilateral", "steps", ACTION)  # that a reset takes back
+RESET_REGISTERS = (
+    "q",
+    "u",
+    "memory",
+    "control",
+    "bilateral",
+    "steps",
+    ACTION,
+)  # that a reset takes back
 
 
 class Simulation:
@@ -77,7 +85,7 @@ class Simulation:
     Options:
     """
 
-    __doc__ = f"{(__doc__ or '').rstrip()}\n{described('    ')}"
+    __doc__ = f"{(__doc__ or '').rstrip()}\n{options_section('    ')}"
 
     def __init__(
         self,
@@ -85,42 +93,48 @@ class Simulation:
         law: Law | str = "moreau",
         stepper: Stepper | str = "midpoint",
         terrain: Terrain | str = "plane",
-        controller: Controller | Feedback | str | None = None,
+        controller: Controller | FeedbackFunction | str | None = None,
         dt: float = time_steps.DEFAULT_DT,
         **options: Unpack[Options],
     ) -> None:
         # what is simulated: names become objects, the gait and its gains fit the robot
         chosen = complete(options)
-        with resolve.on_own_ground(robot, terrain):
+        with resolve.ignore_own_ground(robot, terrain):
             self.robot = resolve.robot(robot)
-        self.dt, self.worlds, self.notices = time_steps.step(dt), chosen.worlds, list[Notice]()
+        self.dt, self.worlds, self.warnings = (
+            time_steps.check_time_step(dt),
+            chosen.worlds,
+            list[WarningRecord](),
+        )
         self.options = chosen
-        self.notices += time_steps.of_file(self.dt, self.robot)
-        self.robot = default_controller.starting_from(self.robot, chosen.keyframe)
-        actuators, controller = actuation.chosen(chosen.actuators, controller)
-        prepared = default_controller.prepared(self.robot, controller, self.dt, self.notices)
-        fitted, self.robot = file_material.fitted(law, prepared[0], self.notices, chosen.parameters)
+        self.warnings += time_steps.file_timestep_warnings(self.dt, self.robot)
+        self.robot = default_controller.start_at_keyframe(self.robot, chosen.keyframe)
+        actuators, controller = actuation.resolve_actuators(chosen.actuators, controller)
+        prepared = default_controller.prepare(self.robot, controller, self.dt, self.warnings)
+        fitted, self.robot = file_material.law_for_robot(
+            law, prepared[0], self.warnings, chosen.parameters
+        )
         parts: dict[str, Any] = {"law": fitted, "gait": prepared[1]}
         parts |= {"stepper": resolve.stepper(stepper), "terrain": resolve.terrain(terrain)}
-        parts = with_parameters(parts | {"actuators": actuators}, chosen.parameters)
+        parts = set_parameters(parts | {"actuators": actuators}, chosen.parameters)
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
-        setting_owners.one_or_each(self.law, self.terrain, self.worlds)
+        setting_groups.check_world_count(self.law, self.terrain, self.worlds)
 
         # what is compiled
         if chosen.contacts is None:
             cheap = self.stepper.takes_slots and self.terrain.flat and chosen.device == "cpu"
-            chosen.contacts = unless_named(self.robot, cheap)
-        touching = candidates_of(self.robot, chosen.contacts, self.notices)
+            chosen.contacts = default_contacts(self.robot, cheap)
+        touching = candidates_of(self.robot, chosen.contacts, self.warnings)
         scene = resolve.scene(self.robot, (self.law, self.terrain, self.stepper), touching, chosen)
         compiled = self.controller if isinstance(self.controller, Controller) else None
         scales = dict(chosen.mass_scale or {})
         pushed = resolve.pushed_bodies(self.robot, chosen.pushes)
-        acting = actuation.compiled(self.actuators, scene.mechanism)
-        sensing = sensors.named(chosen.sensors, scene)
-        disturbances = sensor_noise.registers(sensing, self.robot, self.worlds)
-        varying = varied.chosen(chosen.varied, scene.mechanism, acting is not None)
+        acting = actuation.plan_actuation(self.actuators, scene.mechanism)
+        sensing = sensors.name_sensors(chosen.sensors, scene)
+        disturbances = sensor_noise.initial_registers(sensing, self.robot, self.worlds)
+        varying = varied.parse_varied(chosen.varied, scene.mechanism, acting is not None)
         fixed = scene, self.stepper, compiled, tuple(scales), pushed, sensing.compiled
-        self.plan = shared(Plan(*fixed, actuation=acting, varied=varying))
+        self.plan = shared_plan(Plan(*fixed, actuation=acting, varied=varying))
         self._control_interval = resolve.control_interval(
             self.controller, chosen.control_rate, self.dt
         )
@@ -128,36 +142,44 @@ class Simulation:
         # the worlds at the start
         self._make_worlds()
         self._initial = self._start(scales, self._worlds.target.bits) | disturbances
-        loaded(self._worlds, self._initial)
-        sensors.look(self.plan, self._worlds)
+        write_registers(self._worlds, self._initial)
+        sensors.refresh_readings(self.plan, self._worlds)
 
     def _make_worlds(self) -> None:
         """Make the registers of the worlds on their device, and the code that runs over them."""
         chosen, bits = self.options, 32 if self.options.precision == "float32" else 64
         program = step_program(self.plan)
-        self._worlds: Backend = backend(program, chosen.device, self.worlds, bits, chosen.threads)
+        self._worlds: Backend = create_backend(
+            program, chosen.device, self.worlds, bits, chosen.threads
+        )
         single = self.worlds == 1 and self._worlds.target.lanes == 1 and chosen.device == "cpu"
         in_place = single and ACTION in self._worlds
         self._action: Array | None = self._worlds.view(ACTION) if in_place else None
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
         """The registers at the start, and the notices that follow from them."""
-        values = start_registers(self.plan, self.dt)
-        unit_quaternions.check(self.robot, values["q"])
-        placing, given = list[Notice](), values["q"]
-        values["q"] = uncut_state.placed(self.plan.scene, given, placing)
+        values = initial_registers(self.plan, self.dt)
+        unit_quaternions.check_norms(self.robot, values["q"])
+        placing, given = list[WarningRecord](), values["q"]
+        values["q"] = cut_joints.close_and_place(self.plan.scene, given, placing)
         if self.options.keyframe is not None:
-            placing += notices.height_notices(self.plan.scene, given, values["q"])
-        values |= notices.solver_tolerances(self.law, self.robot, self.dt, bits, self.notices)
+            placing += setup_warnings.height_warnings(self.plan.scene, given, values["q"])
+        values |= setup_warnings.solver_tolerances(
+            self.law, self.robot, self.dt, bits, self.warnings
+        )
         outside, mechanism = self.plan.controller is None, self.plan.scene.mechanism
-        values |= actuation.registers(self.actuators, mechanism, self.worlds, outside)
+        values |= actuation.initial_registers(self.actuators, mechanism, self.worlds, outside)
         if scales:
-            values |= setting_owners.masses(tuple(scales)).write(
+            values |= setting_groups.mass_settings(tuple(scales)).write(
                 self._worlds, {"mass_scale": scales}, None
             )
-        self.notices += notices.of_choices(self.plan, values, self.dt, self.options.self_collision)
-        self._start_notices = notices.StartNotices(self.plan, values["q"], self.dt, placing)
-        self.notices += self._start_notices.current
+        self.warnings += setup_warnings.choice_warnings(
+            self.plan, values, self.dt, self.options.self_collision
+        )
+        self._start_warnings = setup_warnings.StartWarnings(
+            self.plan, values["q"], self.dt, placing
+        )
+        self.warnings += self._start_warnings.current
         return values
 
     def __repr__(self) -> str:
@@ -188,7 +210,7 @@ class Simulation:
         """q and u of the robot before joints were cut; the same as q and u if none were."""
         if self.plan.scene.mechanism.uncut is None:
             return self.q, self.u
-        q, u = uncut_state.uncut_state(self.plan.scene.mechanism, self._worlds)
+        q, u = cut_joints.uncut_state(self.plan.scene.mechanism, self._worlds)
         return (q[0], u[0]) if self.worlds == 1 else (q, u)
 
     @property
@@ -229,7 +251,7 @@ class Simulation:
     @property
     def sensor_channels(self) -> dict[str, dict[str, str]]:
         """The channels of every sensor, in order: {sensor: {channel: SI unit}}."""
-        robot = whole(self.plan.scene)
+        robot = uncut_mechanism(self.plan.scene)
         return {name: dict(s.channels(robot)) for name, s in self.plan.sensing.sensors}
 
     def derivatives(self, *parameters: str, action: ArrayLike | None = None) -> Derivatives:
@@ -249,21 +271,21 @@ class Simulation:
     # ---------------------------------------------------------------- what is set
 
     @cached_property
-    def _settable(self) -> Settable:
+    def _settable(self) -> Settings:
         """The register of all that `set` writes, owner by owner."""
         plan, compiled = self.plan, self._worlds
         owners = (
-            setting_owners.state(plan.scene.mechanism),
-            setting_owners.gait(self.controller, self.robot),
-            setting_owners.pushes(plan.pushed_bodies, self.robot),
-            actuation.owner(self.actuators, plan.scene.mechanism, compiled),
-            varied.owner(plan.varied, plan.scene.mechanism),
-            setting_owners.masses(plan.scaled_bodies),
-            sensor_noise.owner(plan.sensing, self.robot),
-            setting_owners.terrain(self.terrain, compiled),
-            setting_owners.law(self.law, compiled),
+            setting_groups.state_settings(plan.scene.mechanism),
+            setting_groups.gait_settings(self.controller, self.robot),
+            setting_groups.push_settings(plan.pushed_bodies, self.robot),
+            actuation.actuator_settings(self.actuators, plan.scene.mechanism, compiled),
+            varied.varied_settings(plan.varied, plan.scene.mechanism),
+            setting_groups.mass_settings(plan.scaled_bodies),
+            sensor_noise.sensor_settings(plan.sensing, self.robot),
+            setting_groups.terrain_settings(self.terrain, compiled),
+            setting_groups.law_settings(self.law, compiled),
         )
-        return Settable(owners, {"varied": varied.KINDS})
+        return Settings(owners, {"varied": varied.KINDS})
 
     def set(
         self,
@@ -281,7 +303,7 @@ class Simulation:
         Where joints are cut, q and u may be those of the uncut robot. Where q is written contacts
         are new: the law forgets the old ones, and the notices of the next run speak of its start.
         """
-        worlds, mask = self._worlds, inputs.mask(where, self._worlds)
+        worlds, mask = self._worlds, inputs.world_mask(where, self._worlds)
         given = {"command": command, "push": push}
         values |= {name: value for name, value in given.items() if value is not None}
         # nothing is written unless all is right
@@ -293,17 +315,17 @@ class Simulation:
         if values.keys() & {"q", "u", "terrain"}:
             # readings follow from the state, those of worlds under way from their last step
             state = bool(values.keys() & {"q", "u"})
-            sensors.look(self.plan, self._worlds, mask, begun=state)
+            sensors.refresh_readings(self.plan, self._worlds, mask, begun=state)
 
     def reset(self, where: ArrayLike | None = None, seed: int | None = None) -> None:
         """All worlds, or those of the mask, back to the start; commands and parameters stay.
 
         seed: of the sensors' noise from now on, as a new simulation's is 0; None: it goes on
         """
-        mask = inputs.mask(where, self._worlds)
-        sensor_noise.begin(self._worlds, mask, seed)
-        self._restart((*BEGUN, *actuation.STATE), mask)
-        sensors.look(self.plan, self._worlds, mask)
+        mask = inputs.world_mask(where, self._worlds)
+        sensor_noise.begin_episode(self._worlds, mask, seed)
+        self._restart((*RESET_REGISTERS, *actuation.STATE_REGISTERS), mask)
+        sensors.refresh_readings(self.plan, self._worlds, mask)
 
     def _restart(self, names: Collection[str], mask: Any) -> None:
         """Take registers back to the start, for all worlds or those of a mask, and clear what is
@@ -316,7 +338,7 @@ class Simulation:
         for register in self._worlds.program.of_kind("report"):
             begun = self._initial.get(register.name, np.zeros(register.size))
             self._worlds.set(register.name, begun, mask)
-        self._start_notices.outdated = True
+        self._start_warnings.outdated = True
 
     # ---------------------------------------------------------------- running
 
@@ -333,7 +355,7 @@ class Simulation:
                     " set(command=...) instead.",
                     "action",
                 )
-            inputs.act(action, "action", self._action, self._worlds)
+            inputs.write_action(action, "action", self._action, self._worlds)
         elif self._control_due():
             self._feed_back()
         self._worlds.advance()
@@ -347,9 +369,9 @@ class Simulation:
         """Ask the Python controller for torques."""
         assert callable(self.controller)
         torques = self.controller(self.time, *self.uncut_state)
-        inputs.act(torques, "controller", self._action, self._worlds)
+        inputs.write_action(torques, "controller", self._action, self._worlds)
 
-    def _between(self, push: Pushing | None) -> Interventions:
+    def _between(self, push: PushFunction | None) -> Interventions:
         """What is done between the steps of a run."""
         if push is None:
             return Interventions(
@@ -366,8 +388,8 @@ class Simulation:
     def advance(self, seconds: float) -> None:
         """Run without logging, the whole steps nearest to the time, s, one at least."""
         if not self._control_interval:
-            return self._worlds.advance(time_steps.steps(seconds, self.dt))
-        for _ in range(time_steps.steps(seconds, self.dt)):
+            return self._worlds.advance(time_steps.step_count(seconds, self.dt))
+        for _ in range(time_steps.step_count(seconds, self.dt)):
             self.step()
 
     def run(
@@ -375,7 +397,7 @@ class Simulation:
         seconds: float,
         progress: Progress | None = None,
         to: str | Path | None = None,
-        push: Pushing | None = None,
+        push: PushFunction | None = None,
     ) -> xr.Dataset:
         """Run and return the log as an xarray Dataset (`tarsus.simulation.recording.log`).
 
@@ -387,22 +409,22 @@ class Simulation:
         A single world that leaves the physical range stops there and raises Diverged; Ctrl-C raises
         Interrupted, a KeyboardInterrupt. Both carry the log up to there.
         """
-        from tarsus.simulation.recording.logged_run import Beginning, logged
+        from tarsus.simulation.recording.logged_run import RunStart, run_logged
 
         # what it begins with, and its steps
-        if self._start_notices.outdated:
-            q, start = inputs.fetched(self._worlds, self._worlds.get("q")), self._initial["q"]
-            self._start_notices.renew(self.notices, self.plan, q, start, self.dt)
+        if self._start_warnings.outdated:
+            q, start = inputs.to_numpy(self._worlds, self._worlds.get("q")), self._initial["q"]
+            self._start_warnings.renew(self.warnings, self.plan, q, start, self.dt)
         parts = self.robot, self.plan, self._worlds, self.controller, self.options
-        begun = Beginning(
+        begun = RunStart(
             Setup(*parts, self._initial),
             self.dt,
             self.time,
             self.state(),
-            self.notices,
+            self.warnings,
             self._between(push),
         )
-        return logged(begun, time_steps.steps(seconds, self.dt), progress, to)
+        return run_logged(begun, time_steps.step_count(seconds, self.dt), progress, to)
 
     # ---------------------------------------------------------------- snapshots and copies
 
@@ -428,9 +450,9 @@ class Simulation:
         It may be of another Simulation with other parameters. TarsusError, saying what differs, and
         nothing is written, for a state of one made otherwise, or for another shape.
         """
-        mask = inputs.mask(where, self._worlds)
+        mask = inputs.world_mask(where, self._worlds)
         self._snapshot_format.write(self._worlds, state, mask)
-        self._start_notices.outdated = True
+        self._start_warnings.outdated = True
 
     def __copy__(self) -> Self:
         """Worlds of its own; robot, law and the like, which are frozen, and a Python controller are
@@ -438,9 +460,9 @@ class Simulation:
         """
         made = type(self).__new__(type(self))
         made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in pickling.REBUILT})
-        made.notices, made._start_notices = list(self.notices), copy(self._start_notices)
+        made.warnings, made._start_warnings = list(self.warnings), copy(self._start_warnings)
         made._make_worlds()
-        loaded(made._worlds, pickling.register_values(self._worlds))
+        write_registers(made._worlds, pickling.register_values(self._worlds))
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -455,14 +477,14 @@ class Simulation:
         """What a pickle holds: frozen parts, registers, the rest; TarsusError naming a part that
         cannot be pickled.
         """
-        return pickling.pickled(self.__dict__, self._worlds)
+        return pickling.to_pickle(self.__dict__, self._worlds)
 
     def __setstate__(self, kept: Mapping[str, Any]) -> None:
         """Found again: the program is traced, its code comes from the cache or is compiled."""
-        attributes, registers = pickling.unpickled(kept)
+        attributes, registers = pickling.from_pickle(kept)
         self.__dict__.update(attributes)
         self._make_worlds()
-        loaded(self._worlds, registers)
+        write_registers(self._worlds, registers)
 
     # ---------------------------------------------------------------- what is compiled
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from tarsus.errors import InvalidValue
 from tarsus.program.run.backend import Array, Backend
 from tarsus.sensing.base import Sensor
-from tarsus.simulation.recording.part_text import class_of, name_of, parameters
+from tarsus.simulation.recording.part_serialization import class_of, field_values, name_of
 from tarsus.simulation.step_program import Plan
 
 ACTION = "action"  # the one parameter that belongs to the state: torques between control instants
@@ -129,9 +129,9 @@ def _header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, He
     first = mechanism.bodies[0].name
     # the parts without values that can be set
     contacts = scene.geometry.contact_names, scene.secondary, scene.slots
-    law = {k: v for k, v in parameters(scene.law).items() if k not in scene.law.parameters()}
+    law = {k: v for k, v in field_values(scene.law).items() if k not in scene.law.parameters()}
     law_identity = class_of(scene.law), sorted(scene.law.parameters()), law
-    stepper = parameters(plan.stepper)
+    stepper = field_values(plan.stepper)
     sensors = [(name, class_of(s), _reading(s, first)) for name, s in plan.sensing.sensors]
     # a number for each
     moved = "motor" if plan.actuation is None else "file"
@@ -172,7 +172,7 @@ def _with(part: Any, chosen: Mapping[str, Any]) -> str:
 def _reading(sensor: Sensor, first: str) -> dict[str, Any]:
     """Return the parameters that say what a sensor reads; first: the body of an empty frame."""
     disturbance = ("noise", "bias", "seed")
-    found = {k: v for k, v in parameters(sensor).items() if k not in disturbance}
+    found = {k: v for k, v in field_values(sensor).items() if k not in disturbance}
     return found | ({"frame": found["frame"] or first} if "frame" in found else {})
 
 

@@ -10,24 +10,28 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.dynamics import effective_mass, tree
-from tarsus.errors import Notice
+from tarsus.errors import WarningRecord
 from tarsus.morphology.self_contacts import postures
-from tarsus.parameters import named
+from tarsus.parameters import names_with_role
 from tarsus.simulation.contact_selection import contact_masses
-from tarsus.simulation.stacked_contacts import Together, together, without_joints
+from tarsus.simulation.stacked_contacts import (
+    TouchingContacts,
+    has_only_free_joints,
+    touching_contacts,
+)
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
 
-POSTURES = 32  # in which a robot may land
-KEPT = 16  # scenes whose lightest contacts are kept
+LANDING_POSTURES = 32  # in which a robot may land
+CACHE_SIZE = 16  # scenes whose lightest contacts are kept
 
 
-def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Notice]:
+def stability_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[WarningRecord]:
     """Warnings if dt exceeds the law's stable limit for the lightest contact under full weight."""
     limits, masses, load = _limits(plan, q)
-    inner, better = dt / plan.stepper.inner_steps, comfortable_step(plan, q)
+    inner, better = dt / plan.stepper.inner_steps, recommended_step(plan, q)
     return [
-        Notice(
+        WarningRecord(
             f"dt = {inner:g} s is above the stable limit of {what}, about {limit:.2g} s where"
             f" a foot of {masses[0]:.2g} kg ({masses[1]:.2g} kg sideways) carries {load:.3g} N: the"
             f" robot may chatter, sink or fall; use dt = {better:g} s or less, or a softer law.",
@@ -39,12 +43,12 @@ def stability_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Not
     ]
 
 
-def falling_notices(plan: Plan, dt: float) -> list[Notice]:
+def falling_warnings(plan: Plan, dt: float) -> list[WarningRecord]:
     """A warning where a law that can subcycle is not let, and dt is too long for a fall."""
     scene, inner = plan.scene, dt / plan.stepper.inner_steps
     if not scene.law.subcycles or plan.stepper.subcycles or not scene.candidates:
         return []
-    mass, body = lightest_landing(scene)
+    mass, body = min_landing_mass(scene)
     weight = scene.mechanism.mass * float(np.linalg.norm(scene.mechanism.gravity_acceleration))
     limit = min(scene.law.largest_steps((mass, mass), weight).values(), default=np.inf)
     if not inner > limit:
@@ -54,16 +58,16 @@ def falling_notices(plan: Plan, dt: float) -> list[Notice]:
         f" {body!r} lands (effective mass {mass:.2g} kg), so a fall may gain energy; the stepper"
         " midpoint can take shorter steps for the contacts (forces=resolved)."
     )
-    return [Notice(text, "dt-too-long-for-falls", body)]
+    return [WarningRecord(text, "dt-too-long-for-falls", body)]
 
 
-@lru_cache(maxsize=KEPT)
-def lightest_landing(scene: Scene) -> tuple[float, str]:
+@lru_cache(maxsize=CACHE_SIZE)
+def min_landing_mass(scene: Scene) -> tuple[float, str]:
     """The smallest mass, kg, that the contacts of one body feel together, in any direction and in
     any of some postures; and the body's name.
     """
     mechanism, own = scene.mechanism, (scene.mechanism.uncut or scene.mechanism).neutral()
-    poses = own[None] if mechanism.constrained else postures(mechanism, POSTURES)
+    poses = own[None] if mechanism.constrained else postures(mechanism, LANDING_POSTURES)
     blocks = effective_mass.contact_mobilities(mechanism, poses, scene.candidates)
     largest = np.linalg.eigvalsh(blocks)[..., -1]
     # no more than the sum of all contacts of a body
@@ -74,27 +78,29 @@ def lightest_landing(scene: Scene) -> tuple[float, str]:
     return float(1 / felt[worst]), mechanism.bodies[bodies[worst]].name
 
 
-def touching_notices(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Notice]:
+def touching_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[WarningRecord]:
     """A warning if dt exceeds the law's stable limit for what touches together at q."""
-    if subcycled(plan):
+    if is_subcycled(plan):
         return []
-    inner, touching = dt / plan.stepper.inner_steps, together(plan.scene, _first(q))
+    inner, touching = dt / plan.stepper.inner_steps, touching_contacts(plan.scene, _first(q))
     if touching is None or inner <= touching.step:
         return []
-    return [stacked_notice(plan.scene.law, touching, inner, comfortable_step(plan, q))]
+    return [stacked_warning(plan.scene.law, touching, inner, recommended_step(plan, q))]
 
 
-def subcycled(plan: Plan) -> bool:
+def is_subcycled(plan: Plan) -> bool:
     """Whether contact forces are integrated with shorter steps where dt is too long for them."""
     return plan.scene.law.subcycles and plan.stepper.subcycles
 
 
-def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> Notice:
+def stacked_warning(
+    law: Law, touching: TouchingContacts, dt: float, better: float
+) -> WarningRecord:
     """What is told of contacts that touch together where dt, s, is too long for them."""
     first, second = touching.where
     where = f"{first} and {second} touch" if second else f"{first} stands on the ground"
     softer = "a softer law"
-    names = named(type(law), "stiffness", "damping")
+    names = names_with_role(type(law), "stiffness", "damping")
     if touching.linear and names:
         softer = f"{' and '.join(names)} divided by {touching.softer(dt):.2g}"
     text = (
@@ -102,12 +108,12 @@ def stacked_notice(law: Law, touching: Together, dt: float, better: float) -> No
         f" the {touching.count} contacts of the start together: bodies may chatter, creep or be"
         f" thrown off; use dt = {better:g} s or less, or {softer}."
     )
-    return Notice(text, "dt-above-stable-limit", first)
+    return WarningRecord(text, "dt-above-stable-limit", first)
 
 
-def comfortable_step(plan: Plan, q: NDArray[np.float64]) -> float:
+def recommended_step(plan: Plan, q: NDArray[np.float64]) -> float:
     """Half the law's smallest stable limit on dt, s, to one digit; infinite where it has none."""
-    touching = None if subcycled(plan) else together(plan.scene, _first(q))
+    touching = None if is_subcycled(plan) else touching_contacts(plan.scene, _first(q))
     limits = [*_limits(plan, q)[0].values(), *([] if touching is None else [touching.step])]
     half = 0.5 * plan.stepper.inner_steps * min(limits, default=np.inf)
     if not 0 < half < np.inf:
@@ -129,14 +135,14 @@ def _limits(
     told by what touches `together`, if anything does.
     """
     scene, beside = plan.scene, tree.object_bodies(plan.scene.mechanism)
-    mechanism, touching = scene.mechanism, together(scene, _first(q))
+    mechanism, touching = scene.mechanism, touching_contacts(scene, _first(q))
     own = tuple(c for c in scene.candidates if c.body not in beside)
     masses = contact_masses(replace(scene, candidates=own) if beside else scene, _first(q))
     mass = sum(b.inertia.mass for i, b in enumerate(mechanism.bodies) if i not in beside)
     load = (mass if beside else mechanism.mass) * float(
         np.linalg.norm(mechanism.gravity_acceleration)
     )
-    limits = {} if subcycled(plan) else scene.law.largest_steps(masses, load)
-    if touching is not None and without_joints(mechanism):
+    limits = {} if is_subcycled(plan) else scene.law.largest_steps(masses, load)
+    if touching is not None and has_only_free_joints(mechanism):
         limits = {what: limit for what, limit in limits.items() if what not in touching.bounds}
     return limits, masses, load

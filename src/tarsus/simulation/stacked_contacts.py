@@ -33,17 +33,17 @@ from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene
 
 Array = NDArray[np.float64]
-NEAR = 2e-3  # m: what is no farther away as the simulation starts touches soon
-EVEN = 1e-4  # of the rows of the free roots: shares a load among redundant contacts
-LEVEL = 1.25  # loads that differ by a smaller factor are taken as one, the larger
-LEAST = 1e-3  # of the largest load: what carries less is taken to carry so much
-LIGHT = 1e-2  # kg: beside 1 kg the mass at which a law is asked for its limit
-SHORT, LONG, HALVINGS = 1e-8, 10.0, 50  # s: where the limit is looked for
-KEPT = 16  # scenes and coordinates whose limits are kept
+TOUCH_DISTANCE = 2e-3  # m: what is no farther away as the simulation starts touches soon
+REGULARIZATION = 1e-4  # of the rows of the free roots: shares a load among redundant contacts
+LOAD_RATIO = 1.25  # loads that differ by a smaller factor are taken as one, the larger
+MIN_LOAD_SHARE = 1e-3  # of the largest load: what carries less is taken to carry so much
+PROBE_MASS = 1e-2  # kg: beside 1 kg the mass at which a law is asked for its limit
+MIN_STEP, MAX_STEP, BISECTIONS = 1e-8, 10.0, 50  # s: where the limit is looked for
+CACHE_SIZE = 16  # scenes and coordinates whose limits are kept
 
 
 @dataclass(frozen=True)
-class Together:
+class TouchingContacts:
     """The longest stable step, s, of contacts that touch together.
 
     count: how many they are
@@ -69,32 +69,32 @@ class Together:
         return _growth(self._G, self._c, self._d, dt)[0]
 
 
-def together(scene: Scene, q: Array) -> Together | None:
+def touching_contacts(scene: Scene, q: Array) -> TouchingContacts | None:
     """Of a world of several bodies, or of one without joints, at coordinates (nq,); None where
     nothing touches there, or the law has no limit that depends on masses.
     """
-    if not _concerned(scene.mechanism, scene.pairs):
+    if not _may_stack(scene.mechanism, scene.pairs):
         return None
-    return _together(scene, np.asarray(q, float).tobytes())
+    return _touching_contacts(scene, np.asarray(q, float).tobytes())
 
 
-def _concerned(mechanism: Mechanism, pairs: tuple[Pair, ...]) -> bool:
+def _may_stack(mechanism: Mechanism, pairs: tuple[Pair, ...]) -> bool:
     """Whether bodies of different trees may touch, or none has a joint but the free one."""
     roots = [tree.path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
-    return without_joints(mechanism) or any(
+    return has_only_free_joints(mechanism) or any(
         roots[p.first.body] != roots[p.second.body] for p in pairs
     )
 
 
-def without_joints(mechanism: Mechanism) -> bool:
+def has_only_free_joints(mechanism: Mechanism) -> bool:
     """Whether no body has a joint but the free one."""
     return all(body.joint.kind == "free" for body in mechanism.bodies)
 
 
-@lru_cache(maxsize=KEPT)
-def _together(scene: Scene, q: bytes) -> Together | None:
+@lru_cache(maxsize=CACHE_SIZE)
+def _touching_contacts(scene: Scene, q: bytes) -> TouchingContacts | None:
     pose = np.frombuffer(q)
-    which, J, share = _touching(scene, pose)
+    which, J, share = _find_touching(scene, pose)
     if not which:
         return None
     # the mass matrix, and what each contact carries
@@ -104,15 +104,15 @@ def _together(scene: Scene, q: bytes) -> Together | None:
     weight = np.array(DM(rnea.bias(kin, rnea.body_inertias(scene.mechanism)))).ravel()
     loads = _loads(scene.mechanism, J[::3], weight)
     # what the law is there
-    levels = LEVEL ** np.ceil(np.log(loads) / np.log(LEVEL))
-    known = {load: _constants(scene.law, load) for load in {*levels, 2 * levels.max()}}
+    levels = LOAD_RATIO ** np.ceil(np.log(loads) / np.log(LOAD_RATIO))
+    known = {load: _stiffness_and_damping(scene.law, load) for load in {*levels, 2 * levels.max()}}
     c = np.repeat(share, 3) * np.concatenate([known[load][0] for load in levels])
     d = np.repeat(share, 3) * np.concatenate([known[load][1] for load in levels])
     if not (c + d).any():
         return None
     # the step at which it turns about
-    low, high = SHORT, LONG
-    for _ in range(HALVINGS):
+    low, high = MIN_STEP, MAX_STEP
+    for _ in range(BISECTIONS):
         dt = np.sqrt(low * high)
         low, high = (low, dt) if _growth(G, c, d, dt)[0] > 1 else (dt, high)
     way = _growth(G, c, d, low)[1].reshape(-1, 3)
@@ -123,10 +123,10 @@ def _together(scene: Scene, q: bytes) -> Together | None:
     constants = [values[:2] for values in known.values()]
     linear = all(np.allclose(values, constants[0], rtol=1e-6) for values in constants)
     bounds = frozenset[str]().union(*(values[2] for values in known.values()))
-    return Together(float(low), len(which), both, bounds, linear, G, c, d)
+    return TouchingContacts(float(low), len(which), both, bounds, linear, G, c, d)
 
 
-def _touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Array]:
+def _find_touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Array]:
     """What touches at coordinates (nq,), the rows (3n, nu) of its contact velocities, and its
     factors (n,) on a law's stiffness and damping.
     """
@@ -134,7 +134,7 @@ def _touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Ar
     for pair in scene.pairs:
         both = pair.first.name, pair.second.name
         if both not in near:
-            near[both] = bool(apart(pair, placed)[0] < NEAR)
+            near[both] = bool(apart(pair, placed)[0] < TOUCH_DISTANCE)
     meeting = [pair for pair in scene.pairs if near[pair.first.name, pair.second.name]]
     asked: list[Candidate | Pair] = [*scene.candidates, *meeting]
     if not asked:
@@ -147,7 +147,7 @@ def _touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Ar
     rows = ca.vertcat(*(ca.horzcat(*row).T for touch in seen for row in touch.rows))
     values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}
     found = reference.run(b.program(gaps=gaps, rows=rows, share=share), values | {"q": q})
-    there = found["gaps"][0] < NEAR
+    there = found["gaps"][0] < TOUCH_DISTANCE
     every = found["rows"][0].reshape(len(asked), -1)[there]
     which = [one for one, touches in zip(asked, there, strict=True) if touches]
     return which, every.reshape(3 * len(which), scene.mechanism.nu), found["share"][0][there]
@@ -165,13 +165,14 @@ def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
     columns = np.concatenate([np.arange(at.start, at.stop) for at in free or mechanism.u_slices])
     asked, borne = normals[:, columns].T, weight[columns]
     shared, _ = nnls(
-        np.vstack([asked, EVEN * np.eye(len(normals))]), np.append(borne, 0 * normals[:, 0])
+        np.vstack([asked, REGULARIZATION * np.eye(len(normals))]),
+        np.append(borne, 0 * normals[:, 0]),
     )
     most = max(float(shared.max()), 1e-9 * float(np.abs(weight).max()) + 1e-12)
-    return np.maximum(shared, LEAST * most)
+    return np.maximum(shared, MIN_LOAD_SHARE * most)
 
 
-def _constants(law: Law, load: float) -> tuple[Array, Array, frozenset[str]]:
+def _stiffness_and_damping(law: Law, load: float) -> tuple[Array, Array, frozenset[str]]:
     """Stiffness (3,), N/m, and damping (3,), N s/m, of a contact that carries `load`, N, along
     normal and tangents, and what they belong to: such that the law's limits follow from them.
 
@@ -179,13 +180,13 @@ def _constants(law: Law, load: float) -> tuple[Array, Array, frozenset[str]]:
     """
     c, d, bounds = np.zeros(3), np.zeros(3), set[str]()
     heavy = law.largest_steps((1.0, 1.0), load)
-    lighter = [law.largest_steps(masses, load) for masses in ((LIGHT, 1.0), (1.0, LIGHT))]
+    lighter = [law.largest_steps(masses, load) for masses in ((PROBE_MASS, 1.0), (1.0, PROBE_MASS))]
     for where, light in zip((slice(0, 1), slice(1, 3)), lighter, strict=True):
         for what, limit in heavy.items():
             if not light.get(what, np.inf) < limit * (1 - 1e-9):
                 continue
             steps = np.array([limit, light[what]])
-            found = np.linalg.solve(np.stack([steps**2, 2 * steps], axis=1), [4.0, 4 * LIGHT])
+            found = np.linalg.solve(np.stack([steps**2, 2 * steps], axis=1), [4.0, 4 * PROBE_MASS])
             c[where], d[where] = np.maximum([c[where], d[where]], np.maximum(found, 0)[:, None])
             bounds.add(what)
     return c, d, frozenset(bounds)

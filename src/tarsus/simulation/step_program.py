@@ -26,21 +26,21 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import actuation, fingerprint, sensor_noise, varied
 from tarsus.simulation.actuation import Actuation
-from tarsus.simulation.physical_range import in_range
+from tarsus.simulation.physical_range import is_in_range
 from tarsus.simulation.program_cache import cached_program
 from tarsus.simulation.sensor_program import (
     NO_SENSORS,
-    Moment,
+    SensedStep,
     Sensing,
-    memories,
-    sensed,
-    whole,
+    declare_memories,
+    sense_step,
+    uncut_mechanism,
 )
 from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, Stepper, StepStart
 
-KEPT = 8  # plans whose programs are kept
+CACHE_SIZE = 8  # plans whose programs are kept
 
 _PLANS: dict[str, Plan] = {}
 
@@ -67,22 +67,22 @@ class Plan:
     sensing: Sensing = NO_SENSORS
     timed: bool = False
     actuation: Actuation | None = None
-    varied: Varied = varied.NONE
+    varied: Varied = varied.NOTHING_VARIED
     smooth: bool = False
 
 
-def shared(plan: Plan) -> Plan:
+def shared_plan(plan: Plan) -> Plan:
     """Return an earlier plan with the same fingerprint, or this one: nothing is traced twice."""
-    return fingerprint.shared(_PLANS, plan, KEPT)
+    return fingerprint.reuse(_PLANS, plan, CACHE_SIZE)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHE_SIZE)
 def step_program(plan: Plan) -> Program:
     """Return the program of one step, from the cache if it was traced before."""
-    return cached_program(plan, traced)
+    return cached_program(plan, trace_step)
 
 
-def traced(plan: Plan) -> Program:
+def trace_step(plan: Plan) -> Program:
     """The program of one step.
 
     state: q, u, memory (the law's), control (the controller's), bilateral (the constraints'
@@ -96,7 +96,7 @@ def traced(plan: Plan) -> Program:
     """
     # registers of state, and parameters
     b = Builder(plan.scene.mechanism.name, plan.timed, plan.smooth)
-    scene, inertias = as_varied(plan, base_parameters, b)
+    scene, inertias = varied_scene(plan, base_parameters, b)
     mechanism = scene.mechanism
     q, u = b.declare("q", mechanism.nq), b.declare("u", mechanism.nu)
     memory = b.declare("memory", len(scene.initial_memory()))
@@ -118,32 +118,32 @@ def traced(plan: Plan) -> Program:
         now = ControlInputs(robot, steps * dt, *seen, command, before, dt)
         torque, control = ask.torque(controller, now, gains)
     # what the motors make of them
-    tau, servos, later = driven(plan, torque, (q, u, dt), b)
+    tau, servos, later = actuate(plan, torque, (q, u, dt), b)
     control = b.stamp("controller", b.store_all("control_after", control))
 
     # the step
-    force = applied(mechanism, tau) + pushes(plan, q, b)
+    force = actuator_force(mechanism, tau) + push_force(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
     inputs = StepStart(q, u, memory, force, dt, symbols(law), terrain, inertias)
     told = b.declare("impulse", 3 * scene.geometry.reported, "report") if scene.slots else None
-    inputs = replace(inputs, tau_loops=applied_in_loops(mechanism, tau), servos=servos)
+    inputs = replace(inputs, tau_loops=loop_joint_force(mechanism, tau), servos=servos)
     start = replace(inputs, bilateral=bilateral, impulse=told)
     end = plan.stepper.step(scene, start, b)
     results = end.values() | end.reports | {"steps": steps + 1} | later
     # nothing has converged that left the range in which robots move
-    inside = in_range(mechanism, end.q, end.u, dt)
+    inside = is_in_range(mechanism, end.q, end.u, dt)
     results["converged"] = ca.logic_and(results["converged"], inside)
     if plan.controller is not None:
         results["control"] = control
     acted = end.contact.impulses, end.contact.memory
-    moment = Moment((q, u), (end.q, end.u), *acted, dt, terrain)
-    kept = memories(plan.sensing, scene, b)
-    results |= sensed(plan.sensing, scene, plan.stepper, moment, kept, b)
-    sensor_noise.declare(plan.sensing, whole(scene), b)
+    moment = SensedStep((q, u), (end.q, end.u), *acted, dt, terrain)
+    kept = declare_memories(plan.sensing, scene, b)
+    results |= sense_step(plan.sensing, scene, plan.stepper, moment, kept, b)
+    sensor_noise.declare_registers(plan.sensing, uncut_mechanism(scene), b)
     return b.program(**results)
 
 
-def driven(
+def actuate(
     plan: Plan, wanted: SX, at: tuple[SX, SX, SX], b: Builder
 ) -> tuple[SX, ActuatorForce | None, Values]:
     """Torques (actuators,) held over the step, a file's actuators that act within it, and their
@@ -154,12 +154,14 @@ def driven(
     """
     mechanism = plan.scene.mechanism
     if plan.actuation is None:
-        wanted, later = actuation.late(wanted, plan.varied.delay, "varied.delay", b)
-        given = varied.strong(plan.varied, mechanism, within_limits(mechanism, wanted), b)
+        wanted, later = actuation.delay_signals(wanted, plan.varied.delay, "varied.delay", b)
+        given = varied.scale_by_strength(
+            plan.varied, mechanism, limit_torques(mechanism, wanted), b
+        )
         return b.store("tau", given, "report"), None, later
     if plan.controller is not None:
-        wanted = actuation.from_torques(mechanism, wanted)
-    servos, later = actuation.forces(plan.actuation, mechanism, wanted, at[2], b)
+        wanted = actuation.signals_from_torques(mechanism, wanted)
+    servos, later = actuation.actuator_forces(plan.actuation, mechanism, wanted, at[2], b)
     still = SX.zeros(len(mechanism.actuators))
     if plan.stepper.velocity_level:
         return still, servos, later
@@ -167,7 +169,7 @@ def driven(
     return b.store("tau", servos.at(*at).limited(still)[0], "report"), None, later
 
 
-def within_limits(mechanism: Mechanism, torque: SX) -> SX:
+def limit_torques(mechanism: Mechanism, torque: SX) -> SX:
     """Torques (actuators,) cut off at the actuators' limits."""
     cut = []
     for actuator, wanted in zip(mechanism.actuators, entries(torque), strict=True):
@@ -176,7 +178,7 @@ def within_limits(mechanism: Mechanism, torque: SX) -> SX:
     return ca.vertcat(SX(0, 1), *cut)
 
 
-def applied(mechanism: Mechanism, tau: SX) -> SX:
+def actuator_force(mechanism: Mechanism, tau: SX) -> SX:
     """Generalized force (nu,) of actuator torques."""
     force, starts = (
         [SX(0)] * mechanism.nu,
@@ -188,7 +190,7 @@ def applied(mechanism: Mechanism, tau: SX) -> SX:
     return ca.vertcat(*force)
 
 
-def applied_in_loops(mechanism: Mechanism, tau: SX) -> SX:
+def loop_joint_force(mechanism: Mechanism, tau: SX) -> SX:
     """Force or moment (loops,) of actuator torques on joints outside the tree."""
     force = {loop.joint.name: SX(0) for loop in mechanism.loops}
     for actuator, torque in zip(mechanism.actuators, entries(tau), strict=True):
@@ -197,7 +199,7 @@ def applied_in_loops(mechanism: Mechanism, tau: SX) -> SX:
     return ca.vertcat(SX(0, 1), *force.values())
 
 
-def pushes(plan: Plan, q: SX, b: Builder) -> SX:
+def push_force(plan: Plan, q: SX, b: Builder) -> SX:
     """Generalized force (nu,) of the external forces and moments, world axes, at the origins of the
     pushed bodies.
     """
@@ -220,23 +222,23 @@ def pushes(plan: Plan, q: SX, b: Builder) -> SX:
     return force
 
 
-def as_varied(
+def varied_scene(
     plan: Plan, made: Callable[[Mechanism], list[LinearInertia]], b: Builder
 ) -> tuple[Scene, list[LinearInertia]]:
     """The scene, and its bodies' inertias as `made` says, with symbols for what differs by
     world.
     """
-    mechanism = varied.with_resistances(plan.varied, plan.scene.mechanism, b)
-    inertias = scaled(plan, made(mechanism), b)
+    mechanism = varied.with_joint_parameters(plan.varied, plan.scene.mechanism, b)
+    inertias = scale_inertias(plan, made(mechanism), b)
     scene = (
         plan.scene
         if mechanism is plan.scene.mechanism
         else replace(plan.scene, mechanism=mechanism)
     )
-    return scene, varied.with_matter(plan.varied, mechanism, inertias, b)
+    return scene, varied.with_inertias(plan.varied, mechanism, inertias, b)
 
 
-def scaled(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[LinearInertia]:
+def scale_inertias(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[LinearInertia]:
     """Constants, except for bodies whose mass differs between worlds: those carry a scale."""
     mechanism = plan.scene.mechanism
     if not plan.scaled_bodies:
@@ -273,4 +275,4 @@ def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
         values["mass_scale"] = np.ones(len(plan.scaled_bodies))
     if plan.pushed_bodies:
         values["push"] = np.zeros(6 * len(plan.pushed_bodies))
-    return values | varied.registers(plan.varied, mechanism, plan.controller)
+    return values | varied.initial_registers(plan.varied, mechanism, plan.controller)

@@ -6,31 +6,31 @@ import warnings
 from math import ceil
 from typing import TYPE_CHECKING
 
-from tarsus.errors import InvalidValue, Notice, TarsusWarning
-from tarsus.parameters.checks import positive
+from tarsus.errors import InvalidValue, TarsusWarning, WarningRecord
+from tarsus.parameters.checks import check_positive
 
 if TYPE_CHECKING:
     from tarsus.model.mechanism import Mechanism
 
-MOST_STEPS = 1e9  # of one call: more than a day's work
+MAX_STEPS = 1e9  # of one call: more than a day's work
 DEFAULT_DT = 0.0025  # s, of a simulation where no other is given
-ROUNDED = 0.1  # of a duration: what whole steps may make it differ by without a word
-LONGEST = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
+MAX_ROUNDING = 0.1  # of a duration: what whole steps may make it differ by without a word
+MAX_DT = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
 
 
-def steps(seconds: float, dt: float) -> int:
+def step_count(seconds: float, dt: float) -> int:
     """Return the number of steps of dt nearest to a time, at least one.
 
     Warns if they take another time. InvalidValue for too many of them.
     """
-    if positive("the duration", seconds, "seconds", "seconds") / dt > MOST_STEPS:
+    if check_positive("the duration", seconds, "seconds", "seconds") / dt > MAX_STEPS:
         raise InvalidValue(
             f"a duration of {seconds:g} s takes {seconds / dt:.3g} steps of {dt:g} s; one run is"
-            f" limited to {MOST_STEPS:g} steps.",
+            f" limited to {MAX_STEPS:g} steps.",
             "seconds",
         )
     count = max(round(seconds / dt), 1)
-    if abs(count * dt - seconds) > ROUNDED * seconds:
+    if abs(count * dt - seconds) > MAX_ROUNDING * seconds:
         text = (
             f"{seconds:g} s is not a whole number of steps of {dt:g} s, so {count * dt:g} s are"
             f" simulated; dt={seconds / ceil(seconds / dt):.4g} fits."
@@ -39,7 +39,7 @@ def steps(seconds: float, dt: float) -> int:
     return count
 
 
-def of_file(dt: float, robot: Mechanism) -> list[Notice]:
+def file_timestep_warnings(dt: float, robot: Mechanism) -> list[WarningRecord]:
     """A notice where nobody chose a step, and the robot's file asks for another."""
     asked = robot.timestep
     if asked is None or dt != DEFAULT_DT or asked == DEFAULT_DT:
@@ -48,12 +48,12 @@ def of_file(dt: float, robot: Mechanism) -> list[Notice]:
         f"dt is {1e3 * dt:g} ms, but the file of {robot.name!r} asks for {1e3 * asked:g} ms"
         f" (<option timestep>): set dt={asked:g}, or --dt {asked:g}, to follow it."
     )
-    return [Notice(text, "file-timestep-ignored", robot.name)]
+    return [WarningRecord(text, "file-timestep-ignored", robot.name)]
 
 
-def step(dt: float) -> float:
+def check_time_step(dt: float) -> float:
     """Return a time step, s; InvalidValue unless it is positive and short enough for any robot."""
-    if positive("dt", dt, "seconds") > LONGEST:
-        meant = f"; did you mean {dt / 1000:g}?" if dt / 1000 <= LONGEST else "."
-        raise InvalidValue(f"dt must be at most {LONGEST:g} s, not {dt:g} s{meant}", "dt")
+    if check_positive("dt", dt, "seconds") > MAX_DT:
+        meant = f"; did you mean {dt / 1000:g}?" if dt / 1000 <= MAX_DT else "."
+        raise InvalidValue(f"dt must be at most {MAX_DT:g} s, not {dt:g} s{meant}", "dt")
     return float(dt)

@@ -7,16 +7,16 @@ from typing import Any
 from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 
-UNIT = 0.01  # [1]: a quaternion whose length differs more from 1 is none
-ROUND_OFF = 1e-6  # [1]: one whose length differs less, in float32 too, is a unit quaternion
+MAX_NORM_ERROR = 0.01  # [1]: a quaternion whose length differs more from 1 is none
+NORM_TOLERANCE = 1e-6  # [1]: one whose length differs less, in float32 too, is a unit quaternion
 
 
-def check(mechanism: Mechanism, q: Any) -> None:
+def check_norms(mechanism: Mechanism, q: Any) -> None:
     """TarsusError unless the quaternions in q (..., nq) have length 1."""
-    for at, name in _places(mechanism):
+    for at, name in _quaternion_slices(mechanism):
         norms = (q[..., at] ** 2).sum(-1) ** 0.5
         off = abs(norms - 1)
-        if bool((off > UNIT).any()):
+        if bool((off > MAX_NORM_ERROR).any()):
             worst = float(norms.ravel()[int(off.ravel().argmax())])
             raise InvalidValue(
                 f"the quaternion (w, x, y, z) of {name!r} in q must have length 1, not {worst:.3g};"
@@ -25,17 +25,17 @@ def check(mechanism: Mechanism, q: Any) -> None:
             )
 
 
-def scaled(mechanism: Mechanism, q: Any) -> Any:
+def normalize(mechanism: Mechanism, q: Any) -> Any:
     """q (..., nq) with quaternions of unit length; those that have it keep their bits."""
     q = q.copy()
-    for at, _ in _places(mechanism):
+    for at, _ in _quaternion_slices(mechanism):
         lengths = (q[..., at] ** 2).sum(-1, keepdims=True) ** 0.5
-        lengths[abs(lengths - 1) < ROUND_OFF] = 1
+        lengths[abs(lengths - 1) < NORM_TOLERANCE] = 1
         q[..., at] /= lengths
     return q
 
 
-def _places(mechanism: Mechanism) -> list[tuple[slice, str]]:
+def _quaternion_slices(mechanism: Mechanism) -> list[tuple[slice, str]]:
     """Where quaternions stand in q, and whose joints' they are."""
     return [
         (slice(at.stop - 4, at.stop), body.joint.name)

@@ -19,20 +19,20 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import Controller
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
 from tarsus.model.mechanism import Body, Inertia, Mechanism
 from tarsus.parameters.range import Range
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
-from tarsus.simulation.inputs import fetched
-from tarsus.simulation.settable import Owner, Setting, by_name
+from tarsus.simulation.inputs import to_numpy
+from tarsus.simulation.settings import Setting, SettingGroup, values_by_name
 from tarsus.spatial.inertia import LinearInertia
 
 Array = NDArray[np.float64]
-MATTER = ("mass", "com", "inertia")  # of bodies
-RESISTANCES = ("armature", "damping", "dry_friction")  # of joints
-GAINS = ("kp", "kd")  # of a gait's servos, one an actuator
-LONGEST_EVER = 100  # steps: of a delay
+INERTIAL_KINDS = ("mass", "com", "inertia")  # of bodies
+JOINT_KINDS = ("armature", "damping", "dry_friction")  # of joints
+GAIN_KINDS = ("kp", "kd")  # of a gait's servos, one an actuator
+MAX_DELAY = 100  # steps: of a delay
 KINDS: dict[str, tuple[str, Setting]] = {
     # owner of one, and its declaration
     kind: (owner, Setting(kind, (register,), shape, Range.read(within), unit, meaning))
@@ -49,8 +49,8 @@ KINDS: dict[str, tuple[str, Setting]] = {
         ("delay", "", "varied.delay", (), "[0, 100]", "[1]", "steps by which torques come late"),
     )
 }
-LONGEST = 8  # steps: the delay compiled in where no other is named
-TEN = 10  # m, h (3,), I: xx, yy, zz, xy, xz, yz
+DEFAULT_MAX_DELAY = 8  # steps: the delay compiled in where no other is named
+INERTIAL_COUNT = 10  # m, h (3,), I: xx, yy, zz, xy, xz, yz
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class Varied:
         return [i for i, body in enumerate(mechanism.bodies) if body.name in chosen]
 
 
-NONE = Varied()
+NOTHING_VARIED = Varied()
 
 
-def chosen(
+def parse_varied(
     given: str | Sequence[str] | Mapping[str, Any], mechanism: Mechanism, own: bool
 ) -> Varied:
     """What a simulation is asked to vary; TarsusError with near names for what there is not.
@@ -95,27 +95,29 @@ def chosen(
         for "delay" the longest, steps
     own: whether the actuators are those of the robot's file
     """
-    asked = given if isinstance(given, Mapping) else _listed(given)
+    asked = given if isinstance(given, Mapping) else _all_of_kinds(given)
     found: dict[str, Any] = {}
     for kind, which in asked.items():
         if kind not in KINDS:
-            raise unknown("number that can be varied", str(kind), KINDS)
-        if own and kind in (*GAINS, "strength", "delay"):
+            raise unknown_name("number that can be varied", str(kind), KINDS)
+        if own and kind in (*GAIN_KINDS, "strength", "delay"):
             raise IncompatibleOptions(
                 f"{kind} cannot be varied, because the file's actuators have their own; change it"
                 f" with set({kind}=...).",
                 kind,
             )
-        found[kind] = _longest(which) if kind == "delay" else _those(kind, which, mechanism)
+        found[kind] = (
+            _check_max_delay(which) if kind == "delay" else _select_names(kind, which, mechanism)
+        )
     return Varied(**found)
 
 
-def _listed(given: str | Sequence[str]) -> dict[str, Any]:
-    names = _names("varied", given, "varied")
-    return {name: LONGEST if name == "delay" else "all" for name in names}
+def _all_of_kinds(given: str | Sequence[str]) -> dict[str, Any]:
+    names = _name_list("varied", given, "varied")
+    return {name: DEFAULT_MAX_DELAY if name == "delay" else "all" for name in names}
 
 
-def _names(what: str, given: Any, subject: str) -> list[str]:
+def _name_list(what: str, given: Any, subject: str) -> list[str]:
     """Return one name or several as a list; else raise an InvalidValue."""
     if isinstance(given, str):
         return [given]
@@ -124,34 +126,38 @@ def _names(what: str, given: Any, subject: str) -> list[str]:
     return [str(name) for name in given]
 
 
-def _longest(given: Any) -> int:
-    if not isinstance(given, int | np.integer) or not 1 <= given <= LONGEST_EVER:
+def _check_max_delay(given: Any) -> int:
+    if not isinstance(given, int | np.integer) or not 1 <= given <= MAX_DELAY:
         raise InvalidValue(
             "the longest delay in varied must be a whole number of steps from 1 to"
-            f" {LONGEST_EVER}, not {given!r}.",
+            f" {MAX_DELAY}, not {given!r}.",
             "delay",
         )
     return int(given)
 
 
-def _those(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
+def _select_names(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
     """The names given, in the robot's order."""
     owner = KINDS[kind][0]
-    known = _rubbing(mechanism) if kind == "dry_friction" else _known(owner, mechanism)
+    known = (
+        _joints_with_dry_friction(mechanism)
+        if kind == "dry_friction"
+        else _names_with(owner, mechanism)
+    )
     if not known:
         raise InvalidValue(
             f"{kind} cannot be varied, because {mechanism.name!r} has no {owner} with one.", kind
         )
     if isinstance(given, str) and given == "all":
         return tuple(known)
-    names = _names(f"{kind} in varied", given, kind)
+    names = _name_list(f"{kind} in varied", given, kind)
     for name in names:
         if name not in known:
-            raise unknown(owner, name, known)
+            raise unknown_name(owner, name, known)
     return tuple(name for name in known if name in names)
 
 
-def _known(owner: str, mechanism: Mechanism) -> list[str]:
+def _names_with(owner: str, mechanism: Mechanism) -> list[str]:
     if owner == "body":
         return list(mechanism.body_names)
     if owner == "actuator":
@@ -159,7 +165,7 @@ def _known(owner: str, mechanism: Mechanism) -> list[str]:
     return [b.joint.name for b in mechanism.bodies if b.joint.kind in ("hinge", "slide")]
 
 
-def _rubbing(mechanism: Mechanism) -> list[str]:
+def _joints_with_dry_friction(mechanism: Mechanism) -> list[str]:
     """Joints with dry friction: where there is none, none is solved for."""
     return [b.joint.name for b in mechanism.bodies if b.joint.rubs]
 
@@ -167,10 +173,10 @@ def _rubbing(mechanism: Mechanism) -> list[str]:
 # ---------------------------------------------------------------- in the step
 
 
-def with_resistances(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
+def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
     """The mechanism with symbols for what of its joints is varied."""
     own: dict[str, dict[str, SX]] = {}
-    for kind in RESISTANCES:
+    for kind in JOINT_KINDS:
         if names := getattr(varied, kind):
             symbols = b.parameter(f"varied.{kind}", len(names))
             for k, name in enumerate(names):
@@ -185,16 +191,18 @@ def with_resistances(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechan
     return replace(mechanism, bodies=tuple(body_of(body) for body in mechanism.bodies))
 
 
-def with_matter(
+def with_inertias(
     varied: Varied, mechanism: Mechanism, inertias: list[LinearInertia], b: Builder
 ) -> list[LinearInertia]:
     """The inertias with the changes of those that are varied."""
     bodies, result = varied.bodies(mechanism), list(inertias)
     if not bodies:
         return result
-    change = b.parameter("varied.inertia", TEN * len(bodies))
+    change = b.parameter("varied.inertia", INERTIAL_COUNT * len(bodies))
     for k, i in enumerate(bodies):
-        m, x, y, z, *tensor = ca.vertsplit(change[TEN * k : TEN * k + TEN])
+        m, x, y, z, *tensor = ca.vertsplit(
+            change[INERTIAL_COUNT * k : INERTIAL_COUNT * k + INERTIAL_COUNT]
+        )
         xx, yy, zz, xy, xz, yz = tensor
         rows = (ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
         result[i] = result[i] + LinearInertia(m, ca.vertcat(x, y, z), ca.vertcat(*rows))
@@ -205,7 +213,7 @@ def with_gains(varied: Varied, controller: Controller, b: Builder) -> tuple[Cont
     """The controller with symbols for the gains that are varied, and these symbols."""
     same: Any = controller
     symbols = [SX(0, 1)]
-    for name in GAINS:
+    for name in GAIN_KINDS:
         if count := len(getattr(varied, name)):
             same = copy.copy(same)
             symbols.append(b.parameter(f"varied.{name}", count))
@@ -213,12 +221,12 @@ def with_gains(varied: Varied, controller: Controller, b: Builder) -> tuple[Cont
     return same, ca.vertcat(*symbols)
 
 
-def strong(varied: Varied, mechanism: Mechanism, torque: SX, b: Builder) -> SX:
+def scale_by_strength(varied: Varied, mechanism: Mechanism, torque: SX, b: Builder) -> SX:
     """Torques (n,) times the strengths of their motors."""
     if not varied.strength:
         return torque
     factor, symbols = [SX(1)] * torque.numel(), b.parameter("varied.strength", len(varied.strength))
-    known = _known("actuator", mechanism)
+    known = _names_with("actuator", mechanism)
     for k, name in enumerate(varied.strength):
         factor[known.index(name)] = symbols[k]
     return torque * ca.vertcat(SX(0, 1), *factor)
@@ -227,18 +235,18 @@ def strong(varied: Varied, mechanism: Mechanism, torque: SX, b: Builder) -> SX:
 # ---------------------------------------------------------------- the numbers
 
 
-def registers(varied: Varied, mechanism: Mechanism, controller: Any) -> dict[str, Array]:
+def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> dict[str, Array]:
     """Return the registers of the robot as it is; IncompatibleOptions for gains of a controller
     without servos.
     """
     found: dict[str, Array] = {}
     if bodies := varied.bodies(mechanism):
-        found["varied.inertia"] = np.zeros(TEN * len(bodies))
+        found["varied.inertia"] = np.zeros(INERTIAL_COUNT * len(bodies))
     joints = {body.joint.name: body.joint for body in mechanism.bodies}
-    for kind in RESISTANCES:
+    for kind in JOINT_KINDS:
         if which := getattr(varied, kind):
             found[f"varied.{kind}"] = np.array([getattr(joints[name], kind) for name in which])
-    for name in GAINS:
+    for name in GAIN_KINDS:
         if which := getattr(varied, name):
             own = getattr(controller, name, None)
             if own is None or len(which) < len(mechanism.actuators):
@@ -257,8 +265,8 @@ def registers(varied: Varied, mechanism: Mechanism, controller: Any) -> dict[str
     return found
 
 
-def owner(varied: Varied, mechanism: Mechanism) -> Owner:
-    """The settings of what is varied (`tarsus.simulation.settable`).
+def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
+    """The settings of what is varied (`tarsus.simulation.settings`).
 
     Each takes a number for all, one for each world (worlds,), or {name: one or one for each world};
     of a com each is (3,), of an inertia about it (3, 3).
@@ -279,13 +287,13 @@ def owner(varied: Varied, mechanism: Mechanism) -> Owner:
         found = {
             f"varied.{kind}": _columns(varied, settings[kind], value, worlds)
             for kind, value in values.items()
-            if kind not in MATTER
+            if kind not in INERTIAL_KINDS
         }
-        if any(kind in MATTER for kind in values):
-            found["varied.inertia"] = _matter(varied, values, mechanism, worlds)
+        if any(kind in INERTIAL_KINDS for kind in values):
+            found["varied.inertia"] = _inertia_register(varied, values, mechanism, worlds)
         return found
 
-    return Owner("varied", tuple(settings.values()), write, lacking)
+    return SettingGroup("varied", tuple(settings.values()), write, lacking)
 
 
 def _columns(varied: Varied, setting: Setting, given: Any, worlds: Backend) -> Array:
@@ -295,18 +303,18 @@ def _columns(varied: Varied, setting: Setting, given: Any, worlds: Backend) -> A
         getattr(varied, setting.name),
     )
     if setting.name == "delay":
-        values[:, 0] = fetched(worlds, setting.read(given, worlds))
+        values[:, 0] = to_numpy(worlds, setting.read(given, worlds))
         return values
     for name, value in _by_name(setting.name, given, names).items():
-        values[:, names.index(name)] = fetched(worlds, setting.read(value, worlds, name))
+        values[:, names.index(name)] = to_numpy(worlds, setting.read(value, worlds, name))
     return values
 
 
 def _by_name(kind: str, given: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
-    return by_name(f"{KINDS[kind][0]} with a varied {kind}", given, names)
+    return values_by_name(f"{KINDS[kind][0]} with a varied {kind}", given, names)
 
 
-def _matter(
+def _inertia_register(
     varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
 ) -> Array:
     """Return the register of changes with new masses, then centers of mass, then inertias about
@@ -314,23 +322,25 @@ def _matter(
     """
     held = worlds.get("varied.inertia").astype(float)
     bodies = varied.bodies(mechanism)
-    for kind in MATTER:
+    for kind in INERTIAL_KINDS:
         if kind not in given:
             continue
         for name, value in _by_name(kind, given[kind], getattr(varied, kind)).items():
             i = mechanism.body_index(name)
-            at = TEN * bodies.index(i)
+            at = INERTIAL_COUNT * bodies.index(i)
             setting = KINDS[kind][1]
-            numbers = fetched(worlds, setting.read(value, worlds, name))
+            numbers = to_numpy(worlds, setting.read(value, worlds, name))
             numbers = np.broadcast_to(numbers, (len(held), *(setting.shape or ())))
             for world, number in enumerate(numbers):
-                row = held[world, at : at + TEN]
-                own = _with(_inertia(mechanism.bodies[i].inertia, row), kind, number, name)
-                row[:] = _ten(own) - _ten(mechanism.bodies[i].inertia)
+                row = held[world, at : at + INERTIAL_COUNT]
+                own = _change_inertia(
+                    _changed_inertia(mechanism.bodies[i].inertia, row), kind, number, name
+                )
+                row[:] = _linear_parameters(own) - _linear_parameters(mechanism.bodies[i].inertia)
     return held
 
 
-def _with(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
+def _change_inertia(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
     """A body's matter with a new mass (its shape kept: the inertia grows with it), center of mass
     or inertia.
     """
@@ -356,18 +366,18 @@ def _with(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
     return Inertia(own.mass, own.com, value)
 
 
-def _ten(own: Inertia) -> Array:
+def _linear_parameters(own: Inertia) -> Array:
     """The ten linear parameters about the body's origin."""
     m, c = own.mass, own.com
     tensor = own.about_com + m * (c @ c * np.eye(3) - np.outer(c, c))
     return np.array([m, *(m * c), *tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
 
 
-def _inertia(made: Inertia, change: Array) -> Inertia:
+def _changed_inertia(made: Inertia, change: Array) -> Inertia:
     """A body's matter from how it was made and the change of its ten parameters."""
     if not change.any():
         return made
-    m, x, y, z, xx, yy, zz, xy, xz, yz = _ten(made) + change
+    m, x, y, z, xx, yy, zz, xy, xz, yz = _linear_parameters(made) + change
     c = np.array([x, y, z]) / m if m > 0 else made.com
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return Inertia(m, c, tensor - m * (c @ c * np.eye(3) - np.outer(c, c)))

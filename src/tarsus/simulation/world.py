@@ -19,13 +19,13 @@ from tarsus.model.objects import Thing
 from tarsus.model.poses import Pose, rotation_about, shift
 from tarsus.model.solids import Capsule
 from tarsus.simulation import default_controller, resolve
-from tarsus.simulation.placement import DEEP
+from tarsus.simulation.ground_placement import CONTACT_DEPTH
 
-Given = Robot | Mechanism | Thing | str
+WorldMember = Robot | Mechanism | Thing | str
 UP = np.array([0.0, 0.0, 1.0])
 
 
-def world(robot: Given, *others: Given, at: Sequence[Sequence[float]] = ()) -> Robot:
+def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]] = ()) -> Robot:
     """A robot, or an object, with others beside it: free bodies of one simulation, which touch each
     other.
 
@@ -46,7 +46,7 @@ def world(robot: Given, *others: Given, at: Sequence[Sequence[float]] = ()) -> R
             "at",
         )
     # the robot, then each thing where it starts
-    parts = [_standing(_mechanism(robot))]
+    parts = [_with_start(_mechanism(robot))]
     for thing, where in zip(others, at, strict=True):
         place = [float(x) for x in where]
         if not 2 <= len(place) <= 4 or not np.isfinite(place).all():
@@ -56,16 +56,16 @@ def world(robot: Given, *others: Given, at: Sequence[Sequence[float]] = ()) -> R
                 "at",
             )
         x, y, height, yaw = (*place, *[0.0] * (4 - len(place)))
-        own = _standing(_mechanism(thing))
+        own = _with_start(_mechanism(thing))
         turned = placed(own, Pose(np.zeros(3), rotation_about(UP, yaw)))
-        lift = height - _lowest(turned) - DEEP if own.candidates else height
+        lift = height - _lowest_point(turned) - CONTACT_DEPTH if own.candidates else height
         origin = standing(turned)[:2] if own.floating else np.zeros(2)
         parts.append(placed(turned, shift([x - origin[0], y - origin[1], lift])))
     things = [k for k, given in enumerate((robot, *others)) if isinstance(given, Thing)]
     return Robot.of(check(merged(parts, things)))
 
 
-def _mechanism(given: Given) -> Mechanism:
+def _mechanism(given: WorldMember) -> Mechanism:
     """As a mechanism; one without shapes that touch others gets its round contact points."""
     mechanism = given.mechanism() if isinstance(given, Thing) else resolve.robot(given)
     if mechanism.solids:
@@ -78,13 +78,13 @@ def _mechanism(given: Given) -> Mechanism:
     return replace(mechanism, solids=balls)
 
 
-def _standing(mechanism: Mechanism) -> Mechanism:
+def _with_start(mechanism: Mechanism) -> Mechanism:
     """With the keyframe to start from that it has alone, and what is told of it then as a note."""
-    robot, told = default_controller.with_posture(Robot.of(mechanism))
+    robot, told = default_controller.with_standing_keyframe(Robot.of(mechanism))
     return replace(robot, notes=(*robot.notes, *told)) if told else robot
 
 
-def _lowest(mechanism: Mechanism) -> float:
+def _lowest_point(mechanism: Mechanism) -> float:
     """Height of its lowest candidate where it starts, m."""
     kin = kinematics(mechanism, SX(DM(standing(mechanism))))
     return min(float(support_points.lowest_point(kin, c)[2]) for c in mechanism.candidates)

@@ -10,5 +10,5 @@ from tarsus.stepping.base import METHODS, Stepper
 
 def named_where(fits: Callable[[Stepper], bool]) -> str:
     """Names of the known steppers that fit, with commas between them: for a message."""
-    known = registry.members(METHODS, "stepper", Stepper)
+    known = registry.member_classes(METHODS, "stepper", Stepper)
     return ", ".join(name for name, made in known.items() if fits(made()))

@@ -14,10 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.errors import InvalidFile, InvalidValue, Notice, TarsusError, one_of_each, unknown
+from tarsus.errors import (
+    InvalidFile,
+    InvalidValue,
+    TarsusError,
+    WarningRecord,
+    one_per_code,
+    unknown_name,
+)
 from tarsus.model.files import needed_library
 from tarsus.simulation import time_steps
-from tarsus.simulation.by_candidate import by_candidate
+from tarsus.simulation.contact_reports import scatter_to_candidates
 from tarsus.simulation.simulation import Simulation
 from tarsus.sweeps.built import ChunkPush, built
 from tarsus.sweeps.groups import Chunk
@@ -60,7 +67,7 @@ def made(chunk: Chunk, digest: str, versions: str) -> ChunkFiles:
 
 
 def _rows(
-    chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[Notice]
+    chunk: Chunk, digest: str, measured: Mapping[str, Any], notices: Sequence[WarningRecord]
 ) -> bytes:
     """A Parquet file with a row for each world."""
     arrow = needed_library("pyarrow", "a sweep", "sweeps")
@@ -76,7 +83,7 @@ def _rows(
         name: arrow.array(_typed(values), **({"type": arrow.string()} if name in TEXTS else {}))
         for name, values in columns.items()
     }
-    told = {notice.code: notice for notice in one_of_each(notices)}
+    told = {notice.code: notice for notice in one_per_code(notices)}
     table = arrow.table(arrays).replace_schema_metadata({WARNINGS: json.dumps(told)})
     buffer = io.BytesIO()
     needed_library("pyarrow.parquet", "a sweep", "sweeps").write_table(
@@ -94,7 +101,7 @@ def _typed(values: Any) -> Any:
     return values
 
 
-def simulated(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[Notice]]:
+def simulated(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[WarningRecord]]:
     """Outcomes by name, why a world failed (None: it did not), and the simulation's notices.
 
     A world whose parameters are refused fails alone.
@@ -112,11 +119,11 @@ def simulated(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[No
     return joined, parts[0][1] + parts[1][1], notices
 
 
-def _batch(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[Notice]]:
+def _batch(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[WarningRecord]]:
     """All worlds at once."""
     simulation = built(chunk)
     watched = {name: make(simulation) for name, make in makers(chunk).items()}
-    total, dt = time_steps.steps(chunk.structure["seconds"], simulation.dt), simulation.dt
+    total, dt = time_steps.step_count(chunk.structure["seconds"], simulation.dt), simulation.dt
     push = ChunkPush(chunk, dt)
     failure: list[str | None] = [None] * len(chunk)
     # stretches, which also end where a push begins or ends
@@ -150,7 +157,7 @@ def _batch(chunk: Chunk) -> tuple[dict[str, Array], list[str | None], list[Notic
                 name,
             )
         measured[name] = np.where(well, value, np.nan)
-    return measured, failure, list(simulation.notices)
+    return measured, failure, list(simulation.warnings)
 
 
 def _stretch(dt: float) -> int:
@@ -170,7 +177,7 @@ def _advanced(
     log, scene = simulation.backend.record(steps), simulation.plan.scene
     impulse = log["impulse"].reshape(steps, simulation.worlds, -1, 3)
     if scene.slots:
-        impulse = by_candidate(scene, impulse, log["memory"])
+        impulse = scatter_to_candidates(scene, impulse, log["memory"])
     tau = log.get("tau", np.zeros((steps, simulation.worlds, 0)))
     solved = log["converged"][..., 0] > 0
     return Stretch(log["q"], log["u"], before, impulse, tau, solved, time)
@@ -182,7 +189,8 @@ def _advanced(
 def makers(chunk: Chunk) -> dict[str, Callable[[Simulation], SweepOutcome]]:
     """What makes each outcome, those of the user's file after those named."""
     found: dict[str, Callable[[Simulation], SweepOutcome]] = {
-        name: registry.member(OUTCOMES, "outcome", name, SweepOutcome) for name in chunk.outcomes
+        name: registry.member_class(OUTCOMES, "outcome", name, SweepOutcome)
+        for name in chunk.outcomes
     }
     if chunk.own:
         found |= _own(chunk.own)
@@ -196,7 +204,7 @@ def outcome_names(chunk: Chunk) -> list[str]:
 
 def _own(path: str) -> dict[str, Callable[[Simulation], SweepOutcome]]:
     """Classes and functions of a user's file."""
-    module = registry.from_file(path, "outcomes")
+    module = registry.load_file(path, "outcomes")
     found: dict[str, Callable[[Simulation], SweepOutcome]] = {}
     for name, value in vars(module).items():
         if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
@@ -230,8 +238,8 @@ def check_outcomes(spec: SweepSpec) -> None:
     """TarsusError for an outcome that there is not, also as whose trajectories are kept."""
     for name in spec.outcomes:
         if name not in registry.names(OUTCOMES):
-            raise unknown("outcome", name, registry.names(OUTCOMES))
+            raise unknown_name("outcome", name, registry.names(OUTCOMES))
     measured = (*spec.outcomes, *(_own(spec.own) if spec.own else ()))
     words = (ALL, FAILED, *measured)
     if isinstance(spec.keep, str) and spec.keep not in words:
-        raise unknown("worlds whose trajectories are kept", spec.keep, words)
+        raise unknown_name("worlds whose trajectories are kept", spec.keep, words)

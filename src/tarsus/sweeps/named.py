@@ -11,13 +11,13 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from tarsus.control.base import Controller
-from tarsus.errors import TarsusWarning, UnknownName, unknown
+from tarsus.errors import TarsusWarning, UnknownName, unknown_name
 from tarsus.model.cut import in_coordinates
 from tarsus.model.held import base_options
 from tarsus.parameters import declared
 from tarsus.registry import name_of
 from tarsus.simulation import default_controller, options, resolve
-from tarsus.simulation.contact_selection import candidates
+from tarsus.simulation.contact_selection import select_candidates
 from tarsus.sweeps.groups import Chunk
 
 NUMBERS = ("dt", "seconds", "push.at", "push.seconds")
@@ -45,10 +45,10 @@ def _check(own: Mapping[str, Any], others: Sequence[str]) -> None:
     chosen: Any = {name[7:]: value for name, value in own.items() if name.startswith("option.")}
     complete = options.complete(chosen)
     robot = resolve.robot(own["robot"], **base_options(own))
-    robot = default_controller.starting_from(robot, complete.keyframe)
+    robot = default_controller.start_at_keyframe(robot, complete.keyframe)
     stepper, gait = resolve.stepper(own["stepper"]), own["gait"]
     # the robot's
-    candidates(robot, complete.contacts, [])
+    select_candidates(robot, complete.contacts, [])
     in_coordinates(robot, complete.coordinates)
     if "push.body" in own:
         resolve.pushed_bodies(robot, own["push.body"])
@@ -56,13 +56,13 @@ def _check(own: Mapping[str, Any], others: Sequence[str]) -> None:
         robot.body_index(name)
     # the gait's and the stepper's
     auto = gait == default_controller.AUTO
-    used = default_controller.prepared(robot, gait, own["dt"], [])[1] if auto else gait
+    used = default_controller.prepare(robot, gait, own["dt"], [])[1] if auto else gait
     controller = resolve.controller(used)
     for part, of in (("gait", controller), ("stepper", stepper)):
         theirs = declared(type(of)) if is_dataclass(of) else {}
         for name in _of(part, own):
             if name not in theirs:
-                raise unknown(f"parameter of the {part} {name_of(of)}", name, theirs)
+                raise unknown_name(f"parameter of the {part} {name_of(of)}", name, theirs)
     known = controller.commands if isinstance(controller, Controller) else {}
     for name in _of("command", others):
         if not known:
@@ -70,7 +70,7 @@ def _check(own: Mapping[str, Any], others: Sequence[str]) -> None:
                 f"the gait {name_of(controller)} takes no commands: leave out command.{name}.", name
             )
         if name not in known:
-            raise unknown(f"command of the gait {name_of(controller)}", name, known)
+            raise unknown_name(f"command of the gait {name_of(controller)}", name, known)
 
 
 def _of(part: str, names: Iterable[str]) -> list[str]:

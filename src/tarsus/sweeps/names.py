@@ -16,7 +16,7 @@ from math import inf, isfinite
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
 from tarsus.model import held
 from tarsus.model.robot_data import file_of
 from tarsus.parameters import declared
@@ -47,10 +47,10 @@ def check(name: str) -> None:
         return
     if not dot or part not in PARTS:
         known = (*WORDS, *NUMBERS, *(f"{p}.NAME" for p in PARTS))
-        raise unknown("entry of a sweep", name, known)
+        raise unknown_name("entry of a sweep", name, known)
     known = {"push": tuple(PUSH), "noise": NOISE, "option": tuple(_options())}.get(part)
     if known is not None and own not in known:
-        raise unknown(f"entry {part}.NAME of a sweep", own, known)
+        raise unknown_name(f"entry {part}.NAME of a sweep", own, known)
 
 
 def check_value(name: str, value: Any) -> None:
@@ -84,7 +84,7 @@ def structural(name: str, world: Mapping[str, Any]) -> bool:
         kind: Any = type(resolve.law(world["law"]) if part == "law" else _terrain(world))
         known = declared(kind)
         if own not in known:
-            raise unknown(f"parameter of the {part} {world[part]}", own, known)
+            raise unknown_name(f"parameter of the {part} {world[part]}", own, known)
         return not known[own].numeric or known[own].one
     return True
 
@@ -98,7 +98,7 @@ def own_file(world: Mapping[str, Any]) -> list[str]:
     robot = str(world.get("robot", ""))
     robots = [robot] if robot and robot not in registry.names("tarsus.robots") else []
     others = [str(world[name]) for name in FILES if name != "robot" and name in world]
-    own = [name for name in others if name.endswith((registry.OWN, resolve.WORLD_FILE))]
+    own = [name for name in others if name.endswith((registry.PYTHON_SUFFIX, resolve.WORLD_FILE))]
     return [*(str(file_of(name) or name) for name in robots), *own]
 
 

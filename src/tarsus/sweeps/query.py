@@ -15,7 +15,7 @@ from tarsus.algebra.intervals import wilson
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, TarsusError
 from tarsus.files import is_file
 from tarsus.model.files import needed_library
-from tarsus.schema import ListRule, TableRule, TextRule, json_file
+from tarsus.schema import ListRule, TableRule, TextRule, read_json
 from tarsus.sweeps.shares import is_share
 from tarsus.sweeps.store import CHUNKS, SPEC, WARNINGS
 from tarsus.viewer.html_page import document, dots, table
@@ -232,7 +232,7 @@ def asked_last(folder: Path) -> dict[str, Any]:
     if not is_file(folder / SPEC):
         return {}
     try:
-        found = json_file(folder / SPEC)
+        found = read_json(folder / SPEC)
         ASKED.check("", found)
     except TarsusError:
         return {}

@@ -14,7 +14,7 @@ from typing import Any
 
 from tarsus import registry
 from tarsus.errors import UnmetCondition
-from tarsus.files import json_text, part_of, replacing
+from tarsus.files import atomic_write, json_text, temporary_path
 from tarsus.sweeps import named, pilot
 from tarsus.sweeps import spec as specs
 from tarsus.sweeps.chunk import check_outcomes
@@ -109,7 +109,7 @@ def sweep(
     if trajectories is not None:
         asked = replace(asked, keep=specs.keeping(trajectories))
     check_outcomes(asked)
-    registry.require(ENGINES, "engine", engine)
+    registry.check_name(ENGINES, "engine", engine)
     whole = groups(asked)
     named.check(whole)
     steps = sum(len(g) * round(g.structure["seconds"] / g.structure["dt"]) for g in whole)
@@ -117,7 +117,7 @@ def sweep(
     if dry_run:
         return _expected(report, whole, pilot.costs(whole, tell), Path(out))
     store = Store(Path(out)).ready()
-    make = registry.member(ENGINES, "engine", engine, WorkEngine)
+    make = registry.member_class(ENGINES, "engine", engine, WorkEngine)
     with EngineDoor(make, workers, store.folder) as door:
         return _made(asked, whole, store, door, report, tell)
 
@@ -220,7 +220,9 @@ def _worked(
     most_mb: float,
 ) -> list[str]:
     """All chunks, a few more under way than there are workers; what could not be made, and why."""
-    token = part_of(store.folder / SPEC).name  # removed by the next run if this one is killed
+    token = temporary_path(
+        store.folder / SPEC
+    ).name  # removed by the next run if this one is killed
     (store.folder / token).touch()
     waiting, tries = deque(todo), dict.fromkeys((digest for digest, _ in todo), 0)
     under_way: dict[Future[Done], tuple[str, Chunk]] = {}
@@ -276,5 +278,5 @@ def _keep_spec(store: Store, spec: SweepSpec, digests: Sequence[str]) -> None:
     """What was asked, beside the rows, for the report; its chunks alone are the rows."""
     axes = {name: {"kind": type(a).__name__, **vars(a)} for name, a in spec.axes.items()}
     text = json_text({**vars(spec), "axes": axes, "code": code(), CHUNKS: digests}, indent=1)
-    with replacing(store.folder / SPEC) as temporary:
+    with atomic_write(store.folder / SPEC) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 
 Array = NDArray[np.float64]
 METHODS = ("grid", "latin", "random")
@@ -35,7 +35,9 @@ class Axis(ABC):
         """A range { low, high, log = true, steps = 5, whole = true }."""
         for key in given:
             if key not in ("low", "high", "log", "steps", "whole"):
-                raise unknown(f"entry of the range of {name}", key, ("low", "high", "log", "steps"))
+                raise unknown_name(
+                    f"entry of the range of {name}", key, ("low", "high", "log", "steps")
+                )
         try:
             low, high = float(given["low"]), float(given["high"])
             steps = int(given.get("steps", 0))

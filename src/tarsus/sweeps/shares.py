@@ -16,7 +16,7 @@ def unit_of(outcome: str) -> str:
     """Return the unit of an outcome, "1" of one's own."""
     if outcome not in registry.names(OUTCOMES):
         return "1"
-    kind: Any = registry.member(OUTCOMES, "outcome", outcome, SweepOutcome)
+    kind: Any = registry.member_class(OUTCOMES, "outcome", outcome, SweepOutcome)
     return kind.unit
 
 

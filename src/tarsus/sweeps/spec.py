@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from tarsus import registry
-from tarsus.errors import IncompatibleOptions, InvalidValue, unknown
-from tarsus.files import toml_tables
+from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
+from tarsus.files import read_toml
 from tarsus.sweeps import names
 from tarsus.sweeps.sampling import METHODS, Axis, Words
 
@@ -95,7 +95,7 @@ class SweepSpec:
                 names.check_value(name, value)
         # how it is sampled
         if self.method not in METHODS:
-            raise unknown("sampling method", str(self.method), METHODS)
+            raise unknown_name("sampling method", str(self.method), METHODS)
         if self.method != "grid" and not 1 <= self.count <= MOST:
             raise InvalidValue(
                 f"count must be a whole number from 1 to {MOST:g}, not {self.count}.", "count"
@@ -123,14 +123,14 @@ def read(path: Path) -> SweepSpec:
 
     UntrustedFile for a Python file that the user has not named beside it (`registry.trust`).
     """
-    found = of(toml_tables(path), path.parent)
+    found = of(read_toml(path), path.parent)
     named = [(name, value) for name, value in found.fixed.items() if name in names.WORDS]
     for name, axis in found.axes.items():
         if name in names.WORDS and isinstance(axis, Words):
             named += [(name, value) for value in axis.values]
     for name, value in (*named, *([("outcome", found.own)] if found.own else [])):
-        if str(value).endswith(registry.OWN):
-            registry.trusted(name, str(value), None)
+        if str(value).endswith(registry.PYTHON_SUFFIX):
+            registry.trusted_file(name, str(value), None)
     return found
 
 
@@ -141,12 +141,12 @@ def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
     """
     for table, value in given.items():
         if table not in TABLES:
-            raise unknown("table of a sweep", table, TABLES)
+            raise unknown_name("table of a sweep", table, TABLES)
         if not isinstance(value, Mapping):
             raise InvalidValue(f"[{table}] must be a table, not {value!r}.", table)
         for name in value:
             if (known := TABLES[table]) is not None and name not in known:
-                raise unknown(f"entry of [{table}]", name, known)
+                raise unknown_name(f"entry of [{table}]", name, known)
     # names and values
     fixed = dict(_flat("", given.get("fixed", {})))
     varied = dict(_flat("", given.get("vary", {}), axes=True))

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tarsus.files import check_writable, json_text, part_of, replacing
-from tarsus.schema import ListRule, NumberRule, TableRule, json_file, opening
+from tarsus.files import atomic_write, check_writable, json_text, temporary_path
+from tarsus.schema import ListRule, NumberRule, TableRule, error_context, read_json
 
 CHUNKS, TRAJECTORIES = "chunks", "trajectories"
 WARNINGS = "warnings"  # in the metadata of a chunk's rows: a sentence of each kind
@@ -52,14 +52,14 @@ class Store:
         """
         if trajectories:
             self._put_folder(self.folder / TRAJECTORIES / digest, trajectories)
-        with replacing(self.path(digest)) as temporary:
+        with atomic_write(self.path(digest)) as temporary:
             _write(temporary, rows)
 
     def _put_folder(self, place: Path, files: Mapping[str, bytes]) -> None:
         """A folder of files; one that is there is whole, and of the same bytes."""
         if place.is_dir():
             return
-        part = part_of(place)
+        part = temporary_path(place)
         part.mkdir(parents=True)
         try:
             for name, content in files.items():
@@ -83,7 +83,7 @@ class Store:
         """
         path = self._plan(groups)
         if not path.exists():
-            fresh = part_of(path)
+            fresh = temporary_path(path)
             fresh.write_text(json_text({PLAN: measured()}), encoding="utf-8")
             try:
                 os.link(fresh, path)  # fails where another run was first
@@ -106,8 +106,8 @@ class Store:
         if not path.exists():
             return []
         rule = ListRule(NumberRule(1, LARGEST_CHUNK, whole=True), most=count, least=count)
-        found = json_file(path)
-        with opening(f"{path}, which may be removed"):
+        found = read_json(path)
+        with error_context(f"{path}, which may be removed"):
             TableRule({PLAN: rule}, needed=(PLAN,)).check("", found)
         return [int(size) for size in found[PLAN]]
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.errors import InvalidFile, InvalidValue, Unsupported, several
+from tarsus.errors import InvalidFile, InvalidValue, Unsupported, join_names
 from tarsus.model.files import existing_file, naming, needed_library
 from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_contacts import colliding
@@ -72,7 +72,7 @@ class FixedShapes:
         """A level floor, upright boxes on it, or heights every `cell`, m."""
         wide = list(filter(self._is_wide, self.geoms))
         if wide:
-            names = several([self._called(geom) for geom in wide], SOME)
+            names = join_names([self._called(geom) for geom in wide], SOME)
             LOG.warning("%s: %s has its edges so far off that it has none here.", self.name, names)
         level, shapes = self._level(wide), self._others(wide)
         if not shapes:
@@ -92,8 +92,8 @@ class FixedShapes:
         inclined = [self._called(g) for g in planes if abs(self._turned(g)[2, 2] - 1) > LEVEL]
         if inclined:
             raise Unsupported(
-                f"{self.name}: inclined planes are not supported ({several(inclined, SOME)}): use"
-                " boxes, or choose the terrain 'slope'.",
+                f"{self.name}: inclined planes are not supported ({join_names(inclined, SOME)}):"
+                " use boxes, or choose the terrain 'slope'.",
                 inclined[0],
             )
         tops = [float(self.data.geom_xpos[g][2]) for g in planes]
@@ -243,4 +243,4 @@ def _floor(level: float) -> Terrain:
 
 def _terrain(name: str, *given: Any, **more: Any) -> Terrain:
     """A terrain by its name."""
-    return registry.member("tarsus.terrain", "terrain", name, Terrain)(*given, **more)
+    return registry.member_class("tarsus.terrain", "terrain", name, Terrain)(*given, **more)

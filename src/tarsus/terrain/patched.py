@@ -9,7 +9,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidValue
-from tarsus.parameters import parameter, part
+from tarsus.parameters import component, parameter
 from tarsus.terrain import _graph, _material
 from tarsus.terrain._material import Patch as Patch  # the public name
 from tarsus.terrain.base import Terrain
@@ -21,8 +21,8 @@ class Patched(Terrain):
     holds a point counts.
     """
 
-    ground: Terrain | None = part(None, "the terrain that has the shape")
-    patches: tuple[Patch, ...] = part((), "of another material")
+    ground: Terrain | None = component(None, "the terrain that has the shape")
+    patches: tuple[Patch, ...] = component((), "of another material")
     friction: float | NDArray = parameter(
         1.0, "[1]", "between the patches, a factor of the law's coefficients", "[0, inf)"
     )

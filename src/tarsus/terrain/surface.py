@@ -10,7 +10,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.errors import InvalidValue
-from tarsus.parameters import part
+from tarsus.parameters import component
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
 
@@ -21,7 +21,7 @@ HINT = "write it with + - * / ** and functions of casadi, and casadi.if_else ins
 class Surface(Terrain):
     """z = height(x, y), m; the slopes are found by differentiating the function."""
 
-    height: Callable[[SX, SX], Any] | None = part(
+    height: Callable[[SX, SX], Any] | None = component(
         None, "of x and y, two CasADi symbols in m, such as lambda x, y: 0.02 * casadi.sin(10 * x)"
     )
 

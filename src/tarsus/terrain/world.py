@@ -10,7 +10,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidFile, InvalidValue
-from tarsus.parameters import parameter, part
+from tarsus.parameters import component, parameter
 from tarsus.terrain._fixed_shapes import FixedShapes
 from tarsus.terrain.base import Terrain
 
@@ -25,9 +25,11 @@ class World(Terrain):
     not seen. Friction is the robot's and the law's.
     """
 
-    file: str | None = part(None, "path of an MJCF file")
+    file: str | None = component(None, "path of an MJCF file")
     cell: float = parameter(0.02, "m", "between heights seen from above", "(0, 10]")
-    sha256: str | None = part(None, "of the shapes, which a later reading must find; none: any")
+    sha256: str | None = component(
+        None, "of the shapes, which a later reading must find; none: any"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

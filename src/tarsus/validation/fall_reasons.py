@@ -15,7 +15,7 @@ from tarsus.control.pd import actuated
 from tarsus.dynamics import loop_constraints, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import several
+from tarsus.errors import join_names
 from tarsus.morphology import posture
 from tarsus.morphology.feet import feet, soles
 from tarsus.simulation.simulation import Simulation
@@ -30,7 +30,7 @@ def moving(robot: Robot, joints: Sequence[str]) -> str:
     """Which of these joints gave way: those without a motor, or all."""
     driven = {motor.joint for motor in robot.actuators}
     limp = [name for name in joints if name not in driven]
-    return f"no motor at {several(limp, SOME)}" if limp else several(joints, SOME)
+    return f"no motor at {join_names(limp, SOME)}" if limp else join_names(joints, SOME)
 
 
 def reasons(simulation: Simulation, own: bool) -> list[str]:
@@ -48,18 +48,18 @@ def reasons(simulation: Simulation, own: bool) -> list[str]:
     if not robot.actuators:
         found.append("no motors")
     elif limp := unheld(robot, q):
-        found.append(f"no motor at {several(limp, SOME)}")
+        found.append(f"no motor at {join_names(limp, SOME)}")
     # balance, servos, springs
     if not posture.balanced(robot, q):
         found.append("center of mass not above its feet")
     if not own and robot.actuators:
         soft = servo.gains(robot, q, standing, simulation.dt).soft
         if soft:
-            found.append(f"servos softer than gravity: {several(soft, SOME)}")
+            found.append(f"servos softer than gravity: {join_names(soft, SOME)}")
     if give := {name: by for name, by in giving(robot, q).items() if by > GIVES}:
         found.append(
             f"springs out of balance with its weight where it starts, by {max(give.values()):.2g}"
-            f" rad or m: {several(list(give), SOME)}"
+            f" rad or m: {join_names(list(give), SOME)}"
         )
     return found
 

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from tarsus.errors import UnmetCondition
-from tarsus.processes import Workers, usable_cores
+from tarsus.processes import WorkerPool, usable_cores
 
 T = TypeVar("T")
 WORTH = 12  # pieces of work that are worth the start of a process, which takes a second or two
@@ -51,7 +51,7 @@ def each(
     # with the same modules, so that programs traced by one process are found by the others
     loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "tarsus")
     try:
-        with Workers(workers, loaded) as pool:
+        with WorkerPool(workers, loaded) as pool:
             futures = {pool.submit(function, *piece): k for k, piece in enumerate(work)}
             tell(f"0 of {count}")
             for future in as_completed(futures):

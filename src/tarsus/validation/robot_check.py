@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from tarsus import registry, robots
 from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, unknown_name
 from tarsus.files import is_file
 from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
 from tarsus.morphology.fall import SUNK, TILTED, upright
 from tarsus.morphology.feet import feet
-from tarsus.simulation.default_controller import STANDING
-from tarsus.simulation.recording.divergence import Fault, first_fault
-from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
+from tarsus.simulation.default_controller import STANDING_KEYFRAMES
+from tarsus.simulation.recording.divergence import Fault, find_fault
+from tarsus.simulation.recording.recorder import Interventions, Records, concatenate, record
 from tarsus.simulation.simulation import Simulation
-from tarsus.simulation.time_steps import steps
+from tarsus.simulation.time_steps import step_count
 from tarsus.validation.fall_reasons import moving, reasons
 
 Array = NDArray[np.float64]
@@ -95,7 +95,7 @@ def named(names: Sequence[str]) -> dict[str, str]:
     chosen: dict[str, str] = {}
     for name in names:
         if name not in known and not is_file(Path(name)) and file_of(name) is None:
-            raise unknown("robot or file", name, known)
+            raise unknown_name("robot or file", name, known)
         chosen[name] = known.get(name, name)
     return chosen
 
@@ -152,7 +152,11 @@ def _by_own_servos(robot: Robot) -> bool:
     """Whether a file's own servos hold a keyframe in which it stands, and all of them can act."""
     known = {name.lower() for name in robot.signals}
     servos = any(a.has_kp for a in robot.file_actuators)
-    return bool(known & set(STANDING)) and servos and all(a.simulated for a in robot.file_actuators)
+    return (
+        bool(known & set(STANDING_KEYFRAMES))
+        and servos
+        and all(a.simulated for a in robot.file_actuators)
+    )
 
 
 def _with_feet(robot: Robot, file: str) -> Robot:
@@ -182,17 +186,17 @@ def _stood(
     start, mechanism = simulation.q, simulation.plan.scene.mechanism
 
     def ended(part: Records, done: int) -> Fault | None:
-        fault = first_fault(mechanism, part, done, 0.0, dt)
+        fault = find_fault(mechanism, part, done, 0.0, dt)
         down = _fallen(robot, part["q"][:, 0], start)
         return fault or (Fault(done + int(np.argmax(down)), FELL) if down.any() else None)
 
     chunks: list[Records] = []
     into = (chunks, lambda done: None)
-    kept = record(simulation.backend, steps(seconds, dt), dt, ended, Interventions(), into)
+    kept = record(simulation.backend, step_count(seconds, dt), dt, ended, Interventions(), into)
     if kept.interrupted:
         raise KeyboardInterrupt
     # how it went
-    records = joined(chunks)
+    records = concatenate(chunks)
     outcome, figures = _judged(robot, records, start)
     if outcome == STANDS and not feet(robot):
         outcome = "rests on its body"

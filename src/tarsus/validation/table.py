@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import Any, Literal
 
 from tarsus import registry, robots
-from tarsus.errors import TarsusError, unknown
+from tarsus.errors import TarsusError, unknown_name
 from tarsus.mujoco_runs.settings import NAMED
 from tarsus.validation import mujoco_engine, processes
 from tarsus.validation.engine import Engine, NotModeled
@@ -95,7 +95,7 @@ def _load() -> None:
     """
     for folder in (LAWS, STEPPERS, SCENES):
         for name in registry.names(folder):
-            registry.module(folder, folder, name)
+            registry.member_module(folder, folder, name)
     for name in registry.names(ROBOTS):
         robots.load(name)
 
@@ -110,7 +110,7 @@ def rows_of(law: str, stepper: str, scene: str, unclaimed: bool) -> list[Validat
 
 def measured(engine: Engine, scene: str, unclaimed: bool = False) -> list[ValidationRow]:
     """Return the rows of one scene on an engine."""
-    each = registry.member(SCENES, "scene", scene, ValidationScene)()
+    each = registry.member_class(SCENES, "scene", scene, ValidationScene)()
     return list(_rows(scene, each, engine, unclaimed))
 
 
@@ -143,8 +143,8 @@ def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> t
     """All known names, or the one given; a path to a Python file is read later."""
     if name is None:
         return known
-    if name not in (*known, *also) and not name.endswith(registry.OWN):
-        raise unknown(kind, name, (*known, *also))
+    if name not in (*known, *also) and not name.endswith(registry.PYTHON_SUFFIX):
+        raise unknown_name(kind, name, (*known, *also))
     return (name,)
 
 

@@ -16,9 +16,9 @@ from tarsus.program.ir.program import Program
 from tarsus.program.run import machine
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
-from tarsus.simulation.by_candidate import by_candidate
-from tarsus.simulation.contact_selection import rare_contacts
-from tarsus.simulation.loading import loaded, start_registers
+from tarsus.simulation.contact_reports import scatter_to_candidates
+from tarsus.simulation.contact_selection import secondary_contacts
+from tarsus.simulation.initial_registers import initial_registers, write_registers
 from tarsus.simulation.step_program import Plan, step_program
 from tarsus.stepping import joint_rows
 from tarsus.stepping.base import Scene
@@ -61,7 +61,7 @@ class Ours(Engine):
         changed |= {f"terrain.{name}": value for name, value in ground.items()}
         changed |= {f"law.{name}": value for name, value in law.items()}
         worlds = Worlds(program, start.worlds, lanes=machine.host().lanes(64))
-        loaded(worlds, start_registers(plan, dt, changed))
+        write_registers(worlds, initial_registers(plan, dt, changed))
         if start.pushed:
             log = _recorded_pushed(worlds, start, dt, steps, skip)
         else:
@@ -70,7 +70,7 @@ class Ours(Engine):
             log = worlds.record(steps)
         impulse = log["impulse"].reshape(steps, start.worlds, -1, 3)
         if plan.scene.slots:
-            impulse = by_candidate(plan.scene, impulse, log["memory"])
+            impulse = scatter_to_candidates(plan.scene, impulse, log["memory"])
         joints = np.zeros_like(log["u"])
         if "joints" in log:
             joints = sum(joint_rows.placed(plan.scene, log["joints"])[:2], joints)
@@ -104,7 +104,7 @@ class Ours(Engine):
                 "objects",
             )
         robot = Robot.of(body)
-        rare, slots = rare_contacts(robot, body.candidates, self._stepper, None, len(pairs))
+        rare, slots = secondary_contacts(robot, body.candidates, self._stepper, None, len(pairs))
         return replace(scene, secondary=rare, slots=slots)
 
 

@@ -20,7 +20,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from tarsus.errors import InvalidValue, MissingPackage, UnmetCondition, shortened
+from tarsus.errors import InvalidValue, MissingPackage, UnmetCondition, quoted
 
 PORT = 8080
 TRIES = 20  # ports after the one asked for
@@ -95,10 +95,10 @@ class Guard:
         hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
         host = _parsed(hosts[0]) if len(hosts) == 1 else None
         if host is None or not self._serves(host[0]):
-            named = shortened(hosts[0] if hosts else "")
+            named = quoted(hosts[0] if hosts else "")
             return f"this page is not served as {named}; `tarsus view --allow-host NAME` allows it."
         if origins and not (len(origins) == 1 and self._own(origins[0], host)):
-            return f"pages of {shortened(origins[0])} may not use this page."
+            return f"pages of {quoted(origins[0])} may not use this page."
         if self.token is not None and not self._knows(headers, query):
             return "open the whole URL that tarsus printed: it ends in a token."
         return None

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.morphology.fall import TILTED, upright
-from tarsus.parameters import named
+from tarsus.parameters import names_with_role
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.page import Page
 from tarsus.viewer.placing import APART, Placing, square
@@ -101,11 +101,11 @@ def variations(texts: tuple[str, ...], law: Any) -> dict[str, tuple[float, float
     found: dict[str, tuple[float, float]] = {}
     for text in texts:
         name, _, ends = text.partition("=")
-        if name == FRICTION and named(type(law), FRICTION):
-            name = named(type(law), FRICTION)[0]
+        if name == FRICTION and names_with_role(type(law), FRICTION):
+            name = names_with_role(type(law), FRICTION)[0]
         if name not in law.parameters():
             known = [FRICTION, *law.parameters()]
-            raise unknown("parameter of the law", name, known).within("--vary")
+            raise unknown_name("parameter of the law", name, known).within("--vary")
         try:
             first, last = (float(end) for end in ends.split(":"))
         except ValueError:

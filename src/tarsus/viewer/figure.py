@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from tarsus.files import replacing
-from tarsus.simulation.recording.attitude import floats, trunk_angles
-from tarsus.simulation.recording.empty import with_empty
+from tarsus.files import atomic_write
+from tarsus.simulation.recording.attitude import has_floating_base, trunk_angles
+from tarsus.simulation.recording.empty_dimensions import add_empty
 from tarsus.viewer.colors import COLORS
 
 Array = NDArray[Any]
@@ -46,8 +46,8 @@ CLOSE_UP = 2.0  # s: forces and phases are shown for the end of the run
 def run_figure(log: xr.Dataset, title: str) -> Figure:
     """A figure of one world's log."""
     # two panels of the whole run, and two of its end if there are contacts
-    log = with_empty(log)
-    floating = floats(log)
+    log = add_empty(log)
+    floating = has_floating_base(log)
     feet = _busiest(log)
     heights = [1.2, 1.2, 1.4, 0.2 + 0.16 * max(len(feet), 1)] if feet else [1.2, 1.2]
     figure = Figure(figsize=(10, 2.25 * len(heights)), layout="constrained")
@@ -77,7 +77,7 @@ def run_figure(log: xr.Dataset, title: str) -> Figure:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG, whole or not at all."""
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=150)
 
 

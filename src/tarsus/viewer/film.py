@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidValue, TarsusWarning, Unsupported
-from tarsus.files import replacing
+from tarsus.files import atomic_write
 from tarsus.model.files import needed_library
 from tarsus.viewer.arrows import Scale, arrows, cones
 from tarsus.viewer.drawn import merged
@@ -238,14 +238,14 @@ def times(track: Track, rate: float, speed: float) -> Array:
 
 def write(frames: Iterator[NDArray[np.uint8]], path: Path, rate: float) -> None:
     """A film of frames (height, width, 3) at a rate, 1/s: .mp4 or .gif, whole or not at all."""
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         (_mp4 if path.suffix == ".mp4" else _gif)(frames, temporary, rate)
 
 
 def save(image: NDArray[np.uint8], path: Path) -> None:
     """One picture (height, width, 3) as .png, whole or not at all."""
     library = needed_library("PIL.Image", "writing a picture", "view")
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         library.fromarray(image).save(temporary, format="PNG", optimize=True)
 
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from tarsus.control.base import Controller
 from tarsus.errors import Unsupported
-from tarsus.parameters import named
-from tarsus.simulation.recording.divergence import Diverged, advice, first_fault
-from tarsus.simulation.recording.seen import SeenSteps, seen_steps
+from tarsus.parameters import names_with_role
+from tarsus.simulation.recording.divergence import Diverged, advice, find_fault
+from tarsus.simulation.recording.observed_steps import ObservedSteps, observe_steps
 from tarsus.simulation.recording.variables import coordinate_names
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.track import FLASH, Contacts, Signal, Track, phases, signals
@@ -46,12 +46,12 @@ class Glances:
         begin, dt, mechanism = simulation.time, simulation.dt, simulation.plan.scene.mechanism
         start = {name: worlds.get(name) for name in BEFORE}
         records = worlds.record(steps)
-        if fault := first_fault(mechanism, records, 0, begin, dt):
+        if fault := find_fault(mechanism, records, 0, begin, dt):
             q = mechanism.keyframes.get("stand", mechanism.neutral())
             message = fault.message + advice(simulation.plan, np.asarray(q), dt)
             raise Diverged(message, subject=fault.joint)
         # what they showed
-        seen = seen_steps(simulation.plan, worlds, start, records, self._touched)
+        seen = observe_steps(simulation.plan, worlds, start, records, self._touched)
         names = seen.plan.scene.geometry.contact_names
         self._touched = names if len(names) <= MANY else []
         shown = Track(
@@ -69,12 +69,12 @@ class Glances:
         """What comes next does not go on from what was."""
         self._states = np.zeros((0, 0), int)
 
-    def _whole(self, seen: SeenSteps) -> Array:
+    def _whole(self, seen: ObservedSteps) -> Array:
         """Coordinates (steps, 1, nq) of the robot before joints were cut."""
         uncut = seen.plan.scene.mechanism.uncut is not None
         return (seen.reports["q_uncut"] if uncut else seen.records["q"]).astype(float)
 
-    def _contacts(self, seen: SeenSteps) -> Contacts:
+    def _contacts(self, seen: ObservedSteps) -> Contacts:
         """The contacts; one that closed in an earlier glance is an impact for FLASH seconds too."""
         # what they do, after what they did
         parts = {name: values for name, (_, values) in seen.contacts.items()}
@@ -86,14 +86,14 @@ class Glances:
         self._states = both[-max(round(FLASH / seen.dt), 1) :]
         # friction, if the law knows any
         law = self.simulation.law
-        known = any(name in law.parameters() for name in named(type(law), "friction"))
+        known = any(name in law.parameters() for name in names_with_role(type(law), "friction"))
         mu = np.broadcast_to(seen.solved.mu if known else np.nan, parts["state"].shape)
         point, force, normal = (
             parts[name] for name in ("contact_point", "force_world", "contact_normal")
         )
         return Contacts(point, force, normal, phase[:, None], mu)
 
-    def _signals(self, seen: SeenSteps) -> Mapping[str, Signal]:
+    def _signals(self, seen: ObservedSteps) -> Mapping[str, Signal]:
         """What can be plotted."""
         records, scene = seen.records, seen.plan.scene
         contacts = scene.geometry.contact_names, seen.solved.impulse[:, 0, :, 0] / seen.dt

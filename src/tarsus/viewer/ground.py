@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tarsus.errors import TarsusError, TarsusWarning, UntrustedFile
 from tarsus.model.mechanism import WORLD
 from tarsus.model.poses import Pose, rotation_about
-from tarsus.simulation.ground_samples import sampled
-from tarsus.simulation.recording.part_text import part_of
-from tarsus.simulation.recording.provenance import read
+from tarsus.simulation.ground_samples import sample_ground
+from tarsus.simulation.recording.part_serialization import part_from_attributes
+from tarsus.simulation.recording.provenance import parse_attributes
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import NUMBERS, Boxes
 from tarsus.terrain.plane import Plane
@@ -38,7 +38,7 @@ def level(terrain: Terrain) -> float | None:
     if isinstance(terrain, Boxes):
         return float(np.ravel(terrain.ground)[0])
     sides = [np.array([[x, y]]) for x in (-7.3, 0.1, 9.7) for y in (-8.1, 0.3, 6.9)]
-    heights, _ = sampled(terrain, np.concatenate(sides))
+    heights, _ = sample_ground(terrain, np.concatenate(sides))
     if isinstance(terrain, Plane) or "Patch" in type(terrain).__name__:
         return float(heights[0]) if np.ptp(heights) < 1e-9 else None
     return None
@@ -55,7 +55,7 @@ def ground_shapes(terrain: Terrain, path: Array) -> list[DrawnShape]:
     count = np.clip(np.ceil((high - low) / CELL).astype(int) + 1, 2, MOST)
     x, y = (np.linspace(low[k], high[k], count[k]) for k in range(2))
     across, ahead = np.meshgrid(y, x)
-    heights, friction = sampled(terrain, np.column_stack([ahead.ravel(), across.ravel()]))
+    heights, friction = sample_ground(terrain, np.column_stack([ahead.ravel(), across.ravel()]))
     vertices = np.column_stack([ahead.ravel(), across.ravel(), heights])
     # two triangles for each cell; those of other materials once more, in color
     corner = (np.arange(count[0] - 1)[:, None] * count[1] + np.arange(count[1] - 1)).ravel()
@@ -96,7 +96,7 @@ def terrain_of(attributes: Mapping[str, Any]) -> Terrain:
     if name in ("", "plane"):
         return Plane()
     try:
-        return part_of("terrain", read(attributes))
+        return part_from_attributes("terrain", parse_attributes(attributes))
     except UntrustedFile as error:
         reason = str(error)
     except TarsusError:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tarsus import registry
 from tarsus.control.base import Controller
-from tarsus.parameters import named
+from tarsus.parameters import names_with_role
 
 LAWS, GAITS = "tarsus.contact.laws", "tarsus.control.gaits"
 WEIGHTS = 2.0  # most of a push, in robots' weights
@@ -54,7 +54,9 @@ class Panel:
         law = self._chosen("Law", "law", LAWS)
         # its friction, at once
         made, held = [law], simulation.law.parameters()
-        for name in (name for name in named(type(simulation.law), "friction") if name in held):
+        for name in (
+            name for name in names_with_role(type(simulation.law), "friction") if name in held
+        ):
             value = float(np.ravel(simulation.backend.get(f"law.{name}"))[0])
             most = round(max(1.5, 2 * value), 2)
             slider = gui.add_slider(f"Friction {name}", 0.0, most, 0.01, round(value, 2))

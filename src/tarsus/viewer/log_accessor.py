@@ -15,10 +15,10 @@ import xarray as xr
 
 from tarsus.contact.criteria import STATES
 from tarsus.contact.ledger import SHARES
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.simulation.recording.attitude import trunk_angles
-from tarsus.simulation.recording.log import mean_of_role, opened
-from tarsus.simulation.recording.log_schema import checked
+from tarsus.simulation.recording.log import mean_of_role, read_log
+from tarsus.simulation.recording.log_schema import check_log
 from tarsus.simulation.recording.variables import ROBOT_SHARES
 from tarsus.viewer.run_report import RunReport, report
 
@@ -38,7 +38,7 @@ class LogAccessor:
     """What a log tells; `world` stays a dimension where there are several."""
 
     def __init__(self, log: xr.Dataset) -> None:
-        self._log = checked(log, NEEDED)
+        self._log = check_log(log, NEEDED)
 
     def feet(self) -> xr.Dataset:
         """Of every contact after every step (time, contact), or with `world`:
@@ -158,7 +158,7 @@ class LogAccessor:
         from tarsus.viewer import figure, log_figures
 
         if what not in PLOTS:
-            raise unknown("plot of a log", what, PLOTS)
+            raise unknown_name("plot of a log", what, PLOTS)
         log = self._one()
         if what == "run":
             told = (str(log.attrs.get(name, "")) for name in ("robot", "law"))
@@ -179,6 +179,6 @@ class LogAccessor:
 
 def open_log(path: str | Path) -> xr.Dataset:
     """The log in a netCDF file, whole or partial, in memory; TarsusError if it cannot be read."""
-    log = opened(Path(path))
-    checked(log)
+    log = read_log(Path(path))
+    check_log(log)
     return log

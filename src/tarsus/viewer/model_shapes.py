@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import TarsusWarning, several
+from tarsus.errors import TarsusWarning, join_names
 from tarsus.model.mechanism import WORLD, Visual
 from tarsus.model.poses import Pose
 from tarsus.model.robot_files import RobotFiles
@@ -37,7 +37,7 @@ def model_shapes(robot: Robot) -> list[DrawnShape]:
                 color = visual.color or own or GRAY
                 found.append(DrawnShape(numbers[visual.body], mesh.at(pose), color))
     if missing:
-        listed = several(list(dict.fromkeys(missing)), MAX_NAMES)
+        listed = join_names(list(dict.fromkeys(missing)), MAX_NAMES)
         warnings.warn(
             TarsusWarning(
                 f"{len(set(missing))} meshes were not found and are not drawn: {listed}.",

@@ -9,11 +9,11 @@ import xarray as xr
 
 from tarsus.dynamics.robot import Robot
 from tarsus.simulation.recording.log_robot import robot_of
-from tarsus.simulation.recording.log_schema import checked, fitting
-from tarsus.simulation.recording.part_text import part_of
-from tarsus.simulation.recording.provenance import read
-from tarsus.simulation.recording.summary import NEEDED, SteppedBy, summary
-from tarsus.simulation.recording.summary_lines import lines
+from tarsus.simulation.recording.log_schema import check_log, check_robot
+from tarsus.simulation.recording.part_serialization import part_from_attributes
+from tarsus.simulation.recording.provenance import parse_attributes
+from tarsus.simulation.recording.summary import REQUIRED, StepperLike, summary
+from tarsus.simulation.recording.summary_lines import summary_lines
 
 COLUMNS = {  # of a foot: heading and format
     "duty": ("duty", "{:.2f}"),
@@ -32,7 +32,7 @@ class RunReport(dict[str, Any]):
     """
 
     def __str__(self) -> str:
-        told = {name: text for name, text in lines(self).items() if text}
+        told = {name: text for name, text in summary_lines(self).items() if text}
         page = [f"{name:<10} {text}" for name, text in told.items()]
         page += [f"{'warning':<10} {text}" for text in self["warnings"]]
         # the feet as a table
@@ -54,7 +54,7 @@ class _Made(NamedTuple):
 
     robot: Robot
     dt: float
-    stepper: SteppedBy
+    stepper: StepperLike
 
 
 class _AnEngine(NamedTuple):
@@ -70,12 +70,12 @@ class _AnEngine(NamedTuple):
 
 def report(log: xr.Dataset, phases: pd.DataFrame) -> RunReport:
     """The report of one world's log; phases: `log.tarsus.phases()`."""
-    log = checked(log, NEEDED)
-    told, robot = read(log.attrs), fitting(log, robot_of(log))
-    stepper: SteppedBy = (
+    log = check_log(log, REQUIRED)
+    told, robot = parse_attributes(log.attrs), check_robot(log, robot_of(log))
+    stepper: StepperLike = (
         _AnEngine("evaluation_instant" in log.attrs)
         if "engine" in told
-        else part_of("stepper", told)
+        else part_from_attributes("stepper", told)
     )
     numbers = summary(_Made(robot, float(log.attrs["dt"]), stepper), log)
     return RunReport(numbers | {"feet": _feet(phases)})

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.dynamics import jacobian
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import InvalidValue
-from tarsus.files import plain
+from tarsus.files import json_value
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation.recording.log_robot import robot_of
-from tarsus.simulation.recording.log_schema import checked, fitting
+from tarsus.simulation.recording.log_schema import check_log, check_robot
 from tarsus.viewer.colors import COLORS
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def poses(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> 
         )
     if not at.size:
         raise InvalidValue("times must contain at least one time.", "times")
-    log = checked(log, ("q", "force_world", "contact_point"))
-    robot = fitting(log, robot or robot_of(log))
+    log = check_log(log, ("q", "force_world", "contact_point"))
+    robot = check_robot(log, robot or robot_of(log))
     shown = log.sel(time=at, method="nearest")
     # where everything is then, and what pushes
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
@@ -88,7 +88,7 @@ def poses(log: xr.Dataset, times: ArrayLike, robot: Mechanism | None = None) -> 
     first = np.concatenate([origins[0], points[0]]) if points.size else origins[0]
     flat = str(log.attrs.get("terrain", "")) == "plane"
     size = {"height": float(np.ptp(first[:, 2])), "weight": weight, "ground": flat}
-    return plain(size | {"frames": _rounded(frames)})
+    return json_value(size | {"frames": _rounded(frames)})
 
 
 def drawn(poses: Mapping[str, Any], views: Sequence[str] = tuple(VIEWS), title: str = "") -> Figure:

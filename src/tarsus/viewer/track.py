@@ -17,7 +17,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, TarsusWarning
 from tarsus.simulation.recording.log import mean_of_role
 from tarsus.simulation.recording.log_robot import robot_of
-from tarsus.simulation.recording.log_schema import checked, fitting
+from tarsus.simulation.recording.log_schema import check_log, check_robot
 
 Array = NDArray[np.float64]
 Named = tuple[Iterable[Any], Array]  # names, and a column of values (n, names) for each
@@ -133,8 +133,8 @@ def track(
 
     TarsusError if it is no such log, holds no step, or its robot is not to be had.
     """
-    log = checked(log, NEEDED)
-    robot = fitting(log, robot or robot_of(log))
+    log = check_log(log, NEEDED)
+    robot = check_robot(log, robot or robot_of(log))
     whole = "q_uncut" if "q_uncut" in log else "q"
     # its arrays, worlds in the second place
     signals = _signals(log.isel(world=0) if "world" in log.dims else log, robot, lines or {})

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tarsus.contact.base import Law
 from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.loading import loaded, start_registers
+from tarsus.simulation.initial_registers import initial_registers, write_registers
 from tarsus.simulation.simulation import Simulation
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.stepping.substeps import Substeps
@@ -49,7 +49,9 @@ class RecordedSteps:
     def restart(self, worlds: Worlds) -> None:
         """Set all worlds back to the starts of their steps."""
         copies = worlds.count // self.count
-        loaded(worlds, {name: np.tile(value, (copies, 1)) for name, value in self.starts.items()})
+        write_registers(
+            worlds, {name: np.tile(value, (copies, 1)) for name, value in self.starts.items()}
+        )
 
     def at(self, alpha: float | None) -> RecordedSteps:
         """The same steps with another relaxation, None for a law that has none."""
@@ -86,11 +88,13 @@ def at_start(simulation: Simulation) -> Worlds:
     worlds = Worlds(
         simulation.program, simulation.worlds, lanes=1 if simulation.worlds == 1 else None
     )
-    return loaded(worlds, start_registers(simulation.plan, simulation.dt, {"q": simulation.q}))
+    return write_registers(
+        worlds, initial_registers(simulation.plan, simulation.dt, {"q": simulation.q})
+    )
 
 
 def _parameters(simulation: Simulation) -> dict[str, Array]:
-    values = start_registers(simulation.plan, simulation.dt)
+    values = initial_registers(simulation.plan, simulation.dt)
     return {name: value for name, value in values.items() if name not in ("q", "u", "memory")}
 
 
@@ -105,7 +109,9 @@ def fine(configuration: Configuration, law: Law, substeps: int, before: float) -
     closed_loop.advance(round(before / DT) - 1)
     records = closed_loop.record(CYCLE + 1)
     alone = configuration.simulation(None, law, stepper=Midpoint(forces="once"), dt=DT / substeps)
-    worlds = loaded(at_start(alone), {name: records[name][0] for name in ("q", "u", "memory")})
+    worlds = write_registers(
+        at_start(alone), {name: records[name][0] for name in ("q", "u", "memory")}
+    )
     forces = []
     for torque in records["tau"][1:]:
         worlds.set("action", torque)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tarsus.program.ir.program import CYCLES
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.loading import loaded
+from tarsus.simulation.initial_registers import write_registers
 from tarsus.simulation.step_program import step_program
 from tarsus_papers.gehring2014.configurations import CYCLE, Configuration, trotting
 from tarsus_papers.gehring2014.runs import at_start
@@ -49,12 +49,12 @@ class Timed:
         while len(totals) < rounds or (
             totals[-1] < STILL * totals[-3] and len(totals) < PATIENCE * rounds
         ):
-            loaded(self.worlds, start)
+            write_registers(self.worlds, start)
             call = min(_seconds(self.worlds, 0) for _ in range(AT_ONCE))
             wall = np.minimum(
                 wall, [_seconds(self.worlds, AT_ONCE) - call for _ in range(self.steps // AT_ONCE)]
             )
-            loaded(self.worlds, start)
+            write_registers(self.worlds, start)
             records = self.worlds.record(self.steps)
             quickest = np.minimum(quickest, records[CYCLES][:, 0])
             totals.append(quickest.sum())
@@ -93,5 +93,5 @@ def timed(configuration: Configuration, quick: bool) -> Timed:
     plain.advance(round((QUICK_BEFORE if quick else BEFORE) / simulation.dt))
     registers = {r.name: plain.get(r.name) for r in plain.program.of_kind("state", "parameter")}
     program = step_program(replace(simulation.plan, timed=True))
-    worlds = loaded(Worlds(program, 1, lanes=1), registers)
+    worlds = write_registers(Worlds(program, 1, lanes=1), registers)
     return Timed(configuration, worlds, CYCLE * (QUICK_GAIT_CYCLES if quick else GAIT_CYCLES))

@@ -110,7 +110,7 @@ def _keep(kept: dict[str, Any], run: DropRun) -> None:
 
 
 def _order(inside: str) -> int:
-    method = registry.member(METHODS, "stepper", inside, Stepper)()
+    method = registry.member_class(METHODS, "stepper", inside, Stepper)()
     return method.order or 1
 
 

@@ -121,7 +121,7 @@ def _made(name: str, dt: float, worlds: int = 1) -> Simulation | MujocoSimulatio
         settings = replace(MUJOCO[name], mu=FRICTION)
         made = MujocoSimulation(cheetah(), settings, controller=GAIT, dt=dt)
     else:
-        law, _ = resolve.with_material(resolve.law(name), {"mu": FRICTION})
+        law, _ = resolve.apply_material(resolve.law(name), {"mu": FRICTION})
         made = Simulation(cheetah(), law, STEPPER, controller=GAIT, dt=dt, worlds=worlds)
     made.set(command={"speed": SPEED})
     return made

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from tarsus.control.gaits.walk import Walk
-from tarsus.simulation.recording.summary import energy_of
+from tarsus.simulation.recording.summary import energy_ledger
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer import strip
 from tarsus.viewer.colors import COLORS
@@ -53,7 +53,7 @@ class Falling(Exhibit):
         # the run
         task.tell("walking, pushed, falling")
         log = _fallen()
-        energy = energy_of(log)
+        energy = energy_ledger(log)
         motion = log["kinetic_energy"].values
         pressed = (log["force_contact"].values[..., 0] > 0).sum(axis=1)
         rest = float(motion[-500:].max())

@@ -9,7 +9,7 @@ from tarsus import Simulation, registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.contact.laws.moreau import METHODS, Moreau
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import Notice
+from tarsus.errors import WarningRecord
 from tarsus.model.mjcf import read_mjcf
 from tarsus.terrain.slope import Slope
 
@@ -17,7 +17,7 @@ QUICK = ("moreau", "lcp_impulse", "soft_convex")
 LAWS = [
     name
     for name in registry.names("tarsus.contact.laws")
-    if not isinstance(registry.member("tarsus.contact.laws", "law", name, Law)(), ForceLaw)
+    if not isinstance(registry.member_class("tarsus.contact.laws", "law", name, Law)(), ForceLaw)
 ]
 DEEP = 1e-3  # m: of the ball in the ground
 
@@ -63,9 +63,9 @@ def test_every_solver_leaves_it_out(solver: str) -> None:
 
 
 def test_it_is_told() -> None:
-    [notice] = cart("moreau").notices
+    [notice] = cart("moreau").warnings
     assert (notice.code, notice.subject) == ("contacts-cannot-move", "ball")
-    assert not cart("compliant").notices, "a force by depth has an answer"
+    assert not cart("compliant").warnings, "a force by depth has an answer"
 
 
 def test_an_upright_pendulum_with_a_geared_wheel_may_come_down() -> None:
@@ -76,16 +76,16 @@ def test_an_upright_pendulum_with_a_geared_wheel_may_come_down() -> None:
         <geom type="sphere" size=".05" mass="1"/></body></body>"""
     gear = '<equality><joint joint1="wheel" joint2="arm" polycoef="0 2 0 0 0"/></equality>'
     robot = read_mjcf(f"<mujoco><worldbody>{world}</worldbody>{gear}</mujoco>")
-    assert not Simulation(Robot.of(robot)).notices
+    assert not Simulation(Robot.of(robot)).warnings
 
 
 def test_the_rim_of_a_cylinder_moves_where_its_middle_does_not() -> None:
     """One end of it is centered on its hinge."""
-    assert Simulation(machine("axis='0 1 0'", "", 0.5)).notices, "a ball about its middle is held"
+    assert Simulation(machine("axis='0 1 0'", "", 0.5)).warnings, "a ball about its middle is held"
     text = """<mujoco><worldbody><body pos="0 0 .5"><joint axis="0 1 0"/>
         <geom name="post" type="cylinder" size=".05" fromto="0 0 0 0 0 .3" mass="1"/></body>
         </worldbody></mujoco>"""
-    assert not Simulation(Robot.of(read_mjcf(text))).notices
+    assert not Simulation(Robot.of(read_mjcf(text))).warnings
 
 
 @pytest.mark.parametrize("law", ["moreau", "compliant"])
@@ -95,7 +95,7 @@ def test_of_what_starts_deep_only_that_is_told_which_can_come_up(law: str) -> No
     """
     sides = {"level": "type='slide' axis='1 0 0'", "upright": "type='slide' axis='0 0 1'"}
 
-    def told(side: str, depth: float, angle: float = 0.0) -> list[Notice]:
+    def told(side: str, depth: float, angle: float = 0.0) -> list[WarningRecord]:
         low = (0.1 - depth) / np.cos(angle) if angle else 0.1 - depth
         robot = machine(sides[side], "", low)
         return sunk(Simulation(robot, law, terrain=Slope(angle)))
@@ -107,9 +107,9 @@ def test_of_what_starts_deep_only_that_is_told_which_can_come_up(law: str) -> No
     assert not sunk(pendulum(5e-3, law))
 
 
-def sunk(simulation: Simulation) -> list[Notice]:
+def sunk(simulation: Simulation) -> list[WarningRecord]:
     """The notices of contacts that start below the ground."""
-    return [notice for notice in simulation.notices if notice.code == "starts-in-ground"]
+    return [notice for notice in simulation.warnings if notice.code == "starts-in-ground"]
 
 
 def pendulum(depth: float, law: str = "moreau") -> Simulation:
@@ -123,7 +123,7 @@ def pendulum(depth: float, law: str = "moreau") -> Simulation:
 )
 def test_a_pendulum_hangs_still_in_the_ground(law: str) -> None:
     simulation = pendulum(DEEP, law)
-    assert not simulation.notices, "elsewhere its ball moves up"
+    assert not simulation.warnings, "elsewhere its ball moves up"
     for _ in range(100):
         simulation.step()
         assert simulation.converged
@@ -148,7 +148,7 @@ def test_a_weld_to_the_world_carries_what_it_holds(law: str) -> None:
     weld = "<equality><weld body1='b'/></equality>"
     robot = machine("type='slide' axis='0 0 1'", "", 0.1 - DEEP, weld)
     simulation = Simulation(robot, law)
-    assert "contacts-cannot-move" in {notice.code for notice in simulation.notices}
+    assert "contacts-cannot-move" in {notice.code for notice in simulation.warnings}
     for _ in range(200):
         simulation.step()
         assert simulation.converged

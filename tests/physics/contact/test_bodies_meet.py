@@ -118,7 +118,7 @@ def test_objects_that_start_in_each_other_are_told(height: float, told: int) -> 
     balls = tarsus.world(Ball(), Ball(), at=[(0, 0, height)])
     simulation = Simulation(balls)
     assert len(simulation.plan.scene.pairs) == 1, "they touch without being asked to"
-    assert sum(notice.code == "shapes-overlap" for notice in simulation.notices) == told
+    assert sum(notice.code == "shapes-overlap" for notice in simulation.warnings) == told
 
 
 @pytest.mark.parametrize(("law", "stepper"), [("compliant", "rk4"), ("moreau", "event_driven")])
@@ -278,10 +278,10 @@ def test_two_robots_of_one_file_and_of_two_hold_themselves_alike() -> None:
 def test_what_a_second_robot_lacks_is_told() -> None:
     """A gait by name has no servos for it, and nothing lifts it out of the ground."""
     deep = lamps(lamp("a", 0.0), lamp("b", 1.0, 0.02))
-    told = {notice.code: notice for notice in Simulation(deep, controller="stand").notices}
+    told = {notice.code: notice for notice in Simulation(deep, controller="stand").warnings}
     assert told["motors-without-torque"].subject == "b_joint"
     assert "b_foot_1 (by 30 mm)" in told["starts-in-ground"]
-    free = Simulation(lamps(lamp("a", 0.0), lamp("b", 1.0))).notices
+    free = Simulation(lamps(lamp("a", 0.0), lamp("b", 1.0))).warnings
     assert "starts-in-ground" not in {notice.code for notice in free}
 
 
@@ -309,7 +309,7 @@ def test_a_log_speaks_of_where_its_own_run_starts() -> None:
     balls.reset()
     hinge.reset()
     assert told.format("the simulation") in balls.run(0.0025).warnings
-    assert "this run" not in " ".join(balls.notices)
+    assert "this run" not in " ".join(balls.warnings)
     assert "beyond their limits" not in hinge.run(0.0025).warnings
     # and where a state is put back
     balls.set(q=apart)

@@ -19,7 +19,7 @@ from tarsus.contact.laws.hertz import Hertz
 from tarsus.contact.ledger import SHARES, stored_energy
 from tarsus.contact.problem import Contact
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation.recording.summary import energy_of
+from tarsus.simulation.recording.summary import energy_ledger
 from tarsus.simulation.recording.variables import ROBOT_SHARES
 from tarsus.validation.bodies import G, point_mass
 
@@ -31,7 +31,7 @@ SOFT = "compliant"  # a law that every stepper takes
 
 def law_of(name: str) -> Law:
     """A law on ground that is not smooth."""
-    law = registry.member("tarsus.contact.laws", "law", name, Law)()
+    law = registry.member_class("tarsus.contact.laws", "law", name, Law)()
     return law if law.parameters()["mu"] > 0 else replace(law, mu=0.8)  # type: ignore[call-arg]
 
 
@@ -56,7 +56,7 @@ def test_the_shares_add_up_to_the_change_of_energy(name: str, stepper: str) -> N
     dt = step_of(law)
     simulation = tarsus.Simulation("mini_cheetah", law, stepper, controller="trot", dt=dt)
     log = simulation.run(0.5)
-    total = energy_of(log)
+    total = energy_ledger(log)
     robot, size = simulation.robot, float(log["energy_motors"].sum())
     start = robot.kinetic_energy(log["q_start"], log["u_start"]) + robot.potential_energy(
         log["q_start"]
@@ -74,7 +74,7 @@ def test_with_a_push_and_other_masses_it_still_adds_up() -> None:
         "mini_cheetah", controller="stand", pushes=["base"], mass_scale={"base": 1.3}
     )
     simulation.set(push={"base": [20.0, 10.0, 0.0]})
-    total = energy_of(simulation.run(0.3))
+    total = energy_ledger(simulation.run(0.3))
     assert abs(total["pushes"]) > 1e-3
     assert total["unbalanced"] < 1e-12
 
@@ -87,8 +87,8 @@ def test_a_sliding_box_loses_mu_m_g_times_its_way() -> None:
     simulation.set(u=np.array([1.5, 0.8, 0.0, 0.0, 0.0, 0.0]))
     log = simulation.run(0.3)  # it stops after 0.43 s
     way = float(np.linalg.norm(log["q"][-1, :2] - log["q_start"][:2]))
-    assert energy_of(log)["friction"] == pytest.approx(-mu * robot.mass * G * way, rel=1e-9)
-    assert energy_of(log)["impact"] == pytest.approx(0, abs=1e-9)
+    assert energy_ledger(log)["friction"] == pytest.approx(-mu * robot.mass * G * way, rel=1e-9)
+    assert energy_ledger(log)["impact"] == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("e_N", [0.0, 0.5, 1.0])
@@ -106,7 +106,7 @@ def test_an_impact_takes_one_minus_e_squared(e_N: float) -> None:
     assert float(log["energy_impact"][landing, 0]) == pytest.approx(
         -(1 - e_N**2) * falling_energy, abs=1e-8
     )
-    assert energy_of(log)["damping"] == pytest.approx(0, abs=1e-8)
+    assert energy_ledger(log)["damping"] == pytest.approx(0, abs=1e-8)
 
 
 def test_a_spring_without_damper_gives_back_what_it_took() -> None:
@@ -120,7 +120,7 @@ def test_a_spring_without_damper_gives_back_what_it_took() -> None:
         (G / stiffness) ** 2 + 2 * G * height / stiffness
     )  # 1/2 c d^2 = g (h + d)
     assert held.max() == pytest.approx(G * (height + deepest), rel=1e-3)
-    total = energy_of(log)
+    total = energy_ledger(log)
     assert z[-1] > 0 and total["elastic"] == pytest.approx(0, abs=1e-14)
     assert (
         max(abs(total[share]) for share in ("impact", "damping", "stabilization"))
@@ -130,7 +130,7 @@ def test_a_spring_without_damper_gives_back_what_it_took() -> None:
 
 def test_a_damper_takes_what_the_bounce_lacks() -> None:
     log = falling(tarsus.Compliant(c_N=4000.0, d_N=20.0), 0.05, 1e-4, 0.17)
-    total = energy_of(log)
+    total = energy_ledger(log)
     assert float(log["gap"][-1, 0]) > 0
     lost = total["impact"] + total["damping"]
     assert lost < -0.05

@@ -181,14 +181,16 @@ def test_a_file_that_says_nothing_changes_nothing() -> None:
     robot = blocks("", "")
     assert robot.material == {} and all(c.friction == 1.0 for c in robot.candidates)
     notices: list[str] = []
-    assert file_material.fitted("moreau", robot, notices) == (Moreau(), robot) and not notices
+    assert (
+        file_material.law_for_robot("moreau", robot, notices) == (Moreau(), robot) and not notices
+    )
 
 
 def test_softness_goes_to_the_law_that_has_it() -> None:
     """solref and solimp are soft_convex's own; under another law, a note says so."""
     given = 'solref=".01 .8" solimp=".8 1 .03 .4 3" friction=".7"'
     robot = blocks(given, given, option='<option impratio="50"/>')
-    law, _ = file_material.fitted("soft_convex", robot, [])
+    law, _ = file_material.law_for_robot("soft_convex", robot, [])
     found = {
         name: float(value) for name, value in law.parameters().items() if name in robot.material
     }
@@ -201,7 +203,7 @@ def test_softness_goes_to_the_law_that_has_it() -> None:
         </worldbody></mujoco>""")
     simulation = tarsus.Simulation(Robot.of(ball), parameters=["mu=0.5"])
     assert simulation.law.parameters()["mu"] == 0.5
-    assert not any("mu 0.7" in notice for notice in simulation.notices), "it is set"
+    assert not any("mu 0.7" in notice for notice in simulation.warnings), "it is set"
     stiff = blocks('solref="-1000 -10" margin=".01"', "")
     assert "timeconst" not in stiff.material
     assert sum("solref" in text or "margin" in text for text in stiff.left_out) == 2
@@ -329,7 +331,7 @@ def test_two_files_slide_each_with_its_own_friction(law: Moreau | str) -> None:
     by = 2.0 if isinstance(law, Moreau) else 1.0
     expected = max(coulomb(0.5 * by), 0.0), coulomb(0.2 * by)
     assert slid(whole, law) == pytest.approx(expected, abs=0.02)
-    told = [n for n in tarsus.Simulation(whole, law).notices if n.code == "friction-of-each-file"]
+    told = [n for n in tarsus.Simulation(whole, law).warnings if n.code == "friction-of-each-file"]
     expected = ["a"] if isinstance(law, str) else []
     assert [notice.subject for notice in told] == expected
     assert all("mu 0.5 for 'a', 0.2 for 'b'" in notice for notice in told)
@@ -355,7 +357,7 @@ def test_softness_of_a_second_file_is_told_as_left_out() -> None:
     soft = BALLS.format("b", 'solref=".01 1"', 'solref=".01 1"')
     robots = [Robot.of(read_mjcf(text)) for text in (BALLS.format("a", "", ""), soft)]
     made = tarsus.Simulation(tarsus.world(*robots, at=[(2, 0)]), "soft_convex")
-    [told] = [notice for notice in made.notices if notice.code == "file-values-ignored"]
+    [told] = [notice for notice in made.warnings if notice.code == "file-values-ignored"]
     assert told.subject == "b" and "timeconst" in told
 
 
@@ -367,18 +369,18 @@ def test_environments_plans_and_lessons_take_the_numbers_of_a_file(tmp_path: Pat
     assert tarsus.Simulation(robot).law.parameters()["mu"] == 0.35
     for made in (tarsus.Environment(robot=robot, worlds=2), tarsus.Planner(robot=robot)):
         assert made.law.parameters()["mu"] == 0.35
-        assert sum("mu 0.35" in told for told in made.notices) == 1
+        assert sum("mu 0.35" in told for told in made.warnings) == 1
     for own in (
         tarsus.Environment(robot=robot, worlds=2, law=Moreau()),
         tarsus.Planner(robot=robot, law=Moreau()),
     ):
         assert own.law.parameters()["mu"] == 0.8
-        assert not any("mu" in told for told in own.notices)
+        assert not any("mu" in told for told in own.warnings)
     # what is learned, and where it is played
     few = ("worlds=2", "periods=2")
     learned = Lesson(robot=str(path), settings=few).environment(1)
     assert np.all(learned.backend.get("law.mu") == 0.35)
-    assert sum("mu 0.35" in told for told in learned.notices) == 1
+    assert sum("mu 0.35" in told for told in learned.warnings) == 1
     set_so = Lesson(robot=str(path), settings=(*few, "law.mu=0.5"))
     assert set_so.contact_law().parameters()["mu"] == 0.5
     about = set_so.about(set_so.environment(1))

@@ -23,7 +23,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.errors import InvalidValue, TarsusError
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation.recording.summary import solved_of
+from tarsus.simulation.recording.summary import solved_contacts
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.heightfield import HeightField
 from tarsus.terrain.ice_patch import IcePatch
@@ -38,12 +38,12 @@ DT = {"hertz": 1e-4, "micro": 5e-4}  # s
 
 
 def law_of(name: str, **values: float) -> Law:
-    return registry.member("tarsus.contact.laws", "law", name, Law)(**values)
+    return registry.member_class("tarsus.contact.laws", "law", name, Law)(**values)
 
 
 def spring_and_damper(name: str) -> tuple[str, ...]:
     """The parameters that the ground's own stiffness scales."""
-    return parameters.named(type(law_of(name)), "stiffness", "damping")
+    return parameters.names_with_role(type(law_of(name)), "stiffness", "damping")
 
 
 def material(terrain: Terrain, points: ArrayLike) -> tuple[Array, Array]:
@@ -209,7 +209,7 @@ def test_the_yardstick_knows_the_ice() -> None:
     )
     factor = log["ground_friction"].values
     assert set(np.unique(factor)) == {0.05, 1.0} and np.array_equal(factor == 0.05, on_ice)
-    solved = solved_of(log)
+    solved = solved_contacts(log)
     assert (state(solved)[on_ice] == SLIP).any()
     worst = residuals(solved)
     assert worst["cone_Ns"] < 1e-9 and worst["dissipation_J"] < 1e-5
@@ -220,7 +220,7 @@ def test_the_yardstick_knows_the_ice() -> None:
 def test_a_law_without_stiffness_says_so() -> None:
     terrain = Patched(stiffness=0.5)
     hard = tarsus.Simulation(point_mass(), terrain=terrain)
-    (notice,) = (n for n in hard.notices if n.code == "ground-stiffness-ignored")
+    (notice,) = (n for n in hard.warnings if n.code == "ground-stiffness-ignored")
     assert notice.subject == "moreau" and notice in hard.run(0.01).attrs["warnings"]
     quiet = tarsus.Simulation(point_mass(), "compliant", terrain=terrain, dt=1e-4)
     assert "stiffness" not in quiet.run(0.01).attrs["warnings"]

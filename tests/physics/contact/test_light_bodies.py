@@ -20,7 +20,7 @@ def tumbled(scale: float, solver: str) -> NDArray[np.float64]:
     block, root = free_body(f"type='box' size='{sides}'", 0.3 * scale), np.sqrt(scale)
     law = Moreau(mu=0.6, slop=5e-4 * scale, solver=solver)
     made = Simulation(block, law, dt=DT * root)
-    lowered = "tolerance-lowered" in {notice.code for notice in made.notices}
+    lowered = "tolerance-lowered" in {notice.code for notice in made.warnings}
     assert lowered == (scale < 1)
     made.set(u=[root, 0.3 * root, 0, 2 / root, 1 / root, 0.5 / root])
     q = made.run(1.0 * root).q.values.copy()
@@ -38,5 +38,5 @@ def test_a_block_of_milligrams_tumbles_as_a_large_one(solver: str) -> None:
 
 def test_a_tolerance_that_was_set_is_kept_with_a_warning() -> None:
     block = free_body(f"type='box' size='{SCALE / 10} {SCALE / 10} {SCALE / 10}'", SCALE / 10)
-    notices = Simulation(block, Moreau(T_abs=1e-5), dt=DT).notices
+    notices = Simulation(block, Moreau(T_abs=1e-5), dt=DT).warnings
     assert [n.subject for n in notices if n.code == "tolerance-above-weight"] == ["T_abs"]

@@ -15,7 +15,7 @@ from tarsus.contact.base import Law
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.hunt_crossley import HuntCrossley
 from tarsus.dynamics.robot import Robot
-from tarsus.simulation.stacked_contacts import together
+from tarsus.simulation.stacked_contacts import touching_contacts
 from tarsus.stepping.methods.midpoint import Midpoint
 
 G, EDGES, MASSES = 9.81, (0.2, 0.16, 0.1), (3.0, 2.0, 1.0)
@@ -69,7 +69,7 @@ def rests(
 def comfortable(law: Law | str, whole: Robot) -> float:
     """Under half of what the law stands with all contacts of the stack, s; 2.5 ms at most."""
     simulation = Simulation(whole, law)
-    found = together(simulation.plan.scene, simulation.q.ravel())
+    found = touching_contacts(simulation.plan.scene, simulation.q.ravel())
     return 2.5e-3 if found is None else min(2.5e-3, 0.45 * found.step)
 
 
@@ -78,7 +78,7 @@ def comfortable(law: Law | str, whole: Robot) -> float:
 def test_two_boxes_rest_on_each_other(law: str, turn: float) -> None:
     whole = stack(2, turn)
     simulation = Simulation(whole, law, dt=comfortable(law, whole))
-    assert not any(note.code == TOLD for note in simulation.notices)
+    assert not any(note.code == TOLD for note in simulation.warnings)
     rests(simulation, 2, 1.0)
 
 
@@ -89,7 +89,7 @@ def test_stacks_rest_under_every_law(law: str, count: int, turn: float) -> None:
     """`micro_macro` sinks until its membrane bears the load, as the law says."""
     whole = stack(count, turn)
     simulation = Simulation(whole, law, dt=comfortable(law, whole))
-    assert not any(note.code == TOLD for note in simulation.notices)
+    assert not any(note.code == TOLD for note in simulation.warnings)
     seconds = 10.0 if simulation.dt > 1e-3 else 1.0
     rests(simulation, count, seconds, sinks=law == "micro_macro", speed=1e-5)
 
@@ -97,7 +97,7 @@ def test_stacks_rest_under_every_law(law: str, count: int, turn: float) -> None:
 @pytest.mark.parametrize("law", [*SPRINGS, "micro_macro"])
 def test_a_stack_whose_pairs_are_too_stiff_for_dt_is_told(law: str) -> None:
     simulation = Simulation(stack(3, 20), law, Midpoint(forces="once"))
-    [told] = [note for note in simulation.notices if note.code == TOLD]
+    [told] = [note for note in simulation.warnings if note.code == TOLD]
     assert "with the 20 contacts of the start together" in told and "use dt = " in told
     if law != "hertz" and law != "hunt_crossley":
         assert "box_2 and box_3 touch" in told and " divided by " in told
@@ -105,7 +105,7 @@ def test_a_stack_whose_pairs_are_too_stiff_for_dt_is_told(law: str) -> None:
 
 def test_laws_without_a_limit_say_nothing() -> None:
     for law in OTHERS:
-        assert not any(note.code == TOLD for note in Simulation(stack(3, 20), law).notices)
+        assert not any(note.code == TOLD for note in Simulation(stack(3, 20), law).warnings)
 
 
 @pytest.mark.parametrize(("count", "turn"), [(1, 0), (2, 0), (2, 20)])
@@ -113,7 +113,7 @@ def test_the_limit_that_is_told_is_where_a_stack_stops_to_rest(count: int, turn:
     whole = stack(count, turn)
     once = Midpoint(forces="once")
     begun = Simulation(whole, "compliant", once)
-    found = together(begun.plan.scene, begun.q.ravel())
+    found = touching_contacts(begun.plan.scene, begun.q.ravel())
     assert found is not None and found.linear
     speeds = []
     for share in (0.95, 1.05):
@@ -134,7 +134,7 @@ def test_the_limit_that_is_told_is_where_a_stack_stops_to_rest(count: int, turn:
         }
     )
     simulation = Simulation(whole, softer)
-    again = together(simulation.plan.scene, simulation.q.ravel())
+    again = touching_contacts(simulation.plan.scene, simulation.q.ravel())
     assert again is not None and again.step == pytest.approx(dt, rel=1e-3)
 
 
@@ -145,7 +145,7 @@ def test_a_ball_on_a_ball_is_two_masses_in_a_row() -> None:
     mass, c, d = 2.0, 3e4, 50.0
     whole = tarsus.world(Ball(mass=mass), Ball(mass=mass), at=[(0, 0, 0.2)])
     simulation = Simulation(whole, Compliant(mu=0.0, c_N=c, d_N=d, c_T=0.0, d_T=0.0))
-    found = together(simulation.plan.scene, simulation.q.ravel())
+    found = touching_contacts(simulation.plan.scene, simulation.q.ravel())
     assert found is not None and found.count == 2 and found.where == ("ball", "ball_2")
     most = (3 + np.sqrt(5)) / 2 / mass
     assert most * (c * found.step**2 / 4 + d * found.step / 2) == pytest.approx(1, rel=1e-6)
@@ -157,7 +157,7 @@ def test_friction_of_a_law_counts_as_a_damper_where_the_load_is() -> None:
     """
     law = HuntCrossley(k=1e3, n=1.0, alpha=0.0)
     simulation = Simulation(tarsus.world(Box(mass=1.0, edges=(2.0, 2.0, 1e-3))), law)
-    found = together(simulation.plan.scene, simulation.q.ravel())
+    found = touching_contacts(simulation.plan.scene, simulation.q.ravel())
     assert found is not None
     exact = 2 / (3 * 0.8 * G / 0.1)
     assert 0.8 * exact <= found.step <= 1.001 * exact

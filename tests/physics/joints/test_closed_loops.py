@@ -391,7 +391,7 @@ def test_an_open_start_is_closed_and_said() -> None:
     q = simulation.q
     assert np.abs(simulation.robot.loop_gaps(q)).max() < 1e-12
     assert np.abs(q[7:] - open_q[7:]).max() < 0.1
-    (notice,) = (n for n in simulation.notices if n.code == "loops-closed")
+    (notice,) = (n for n in simulation.warnings if n.code == "loops-closed")
     assert "FR_ankle" in notice.subject and "0.0177 m" in notice
     with pytest.warns(TarsusWarning) as told:
         simulation.set(q=np.concatenate([q[:8], q[8:9] + 0.1, q[9:]]))
@@ -560,7 +560,7 @@ def test_a_cut_joint_keeps_its_limits() -> None:
 def test_a_range_of_a_turn_or_more_is_named() -> None:
     whole = stopped(STOP, "pin")
     wide = replace(whole.loops[0].joint, lower=-4.0, upper=4.0)
-    notices = Simulation(replace(whole, loops=(replace(whole.loops[0], joint=wide),))).notices
+    notices = Simulation(replace(whole, loops=(replace(whole.loops[0], joint=wide),))).warnings
     assert ("loop-limits-ignored", "pin") in {(n.code, n.subject) for n in notices}
 
 

@@ -350,13 +350,13 @@ def test_servos_too_stiff_for_a_held_force_are_refused(stepper: str, law: str) -
     fine = moved(40 * inertia, 190 * inertia)
     fine.step([0.1])
     fine.advance(2.0)
-    assert not fine.notices and abs(fine.q[0] - 0.1) < 0.2
+    assert not fine.warnings and abs(fine.q[0] - 0.1) < 0.2
     with refused(IncompatibleOptions, "stepper") as caught:
         moved(40 * inertia, 210 * inertia)
     assert stepper in str(caught.value) and "midpoint, symplectic_euler" in str(caught.value)
     weak = moved(40 * inertia, 0.15 * inertia)  # less than dt/2 K
-    assert [notice.code for notice in weak.notices] == ["servos-swing-up"]
-    assert not moved(40 * inertia, 0.25 * inertia).notices
+    assert [notice.code for notice in weak.warnings] == ["servos-swing-up"]
+    assert not moved(40 * inertia, 0.25 * inertia).warnings
 
 
 LIMITED = (

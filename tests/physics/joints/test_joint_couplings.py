@@ -87,16 +87,16 @@ def test_a_coupling_with_an_offset_is_met_at_the_start_without_a_word(controller
     """y = 0.3 - 2 x at x = 0: nobody asked for another y."""
     made = Simulation(gear("0.3 -2 0 0 0"), controller=controller)
     assert made.q.tolist() == [0.0, 0.3]
-    assert not {"loops-closed", "mimic-joint-moved"} & {notice.code for notice in made.notices}
+    assert not {"loops-closed", "mimic-joint-moved"} & {notice.code for notice in made.warnings}
 
 
 def test_a_keyframe_that_denies_a_coupling_is_told_by_joint_and_angles() -> None:
     other = replace(gear("0.3 -2 0 0 0"), keyframes={"home": np.array([0.1, 0.1])})
     made = Simulation(other, controller=None)
     assert np.allclose(made.q, [0.1, 0.1])
-    assert "mimic-joint-moved" not in {notice.code for notice in made.notices}
+    assert "mimic-joint-moved" not in {notice.code for notice in made.warnings}
     made = Simulation(replace(other, keyframes={"home": np.array([0.1, 0.2])}))
-    (notice,) = (n for n in made.notices if n.code == "mimic-joint-moved")
+    (notice,) = (n for n in made.warnings if n.code == "mimic-joint-moved")
     assert notice.subject == "jb" and "0.1 rad, not at 0.2 rad" in notice
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tarsus
-from tarsus.simulation.recording.joint_laws import friction_residual
+from tarsus.simulation.recording.joint_friction import friction_residual
 
 FRICTION, INERTIA, DT = 3.0, 0.02, 2.5e-3
 ROTOR = f"""<mujoco><option gravity="0 0 0"/><worldbody><body name="rotor" pos="0 0 1">
@@ -132,7 +132,7 @@ def test_a_stepper_that_takes_forces_alone_says_what_it_does_not_hold(
     text = ROTOR.replace("frictionloss", 'range="-1 1" limited="true" frictionloss')
     (tmp_path / "rotor.xml").write_text(text.replace("range", 'damping="0" range'))
     made = tarsus.Simulation(tmp_path / "rotor.xml", "compliant", stepper, bounce=0.5)
-    found = {notice.code for notice in made.notices if notice.subject == stepper}
+    found = {notice.code for notice in made.warnings if notice.subject == stepper}
     assert ({"joint-friction-creeps", "joint-bounce-ignored"} <= found) == told
 
 

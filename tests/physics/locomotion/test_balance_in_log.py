@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tarsus import Simulation
-from tarsus.simulation.recording.balance import balance, margin
+from tarsus.simulation.recording.balance import balance, support_margin
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.5, 0.5]])
 
@@ -17,7 +17,7 @@ SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.5, 0.5]])
 )
 def test_margin_of_a_square_with_a_point_inside(target, distance):
     order = np.random.default_rng(1).permutation(5)
-    found = margin(SQUARE[None, order], np.ones((1, 5), bool), np.array([target], float))
+    found = support_margin(SQUARE[None, order], np.ones((1, 5), bool), np.array([target], float))
     assert found == pytest.approx([distance])
 
 
@@ -25,7 +25,7 @@ def test_margin_where_few_points_carry():
     points, target = np.repeat(SQUARE[None], 4, 0), np.tile([0.5, 0.2], (4, 1))
     carries = np.zeros((4, 5), bool)
     carries[1, 0], carries[2, :2], carries[3, :3] = True, True, True
-    found = margin(points, carries, target)
+    found = support_margin(points, carries, target)
     assert np.isnan(found[0])
     assert found[1:] == pytest.approx([-np.hypot(0.5, 0.2), -0.2, 0.2])
 

@@ -19,7 +19,7 @@ from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Me
 from tarsus.model.robot_data import LEGGED, robots_folder
 from tarsus.morphology.legs import find_legs
 from tarsus.morphology.rotors import with_back_emf
-from tarsus.simulation.contact_selection import candidates
+from tarsus.simulation.contact_selection import select_candidates
 from tarsus.tasks.get_up import GetUp
 
 ROBOTS = ("mini_cheetah", "go2", "anymal_c")
@@ -108,7 +108,7 @@ def test_feet_thighs_and_trunk_all_touch_the_ground(name: str) -> None:
     """Four feet, eight ends of thighs, eight corners: as many as make others choose the feet."""
     lesson, robot = taught(name)
     notices: list[str] = []
-    chosen = candidates(robot, lesson.parts()[0].contacts(robot), notices)
+    chosen = select_candidates(robot, lesson.parts()[0].contacts(robot), notices)
     assert [c.name for c in chosen] == [c.name for c in robot.candidates] and not notices
     assert len({c.name for c in chosen}) == 20
 

@@ -15,12 +15,12 @@ from tarsus.control import servo
 from tarsus.control.gaits.stand import Stand
 from tarsus.control.gaits.trot import Trot
 from tarsus.control.gaits.virtual_model import VirtualModel
-from tarsus.errors import Notice, TarsusError
+from tarsus.errors import TarsusError, WarningRecord
 from tarsus.model.candidates import spread, supporting
 from tarsus.morphology import posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import default_controller
-from tarsus.simulation.recording.summary import fell_in
+from tarsus.simulation.recording.summary import has_fallen
 
 DT = 0.0025
 FILES = {
@@ -63,11 +63,11 @@ def test_it_stands(name: str) -> None:
 
 @pytest.mark.parametrize("name", quick_first(THREE_JOINTS))
 def test_it_trots_as_fast_as_it_is_told(name: str) -> None:
-    robot, gait = default_controller.prepared(load(name), "auto", DT, [])
+    robot, gait = default_controller.prepare(load(name), "auto", DT, [])
     assert isinstance(gait, VirtualModel if name == "hyq" else Trot)
     log = tarsus.Simulation(robot, controller=gait, dt=DT).run(5.0)
     x = log["q"].values[:, 0]
-    assert not fell_in(robot, log)
+    assert not has_fallen(robot, log)
     assert (x[-1] - x[999]) / (1000 * DT) == pytest.approx(gait.commands["speed"], rel=0.15)
 
 
@@ -153,31 +153,31 @@ def test_mini_cheetah_keeps_the_gains_it_is_tuned_with() -> None:
     notices: list[str] = []
     for gait, tuned in (("trot", Trot()), ("stand", Stand())):
         robot = tarsus.load("mini_cheetah")
-        same, fitted = default_controller.prepared(robot, gait, DT, notices)
+        same, fitted = default_controller.prepare(robot, gait, DT, notices)
         assert same is robot and fitted == tuned
     assert not notices
 
 
 def test_a_robot_of_the_same_name_is_not_built_in() -> None:
     notices: list[str] = []
-    robot, gait = default_controller.prepared(load("hyq"), "stand", DT, notices)
+    robot, gait = default_controller.prepare(load("hyq"), "stand", DT, notices)
     assert robot.name == "hyq" and min(gait.kp) > 400
     assert any("kp 7" in notice and "--set kp" in notice for notice in notices)
-    assert default_controller.prepared(robot, "stand", DT, [])[1] == gait
+    assert default_controller.prepare(robot, "stand", DT, [])[1] == gait
 
 
 def test_what_cannot_stand_is_told() -> None:
     folder = robots_folder()
     if folder is None:
         pytest.skip("example-robot-data is not installed")
-    notices: list[Notice] = []
-    default_controller.prepared(
+    notices: list[WarningRecord] = []
+    default_controller.prepare(
         tarsus.load(folder / "bolt_description/robots/bolt.urdf"), "stand", DT, notices
     )
     assert "out-of-balance" in {notice.code for notice in notices}
     for dt, soft in ((0.0025, True), (0.0005, False)):
         notices = []
-        default_controller.prepared(
+        default_controller.prepare(
             tarsus.load(folder / "g1_description/urdf/g1_29dof_rev_1_0.urdf"), "stand", dt, notices
         )
         assert any(n.code == "servos-too-soft" and "ankle" in n for n in notices) == soft
@@ -186,7 +186,7 @@ def test_what_cannot_stand_is_told() -> None:
 def test_home_is_where_it_stands() -> None:
     cheetah = tarsus.load("mini_cheetah")
     home = cheetah.keyframes["stand"] + np.eye(cheetah.nq)[9] * 0.1
-    robot = default_controller.prepared(
+    robot = default_controller.prepare(
         replace(cheetah, name="mine", keyframes={"home": home}), "stand", DT, []
     )[0]
     assert np.array_equal(robot.keyframes["stand"], home)

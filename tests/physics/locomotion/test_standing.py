@@ -13,7 +13,7 @@ import pytest
 import tarsus
 from tarsus import registry
 from tarsus.control.gaits.stand import Stand
-from tarsus.errors import Notice
+from tarsus.errors import WarningRecord
 from tarsus.simulation import default_controller
 
 ROBOTS = registry.names(default_controller.ROBOTS)
@@ -58,8 +58,8 @@ def test_every_built_in_robot_stands_a_minute(name: str) -> None:
 
 def test_only_mini_cheetah_keeps_the_gaits_own_gains() -> None:
     for name in ROBOTS:
-        notices: list[Notice] = []
-        gait = default_controller.prepared(tarsus.load(name), "stand", 0.0025, notices)[1]
+        notices: list[WarningRecord] = []
+        gait = default_controller.prepare(tarsus.load(name), "stand", 0.0025, notices)[1]
         sized = "servos-sized" in {notice.code for notice in notices}
         assert sized == (gait != Stand()) == (name != "mini_cheetah")
 
@@ -75,16 +75,16 @@ def test_any_controller_starts_at_the_keyframe_of_the_file(key: str, given: obje
     cheetah = tarsus.load("mini_cheetah")
     wanted = cheetah.keyframes["stand"] + np.eye(cheetah.nq)[9] * 0.1
     robot = replace(cheetah, name="mine", keyframes={key: wanted, "zero": cheetah.neutral()})
-    started = default_controller.prepared(robot, given, 0.0025, [])[0]  # type: ignore[arg-type]
+    started = default_controller.prepare(robot, given, 0.0025, [])[0]  # type: ignore[arg-type]
     assert np.array_equal(started.keyframes["stand"], wanted)
-    again = default_controller.prepared(robot, given, 0.0025, [])[0]  # type: ignore[arg-type]
+    again = default_controller.prepare(robot, given, 0.0025, [])[0]  # type: ignore[arg-type]
     assert again is started  # its simulations share one program
 
 
 def test_the_file_s_stand_comes_before_its_home() -> None:
     cheetah = tarsus.load("mini_cheetah")
     both = replace(cheetah, keyframes={"home": cheetah.neutral(), **cheetah.keyframes})
-    q = default_controller.prepared(both, None, 0.0025, [])[0].keyframes["stand"]
+    q = default_controller.prepare(both, None, 0.0025, [])[0].keyframes["stand"]
     assert np.array_equal(q, cheetah.keyframes["stand"])
 
 
@@ -93,7 +93,7 @@ def test_without_a_keyframe_it_starts_with_bent_knees_and_says_so() -> None:
     robot = replace(cheetah, name="mine", keyframes={"crouch": cheetah.neutral()})
     simulation = tarsus.Simulation(robot)
     assert np.abs(simulation.q[[9, 12, 15, 18]]).min() > 0.3
-    (notice,) = (n for n in simulation.notices if n.code == "no-standing-keyframe")
+    (notice,) = (n for n in simulation.warnings if n.code == "no-standing-keyframe")
     assert notice.subject == "mine" and "'crouch'" in notice
 
 
@@ -101,7 +101,7 @@ def test_a_robot_with_loops_starts_at_its_keyframe_too(tmp_path: Path) -> None:
     file = tmp_path / "looped.xml"
     for name in ("standing", "home"):
         file.write_text(LOOPED.replace("NAME", name))
-        robot = default_controller.prepared(tarsus.load(file), None, 0.0025, [])[0]
+        robot = default_controller.prepare(tarsus.load(file), None, 0.0025, [])[0]
         assert robot.keyframes["stand"][7:] == pytest.approx([0.3, 0.3])
     simulation = tarsus.Simulation(robot)
     assert simulation.uncut_state[0][7:] == pytest.approx([0.3, 0.3], abs=1e-6)

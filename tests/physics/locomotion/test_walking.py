@@ -19,7 +19,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import TarsusError
 from tarsus.morphology.feet import feet
 from tarsus.robots import load, mini_cheetah
-from tarsus.simulation.placement import on_ground
+from tarsus.simulation.ground_placement import place_on_ground
 from tarsus.stepping.base import Scene
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.steps import Steps
@@ -219,7 +219,7 @@ def test_all_corners_are_closed_at_the_start_of_a_walk(name):
     """Round-off must not leave a foot in the air for the first step."""
     robot = load(name)
     scene = Scene(robot, Moreau(), Plane(), tuple(feet(robot)))
-    kin = kinematics(robot, SX(on_ground(scene, Walk().initial_coordinates(robot))))
+    kin = kinematics(robot, SX(place_on_ground(scene, Walk().initial_coordinates(robot))))
     heights = [numeric_position(kin, c.body, c.position)[2] for c in feet(robot)]
     assert len(heights) == 8 and max(heights) < 0 and min(heights) > -1e-8
 

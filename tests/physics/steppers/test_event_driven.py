@@ -30,7 +30,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.loading import loaded
+from tarsus.simulation.initial_registers import write_registers
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.methods.dormand_prince import DormandPrince
@@ -54,7 +54,7 @@ def worlds(
     plan = Plan(Scene(mechanism, law, Plane(), mechanism.candidates), stepper, None)
     values = initial_values(plan) | {name: np.atleast_1d(value) for name, value in start.items()}
     count = max(np.atleast_2d(v).shape[0] for v in values.values())
-    return loaded(Worlds(step_program(plan), count, lanes=lanes), values)
+    return write_registers(Worlds(step_program(plan), count, lanes=lanes), values)
 
 
 def dropped(

@@ -19,7 +19,7 @@ from tarsus.contact.laws.linearized import Linearized
 from tarsus.contact.laws.micro import Micro
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.loading import loaded
+from tarsus.simulation.initial_registers import write_registers
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.methods.dormand_prince import DormandPrince
@@ -39,7 +39,7 @@ def final(
     """q and u at the end, and the log."""
     plan = Plan(Scene(mechanism, law, Plane(), mechanism.candidates), stepper, None)
     values = initial_values(plan) | start | {"dt": np.array([seconds / steps])}
-    log = loaded(Worlds(step_program(plan), 1, lanes=1), values).record(steps)
+    log = write_registers(Worlds(step_program(plan), 1, lanes=1), values).record(steps)
     return log["q"][-1, 0], log["u"][-1, 0], log
 
 

@@ -30,7 +30,7 @@ from tarsus.errors import InvalidValue, Unsupported
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
-from tarsus.simulation.loading import loaded
+from tarsus.simulation.initial_registers import write_registers
 from tarsus.simulation.step_program import Plan, initial_values, step_program
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.methods.dormand_prince import DormandPrince
@@ -86,7 +86,7 @@ def worlds(
         k.replace("law_", "law."): np.atleast_1d(v) for k, v in start.items()
     }
     count = max(np.atleast_2d(v).shape[0] for v in values.values())
-    return loaded(Worlds(step_program(plan), count, lanes=lanes), values)
+    return write_registers(Worlds(step_program(plan), count, lanes=lanes), values)
 
 
 def exact(rate: Callable[[float, Array], Array], y: Array, seconds: float) -> Array:
@@ -518,10 +518,10 @@ def test_substeps_say_what_they_need(arguments: tuple, subject: str) -> None:
 def test_the_stability_notice_looks_at_the_inner_step() -> None:
     springs: dict[str, Any] = {"robot": "mini_cheetah", "law": "compliant", "dt": 0.01}
     once = Midpoint(forces="once")
-    notices = tarsus.Simulation(**springs, stepper=once).notices
+    notices = tarsus.Simulation(**springs, stepper=once).warnings
     assert "dt-above-stable-limit" in {notice.code for notice in notices}
-    assert tarsus.Simulation(**springs, stepper=Substeps(once, 20)).notices == []
-    assert tarsus.Simulation(**springs).notices == []
+    assert tarsus.Simulation(**springs, stepper=Substeps(once, 20)).warnings == []
+    assert tarsus.Simulation(**springs).warnings == []
 
 
 @pytest.mark.parametrize(

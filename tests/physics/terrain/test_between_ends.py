@@ -53,7 +53,7 @@ def test_a_law_that_gives_way_carries_it_too() -> None:
 @pytest.mark.parametrize("name", registry.names(LAWS))
 def test_every_law_carries_what_lies_between_ends(name: str) -> None:
     """Its ends alone would let it down by 55 mm."""
-    gives_way = issubclass(registry.member(LAWS, "law", name, Law), ForceLaw)
+    gives_way = issubclass(registry.member_class(LAWS, "law", name, Law), ForceLaw)
     rod = free_body(f"type='capsule' {ROD}", 0.06)
     simulation = Simulation(rod, name, terrain=CREST, dt=2e-4 if gives_way else 2.5e-3)
     log = simulation.run(0.5)

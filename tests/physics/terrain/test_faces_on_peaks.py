@@ -53,7 +53,7 @@ def test_a_face_lies_on_a_peak(geom: str, turn: str) -> None:
     ],
 )
 def test_every_law_carries_a_face(name: str) -> None:
-    gives_way = issubclass(registry.member(LAWS, "law", name, Law), ForceLaw)
+    gives_way = issubclass(registry.member_class(LAWS, "law", name, Law), ForceLaw)
     dt = 2e-4 if gives_way else 2.5e-3
     log = Simulation(free_body(CRATE, 0.05, density=80), name, terrain=HILL, dt=dt).run(0.5)
     assert log.q.values[-1, 2] == pytest.approx(0.05, abs=3e-3)

@@ -15,10 +15,10 @@ from helpers.refused import refused
 import tarsus
 from tarsus import TarsusError
 from tarsus.cli import main
-from tarsus.errors import GroundLeftOut, InvalidFile, InvalidValue, Unsupported
+from tarsus.errors import InvalidFile, InvalidValue, Unsupported, WorldGeometryIgnored
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation.ground_samples import sampled
+from tarsus.simulation.ground_samples import sample_ground
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
 from tarsus.terrain.heightfield import HeightField
@@ -46,7 +46,7 @@ def file(folder: Path, fixed: str, before: str = "") -> str:
 
 def heights(terrain: Terrain, places: np.ndarray) -> np.ndarray:
     """Of the ground at places (n, 2), as the terrain tells it."""
-    return sampled(terrain, places)[0]
+    return sample_ground(terrain, places)[0]
 
 
 def rays(path: str, places: np.ndarray) -> np.ndarray:
@@ -230,10 +230,10 @@ def test_a_robot_that_stands_on_its_own_file_s_ground_is_told_of_none(
     """Its ground is the terrain, so that nothing is left out; elsewhere it is, and told."""
     path = file(tmp_path, STAIR)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", GroundLeftOut)
+        warnings.simplefilter("error", WorldGeometryIgnored)
         tarsus.Simulation(path, terrain=path)
         tarsus.Simulation(path, terrain=World(path))
-        with pytest.raises(GroundLeftOut, match="worldbody"):
+        with pytest.raises(WorldGeometryIgnored, match="worldbody"):
             tarsus.Simulation(path, terrain="plane")
     flags = ["run", path, "--gait", "free", "--duration", "0.1", "--out", str(tmp_path)]
     told = []

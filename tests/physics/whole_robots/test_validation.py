@@ -139,10 +139,10 @@ def test_joints_of_another_engine_creep_under_a_load_that_ours_hold() -> None:
 
 def test_laws_and_scenes_speak_of_the_same_effects() -> None:
     for name in registry.names(LAWS):
-        law = registry.member(LAWS, "law", name, Law)
+        law = registry.member_class(LAWS, "law", name, Law)
         assert set(law.not_modeled) <= set(EFFECTS), name  # type: ignore[attr-defined]
     for name in registry.names(SCENES):
-        scene = registry.member(SCENES, "scene", name, ValidationScene)()
+        scene = registry.member_class(SCENES, "scene", name, ValidationScene)()
         assert scene.needs <= set(EFFECTS) and len(scene.tolerance) > 40, name
 
 
@@ -255,13 +255,13 @@ class Ice(Engine):
     "name", ["block_on_slope", "stopping_distance", "sliding_cube", "slide_to_roll", "flat_box"]
 )
 def test_a_wrong_law_fails(name: str) -> None:
-    cases = registry.member(SCENES, "scene", name, ValidationScene)().measure(Ice())
+    cases = registry.member_class(SCENES, "scene", name, ValidationScene)().measure(Ice())
     assert not all(case.passed for case in cases)
 
 
 def test_a_parameter_that_a_law_does_not_have_is_not_modeled() -> None:
     with refused(NotModeled, "e_N"):
-        registry.member(SCENES, "scene", "restitution", ValidationScene)().measure(Ice())
+        registry.member_class(SCENES, "scene", "restitution", ValidationScene)().measure(Ice())
 
 
 @pytest.mark.parametrize("engine", [Ours("moreau", "midpoint"), MuJoCo()], ids=["ours", "mujoco"])

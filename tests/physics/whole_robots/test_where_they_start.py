@@ -27,7 +27,7 @@ def test_objects_start_where_the_file_draws_them(tmp_path):
         f'<body name="high" pos="1 0 .305" euler="0 0 30">{BOX}</body>',
     )
     sim = tarsus.Simulation(stack, controller=None)
-    assert sim.notices == []
+    assert sim.warnings == []
     assert np.allclose(sim.q.reshape(2, 7)[:, :3], [[1, 0, 0.1], [1, 0, 0.305]])
     sim.advance(1.0)
     # the upper one rests on the lower: two edges of 0.2 m, to 1 mm of the fall's last depth
@@ -49,7 +49,7 @@ def test_a_loop_between_free_bodies_stays_closed_at_the_start(tmp_path, kind):
     where = ' anchor=".25 0 0"' if kind == "connect" else ""
     more = f'<equality><{kind} body1="a" body2="b"{where}/></equality>'
     sim = tarsus.Simulation(_file(tmp_path, WELDED, more), controller=None)
-    assert sim.notices == []
+    assert sim.warnings == []
     assert np.abs(sim.robot.loop_gaps(sim.q)).max() < 1e-12
     sim.advance(0.6)
     assert np.abs(sim.robot.loop_gaps(sim.q)).max() < 1e-9
@@ -94,7 +94,7 @@ def test_a_base_on_slides_starts_where_its_file_draws_it(tmp_path):
     for controller in (None, "stand"):
         sim = tarsus.Simulation(planar, controller=controller)
         assert np.allclose(sim.q, [0, 0.9, 0, np.deg2rad(20)])
-        assert "starts-in-ground" not in {notice.code for notice in sim.notices}
+        assert "starts-in-ground" not in {notice.code for notice in sim.warnings}
 
 
 def test_an_object_that_is_drawn_in_the_ground_is_told(tmp_path):
@@ -102,7 +102,7 @@ def test_an_object_that_is_drawn_in_the_ground_is_told(tmp_path):
     ball = '<freejoint/><geom name="ball" type="sphere" size=".1"/>'
     for height, told in ((0.07, "ball (by 30 mm)"), (0.1, "")):
         file = _file(tmp_path, f'<body pos="0 0 {height}">{ball}</body>')
-        notices = tarsus.Simulation(file, controller=None).notices
+        notices = tarsus.Simulation(file, controller=None).warnings
         found = [notice for notice in notices if notice.code == "starts-in-ground"]
         assert len(found) == bool(told) and all(told in notice for notice in found)
 
@@ -129,7 +129,7 @@ def test_a_keyframe_far_from_the_ground_is_told_as_put_on_it(tmp_path):
     )
     file = _file(tmp_path, legs, f"<keyframe>{keys}</keyframe>")
     for name, told in (("jump", "500 mm above"), ("sunk", "50 mm below"), ("stand", "")):
-        notices = tarsus.Simulation(file, controller=None, keyframe=name).notices
+        notices = tarsus.Simulation(file, controller=None, keyframe=name).warnings
         found = [notice for notice in notices if notice.code == "keyframe-off-ground"]
         assert len(found) == bool(told)
         assert all(notice.subject == "things" and told in notice for notice in found)

@@ -62,7 +62,7 @@ def test_a_robot_of_a_file_starts_as_it_does_alone(text: str, key: str) -> None:
     assert second[:free] == pytest.approx([2.0, 0.0, second[2], *alone[3:7]][:free], abs=1e-12)
     if "home" in key.lower():
         assert alone[free:] == pytest.approx([0.6, -0.6, 0.6] if text is FOUR_BAR else [0.4, -0.9])
-    assert "loops-closed" not in {notice.code for notice in both.notices}
+    assert "loops-closed" not in {notice.code for notice in both.warnings}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_robot_tied_to_the_world_is_tied_where_it_is_put(tie: str) -> None:
     leader = Robot.of(read_mjcf(LEG.format("a", BENT.format("home"))))
     both = tarsus.Simulation(tarsus.world(leader, alone, at=[(2.0, 0.5, 0.3, 0.4)]))
     assert both.q[9:11] == pytest.approx([2.0, 0.5], abs=1e-9)
-    assert "loops-closed" not in {notice.code for notice in both.notices}
+    assert "loops-closed" not in {notice.code for notice in both.warnings}
 
 
 @pytest.mark.parametrize("turned", [False, True])

@@ -21,7 +21,7 @@ from tarsus.comparison.laws import laws_named, maker
 from tarsus.contact.laws import compliant
 from tarsus.errors import InvalidValue
 from tarsus.mujoco_runs.settings import NAMED, MujocoSettings
-from tarsus.simulation.recording.summary_lines import _times
+from tarsus.simulation.recording.summary_lines import _factor
 
 KEYS = {
     "robot", "law", "stepper", "dt", "duration", "distance", "mean_speed", "height_min",
@@ -91,7 +91,7 @@ def test_a_quiet_run_tells_no_warnings(
 
 
 def test_few_times_real_time_are_told_with_two_digits() -> None:
-    assert [_times(factor) for factor in (0.2345, 3.21, 12.3, 12345.6)] == [
+    assert [_factor(factor) for factor in (0.2345, 3.21, 12.3, 12345.6)] == [
         "0.23",
         "3.2",
         "12",
@@ -298,7 +298,7 @@ def test_help_names_values_as_people_do(name: str, capsys: pytest.CaptureFixture
 
 def test_summaries_of_commands_fit_a_line() -> None:
     for name in registry.names("tarsus.commands"):
-        kind = registry.member("tarsus.commands", "command", name, Command)
+        kind = registry.member_class("tarsus.commands", "command", name, Command)
         summary = (kind.__doc__ or "").partition("\n\n")[0]
         assert "\n" not in summary and len(summary) <= 76 and summary.endswith("."), name
 

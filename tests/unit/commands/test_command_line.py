@@ -54,7 +54,7 @@ def test_help_teaches_by_examples_that_run(name: str, capsys: pytest.CaptureFixt
     for line in kind.examples:
         words = shlex.split(line)
         if words[0] == "tarsus":
-            given = cli.parsed(words[1 : words.index(">")] if ">" in words else words[1:])
+            given = cli.parse_command(words[1 : words.index(">")] if ">" in words else words[1:])
             assert isinstance(given, kind)
     with pytest.raises(SystemExit):
         cli.main([name, "--help"])
@@ -128,7 +128,7 @@ def test_bad_usage_is_one_sentence(
 )
 def test_bad_usage_names_the_argument(line: str, kind: type[TarsusError], subject: str) -> None:
     with refused(kind, subject):
-        cli.parsed(line.split()).check_names()
+        cli.parse_command(line.split()).check_names()
 
 
 def test_quiet_and_verbose_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +149,7 @@ class Warns(Command):
 def test_a_warning_is_a_line_unless_quiet(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = cli.parsed(["list"])
+    given = cli.parse_command(["list"])
     monkeypatch.setattr(type(given), "execute", Warns.execute)
     assert cli.main(["list"]) == 0
     assert capsys.readouterr().err == "warning: something is left out.\n"

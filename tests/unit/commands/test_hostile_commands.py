@@ -16,8 +16,8 @@ import pytest
 from tarsus import cli, registry
 from tarsus.errors import TarsusError
 from tarsus.parameters import declared, name_of
-from tarsus.parameters.range import LARGEST
-from tarsus.simulation.part_parameters import with_parameters
+from tarsus.parameters.range import MAX_VALUE
+from tarsus.simulation.part_parameters import set_parameters
 
 TOOLS = Path(__file__).parents[3] / "tools"
 
@@ -37,20 +37,20 @@ def test_a_hostile_parameter_is_refused_or_sound(kind: str, fuzz: ModuleType) ->
     package, family = fuzz.FAMILIES[kind]
     for name in registry.names(package):
         try:
-            member: Any = registry.member(package, kind, name, family)()
+            member: Any = registry.member_class(package, kind, name, family)()
         except TarsusError:
             continue  # heightfield and surface cannot do without heights
         for p in declared(type(member)).values():
             for value in fuzz.hostile_values(p):
                 try:
-                    changed = with_parameters({kind: member}, [f"{p.name}={value}"])[kind]
+                    changed = set_parameters({kind: member}, [f"{p.name}={value}"])[kind]
                 except TarsusError as error:
                     assert "\n" not in str(error).replace(value, "")
                     assert name_of(member) in str(error) or p.name in str(error)
                     continue
                 if p.numeric and getattr(changed, p.name) is not None:
                     found = np.asarray(getattr(changed, p.name), float)
-                    assert np.isfinite(found).all() and np.abs(found).max() <= LARGEST
+                    assert np.isfinite(found).all() and np.abs(found).max() <= MAX_VALUE
                     assert not p.one or found.shape == ()
 
 
@@ -60,7 +60,7 @@ def test_a_hostile_option_is_refused_in_a_sentence(
     lines = [line for line in fuzz.command_lines() if "--set" not in line]
     for line in random.Random(0).sample(lines, 200):
         try:
-            cli.parsed(line).check_names()
+            cli.parse_command(line).check_names()
         except TarsusError as error:
             assert str(error)
         except SystemExit as done:

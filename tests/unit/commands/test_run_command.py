@@ -58,14 +58,14 @@ INTERRUPTIBLE = """if True:
     import sys
     from tarsus import cli
     from tarsus.simulation.recording import logged_run
-    from tarsus.simulation.recording.divergence import first_fault
+    from tarsus.simulation.recording.divergence import find_fault
 
     def told(*given):  # after the first steps
         if not given[2]:
             print("runs", flush=True)
-        return first_fault(*given)
+        return find_fault(*given)
 
-    logged_run.first_fault = told
+    logged_run.find_fault = told
     sys.exit(cli.main(sys.argv[1:]))
 """
 

@@ -11,14 +11,14 @@ import pytest
 
 import tarsus
 from tarsus.cli import main
-from tarsus.errors import Notice, one_of_each
+from tarsus.errors import WarningRecord, one_per_code
 from tarsus.sweeps import query
 
 LIMIT = "dt-above-stable-limit"
 
 
 def test_a_notice_is_its_sentence_with_code_and_subject() -> None:
-    notice = Notice("the step is too long.", LIMIT, "foot")
+    notice = WarningRecord("the step is too long.", LIMIT, "foot")
     again = pickle.loads(pickle.dumps(notice))
     assert again == "the step is too long." and (again.code, again.subject) == (LIMIT, "foot")
     assert json.loads(json.dumps([notice])) == [str(notice)]
@@ -27,8 +27,8 @@ def test_a_notice_is_its_sentence_with_code_and_subject() -> None:
         "foot",
         notice,
     )
-    other = Notice("a longer one.", LIMIT, "hand")
-    assert one_of_each([notice, other, Notice("x", "y")]) == [notice, "x"]
+    other = WarningRecord("a longer one.", LIMIT, "hand")
+    assert one_per_code([notice, other, WarningRecord("x", "y")]) == [notice, "x"]
 
 
 def test_an_environment_warns_once_of_each_kind() -> None:
@@ -37,7 +37,7 @@ def test_an_environment_warns_once_of_each_kind() -> None:
         made = tarsus.Environment(law="soft_convex", worlds=2, dt=0.02)
     codes = [one.message.code for one in caught if isinstance(one.message, tarsus.TarsusWarning)]
     assert codes.count(LIMIT) == 1 and len(codes) == len(set(codes))
-    assert LIMIT in {notice.code for notice in made.notices}
+    assert LIMIT in {notice.code for notice in made.warnings}
 
 
 SPEC = """[fixed]

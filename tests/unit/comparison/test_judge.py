@@ -20,7 +20,7 @@ from tarsus.comparison.own_log import NEEDED_OF_LOG
 from tarsus.comparison.trajectory import arrays_of, read, trajectory
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, UnknownName
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.simulation.recording.log import save
+from tarsus.simulation.recording.log import save_log
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_a_log_without_its_stepper_is_judged(log: xr.Dataset) -> None:
 def whole(log: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The file of the log."""
     path = tmp_path_factory.mktemp("whole") / "log.nc"
-    save(log, path)
+    save_log(log, path)
     return path.read_bytes()
 
 

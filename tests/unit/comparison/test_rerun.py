@@ -17,10 +17,10 @@ from helpers.refused import refused
 
 import tarsus
 from tarsus import cli
-from tarsus.claims import FileInUse, claimed
 from tarsus.errors import InvalidFile, TarsusWarning, UnknownName, Unsupported, UntrustedFile
+from tarsus.file_locks import FileInUse, write_lock
 from tarsus.sensing.imu import Imu
-from tarsus.simulation.recording import part_text, partial_log
+from tarsus.simulation.recording import part_serialization, partial_log
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.terrain.rough import Rough
 
@@ -57,8 +57,8 @@ def identical(a: xr.Dataset, b: xr.Dataset) -> None:
 def test_parts_on_the_disk_hold_the_log_so_far_to_the_last_bit(
     ball: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partial_log, "EVERY", 0.0)
-    monkeypatch.setattr(partial_log, "SHARE", 0.0)
+    monkeypatch.setattr(partial_log, "MIN_INTERVAL", 0.0)
+    monkeypatch.setattr(partial_log, "MIN_INTERVAL_RATIO", 0.0)
     simulation = tarsus.Simulation(str(ball), tarsus.Moreau(e_N=0.7), terrain=Rough(seed=1))
     simulation.set(u=[0.5, 0, 2, 0, 0, 0, 0])
     simulation.advance(0.1)
@@ -157,8 +157,8 @@ def test_a_long_part_is_kept_piece_by_piece(
         asked.append((first, last))
         return log.isel(time=slice(first, last))
 
-    monkeypatch.setattr(partial_log, "PIECE", 10 * log.isel(time=slice(0, 1)).nbytes)
-    with partial_log.Parts(tmp_path / "ball.nc", made) as kept:
+    monkeypatch.setattr(partial_log, "PIECE_BYTES", 10 * log.isel(time=slice(0, 1)).nbytes)
+    with partial_log.PartialLog(tmp_path / "ball.nc", made) as kept:
         kept.write(35)
     assert asked == [(0, 1), (1, 11), (11, 21), (21, 31), (31, 35)]
     identical(xr.load_dataset(tmp_path / "ball.partial.nc"), log.isel(time=slice(0, 35)))
@@ -203,12 +203,12 @@ def test_partial_logs_of_one_second_both_stay(ball: Path, tmp_path: Path) -> Non
 
 def test_a_log_is_claimed_while_it_is_written(tmp_path: Path) -> None:
     log = tmp_path / "a.nc"
-    with claimed(log):
-        with pytest.raises(FileInUse, match=r"a\.nc"), claimed(log):
+    with write_lock(log):
+        with pytest.raises(FileInUse, match=r"a\.nc"), write_lock(log):
             pass
-        with claimed(tmp_path / "b.nc"):
+        with write_lock(tmp_path / "b.nc"):
             pass
-    with claimed(log):
+    with write_lock(log):
         pass
     assert not list(tmp_path.iterdir())
 
@@ -303,7 +303,7 @@ def test_a_law_of_one_s_own_runs_again_while_its_file_is_the_same(
     assert tarsus.rerun(log).reproduced and log["force_world"].values.max() > 1
     path.write_text(path.read_text() + "# changed\n")
     assert tarsus.rerun(log).reproduced  # this process has the class that ran
-    monkeypatch.setattr(part_text, "_of_this_process", {})
+    monkeypatch.setattr(part_serialization, "_classes_of_process", {})
     with pytest.raises(UntrustedFile, match="has changed since the run"):
         tarsus.rerun(log)
 

@@ -99,9 +99,9 @@ def depth_of(law: Any, load: float) -> float:
 @pytest.mark.parametrize("law", ["compliant", "hertz", "hunt_crossley", "soft_convex"])
 def test_a_step_too_long_is_told(law: str) -> None:
     once: dict[str, Any] = {"robot": "mini_cheetah", "law": law, "controller": "stand", "dt": 0.012}
-    notices = tarsus.Simulation(**once, stepper=Midpoint(forces="once")).notices
+    notices = tarsus.Simulation(**once, stepper=Midpoint(forces="once")).warnings
     assert "dt-above-stable-limit" in {notice.code for notice in notices}
-    assert tarsus.Simulation("mini_cheetah", law=law, controller="stand", dt=1e-4).notices == []
+    assert tarsus.Simulation("mini_cheetah", law=law, controller="stand", dt=1e-4).warnings == []
 
 
 def test_bisection_finds_the_turn_and_says_so_where_there_is_none() -> None:
@@ -113,7 +113,7 @@ def test_bisection_finds_the_turn_and_says_so_where_there_is_none() -> None:
 
 
 def test_what_a_law_ignores_is_told() -> None:
-    law, ignored = resolve.with_material(Hertz(), {"mu": 0.5, "e_N": 0.3})
+    law, ignored = resolve.apply_material(Hertz(), {"mu": 0.5, "e_N": 0.3})
     assert law.parameters()["mu"] == 0.5 and ignored == [
         "the law 'hertz' has no parameter 'e_N': ignored."
     ]

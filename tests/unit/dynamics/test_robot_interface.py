@@ -207,7 +207,7 @@ def test_a_free_body_stands_where_q_says() -> None:
 def test_a_robot_that_nothing_lets_touch_is_told() -> None:
     """An empty list is taken at its word, once for all of a floating robot."""
     falling = Simulation("mini_cheetah", contacts=[])
-    [told] = falling.notices
+    [told] = falling.warnings
     assert (told.code, told.subject) == ("no-contacts", "mini_cheetah")
     falling.advance(0.25)
     assert falling.u[2] == pytest.approx(-9.81 * 0.25, rel=1e-3)

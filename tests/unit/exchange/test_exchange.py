@@ -20,7 +20,7 @@ from helpers.refused import refused
 import tarsus
 from tarsus import cli
 from tarsus.errors import IncompatibleOptions, InvalidFile, UnknownName, UnmetCondition
-from tarsus.simulation.recording.log import save
+from tarsus.simulation.recording.log import save_log
 
 BALL = """<mujoco model="ball"><worldbody><geom type="plane" size="9 9 1"/><body name="ball"
 pos="0 0 0.1"><freejoint name="free"/><geom name="foot" type="sphere" size=".1" mass="1"/>
@@ -273,7 +273,7 @@ def test_bad_input_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_a_log_is_not_written_as_c(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     log, code = tmp_path / "run.nc", tmp_path / "c"
-    save(tarsus.Simulation("mini_cheetah").run(0.01), log)
+    save_log(tarsus.Simulation("mini_cheetah").run(0.01), log)
     assert cli.main(["export", str(log), "--c", str(code)]) == 2
     assert "this is a log" in capsys.readouterr().err
     assert not code.exists()

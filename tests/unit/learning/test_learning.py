@@ -19,7 +19,6 @@ from onnx.reference import ReferenceEvaluator
 
 import tarsus
 from tarsus import cli
-from tarsus.claims import claimed
 from tarsus.environments.mirror import Mirror
 from tarsus.environments.outside import Eyes
 from tarsus.environments.plan import joined
@@ -29,8 +28,9 @@ from tarsus.errors import (
     InvalidValue,
     TarsusError,
     TarsusWarning,
-    as_notice,
+    warning_record,
 )
+from tarsus.file_locks import write_lock
 from tarsus.learning import play
 from tarsus.learning.advised import advised
 from tarsus.learning.course import Course, drawn, starts
@@ -336,7 +336,7 @@ def test_a_folder_goes_on_and_holds_one_lesson(tmp_path: Path) -> None:
 
 
 def test_two_do_not_learn_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with claimed(tmp_path / LESSON):
+    with write_lock(tmp_path / LESSON):
         assert cli.main(["learn", "velocity", "--out", str(tmp_path), "--rounds", "1"]) == 2
     assert str(tmp_path) in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
@@ -552,7 +552,7 @@ def test_a_policy_keeps_its_tasks_parameters(
     with pytest.warns(TarsusWarning) as told:
         assert task_of({**about, "parameters": fewer}).rotor == 0.5
         task_of({name: value for name, value in about.items() if name != "parameters"})
-    notices = [as_notice(w.message) for w in told]
+    notices = [warning_record(w.message) for w in told]
     assert {notice.code for notice in notices} == {"task-parameters-not-recorded"}
     assert [notice.subject for notice in notices] == ["rotor", "velocity"]
     with pytest.raises(TarsusError, match=r"about\.parameters"):

@@ -14,13 +14,13 @@ from scipy.integrate import solve_ivp
 import tarsus
 from tarsus import Simulation, cli, robots
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidValue, Notice, TarsusError, Unsupported
+from tarsus.errors import IncompatibleOptions, InvalidValue, TarsusError, Unsupported, WarningRecord
 from tarsus.identification.spec import spec_of
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.sdf import read_sdf
 from tarsus.model.urdf import read_urdf
-from tarsus.simulation.default_controller import AUTO, prepared
+from tarsus.simulation.default_controller import AUTO, prepare
 from tarsus.sweeps import query, spec
 from tarsus.sweeps.groups import groups
 
@@ -227,13 +227,13 @@ def test_an_arm_that_floats_is_told_how_to_hold_it() -> None:
     )
     text = ARM.replace('<link name="root">', f'<link name="root">{corners}')
     floating = Simulation(Robot.of(read_urdf(text)), controller="stand")
-    assert "no-feet" in {notice.code for notice in floating.notices}
+    assert "no-feet" in {notice.code for notice in floating.warnings}
     floating.advance(2.0)
     assert floating.q[2] > -0.4, "above the ground"
     with refused(InvalidValue, "contacts"):
         Simulation(Robot.of(read_urdf(text)), contacts="feet")
     held = Simulation(Robot.of(read_urdf(text, floating=False)), controller="stand")
-    assert "no-feet" not in {notice.code for notice in held.notices}
+    assert "no-feet" not in {notice.code for notice in held.warnings}
 
 
 @pytest.mark.filterwarnings("ignore::tarsus.TarsusWarning")
@@ -241,7 +241,7 @@ def test_an_arm_is_told_nothing_of_trotting() -> None:
     told = []
     for free in (FREE, ""):
         robot = Robot.of(read_mjcf(TREE.format(free=free, more="")))
-        notices: list[Notice] = []
-        prepared(robot, AUTO, 0.0025, notices)
+        notices: list[WarningRecord] = []
+        prepare(robot, AUTO, 0.0025, notices)
         told.append("stands-instead-of-trotting" in {notice.code for notice in notices})
     assert told == [True, False]

@@ -10,7 +10,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.stand_ins import STAND_INS, StandIn
 from tarsus.morphology.self_contacts import self_contacts
-from tarsus.simulation.notices import stand_in_notices
+from tarsus.simulation.setup_warnings import approximation_warnings
 
 
 def reach(kind: str, size: tuple[float, ...], n: np.ndarray) -> np.ndarray:
@@ -81,6 +81,6 @@ def test_an_ellipsoid_is_struck_where_its_surface_is() -> None:
 
 def test_it_is_told_by_name() -> None:
     beside = world(Ball(), Cylinder(radius=0.1, length=0.3), Box(), at=[(0.5, 0.0), (1.0, 0.0)])
-    [notice] = stand_in_notices(self_contacts(beside, False).kept)
+    [notice] = approximation_warnings(self_contacts(beside, False).kept)
     assert (notice.code, notice.subject) == ("shapes-approximated", "cylinder")
     assert "41.4 mm" in notice

@@ -179,7 +179,7 @@ def test_soft_equality_constraints() -> None:
 )
 def test_a_step_that_is_not_the_file_s(option: str, dt: dict, told: str) -> None:
     text = f'<mujoco model="r">{option}<worldbody>{_body("a")}</worldbody></mujoco>'
-    notices = tarsus.Simulation(Robot.of(read_mjcf(text)), controller=None, **dt).notices
+    notices = tarsus.Simulation(Robot.of(read_mjcf(text)), controller=None, **dt).warnings
     steps = [notice for notice in notices if notice.code == "file-timestep-ignored"]
     assert len(steps) == bool(told) and all(told in notice for notice in steps)
 

@@ -16,7 +16,7 @@ def names(simulation: Simulation) -> tuple[str, ...]:
 
 
 def codes(simulation: Simulation) -> set[str]:
-    return {notice.code for notice in simulation.notices}
+    return {notice.code for notice in simulation.warnings}
 
 
 def test_the_whole_body_on_flat_ground_and_else_the_feet() -> None:

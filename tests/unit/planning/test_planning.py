@@ -253,7 +253,7 @@ def test_cem_finds_a_minimum_and_keeps_looking() -> None:
 
 @pytest.mark.parametrize("name", registry.names(METHODS))
 def test_what_diverges_has_no_say_and_nothing_is_lost_if_all_does(name: str) -> None:
-    method = registry.member(METHODS, "method", name, SamplingMethod)(samples=64, rounds=1)  # pyright: ignore[reportCallIssue]
+    method = registry.member_class(METHODS, "method", name, SamplingMethod)(samples=64, rounds=1)  # pyright: ignore[reportCallIssue]
     begin = Proposal(np.full((4, 3), 0.2), np.full((4, 3), 0.1))
     random = np.random.default_rng(6)
 
@@ -295,7 +295,7 @@ def test_legs_of_a_pair_move_alike() -> None:
 
 @pytest.mark.parametrize("name", registry.names(GOALS))
 def test_a_goal_s_costs_have_weights_and_are_never_negative(name: str) -> None:
-    goal: Goal = registry.member(GOALS, "goal", name, Goal)()
+    goal: Goal = registry.member_class(GOALS, "goal", name, Goal)()
     work = made().rollouts.work
     ground = goal.ground() or work.scene.terrain
     scene = replace(work.scene, terrain=ground)

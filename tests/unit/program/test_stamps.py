@@ -26,7 +26,7 @@ from tarsus.program.ir.trace import Builder
 from tarsus.program.run import native, ptx
 from tarsus.program.run.cycle_counter import seconds_per_cycle
 from tarsus.program.run.worlds import Worlds
-from tarsus.simulation.loading import loaded, start_registers
+from tarsus.simulation.initial_registers import initial_registers, write_registers
 from tarsus.simulation.step_program import step_program
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.stepping.substeps import Substeps
@@ -57,8 +57,8 @@ def two_parts(timed: bool, stamped: bool = True) -> Program:
 
 def started(simulation: tarsus.Simulation, program: Program) -> Worlds:
     """A world of the program at the simulation's start."""
-    registers = start_registers(simulation.plan, simulation.dt, {"q": simulation.q})
-    return loaded(Worlds(program, 1, lanes=1), registers)
+    registers = initial_registers(simulation.plan, simulation.dt, {"q": simulation.q})
+    return write_registers(Worlds(program, 1, lanes=1), registers)
 
 
 @pytest.fixture(scope="module")

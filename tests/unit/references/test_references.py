@@ -59,9 +59,13 @@ def citations() -> dict[str, Citation]:
     for folder, (base, family) in FAMILIES.items():
         above: Any = getattr(__import__(base, fromlist=[family]), family)
         for name in registry.names(folder):
-            found[f"{folder}.{name}"] = registry.member(folder, "member", name, above).citation  # pyright: ignore[reportFunctionMemberAccess]
+            found[f"{folder}.{name}"] = registry.member_class(
+                folder, "member", name, above
+            ).citation  # pyright: ignore[reportFunctionMemberAccess]
     for name in registry.names("tarsus.robots"):
-        found[f"tarsus.robots.{name}"] = registry.module("tarsus.robots", "robot", name).CITATION
+        found[f"tarsus.robots.{name}"] = registry.member_module(
+            "tarsus.robots", "robot", name
+        ).CITATION
     return found
 
 

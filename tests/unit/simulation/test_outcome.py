@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tarsus
-from tarsus.simulation.recording.summary_lines import lines
+from tarsus.simulation.recording.summary_lines import summary_lines
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_a_gait_is_named_by_what_it_does(robot: str, gait: str, seconds: float, 
     simulation = tarsus.Simulation(robot, controller=gait)
     numbers = tarsus.summary(simulation, simulation.run(seconds))
     assert (numbers["deed"], numbers["fell_at"], numbers["fell"]) == (deed, None, False)
-    assert deed in lines(numbers)["motion"]
+    assert deed in summary_lines(numbers)["motion"]
 
 
 def test_a_fall_has_its_time() -> None:
@@ -29,7 +29,7 @@ def test_a_fall_has_its_time() -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="free")
     numbers = tarsus.summary(simulation, simulation.run(1.0))
     assert numbers["fell"] and 0.1 < numbers["fell_at"] < 0.5
-    assert f"fell at {numbers['fell_at']:.2f} s" in lines(numbers)["motion"]
+    assert f"fell at {numbers['fell_at']:.2f} s" in summary_lines(numbers)["motion"]
 
 
 def test_a_box_slides_and_a_ball_flies() -> None:

@@ -22,9 +22,9 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.written import read, written
 from tarsus.program.run import cache as disk
 from tarsus.simulation import program_cache
-from tarsus.simulation.fingerprint import fingerprint, shared
+from tarsus.simulation.fingerprint import fingerprint, reuse
 from tarsus.simulation.program_cache import cache_key, cached_program
-from tarsus.simulation.step_program import Plan, traced
+from tarsus.simulation.step_program import Plan, trace_step
 from tarsus.stepping import joints
 from tarsus.stepping.methods.symplectic_euler import SymplecticEuler
 from tarsus.terrain.heightfield import HeightField
@@ -58,7 +58,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_program_that_is_read_equals_the_one_that_was_written() -> None:
     field = HeightField(np.arange(12.0).reshape(3, 4))
-    program = traced(replace(base(), scene=replace(base().scene, terrain=field)))
+    program = trace_step(replace(base(), scene=replace(base().scene, terrain=field)))
     assert program.tables
     again = read(written(program))
     assert again.fingerprint == program.fingerprint
@@ -69,12 +69,12 @@ def test_a_program_that_is_read_equals_the_one_that_was_written() -> None:
 
 
 def test_a_timed_program_keeps_its_stamps() -> None:
-    program = traced(plan(timed=True))
+    program = trace_step(plan(timed=True))
     assert read(written(program)).fingerprint == program.fingerprint
 
 
 def test_a_plan_is_traced_once(own_cache: Path) -> None:
-    program = cached_program(plan(), traced)
+    program = cached_program(plan(), trace_step)
     assert cached_program(plan(), refused).fingerprint == program.fingerprint
     assert len(list(own_cache.glob("*.program"))) == 1
     with pytest.raises(AssertionError, match="traced again"):
@@ -88,7 +88,7 @@ class Mine(Moreau):
 
 def test_a_plan_with_code_of_the_user_is_always_traced(own_cache: Path) -> None:
     assert cache_key(plan(Mine())) is None
-    cached_program(plan(Mine()), traced)
+    cached_program(plan(Mine()), trace_step)
     assert not own_cache.exists()
 
 
@@ -178,9 +178,9 @@ def test_objects_of_others_equal_only_themselves() -> None:
 def test_the_last_values_are_shared() -> None:
     recent: dict[str, Slope] = {}
     steep, flat = Slope(0.3), Slope(0.1)
-    assert shared(recent, steep, 2) is steep and shared(recent, flat, 2) is flat
-    assert shared(recent, Slope(0.3), 2) is steep
+    assert reuse(recent, steep, 2) is steep and reuse(recent, flat, 2) is flat
+    assert reuse(recent, Slope(0.3), 2) is steep
     third = Slope(0.2)
-    assert shared(recent, third, 2) is third and len(recent) == 2
+    assert reuse(recent, third, 2) is third and len(recent) == 2
     again = Slope(0.1)  # used before the others
-    assert shared(recent, again, 2) is again
+    assert reuse(recent, again, 2) is again

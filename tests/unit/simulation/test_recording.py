@@ -38,12 +38,12 @@ def trot() -> tarsus.Simulation:
 
 def test_a_log_with_warnings_is_written_by_xarray_itself(tmp_path: Path) -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="trot")  # the compiled code is kept
-    simulation.notices += ["a first warning with a µ.", "a second one."]
+    simulation.warnings += ["a first warning with a µ.", "a second one."]
     log = simulation.run(0.01)
     log.to_netcdf(tmp_path / "log.nc")
     again = xr.load_dataset(tmp_path / "log.nc")
     assert again.attrs == log.attrs
-    assert summary(simulation, again)["warnings"][:2] == simulation.notices
+    assert summary(simulation, again)["warnings"][:2] == simulation.warnings
 
 
 def test_a_log_says_what_was_run_and_runs_again_to_the_same_bits(tmp_path: Path) -> None:

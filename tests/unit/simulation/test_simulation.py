@@ -14,7 +14,7 @@ from tarsus.contact import criteria
 from tarsus.control.gaits.stand import Stand
 from tarsus.errors import IncompatibleOptions, InvalidModel, InvalidValue, UnknownName
 from tarsus.simulation.fingerprint import fingerprint
-from tarsus.simulation.recording.summary import solved_of
+from tarsus.simulation.recording.summary import solved_contacts
 from tarsus.stepping.methods.midpoint import Midpoint
 
 
@@ -57,7 +57,7 @@ def test_it_trots(log) -> None:
 
 
 def test_every_step_obeys_the_law_and_the_equation_of_motion(log) -> None:
-    residuals = criteria.residuals(solved_of(log))
+    residuals = criteria.residuals(solved_contacts(log))
     # the solver promises 1e-6 N s; feet move at up to 1 m/s
     assert residuals["signorini_J"] < 1e-6
     assert residuals["cone_Ns"] < 2e-6
@@ -160,13 +160,13 @@ def test_float32_and_threads_run_the_same_robot() -> None:
     )
     coarse.advance(0.1)  # before the first foot lands: after that, impacts amplify round-off
     np.testing.assert_allclose(coarse.q, np.broadcast_to(exact, (40, 19)), atol=1e-3)
-    assert "float32-tolerance" in {notice.code for notice in coarse.notices}
+    assert "float32-tolerance" in {notice.code for notice in coarse.warnings}
 
 
 def test_a_divergence_stops_says_where_and_keeps_the_log() -> None:
     once = Midpoint(forces="once")
     sim = tarsus.Simulation("mini_cheetah", "compliant", once, controller="trot", dt=0.02)
-    assert "dt-above-stable-limit" in {notice.code for notice in sim.notices}
+    assert "dt-above-stable-limit" in {notice.code for notice in sim.warnings}
     with pytest.raises(
         tarsus.Diverged, match=r"diverged at t = .* joint '.*' moves faster than its steps"
     ) as caught:

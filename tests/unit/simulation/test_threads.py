@@ -15,7 +15,7 @@ from helpers.refused import refused
 
 import tarsus
 from tarsus.errors import IncompatibleOptions, UnknownName
-from tarsus.processes import in_child
+from tarsus.processes import run_in_child
 from tarsus.program.run.threads import HostLauncher
 from tarsus.terrain.heightfield import HeightField
 from tarsus_bench import gpu, gpu_checks
@@ -153,7 +153,7 @@ def test_a_part_of_its_own_process_returns_fails_dies_or_is_ended_alone(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     def run(function, *arguments, seconds: float = 60.0):
-        return in_child(partial(function, *arguments), seconds)
+        return run_in_child(partial(function, *arguments), seconds)
 
     assert run(divmod, 7, 2) == (3, 1)
     with pytest.raises(RuntimeError, match="ZeroDivisionError: "):

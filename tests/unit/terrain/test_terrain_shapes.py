@@ -14,7 +14,7 @@ from helpers.warned import warned
 
 import tarsus
 from tarsus.dynamics.poses import poses
-from tarsus.errors import InvalidFile, TarsusWarning, UnmetCondition, as_notice
+from tarsus.errors import InvalidFile, TarsusWarning, UnmetCondition, warning_record
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint
 from tarsus.model.poses import Pose, rotation_about
 from tarsus.model.robot_data import LEGGED, robots_folder
@@ -184,7 +184,7 @@ def test_meshes_that_are_missing_are_told(tmp_path: Path) -> None:
         robot = tarsus.load(path)
     with pytest.warns(TarsusWarning) as told:
         assert drawn_shapes(robot)[0].body == 0  # as a box of its inertia
-    (notice,) = (as_notice(w.message) for w in told)
+    (notice,) = (warning_record(w.message) for w in told)
     assert (notice.code, notice.subject) == ("mesh-not-found", "gone.stl")
 
 
@@ -209,9 +209,9 @@ def test_the_ground_is_drawn_where_it_is() -> None:
 
 @pytest.mark.parametrize("terrain", [Slope(0.1), Boxes(), IcePatch(), Patched(Sine())])
 def test_a_log_s_terrain_is_made_again(terrain: Terrain) -> None:
-    from tarsus.simulation.recording.provenance import of_parts
+    from tarsus.simulation.recording.provenance import part_attributes
 
-    log = xr.Dataset(attrs=of_parts(tarsus.load("biped"), {"terrain": terrain}))
+    log = xr.Dataset(attrs=part_attributes(tarsus.load("biped"), {"terrain": terrain}))
     again = terrain_of(log.attrs)
     assert type(again) is type(terrain)
     for name, value in terrain.parameters().items():
@@ -221,7 +221,7 @@ def test_a_log_s_terrain_is_made_again(terrain: Terrain) -> None:
 def test_a_terrain_that_no_log_can_hold_is_told() -> None:
     with pytest.warns(TarsusWarning) as told:
         assert isinstance(terrain_of({"terrain": "surface"}), Plane)
-    (notice,) = (as_notice(w.message) for w in told)
+    (notice,) = (warning_record(w.message) for w in told)
     assert (notice.code, notice.subject) == ("terrain-not-drawn", "surface")
     with refused(UnmetCondition, "ghost"):
         drawn_shapes(tarsus.Robot("ghost", (Body("b", WORLD, Joint("j", "free"), Inertia(0.0)),)))

@@ -15,10 +15,10 @@ from PIL import Image
 
 import tarsus
 from tarsus.cli import main
-from tarsus.errors import InvalidFile, Unsupported, as_notice
-from tarsus.installation import install_extra
+from tarsus.errors import InvalidFile, Unsupported, warning_record
+from tarsus.installation import extra_install_command
 from tarsus.model.mechanism import WORLD
-from tarsus.simulation.recording.log import save
+from tarsus.simulation.recording.log import save_log
 from tarsus.viewer import picture, solids
 from tarsus.viewer.arrows import PHASES, Scale, arrows, cones
 from tarsus.viewer.drawn import DrawnShape
@@ -40,7 +40,7 @@ def log() -> xr.Dataset:
 @pytest.fixture(scope="module")
 def path(log: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("logs") / "trot.nc"
-    save(log, file)
+    save_log(log, file)
     return file
 
 
@@ -153,7 +153,7 @@ def test_pictures_and_strips(path: Path, log: xr.Dataset, tmp_path: Path) -> Non
     assert Image.open(out).size == (192, 48)
     # a second log and a log of two worlds are seen through, or stand apart
     many = tmp_path / "many.nc"
-    save(tarsus.Simulation("mini_cheetah", controller="stand", worlds=2).run(0.02), many)
+    save_log(tarsus.Simulation("mini_cheetah", controller="stand", worlds=2).run(0.02), many)
     both = ["render", str(path), str(many), str(out), "--times", "0.1", "--size", "64x48"]
     assert main(both) == 0 and Image.open(out).size == (64, 48)
     assert main([*both, "--apart", "0.6"]) == 0 and Image.open(out).size == (64, 48)
@@ -183,7 +183,7 @@ def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> Non
     sloped = many.assign_attrs(terrain="slope", terrain_class="tarsus.terrain.slope:Slope")
     with pytest.warns(tarsus.TarsusWarning, match="8 of 12 worlds") as told:
         assert len(Stage([track(sloped)], SMALL)._places) == 1
-    assert [as_notice(w.message).code for w in told] == ["worlds-not-drawn"]
+    assert [warning_record(w.message).code for w in told] == ["worlds-not-drawn"]
     with refused(Unsupported, "apart"):
         Stage([track(sloped)], replace(SMALL, apart=1.0))
 
@@ -193,7 +193,7 @@ def test_a_world_that_diverged_is_drawn_where_it_last_was(log: xr.Dataset) -> No
     many["q"][3:, 1, 2] = np.nan
     with pytest.warns(tarsus.TarsusWarning, match="1 of 3 worlds") as told:
         shown = track(many)
-    assert [as_notice(w.message).code for w in told] == ["worlds-diverged"]
+    assert [warning_record(w.message).code for w in told] == ["worlds-diverged"]
     np.testing.assert_array_equal(shown.q[4, 1], shown.q[2, 1])
     np.testing.assert_array_equal(shown.q[:, [0, 2]], many["q"].values[:, [0, 2]])
     assert (shown.contacts.phase[3:, 1] == OPEN).all()
@@ -275,4 +275,4 @@ def test_a_missing_extra_is_one_sentence(
         monkeypatch.setitem(sys.modules, name, None)
     assert main([str(path) if word == "LOG" else word for word in arguments]) == 2
     error = capsys.readouterr().err
-    assert error.count("\n") == 1 and install_extra("view") in error
+    assert error.count("\n") == 1 and extra_install_command("view") in error

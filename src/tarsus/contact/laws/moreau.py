@@ -47,7 +47,7 @@ from tarsus.references.reference import Citation
 METHODS = "tarsus.contact.solvers"
 TOUCH = 1e-8  # m: no deeper is a contact whose touch was located, which has just landed
 SOLVERS: dict[str, Solver] = {
-    name: make() for name, make in registry.members(METHODS, "solver", Solver).items()
+    name: make() for name, make in registry.member_classes(METHODS, "solver", Solver).items()
 }
 ITERATED = {
     name: method for name, method in SOLVERS.items() if isinstance(method, ConstraintSolver)

@@ -16,7 +16,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.model.mechanism import Mechanism
-from tarsus.parameters import check, named, parameter, weight
+from tarsus.parameters import check, names_with_role, parameter, weight
 from tarsus.tasks.base import Glimpse
 from tarsus.terrain.base import Terrain
 
@@ -73,7 +73,7 @@ class Goal(ABC):
 
     def weights(self) -> dict[str, float]:
         """Of all costs, by name."""
-        return {name: getattr(self, name) for name in named(type(self), "weight")}
+        return {name: getattr(self, name) for name in names_with_role(type(self), "weight")}
 
     def unweighted(self) -> Self:
         """The same with all weights one: what is compiled."""

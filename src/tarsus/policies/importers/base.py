@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tarsus.errors import InvalidFile, unknown
+from tarsus.errors import InvalidFile, unknown_name
 from tarsus.policies.contract import Contract, Numbers, Term, as_numbers
 from tarsus.policies.terms import TERMS
 
@@ -62,7 +62,7 @@ def term_named(label: str, **values: Any) -> Term:
     """Return the term that a trainer calls by this name; UnknownName with near names if none."""
     name = ALIASES.get(label, label)
     if name not in TERMS:
-        raise unknown("observation term", label, [*TERMS, *ALIASES])
+        raise unknown_name("observation term", label, [*TERMS, *ALIASES])
     return Term(name, label=label, **values)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tarsus.policies.contract import ASSUMED, COMMANDS, Contract, Term
 from tarsus.policies.importers.base import Importer, name_list, number_list, range_of
-from tarsus.schema import from_json
+from tarsus.schema import parse_json
 
 PHASE = {"period": 1.0, "phases": (0.0, math.pi), "standing": math.pi}
 TERMS = (
@@ -42,7 +42,7 @@ class Holosoma(Importer):
             if name in data:
                 found[name] = number_list(name, data[name])
         if "command_ranges" in data:
-            table = from_json("command_ranges", data["command_ranges"])
+            table = parse_json("command_ranges", data["command_ranges"])
             ends = {AXES[k]: range_of(k, v) for k, v in dict(table).items() if k in AXES}
             found["ranges"] = {name: value for name, value in ends.items() if value is not None}
         filled = contract.with_values(source, **found)

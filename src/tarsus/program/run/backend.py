@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.program.codegen.layout import Target, layout
 from tarsus.program.ir.program import Program
 
@@ -98,7 +98,7 @@ class Backend(ABC):
 
     def _entries(self, name: str) -> slice:
         if name not in self._at:
-            raise unknown("register", name, self._at)
+            raise unknown_name("register", name, self._at)
         return slice(self._at[name], self._at[name] + self.program.sizes[name])
 
     def _for_all(self, name: str, values: Any) -> Any:

@@ -17,7 +17,7 @@ import llvmlite
 import numpy as np
 
 from tarsus.errors import MissingPackage, Unsupported
-from tarsus.installation import install_extra, install_packages
+from tarsus.installation import extra_install_command, package_install_command
 from tarsus.program.ir.program import Program
 from tarsus.program.run import cache, ptx
 from tarsus.program.run.backend import Array
@@ -44,8 +44,9 @@ def cupy_with_gpu() -> Any:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
         raise MissingPackage(
-            f"device 'cuda' needs CuPy ({error}): run {install_extra('cuda')}, or for a CUDA 12"
-            f" driver {install_packages('cupy-cuda12x[ctk]')}.",
+            f"device 'cuda' needs CuPy ({error}): run {extra_install_command('cuda')}, or for a"
+            " CUDA 12"
+            f" driver {package_install_command('cupy-cuda12x[ctk]')}.",
             "cupy",
         ) from None
     try:

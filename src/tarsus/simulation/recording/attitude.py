@@ -11,7 +11,7 @@ from tarsus.spatial.quaternion import zyx_angles
 ANGLES = ("yaw", "pitch", "roll")
 
 
-def floats(log: xr.Dataset) -> bool:
+def has_floating_base(log: xr.Dataset) -> bool:
     """Whether the log is that of a robot with a floating base."""
     names = [str(name) for name in log["coordinate"].values[:7]]
     return [name.rpartition(".")[2] for name in names] == ["x", "y", "z", "qw", "qx", "qy", "qz"]
@@ -25,7 +25,7 @@ def trunk_angles(log: xr.Dataset) -> xr.DataArray:
     Paula 2024, section 6.1). Yaw and roll have no jumps by 2 pi; the pitch is in [-pi/2, pi/2], and
     at its ends yaw and roll are not defined. TarsusError for a robot whose base is fixed.
     """
-    if not floats(log):
+    if not has_floating_base(log):
         raise Unsupported("a robot with a fixed base has no attitude.", "attitude")
     # the base before joints were cut
     q = log["q_uncut" if "q_uncut" in log else "q"]

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-NEAR = 1e-3  # m: a contact point that near to the ground can carry the robot
-BALANCE = {"zero_moment_point": ("xyz",), "capture_point": ("xy",), "support_margin": ()}
+CONTACT_DISTANCE = 1e-3  # m: a contact point that near to the ground can carry the robot
+DIMENSIONS = {"zero_moment_point": ("xyz",), "capture_point": ("xy",), "support_margin": ()}
 """The dimensions of each in a log, after time and world."""
-AT_ONCE = 4096  # instants whose support polygons are looked at together
+CHUNK_SIZE = 4096  # instants whose support polygons are looked at together
 
 
 def balance(
@@ -45,8 +45,10 @@ def balance(
     target, contacts = pressure[..., :2].reshape(-1, 2), gap.shape[-1]
     flat = point[..., :2].reshape(len(target), contacts, 2)
     near = gap.reshape(len(target), contacts)
-    parts = [slice(k, k + AT_ONCE) for k in range(0, len(flat), AT_ONCE)]
-    margins = [margin(flat[part], near[part] <= NEAR, target[part]) for part in parts]
+    parts = [slice(k, k + CHUNK_SIZE) for k in range(0, len(flat), CHUNK_SIZE)]
+    margins = [
+        support_margin(flat[part], near[part] <= CONTACT_DISTANCE, target[part]) for part in parts
+    ]
     return {
         "zero_moment_point": pressure,
         "capture_point": capture,
@@ -54,7 +56,7 @@ def balance(
     }
 
 
-def margin(points: Array, carries: NDArray[np.bool_], target: Array) -> Array:
+def support_margin(points: Array, carries: NDArray[np.bool_], target: Array) -> Array:
     """Distance (m,) of a target (m, 2) from the edge of the hull of those points (m, n, 2) that
     carry (m, n), m: positive inside, NaN without points or target.
     """

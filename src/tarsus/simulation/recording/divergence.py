@@ -13,15 +13,15 @@ from tarsus.contact.base import ForceLaw
 from tarsus.errors import UnmetCondition
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters.declare import declared
-from tarsus.simulation.physical_range import FAR, largest_rates
-from tarsus.simulation.stable_steps import comfortable_step
+from tarsus.simulation.physical_range import MAX_POSITION, max_rates
+from tarsus.simulation.stable_steps import recommended_step
 from tarsus.simulation.step_program import Plan
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-SMALL = 1e-5  # s: a step this small is not what a run diverged from
+MIN_REDUCIBLE_DT = 1e-5  # s: a step this small is not what a run diverged from
 
 
 class Diverged(UnmetCondition):
@@ -52,7 +52,7 @@ class Fault:
     joint: str = ""
 
 
-def first_fault(
+def find_fault(
     robot: Mechanism, part: Mapping[str, NDArray[Any]], done: int, start: float, dt: float
 ) -> Fault | None:
     """The first step of `part` (steps, worlds, size) that diverged; `done` came before it since
@@ -63,7 +63,7 @@ def first_fault(
     """
     q, u = part["q"], part["u"]
     with np.errstate(invalid="ignore"):
-        fast, far = ~(np.abs(u) <= largest_rates(robot, dt)), ~(np.abs(q) <= FAR)
+        fast, far = ~(np.abs(u) <= max_rates(robot, dt)), ~(np.abs(q) <= MAX_POSITION)
     bad = fast.any(-1) | far.any(-1)
     if not bad.any():
         return None
@@ -92,8 +92,8 @@ def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
     Nothing that it has already.
     """
     ways: list[str] = []
-    if dt > SMALL:
-        limit = comfortable_step(plan, q)
+    if dt > MIN_REDUCIBLE_DT:
+        limit = recommended_step(plan, q)
         ways.append(f"dt = {limit:g} s or less" if limit < dt else "a smaller dt")
     if plan.scene.mechanism.actuators and plan.controller is None:
         ways.append("smaller torques")

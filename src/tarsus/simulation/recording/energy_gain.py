@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from tarsus.errors import Notice
+from tarsus.errors import WarningRecord
 from tarsus.model.mechanism import Mechanism
 
-ALLOWED = 0.01  # m: the energy that lifts the robot by this height is gained without a warning
-SHARE = 0.01  # of the kinetic energy at the start: the same without gravity
+MAX_LIFT = 0.01  # m: the energy that lifts the robot by this height is gained without a warning
+MAX_SHARE = 0.01  # of the kinetic energy at the start: the same without gravity
 
 
 def energy_gained(log: xr.Dataset) -> float:
@@ -30,22 +30,25 @@ def energy_gained(log: xr.Dataset) -> float:
     return float(np.where(np.isfinite(gained), gained, np.inf).max(initial=0.0))
 
 
-def gain_warnings(robot: Mechanism, log: xr.Dataset) -> list[Notice]:
-    """Return a warning if the log's energy gain would lift the robot by more than `ALLOWED`.
+def gain_warnings(robot: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
+    """Return a warning if the log's energy gain would lift the robot by more than `MAX_LIFT`.
 
-    Without gravity, if it exceeds the part `SHARE` of the kinetic energy at the start.
+    Without gravity, if it exceeds the part `MAX_SHARE` of the kinetic energy at the start.
     """
     gained = float(log.attrs["energy_gained"])
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
     if weight > 0:
-        allowed, compared = ALLOWED * weight, f"enough to lift the robot by {gained / weight:.2g} m"
+        allowed, compared = (
+            MAX_LIFT * weight,
+            f"enough to lift the robot by {gained / weight:.2g} m",
+        )
     else:
         start = float(log["kinetic_energy"].isel(time=0).max())
-        allowed, compared = SHARE * start, f"it started with {start:.3g} J of kinetic energy"
+        allowed, compared = MAX_SHARE * start, f"it started with {start:.3g} J of kinetic energy"
     if not gained > allowed:
         return []
     text = (
         f"the run gained {gained:.3g} J that no motor or push supplied ({compared}), so its result"
         " is not physical; use a smaller dt or another law."
     )
-    return [Notice(text, "energy-gained", robot.name)]
+    return [WarningRecord(text, "energy-gained", robot.name)]

@@ -24,7 +24,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def noticing() -> Iterator[Callable[[], bool]]:
+def catch_interrupt() -> Iterator[Callable[[], bool]]:
     """Inside the `with` block the first Ctrl-C is only noted: the function tells whether it came.
 
     A second one interrupts at once, as usual. Nothing is noted in threads other than the main one,

@@ -14,18 +14,18 @@ from scipy.io import netcdf_file
 
 from tarsus.contact.base import Law
 from tarsus.dynamics import loop_constraints
-from tarsus.errors import InvalidFile, Notice, several
-from tarsus.files import is_file, missing, replacing
+from tarsus.errors import InvalidFile, WarningRecord, join_names
+from tarsus.files import atomic_write, is_file, missing_file
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role, declared
 from tarsus.program.run.backend import Backend
 from tarsus.simulation import sensors
 from tarsus.simulation.recording import variables
-from tarsus.simulation.recording.empty import without_empty
+from tarsus.simulation.recording.empty_dimensions import drop_empty
 from tarsus.simulation.recording.energy_gain import energy_gained, gain_warnings
-from tarsus.simulation.recording.first_log import ready
-from tarsus.simulation.recording.joint_laws import friction_limits, friction_residual
-from tarsus.simulation.recording.seen import seen_steps
+from tarsus.simulation.recording.joint_friction import friction_limits, friction_residual
+from tarsus.simulation.recording.log_hooks import run_hooks
+from tarsus.simulation.recording.observed_steps import observe_steps
 from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import FAST
@@ -33,12 +33,12 @@ from tarsus.stepping.joint_rows import loop_rows, placed
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
-STATE = {
+STATE_ATTRIBUTES = {
     "units": "1",
     "long_name": "the whole state before the first step, as `Simulation.state` gives it",
 }
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
-AT_LIMIT = 1e-5  # rad or m: what a limit gives way under an impact of thousands of newtons
+LIMIT_TOLERANCE = 1e-5  # rad or m: what a limit gives way under an impact of thousands of newtons
 
 
 def dataset(
@@ -50,8 +50,8 @@ def dataset(
     that touched.
     """
     # what the registers held before each step, and what follows from them
-    ready()
-    looked = seen_steps(plan, worlds, start, records)
+    run_hooks()
+    looked = observe_steps(plan, worlds, start, records)
     plan, start, records, dt = looked.plan, looked.start, looked.records, looked.dt
     seen, solved, contacts = looked.reports, looked.solved, looked.contacts
     scene, mechanism = plan.scene, plan.scene.mechanism
@@ -68,34 +68,34 @@ def dataset(
         **contacts,
         "iterations": (each, records["iterations"][..., 0].astype(np.int32)),
         "converged": (each, records["converged"][..., 0].astype(np.int8)),
-        **_of_stages(scene.law, records),
-        **variables.of_energies(seen, solved, seen["stored"]),
-        **variables.of_balance(seen, grounded, -mechanism.gravity_acceleration[2]),
-        **_in_joints(plan, worlds, seen, records, dt),
-        **_of_loops(mechanism, seen, records["bilateral"], dt),
+        **_stage_variables(scene.law, records),
+        **variables.energy_variables(seen, solved, seen["stored"]),
+        **variables.balance_variables(seen, grounded, -mechanism.gravity_acceleration[2]),
+        **_joint_variables(plan, worlds, seen, records, dt),
+        **_loop_variables(mechanism, seen, records["bilateral"], dt),
         **strike_variables(plan, worlds, records, t0),
-        **sensors.variables(plan, worlds, records),
-        **_of_pushes(plan, records),
+        **sensors.log_variables(plan, worlds, records),
+        **_push_variables(plan, records),
         "q_start": (("world", "coordinate"), start["q"]),
         "u_start": (("world", "velocity"), start["u"]),
-        "state_start": (("world", "state_entry"), start["state"], STATE),
+        "state_start": (("world", "state_entry"), start["state"], STATE_ATTRIBUTES),
     }
     # the dataset with units and meanings
     time = t0 + dt * np.arange(1, steps + 1)
     labels = variables.labels(mechanism, scene.geometry.contact_names, time) | {
         "world": np.arange(count)
     }
-    log = variables.described(xr.Dataset(found, labels))
+    log = variables.add_descriptions(xr.Dataset(found, labels))
     log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
     log.attrs.update(energy_gained=energy_gained(log))
     log.attrs.update(fast_steps=int(seen["fast"].sum()), strikes_lost=strikes_lost(plan, records))
     if "left_out" in records:
         log.attrs.update(crowded_steps=int((records["left_out"] > 0).sum()))
         log.attrs.update(most_left_out=int(records["left_out"].max(initial=0)))
-    return without_empty(log.squeeze("world", drop=True) if count == 1 else log)
+    return drop_empty(log.squeeze("world", drop=True) if count == 1 else log)
 
 
-def _in_joints(
+def _joint_variables(
     plan: Plan,
     worlds: Backend,
     seen: Mapping[str, Array],
@@ -129,7 +129,7 @@ def _in_joints(
     return found
 
 
-def _of_pushes(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
+def _push_variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
     """Forces and moments of every step (steps, worlds, pushed bodies, 6), if they were recorded."""
     if "push" not in records:
         return {}
@@ -141,7 +141,7 @@ def _of_pushes(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
     }
 
 
-def _of_loops(
+def _loop_variables(
     mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, dt: float
 ) -> dict[str, Any]:
     """Drift and impulses (steps, worlds, nb) of joints outside the tree, and the state of the
@@ -166,16 +166,19 @@ def _of_loops(
     return found
 
 
-def _of_stages(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
+def _stage_variables(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
     """Return the variable that names the solver's stage of each step, if the law has stages."""
     if "stage" not in records:
         return {}
-    meanings = {"flag_values": list(range(len(law.stages))), "flag_meanings": _as_flags(law.stages)}
+    meanings = {
+        "flag_values": list(range(len(law.stages))),
+        "flag_meanings": _flag_meanings(law.stages),
+    }
     stage = records["stage"][..., 0].astype(np.int8)
     return {"solver_stage": (("time", "world"), stage, meanings)}
 
 
-def _as_flags(names: Sequence[str]) -> str:
+def _flag_meanings(names: Sequence[str]) -> str:
     """Join names as the CF conventions do: blanks between them, none inside."""
     return " ".join(name.replace(" ", "_") for name in names)
 
@@ -198,16 +201,16 @@ def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
     return float(log.attrs[f"mean_{names[0]}"]) if names else missing
 
 
-def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
+def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     """Warnings for a reader of the log about the robot (before cuts): unconverged steps, joints
     beyond their limits.
     """
     # steps that were not solved
-    found = list[Notice]()
+    found = list[WarningRecord]()
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
         text = f"{unconverged} steps did not converge to the solver's tolerance."
-        found.append(Notice(text, "steps-not-converged", "converged"))
+        found.append(WarningRecord(text, "steps-not-converged", "converged"))
     # energy from nothing
     found += gain_warnings(mechanism, log)
     # steps with the other treatment of velocity terms
@@ -217,7 +220,7 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
             f"in {fast} steps a joint turned by more than {FAST:g} rad, so their velocity terms"
             " were damped to create no energy; a smaller dt resolves such motion."
         )
-        found.append(Notice(text, "fast-steps-damped", "dt"))
+        found.append(WarningRecord(text, "fast-steps-damped", "dt"))
     # impacts that found no slot
     lost = log.attrs.get("strikes_lost", 0)
     if lost:
@@ -225,14 +228,14 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
             f"{lost} impacts are missing in the log's table of strikes, because some steps had more"
             " than it holds; use --set strikes=16 or a smaller dt."
         )
-        found.append(Notice(text, "strikes-lost", "strikes"))
+        found.append(WarningRecord(text, "strikes-lost", "strikes"))
     # contacts that found no slot
     if crowded := log.attrs.get("crowded_steps", 0):
         text = (
             f"in {crowded} steps more contacts touched than there are slots, by up to"
             f" {log.attrs['most_left_out']}; only the deepest were kept. Set slots=N for more."
         )
-        found.append(Notice(text, "slots-exceeded", "slots"))
+        found.append(WarningRecord(text, "slots-exceeded", "slots"))
     # how far each joint went beyond its limits
     beyond: dict[str, float] = {}
     q = log["q_uncut" if "q_uncut" in log else "q"].values
@@ -244,21 +247,22 @@ def warnings_of(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
             )
     # the worst of them
     worst = sorted(
-        (name for name, by in beyond.items() if by > AT_LIMIT), key=lambda name: -beyond[name]
+        (name for name, by in beyond.items() if by > LIMIT_TOLERANCE),
+        key=lambda name: -beyond[name],
     )
     if worst:
-        listed = several([f"{name} by {beyond[name]:.3g}" for name in worst], 3)
+        listed = join_names([f"{name} by {beyond[name]:.3g}" for name in worst], 3)
         text = f"{len(worst)} joints went beyond their limits: {listed} (rad or m)."
-        found.append(Notice(text, "limits-exceeded", worst[0]))
+        found.append(WarningRecord(text, "limits-exceeded", worst[0]))
     return found
 
 
-def opened(path: Path) -> xr.Dataset:
-    """The log in a netCDF file, not yet checked (`log_schema.checked`); TarsusError if there is
+def read_log(path: Path) -> xr.Dataset:
+    """The log in a netCDF file, not yet checked (`log_schema.check_log`); TarsusError if there is
     none, or it cannot be read.
     """
     if not is_file(path):
-        raise missing(path, "a log of `tarsus run` (.nc)")
+        raise missing_file(path, "a log of `tarsus run` (.nc)")
     try:
         # variables may lie on top of each other in a file, and be far larger than it together
         with netcdf_file(path, "r", mmap=True) as file:
@@ -273,7 +277,7 @@ def opened(path: Path) -> xr.Dataset:
         raise InvalidFile(f"{path} cannot be read as a netCDF file.", path) from None
 
 
-def save(log: xr.Dataset, path: Path) -> None:
+def save_log(log: xr.Dataset, path: Path) -> None:
     """Write a netCDF file, whole or not at all; OSError names `path`."""
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         log.to_netcdf(temporary, engine="scipy")

@@ -15,23 +15,23 @@ import xarray as xr
 
 from tarsus import plugins, registry, robots
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import IncompatibleOptions, InvalidFile, TarsusError, UnknownName, shortened
+from tarsus.errors import IncompatibleOptions, InvalidFile, TarsusError, UnknownName, quoted
 from tarsus.files import is_file
 from tarsus.model.digest import digest
 from tarsus.model.read import UnknownOption
 from tarsus.model.robot_files import file_bytes
-from tarsus.simulation.recording.log_schema import checked_attributes
+from tarsus.simulation.recording.log_schema import check_attributes
 
-KEPT = 8  # robots
-FOLDERS = ("asset_folders", "packages")  # options that name folders
+CACHE_SIZE = 8  # robots
+FOLDER_OPTIONS = ("asset_folders", "packages")  # options that name folders
 _IN_PYTHON: dict[str, Robot] = {}  # those of this process's logs that no file describes, by digest
 
 
-def remember(robot: Robot) -> None:
+def remember_robot(robot: Robot) -> None:
     """Kept for who reads a log of this process, if the robot was made in Python."""
     if not robot.origin.file and robot.name not in registry.names(robots.__name__):
         _IN_PYTHON[digest(robot)] = robot
-        for oldest in list(_IN_PYTHON)[:-KEPT]:
+        for oldest in list(_IN_PYTHON)[:-CACHE_SIZE]:
             _IN_PYTHON.pop(oldest)
 
 
@@ -39,7 +39,7 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
     """The robot that a log names; TarsusError if its file is no longer what it was, or for one that
     another process made in Python.
     """
-    attrs = checked_attributes(run.attrs) if isinstance(run, xr.Dataset) else {}
+    attrs = check_attributes(run.attrs) if isinstance(run, xr.Dataset) else {}
     name, file = str(attrs.get("robot", "")), Path(str(attrs.get("robot_file", "")))
     if not name:
         raise IncompatibleOptions(
@@ -61,10 +61,10 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
             " FILE.",
             file,
         )
-    return _loaded(file, attrs)
+    return _load(file, attrs)
 
 
-def as_heavy(robot: Robot, log: xr.Dataset) -> Robot:
+def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
     """Return the robot with the factors on masses that a log of one world has."""
     options = json.loads(str(log.attrs.get("options", "{}")))
     scales = {name: np.ravel(value) for name, value in (options.get("mass_scale") or {}).items()}
@@ -84,12 +84,12 @@ def as_heavy(robot: Robot, log: xr.Dataset) -> Robot:
 def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
     """A built-in robot; TarsusError with near names, or what to do about another."""
     try:
-        return _loaded(name, attrs)
+        return _load(name, attrs)
     except TarsusError as error:
         if name in registry.names(robots.__name__):
             raise
         if release := str(attrs.get("robot_package", "")):
-            raise plugins.missing("robot", name, release) from None
+            raise plugins.missing_plugin("robot", name, release) from None
         raise UnknownName(
             f"{str(error).rstrip('.')}. A log does not contain a robot or world made in Python;"
             " create it again and pass it, as in tarsus.rerun(log, robot=...).",
@@ -97,7 +97,7 @@ def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
         ) from None
 
 
-def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
+def _load(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
     """The robot with the options that a log names."""
     told = str(attrs.get("robot_options", "{}"))
     try:
@@ -105,13 +105,13 @@ def _loaded(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
             warnings.simplefilter("ignore")  # those of the run, which the log has
             asked = json.loads(told)
             # a log does not say what may be read on this machine
-            asked = {name: value for name, value in asked.items() if name not in FOLDERS}
+            asked = {name: value for name, value in asked.items() if name not in FOLDER_OPTIONS}
             return robots.load(source, **asked)
     except (TypeError, ValueError) as error:  # no option of this robot
         if isinstance(error, TarsusError) and not isinstance(error, UnknownOption):
             raise
         raise InvalidFile(
-            f"the log's robot_options {shortened(told)} are not valid for {source}; name the robot"
+            f"the log's robot_options {quoted(told)} are not valid for {source}; name the robot"
             " with --robot.",
             "robot_options",
         ) from None

@@ -1,6 +1,6 @@
 """What a log may hold: attributes, variables, dimensions, and how they fit the robot.
 
-`checked` is called once, where a log comes in: from a file, a table or the caller. Readers behind
+`check_log` is called once, where a log comes in: from a file, a table or the caller. Readers behind
 it take attributes and shapes as they are.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from tarsus.contact.criteria import STATES
-from tarsus.errors import InvalidFile, several
+from tarsus.errors import InvalidFile, join_names
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import Role
 from tarsus.schema import (
@@ -27,25 +27,25 @@ from tarsus.schema import (
     TableRule,
     TextRule,
 )
-from tarsus.simulation.recording.empty import BY_AXIS, BY_CONTACT, BY_XYZ, with_empty
+from tarsus.simulation.recording.empty_dimensions import BY_AXIS, BY_CONTACT, BY_XYZ, add_empty
 from tarsus.simulation.recording.variables import ROBOT_SHARES
 
 R = TypeVar("R", bound=Mechanism)
-SHORTEST, LONGEST = 1e-9, 10.0  # s, of a step
-LAST = 1e9  # s: times count nanoseconds in 63 bits elsewhere
-MOST_WORLDS = 10_000_000
-MOST_THREADS = 1024
-MOST_SLOTS = 1000
-LARGEST = 1e100  # of any number that is not time: its square is still a number
+MIN_DT, MAX_DT = 1e-9, 10.0  # s, of a step
+MAX_TIME = 1e9  # s: times count nanoseconds in 63 bits elsewhere
+MAX_WORLDS = 10_000_000
+MAX_THREADS = 1024
+MAX_SLOTS = 1000
+MAX_VALUE = 1e100  # of any number that is not time: its square is still a number
 
 COUNT = NumberRule(0, 1e15, whole=True)
 TEXT, NAMES = TextRule(), AnyOf((TextRule(), ListRule(TextRule())), or_none=True)
 MASS = NumberRule(1e-9, 1e9)
 PART = AnyOf((TextRule(), TableRule()))
 OPTIONS = {
-    "worlds": NumberRule(1, MOST_WORLDS, whole=True),
-    "threads": NumberRule(1, MOST_THREADS, whole=True),
-    "slots": AnyOf((NumberRule(1, MOST_SLOTS, whole=True),), or_none=True),
+    "worlds": NumberRule(1, MAX_WORLDS, whole=True),
+    "threads": NumberRule(1, MAX_THREADS, whole=True),
+    "slots": AnyOf((NumberRule(1, MAX_SLOTS, whole=True),), or_none=True),
     **dict.fromkeys(("contacts", "coordinates", "pushes"), NAMES),
     "parameters": ListRule(TextRule()),
     "actuators": AnyOf((TextRule(), TableRule())),
@@ -57,11 +57,11 @@ OPTIONS = {
     "control_rate": AnyOf((NumberRule(1e-6, 1e9),), or_none=True),
 }
 ATTRIBUTES: dict[str, Rule] = {
-    "dt": NumberRule(SHORTEST, LONGEST),
+    "dt": NumberRule(MIN_DT, MAX_DT),
     **dict.fromkeys(("fast_steps", "strikes_lost", "crowded_steps", "most_left_out"), COUNT),
-    "wall_time": NumberRule(0, LAST),
+    "wall_time": NumberRule(0, MAX_TIME),
     "evaluation_instant": NumberRule(0, 1),
-    "mean_*": NumberRule(-LARGEST, LARGEST),
+    "mean_*": NumberRule(-MAX_VALUE, MAX_VALUE),
     "unit_*": TEXT,
     "role_*": TextRule(choices=get_args(Role)),
     "options": JsonRule(TableRule(OPTIONS)),
@@ -121,26 +121,31 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {  # of variables, without `world`
     "strike_q": ("strike", "coordinate"),
     **{f"strike_u_{when}": ("strike", "velocity") for when in ("before", "after")},
 }
-COUNTED = ("iterations", "converged", "solver_stage")  # whole numbers
+INTEGER_VARIABLES = ("iterations", "converged", "solver_stage")  # whole numbers
 LABELS = ("coordinate", "velocity", "actuator", "contact", "axis", "xyz", "xy", "pushed", "wrench")
-NAMED = ("coordinate", "velocity", "actuator", "contact")  # dimensions that must have labels
+LABELED_DIMENSIONS = (
+    "coordinate",
+    "velocity",
+    "actuator",
+    "contact",
+)  # dimensions that must have labels
 SIZES = {"axis": 3, "xyz": 3, "xy": 2, "wrench": 6}
 
 
-def checked_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
+def check_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the attributes of a log as Python's types; InvalidFile names one that is damaged."""
-    plain = _plain(attributes)
+    plain = _python_types(attributes)
     TableRule(ATTRIBUTES).check("", plain)
     return plain
 
 
-def checked(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
+def check_log(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
     """Return the log with what empty dimensions hold; InvalidFile, naming the attribute or
     variable, if it is damaged or not a log.
 
     needed: variables and attributes that the caller reads
     """
-    log = with_empty(log)
+    log = add_empty(log)
     missing = [name for name in needed if name not in log.variables and name not in log.attrs] or [
         name for name in ("time",) if name not in log.variables
     ]
@@ -151,7 +156,7 @@ def checked(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
         raise InvalidFile("this log has no steps; record at least one.", "time")
     if not log.sizes.get("world", 1):
         raise InvalidFile("this log has no worlds; record at least one.", "world")
-    attributes = checked_attributes(log.attrs)
+    attributes = check_attributes(log.attrs)
     for name in attributes:
         if name.startswith("role_") and f"mean_{name[5:]}" not in attributes:
             raise InvalidFile(f"the log lacks the attribute mean_{name[5:]}.", f"mean_{name[5:]}")
@@ -163,7 +168,7 @@ def checked(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
     return log
 
 
-def fitting(log: xr.Dataset, robot: R) -> R:
+def check_robot(log: xr.Dataset, robot: R) -> R:
     """The robot; TarsusError unless the log's coordinates, velocities and motors are its own."""
     uncut = "uncut_" if "q_uncut" in log else ""
     sizes = {f"{uncut}coordinate": ("coordinates", robot.nq)}
@@ -179,14 +184,14 @@ def fitting(log: xr.Dataset, robot: R) -> R:
     names = map(str, log["actuator"].values) if "actuator" in log else ()
     if other := [name for name in names if name not in known]:
         raise InvalidFile(
-            f"the log has motors that {robot.name} lacks ({several(other, 3)}): it is of another"
+            f"the log has motors that {robot.name} lacks ({join_names(other, 3)}): it is of another"
             " robot, or the robot's file has changed since.",
             "actuator",
         )
     return robot
 
 
-def _plain(attributes: Mapping[Any, Any]) -> dict[str, Any]:
+def _python_types(attributes: Mapping[Any, Any]) -> dict[str, Any]:
     """Numbers of NumPy as Python's."""
     found = dict[str, Any]()
     for name, value in attributes.items():
@@ -220,7 +225,7 @@ def _check_dimensions(log: xr.Dataset) -> None:
                 dimension,
             )
     for name in LABELS:
-        if name in NAMED and name in log.sizes and name not in log.variables:
+        if name in LABELED_DIMENSIONS and name in log.sizes and name not in log.variables:
             raise InvalidFile(f"not a log of tarsus run: it lacks {name}.", name)
         if name in log.variables:
             labels = log.variables[name]
@@ -238,8 +243,8 @@ def _check_values(log: xr.Dataset) -> None:
     NaN is allowed: a world that diverged leaves it.
     """
     time = log["time"].values
-    if not (np.isfinite(time).all() and time.min() >= 0 and time.max() <= LAST):
-        raise InvalidFile(f"time must lie between 0 and {LAST:g} s.", "time")
+    if not (np.isfinite(time).all() and time.min() >= 0 and time.max() <= MAX_TIME):
+        raise InvalidFile(f"time must lie between 0 and {MAX_TIME:g} s.", "time")
     if (np.diff(time) <= 0).any():
         raise InvalidFile("time must increase from step to step.", "time")
     if "state" in log and not np.isin(log["state"].values, (*range(len(STATES)), np.nan)).all():
@@ -247,8 +252,8 @@ def _check_values(log: xr.Dataset) -> None:
     for name in DIMENSIONS:
         if name in log.variables and name not in ("time", "state", "state_start"):
             values = log.variables[name].values.astype(float)
-            too_large = (np.abs(values) > LARGEST) & np.isfinite(values)
+            too_large = (np.abs(values) > MAX_VALUE) & np.isfinite(values)
             if too_large.any():
-                raise InvalidFile(f"{name} must be at most {LARGEST:g} in SI units.", name)
-            if name in COUNTED and not np.isfinite(values).all():
+                raise InvalidFile(f"{name} must be at most {MAX_VALUE:g} in SI units.", name)
+            if name in INTEGER_VARIABLES and not np.isfinite(values).all():
                 raise InvalidFile(f"{name} must be a finite number in every step.", name)

@@ -9,24 +9,24 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from tarsus.errors import Notice, several
+from tarsus.errors import WarningRecord, join_names
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.passed_through import passed_through
 from tarsus.program.run.backend import Array
-from tarsus.simulation.inputs import fetched
+from tarsus.simulation.inputs import to_numpy
 from tarsus.simulation.recording import log
-from tarsus.simulation.recording.divergence import Diverged, Fault, advice, first_fault
+from tarsus.simulation.recording.divergence import Diverged, Fault, advice, find_fault
 from tarsus.simulation.recording.interrupt import Interrupted
-from tarsus.simulation.recording.partial_log import Parts, partial
-from tarsus.simulation.recording.provenance import Setup, attributes
-from tarsus.simulation.recording.recorder import Interventions, Records, joined, record
+from tarsus.simulation.recording.partial_log import PartialLog, mark_partial
+from tarsus.simulation.recording.provenance import Setup, log_attributes
+from tarsus.simulation.recording.recorder import Interventions, Records, concatenate, record
 
-SOME = 3  # names that a notice shows
-BEFORE = ("q", "u", "memory")  # what the observer asks of the step before
+MAX_NAMES = 3  # names that a notice shows
+OBSERVED_BEFORE = ("q", "u", "memory")  # what the observer asks of the step before
 
 
 @dataclass(frozen=True, eq=False)
-class Beginning:
+class RunStart:
     """A simulation as a run finds it.
 
     state: the whole one, (worlds, n); time: s; notices: for whoever reads the log
@@ -37,12 +37,12 @@ class Beginning:
     dt: float
     time: float
     state: Array
-    notices: Sequence[str]
+    warnings: Sequence[str]
     between: Interventions = field(default_factory=Interventions)
 
 
-def logged(
-    run: Beginning,
+def run_logged(
+    run: RunStart,
     steps: int,
     progress: Callable[[float], None] | None = None,
     to: str | Path | None = None,
@@ -53,19 +53,19 @@ def logged(
     """
     # what the registers hold before the first step
     setup, worlds = run.setup, run.setup.worlds
-    start = {name: worlds.get(name) for name in BEFORE}
-    start["state"] = fetched(worlds, run.state)
+    start = {name: worlds.get(name) for name in OBSERVED_BEFORE}
+    start["state"] = to_numpy(worlds, run.state)
     chunks: list[Records] = []
 
     def part(first: int, last: int) -> xr.Dataset:
         before = max(first - 1, 0)  # whether a contact has just closed, the step before tells
         found = _log(run, start, chunks, (before, last))
-        return partial(found.isel(time=slice(first - before, None)))
+        return mark_partial(found.isel(time=slice(first - before, None)))
 
     def fault_in(chunk: Records, done: int) -> Fault | None:
-        return first_fault(setup.plan.scene.mechanism, chunk, done, run.time, run.dt)
+        return find_fault(setup.plan.scene.mechanism, chunk, done, run.time, run.dt)
 
-    with Parts(to, part) as parts:
+    with PartialLog(to, part) as parts:
         # the steps, up to a fault or Ctrl-C; a controller that fails loses none of them
         looked = chunks, parts.look
         try:
@@ -82,7 +82,7 @@ def logged(
         if good:
             result = _log(run, start, chunks, (0, good))
             told = [message] if message else _warnings(setup, result)
-            result.attrs["warnings"] = "\n".join([*run.notices, *told])
+            result.attrs["warnings"] = "\n".join([*run.warnings, *told])
             result.attrs["wall_time"] = kept.wall
         parts.finish(result)
     # how it ended
@@ -95,36 +95,36 @@ def logged(
     return result
 
 
-def _warnings(setup: Setup, result: xr.Dataset) -> list[Notice]:
+def _warnings(setup: Setup, result: xr.Dataset) -> list[WarningRecord]:
     """What a whole log shows that its reader should know."""
-    found = log.warnings_of(setup.robot, result)
+    found = log.log_warnings(setup.robot, result)
     return found if setup.options.self_collision else found + _passed_through(setup.robot, result)
 
 
 def _log(
-    run: Beginning, start: Records, chunks: Sequence[Records], span: tuple[int, int]
+    run: RunStart, start: Records, chunks: Sequence[Records], span: tuple[int, int]
 ) -> xr.Dataset:
     """The log of the steps from one to another, with what was run."""
     # the chunks that hold them, and what the registers held before the first
     first, last = span
     worlds, ends = run.setup.worlds, np.cumsum([0, *(len(chunk["q"]) for chunk in chunks)])
     held = [k for k in range(len(chunks)) if ends[k] < last and ends[k + 1] > first]
-    records = joined([chunks[k] for k in held])
+    records = concatenate([chunks[k] for k in held])
     records = {k: v[first - ends[held[0]] : last - ends[held[0]]] for k, v in records.items()}
     if first:
         before = next(k for k in range(len(chunks)) if ends[k + 1] >= first)
-        held = {name: chunks[before][name][first - 1 - ends[before]] for name in BEFORE}
+        held = {name: chunks[before][name][first - 1 - ends[before]] for name in OBSERVED_BEFORE}
         start = {**start, **held}
     # their log
     found = log.dataset(run.setup.plan, worlds, start, records, run.time + first * run.dt)
-    found.attrs.update(attributes(run.setup), dt=run.dt)  # the registers' dt may be a float32
+    found.attrs.update(log_attributes(run.setup), dt=run.dt)  # the registers' dt may be a float32
     if first:  # the very numbers that the whole log has
         time = run.time + run.dt * np.arange(first + 1, last + 1)
         found["time"] = found["time"].copy(data=time)
     return found
 
 
-def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
+def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     """Return a warning for shapes of the robot (before cuts) that can touch by its file, and that
     passed through each other without self-collision.
     """
@@ -137,6 +137,6 @@ def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[Notice]:
     named = [f"{p.first.name}:{p.second.name} (by {1e3 * deep:.3g} mm)" for p, deep in found]
     text = (
         f"shapes of {mechanism.name!r} passed through each other although they can collide:"
-        f" {several(named, SOME)}. Use self_collision=True, or --self-collision."
+        f" {join_names(named, MAX_NAMES)}. Use self_collision=True, or --self-collision."
     )
-    return [Notice(text, "passed-through-itself", found[0][0].first.name)]
+    return [WarningRecord(text, "passed-through-itself", found[0][0].first.name)]

@@ -24,12 +24,12 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.samples import evaluate
 from tarsus.simulation.recording.step_observables import (
-    Acting,
     ObservedContact,
     ObservedStep,
+    StepForces,
     step_observables,
 )
-from tarsus.simulation.step_program import KEPT
+from tarsus.simulation.step_program import CACHE_SIZE
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
@@ -93,7 +93,7 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
     Where the state before a step is not recorded, the velocities after it stand for those before.
     """
     # the run's forces and normals, in contact frames
-    n, frame = len(run.ends), frames(run.normal)
+    n, frame = len(run.ends), contact_frames(run.normal)
     impulse = np.einsum("snij,snj->sni", frame, run.dt * run.force)
     unknown = np.zeros((run.steps, run.robot.nu))
     q0, u0 = run.q[:-1], run.u[:-1]
@@ -125,7 +125,7 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
     return Solved(gap, impulse, before, after, tolerance=run.tolerance, dt=run.dt, **material), seen
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHE_SIZE)
 def observing_program(
     robot: Robot,
     ends: tuple[tuple[int, int], ...],
@@ -160,10 +160,10 @@ def observing_program(
     for i, (body, other) in enumerate(ends):
         axes = ca.reshape(frame[9 * i : 9 * i + 9], 3, 3).T
         at = None if point is None else point[3 * i : 3 * i + 3]
-        place, gap = _place(seen, i, body, axes[0, :].T, at)
+        place, gap = _contact_point(seen, i, body, axes[0, :].T, at)
         world = jacobian.dense(jacobian.point_jacobian(seen, body, place), robot.nu)
         if other != WORLD:
-            place, _ = _place(seen, i, other, axes[0, :].T, at)
+            place, _ = _contact_point(seen, i, other, axes[0, :].T, at)
             world -= jacobian.dense(jacobian.point_jacobian(seen, other, place), robot.nu)
         rows = ca.mtimes(axes, world)
         contacts.append(ObservedContact(gap, rows, ca.mtimes(rows, u0)))
@@ -178,13 +178,15 @@ def observing_program(
         inertias=rnea.body_inertias(robot),
         dt=dt,
         contacts=contacts,
-        acting=Acting(drive, impulse, nothing, held, given.get("passive")),
+        acting=StepForces(drive, impulse, nothing, held, given.get("passive")),
         one_balance=SX(stages <= 1),
     )
     return b.program(**step_observables(step))
 
 
-def _place(kin: Kinematics, i: int, body: int, normal: SX, point: SX | None) -> tuple[SX, SX]:
+def _contact_point(
+    kin: Kinematics, i: int, body: int, normal: SX, point: SX | None
+) -> tuple[SX, SX]:
     """The point (3,) of contact i in its body's frame, m, and its gap to the ground z = 0, m.
 
     The gap is that of the robot's candidate; 0 if the run has its own contact points.
@@ -202,7 +204,7 @@ def _place(kin: Kinematics, i: int, body: int, normal: SX, point: SX | None) -> 
     return lowest, height - candidate.radius
 
 
-def frames(normal: Array) -> Array:
+def contact_frames(normal: Array) -> Array:
     """Contact frames (..., 3, 3): rows normal and two tangents.
 
     No criterion depends on how the tangents are turned.

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.fall import first_down
 
-Deed = Literal[
+Motion = Literal[
     "stood", "squatted", "sank", "slid", "walked", "stepped", "jumped", "hopped", "flew", "moved"
 ]
-LIFTED = 0.04  # s: a foot that is in the air for less has not been lifted
-MOVED = 0.1  # of the base's height: what is less is no distance
-SQUATTED = 0.03  # of the base's height: what it sinks by in a squat
-TOGETHER = 0.5  # of all landings: a robot that lands on all its feet so often hops
+MIN_AIR_TIME = 0.04  # s: a foot that is in the air for less has not been lifted
+MIN_TRAVEL = 0.1  # of the base's height: what is less is no distance
+MIN_SQUAT = 0.03  # of the base's height: what it sinks by in a squat
+HOP_SHARE = 0.5  # of all landings: a robot that lands on all its feet so often hops
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class MotionOutcome:
     start; jumps: how often it left the ground
     """
 
-    deed: Deed
+    deed: Motion
     fell_at: float | None
     distance: float
     lowest: float
     jumps: int
 
 
-def outcome(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
+def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     """Return what the robot did in a log of one world."""
     q, dt = log["q"].values, float(log.attrs["dt"])
-    pressing = _standing(robot, log)
+    pressing = _pressing_bodies(robot, log)
     if not robot.floating:
-        jumps = len(_gaps(np.asarray(pressing.any(axis=1)), dt)) if pressing.size else 0
+        jumps = len(_air_times(np.asarray(pressing.any(axis=1)), dt)) if pressing.size else 0
         return MotionOutcome("hopped" if jumps > 1 else "moved", None, 0.0, 0.0, jumps)
     # up to a fall
     points = log["contact_point"].values[..., 2]
@@ -54,29 +54,29 @@ def outcome(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     lowest = float(max(-path[:, 2].min(), 0.0))
     # feet that were lifted, and landings on all of them at once
     pressing = pressing[:end]
-    lifted = [_gaps(foot, dt) for foot in pressing.T]
-    flights = _gaps(np.asarray(pressing.any(axis=1)), dt) if pressing.size else []
+    lifted = [_air_times(foot, dt) for foot in pressing.T]
+    flights = _air_times(np.asarray(pressing.any(axis=1)), dt) if pressing.size else []
     landings, feet = sum(map(len, lifted)), sum(bool(gaps) for gaps in lifted)
-    deed: Deed
+    deed: Motion
     if not pressing.any():
         deed = "flew"
-    elif flights and feet * len(flights) >= TOGETHER * landings:
+    elif flights and feet * len(flights) >= HOP_SHARE * landings:
         deed = "jumped" if len(flights) == 1 else "hopped"
     elif landings:
-        deed = "walked" if distance > MOVED * size else "stepped"
-    elif min(distance, _slipped(log, end)) > MOVED * size:
+        deed = "walked" if distance > MIN_TRAVEL * size else "stepped"
+    elif min(distance, _slip_distance(log, end)) > MIN_TRAVEL * size:
         deed = "slid"
     else:
         low = int(np.argmin(path[:, 2]))
         rose = float(path[low:, 2].max() - path[low, 2])
         squatted = rose > lowest / 2
-        still = lowest < (SQUATTED if squatted else MOVED) * size
+        still = lowest < (MIN_SQUAT if squatted else MIN_TRAVEL) * size
         deed = "stood" if still else "squatted" if squatted else "sank"
     fell_at = None if down is None else float((down + 1) * dt)
     return MotionOutcome(deed, fell_at, distance, lowest, len(flights))
 
 
-def _standing(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
+def _pressing_bodies(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
     """Whether each body (steps, bodies) that ever touches presses on something."""
     bodies = {candidate.name: candidate.body for candidate in robot.candidates}
     names = [str(name) for name in log["contact"].values]
@@ -87,7 +87,7 @@ def _standing(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
     return np.array(touching).T if touching else np.zeros((len(pressing), 0), bool)
 
 
-def _slipped(log: xr.Dataset, end: int) -> float:
+def _slip_distance(log: xr.Dataset, end: int) -> float:
     """How far the contacts that press slid in the first steps, m, on average."""
     pressing = log["force_contact"].values[:end, :, 0] > 0
     speed = np.linalg.norm(log["velocity_after"].values[:end, :, 1:], axis=-1)
@@ -95,8 +95,8 @@ def _slipped(log: xr.Dataset, end: int) -> float:
     return float(mean.sum() * log.attrs["dt"])
 
 
-def _gaps(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:
+def _air_times(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:
     """First and last step of each time in the air between two on the ground, without brief ones."""
     at = np.flatnonzero(pressing)
     ends = zip(at[:-1].tolist(), at[1:].tolist(), strict=True)
-    return [(a + 1, b) for a, b in ends if (b - a - 1) * dt >= LIFTED]
+    return [(a + 1, b) for a, b in ends if (b - a - 1) * dt >= MIN_AIR_TIME]

@@ -18,18 +18,27 @@ from typing import BinaryIO
 
 import xarray as xr
 
-from tarsus.claims import claimed
 from tarsus.errors import InvalidFile, TarsusWarning
-from tarsus.files import check_writable, replacing
-from tarsus.simulation.recording.classic_file import COUNT_AT, written
-from tarsus.simulation.recording.log import save
+from tarsus.file_locks import write_lock
+from tarsus.files import atomic_write, check_writable
+from tarsus.simulation.recording.log import save_log
+from tarsus.simulation.recording.netcdf_classic import COUNT_OFFSET, encode
 
 SUFFIX = ".nc"
-EVERY = 2.0  # s between two parts, at least
-SHARE = 20.0  # times as long as it took to write the last one, at least
-PIECE = 16 << 20  # bytes: a long part is written piece by piece, each of which survives a kill
-TOTALS = ("wall_time", "fast_steps", "strikes_lost", "crowded_steps", "most_left_out", "warnings")
-NOTICE = "the run had not ended when this was written: it was killed, or goes on."
+MIN_INTERVAL = 2.0  # s between two parts, at least
+MIN_INTERVAL_RATIO = 20.0  # times as long as it took to write the last one, at least
+PIECE_BYTES = (
+    16 << 20
+)  # bytes: a long part is written piece by piece, each of which survives a kill
+FINAL_ATTRIBUTES = (
+    "wall_time",
+    "fast_steps",
+    "strikes_lost",
+    "crowded_steps",
+    "most_left_out",
+    "warnings",
+)
+PARTIAL_WARNING = "the run had not ended when this was written: it was killed, or goes on."
 
 
 def log_path(to: str | Path) -> Path:
@@ -51,7 +60,7 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.partial{SUFFIX}")
 
 
-class Parts:
+class PartialLog:
     """The log of a run, written to `to` at the end and until then in parts beside it.
 
     In its `with` block no other process can write the same log (`claimed`). The partial log of an
@@ -66,13 +75,13 @@ class Parts:
         self._done = 0
         self._first: xr.Dataset | None = None
         self._head = 0  # bytes before the first step
-        self._next = perf_counter() + EVERY
+        self._next = perf_counter() + MIN_INTERVAL
         self._warned = False
         self._claim = ExitStack()
 
-    def __enter__(self) -> Parts:
+    def __enter__(self) -> PartialLog:
         if self._log is not None:
-            self._claim.enter_context(claimed(self._log))
+            self._claim.enter_context(write_lock(self._log))
             _set_aside(partial_path(self._log))
         return self
 
@@ -85,7 +94,7 @@ class Parts:
         if began >= self._next:
             self.write(steps)
             took = perf_counter() - began
-            self._next = began + took + max(EVERY, SHARE * took)
+            self._next = began + took + max(MIN_INTERVAL, MIN_INTERVAL_RATIO * took)
 
     def write(self, steps: int) -> None:
         """Write the steps up to this one, piece by piece; the first tells how large a step is.
@@ -95,7 +104,7 @@ class Parts:
         """
         most = steps
         while self._log is not None and self._done < steps:
-            piece = 1 if self._first is None else max(PIECE // self._first.nbytes, 1)
+            piece = 1 if self._first is None else max(PIECE_BYTES // self._first.nbytes, 1)
             piece = min(piece, most, steps - self._done)
             try:
                 self._write(partial_path(self._log), self._done + piece)
@@ -107,30 +116,30 @@ class Parts:
 
     def _write(self, path: Path, steps: int) -> None:
         part, first = self._made(self._done, steps), self._first
-        if first is not None and _alike(first, part):
+        if first is not None and _continues(first, part):
             # what has no time is the first part's
             fixed = {name: v for name, v in first.variables.items() if "time" not in v.dims}
             self._append(path, part.assign(fixed))
         else:
             whole = part if self._done == 0 else self._made(0, steps)
             kept = whole.drop_attrs(deep=False).isel(time=slice(0, 1))
-            head, content = written(whole, "time")
-            with replacing(path) as temporary:
+            head, content = encode(whole, "time")
+            with atomic_write(path) as temporary:
                 temporary.write_bytes(head + content)
             self._first, self._head = kept, len(head)
         self._done = steps
 
     def _append(self, path: Path, part: xr.Dataset) -> None:
         """Write the steps of a part behind those of the file, then count them."""
-        _, content = written(part, "time")
+        _, content = encode(part, "time")
         size, new = len(content) // part.sizes["time"], part.sizes["time"]
         with path.open("r+b") as file:
             file.seek(self._head + size * self._done)
             file.write(content)
-            _settled(file)
-            file.seek(COUNT_AT)
+            _sync_to_disk(file)
+            file.seek(COUNT_OFFSET)
             file.write((self._done + new).to_bytes(4, "big"))
-            _settled(file)
+            _sync_to_disk(file)
 
     def _warn(self, path: Path, error: OSError) -> None:
         if not self._warned:
@@ -151,7 +160,7 @@ class Parts:
         parts = partial_path(self._log)
         if log is not None:
             try:
-                save(log, self._log)
+                save_log(log, self._log)
             except OSError as error:
                 steps = log.sizes["time"]
                 self.write(steps)
@@ -177,19 +186,21 @@ def _set_aside(path: Path) -> None:
     warnings.warn(TarsusWarning(text, "partial-log-renamed", path.name), stacklevel=4)
 
 
-def partial(log: xr.Dataset) -> xr.Dataset:
+def mark_partial(log: xr.Dataset) -> xr.Dataset:
     """The log without what is known at the end alone, and with a notice that it is partial."""
-    kept = {name: value for name, value in log.attrs.items() if name not in TOTALS}
-    return log.drop_attrs(deep=False).assign_attrs(kept | {"partial": NOTICE, "warnings": NOTICE})
+    kept = {name: value for name, value in log.attrs.items() if name not in FINAL_ATTRIBUTES}
+    return log.drop_attrs(deep=False).assign_attrs(
+        kept | {"partial": PARTIAL_WARNING, "warnings": PARTIAL_WARNING}
+    )
 
 
-def _settled(file: BinaryIO) -> None:
+def _sync_to_disk(file: BinaryIO) -> None:
     """On the disk, not on the way there."""
     file.flush()
     os.fsync(file.fileno())
 
 
-def _alike(first: xr.Dataset, part: xr.Dataset) -> bool:
+def _continues(first: xr.Dataset, part: xr.Dataset) -> bool:
     """Whether a part continues a file: the same variables and labels, and nothing without a time
     that grows.
     """

@@ -26,27 +26,27 @@ from tarsus.program.run import machine
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.cache import source_hash
 from tarsus.simulation.options import declared
-from tarsus.simulation.recording import part_text
-from tarsus.simulation.recording.log_robot import remember
-from tarsus.simulation.recording.part_text import (
+from tarsus.simulation.recording import part_serialization
+from tarsus.simulation.recording.log_robot import remember_robot
+from tarsus.simulation.recording.part_serialization import (
     class_of,
+    field_values,
     name_of,
-    own_file,
     package_of,
-    parameters,
-    plain,
+    serialize,
+    user_file,
 )
 from tarsus.simulation.step_program import Plan
 
 KINDS = ("law", "stepper", "terrain", "gait")
-ENDS = ("", "_class", "_file", "_file_sha256", "_package")  # of the attributes of a part
+PART_SUFFIXES = ("", "_class", "_file", "_file_sha256", "_package")  # of the attributes of a part
 ENGINE = ("engine", "engine_version")  # of a run on another engine
-TEXTS = (
+JSON_ATTRIBUTES = (
     *("robot_options", "command", "options", "registers", "versions", "seeds"),
     *(f"{kind}_parameters" for kind in KINDS),
 )
-NAMES = (
-    *("robot", "robot_file", "robot_sha256", "robot_package", "model_sha256", *TEXTS),
+ATTRIBUTE_NAMES = (
+    *("robot", "robot_file", "robot_sha256", "robot_package", "model_sha256", *JSON_ATTRIBUTES),
     "tarsus_version",
     *("compiler_sha256", "program_sha256", "processor", "command_line", "partial", *ENGINE),
     *(
@@ -56,7 +56,7 @@ NAMES = (
     ),
 )
 PACKAGES = ("numpy", "casadi", "llvmlite", "scipy", "xarray", "mujoco")
-LONGEST = 2000  # letters of a command line that are kept
+MAX_COMMAND_LENGTH = 2000  # letters of a command line that are kept
 
 command_line: ContextVar[str] = ContextVar("command_line", default="")
 """What was typed, where that is not how this process was started."""
@@ -79,8 +79,8 @@ class Setup:
     initial: Mapping[str, NDArray[Any]]
 
 
-def attributes(setup: Setup) -> dict[str, str]:
-    """Attributes of a log: names as text, and JSON objects as text (those of `TEXTS`).
+def log_attributes(setup: Setup) -> dict[str, str]:
+    """Attributes of a log: names as text, and JSON objects as text (those of `JSON_ATTRIBUTES`).
 
     robot, robot_file, robot_sha256, robot_options: the file's path and checksum are empty for a
     built-in robot; model_sha256: of all numbers of the robot (`model.digest`).
@@ -98,26 +98,26 @@ def attributes(setup: Setup) -> dict[str, str]:
     """
     scene = setup.plan.scene
     parts = (scene.law, setup.plan.stepper, scene.terrain, setup.controller)
-    found = of_parts(setup.robot, dict(zip(KINDS, parts, strict=True)))
-    law = parameters(scene.law) | _changed(scene.law, setup.worlds)
+    found = part_attributes(setup.robot, dict(zip(KINDS, parts, strict=True)))
+    law = field_values(scene.law) | _changed_law_parameters(scene.law, setup.worlds)
     found["law_parameters"] = json_text(law)
     # what was asked of them
     options = {
-        name: plain(value)
+        name: serialize(value)
         for name, option in declared().items()
         if name != "parameters"  # they are those of the law and the gait
         and (value := getattr(setup.options, name)) is not option.default
     }
     found["options"] = json_text(options)
-    found["command"] = json_text(_command(setup))
-    found["registers"] = json_text(_registers(setup))
+    found["command"] = json_text(_final_command(setup))
+    found["registers"] = json_text(_changed_registers(setup))
     found["program_sha256"] = setup.worlds.program.outline
-    told = {name: json.loads(found[name]) for name in TEXTS if name in found}
-    found["seeds"] = json_text(dict(_seeds("", told)))
+    told = {name: json.loads(found[name]) for name in JSON_ATTRIBUTES if name in found}
+    found["seeds"] = json_text(dict(_find_seeds("", told)))
     return found
 
 
-def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
+def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
     """The attributes of the robot and of the parts of a run by kind ("law", ...), and by what it
     was run.
 
@@ -125,39 +125,39 @@ def of_parts(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
     """
     # the robot, and what ran it
     origin = robot.origin
-    remember(robot)
+    remember_robot(robot)
     found: dict[str, str] = {
         "robot": robot.name,
         "robot_file": origin.file,
         "robot_sha256": origin.sha256,
-        "robot_options": json_text(plain(origin.options)),
+        "robot_options": json_text(serialize(origin.options)),
         "model_sha256": digest(robot),
         "tarsus_version": metadata.version("tarsus"),
         "compiler_sha256": source_hash(),
         "versions": json_text(versions()),
         "processor": f"{machine.host().cpu}, {platform.system()} {platform.machine()}",
-        "command_line": command_line.get() or _started(),
+        "command_line": command_line.get() or _process_command(),
     }
     plugin = None if origin.file else registry.plugin(robots.__name__, robot.name)
     if plugin is not None:
         found["robot_package"] = plugin.release
     # the parts
     for kind, part in parts.items():
-        part_text.remember(part)
+        part_serialization.remember_class(part)
         found |= {kind: name_of(part), f"{kind}_class": class_of(part)}
-        if file := own_file(part):
+        if file := user_file(part):
             found |= {f"{kind}_file": file, f"{kind}_file_sha256": registry.file_sha256(file)}
         if package := package_of(part):
             found[f"{kind}_package"] = package
-        found[f"{kind}_parameters"] = json_text(parameters(part))
+        found[f"{kind}_parameters"] = json_text(field_values(part))
     return found
 
 
-def read(attrs: Mapping[str, Any]) -> dict[str, Any]:
+def parse_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """The same of a log's attributes, with objects in place of their JSON text."""
     return {
-        name: json.loads(attrs[name]) if name in TEXTS else attrs[name]
-        for name in NAMES
+        name: json.loads(attrs[name]) if name in JSON_ATTRIBUTES else attrs[name]
+        for name in ATTRIBUTE_NAMES
         if name in attrs
     }
 
@@ -170,23 +170,23 @@ def versions() -> dict[str, str]:
     }
 
 
-def _started() -> str:
+def _process_command() -> str:
     """The command line of this process, shortened where a program stands in it."""
     text = shlex.join(sys.orig_argv)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+    return text if len(text) <= MAX_COMMAND_LENGTH else f"{text[:MAX_COMMAND_LENGTH]} ..."
 
 
-def _changed(law: Any, worlds: Backend) -> dict[str, Any]:
+def _changed_law_parameters(law: Any, worlds: Backend) -> dict[str, Any]:
     """The law's parameters that `Simulation.set` changed, world by world where they differ."""
     found = {}
     for name, value in law.parameters().items():
         held = worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else value
         if not np.array_equal(held, np.broadcast_to(np.asarray(value, held.dtype), held.shape)):
-            found[name] = _common(held)
+            found[name] = _common_value(held)
     return found
 
 
-def _registers(setup: Setup) -> dict[str, Any]:
+def _changed_registers(setup: Setup) -> dict[str, Any]:
     """Parameters, the law's aside, that no longer hold what they did at the start: (size,) where
     all worlds have the same, else (worlds, size).
     """
@@ -200,30 +200,30 @@ def _registers(setup: Setup) -> dict[str, Any]:
         ):
             continue
         same = (held == held[:1]).all()
-        found[register.name] = plain((held[0] if same else held).astype(float))
+        found[register.name] = serialize((held[0] if same else held).astype(float))
     return found
 
 
-def _seeds(where: str, told: Any) -> list[tuple[str, Any]]:
+def _find_seeds(where: str, told: Any) -> list[tuple[str, Any]]:
     """Every seed in what was told, with the names that lead to it."""
     if isinstance(told, list):
-        return [seed for k, part in enumerate(told) for seed in _seeds(f"{where}.{k}", part)]
+        return [seed for k, part in enumerate(told) for seed in _find_seeds(f"{where}.{k}", part)]
     if not isinstance(told, Mapping):
         return []
     found = [(f"{where}.{name}".lstrip("."), v) for name, v in told.items() if name == "seed"]
-    return found + [seed for name, v in told.items() for seed in _seeds(f"{where}.{name}", v)]
+    return found + [seed for name, v in told.items() for seed in _find_seeds(f"{where}.{name}", v)]
 
 
-def _command(setup: Setup) -> dict[str, Any]:
+def _final_command(setup: Setup) -> dict[str, Any]:
     """What the gait was told at the end, by name, world by world where it differs."""
     commands = setup.plan.controller.commands if setup.plan.controller is not None else {}
     if not commands:
         return {}
     columns = setup.worlds.get("command").T
-    return {name: _common(column) for name, column in zip(commands, columns, strict=True)}
+    return {name: _common_value(column) for name, column in zip(commands, columns, strict=True)}
 
 
-def _common(values: NDArray[Any]) -> Any:
+def _common_value(values: NDArray[Any]) -> Any:
     """One number where all worlds (worlds,) have the same."""
     short = np.unique(values)  # float32 comes back as it was typed
-    return plain(float(str(short[0])) if short.size == 1 else values)
+    return serialize(float(str(short[0])) if short.size == 1 else values)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.cold_functions import WaitClock
 from tarsus.simulation.recording.divergence import Fault
-from tarsus.simulation.recording.interrupt import noticing
+from tarsus.simulation.recording.interrupt import catch_interrupt
 
 Records = dict[str, NDArray[Any]]
 CHUNK_BYTES = 32 << 20
@@ -70,7 +70,7 @@ def record(
     late = round(float(worlds.first("steps")[0])) % every if every else 0  # into an interval
     # chunk by chunk
     done, fault, wall = 0, None, 0.0
-    with noticing() as interrupted, WaitClock() as waited:
+    with catch_interrupt() as interrupted, WaitClock() as waited:
         while done < steps and (fault is None or worlds.count > 1) and not interrupted():
             began = perf_counter()
             if before and not late:
@@ -91,7 +91,7 @@ def record(
     return Recording(fault, max(wall - waited.seconds, 0.0), stopped)
 
 
-def joined(chunks: Sequence[Records]) -> Records:
+def concatenate(chunks: Sequence[Records]) -> Records:
     """All chunks in one."""
     names = chunks[0] if chunks else ()
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}

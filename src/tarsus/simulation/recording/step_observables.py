@@ -1,10 +1,10 @@
 """The observables of one step: contact velocities, energies, works and the momentum residual.
 
-Our own logs (`observe.observer`) and runs made elsewhere (`observed_run`) are both measured by
-the expressions of this file.
+Both our own logs (`observer`) and runs of other engines (`observed_run`) are evaluated with the
+expressions of this file.
 
-The residual is checked against the plain Newton-Euler recursion with the bodies' own inertias. It
-shares neither the regrouped inertias nor the mass matrix nor the factorization that a step used.
+The residual is computed by the plain Newton-Euler recursion with the inertias of the bodies. It
+shares neither the regrouped inertias nor the mass matrix nor the factorization with the step.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ObservedContact:
 
 
 @dataclass(frozen=True, eq=False)
-class Acting:
+class StepForces:
     """The generalized forces (nu,) and impulses that acted during an observed step."""
 
     motors: Drive
@@ -74,7 +74,7 @@ class ObservedStep:
     """Length of the step, s."""
     contacts: Sequence[ObservedContact]
     """All contacts that may touch, open or closed."""
-    acting: Acting
+    acting: StepForces
     """Forces and drives during the step."""
     one_balance: SX
     """1 where one balance of momentum, at `seen`, gives u1; where 0, its residual is drift."""
@@ -96,7 +96,7 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
     empty = SX(0, 1)
 
     # balance of momentum: what is left after all that acted
-    residual, joints = _without_contacts(step)
+    residual, joints = _contact_free_balance(step)
     residual = residual - acting.pushes - acting.constraints
     stops, sticks = (
         SX.zeros(u1.numel()) if impulse is None else impulse / dt
@@ -131,7 +131,7 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
     }
 
 
-def _without_contacts(step: ObservedStep) -> tuple[SX, SX]:
+def _contact_free_balance(step: ObservedStep) -> tuple[SX, SX]:
     """The force (nu,) that the change of velocity needs beside motors and joints; the joints' work.
 
     N or N m, and J.

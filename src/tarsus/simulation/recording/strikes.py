@@ -19,7 +19,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
-from tarsus.simulation.step_program import KEPT, Plan, as_varied
+from tarsus.simulation.step_program import CACHE_SIZE, Plan, varied_scene
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.strikes import slot_size
 
@@ -65,7 +65,7 @@ def strike_variables(
     if not len(rows):
         return found
     parts = _parts(plan.scene.mechanism, rows)
-    seen = _looked_at(plan, worlds, parts, world)
+    seen = _evaluate_rows(plan, worlds, parts, world)
     vectors = {
         "impulse": parts["impulse"],
         "velocity_before": seen["before"],
@@ -127,11 +127,11 @@ def _parts(mechanism: Mechanism, rows: Array) -> dict[str, Array]:
     return dict(zip(names, np.split(rows, ends, axis=1), strict=True))
 
 
-def _looked_at(
+def _evaluate_rows(
     plan: Plan, worlds: Backend, parts: Mapping[str, Array], world: Array
 ) -> dict[str, Array]:
     """Contact velocities and energies of every row."""
-    program = _observer(plan)
+    program = _strike_program(plan)
     samples = {"q": parts["q"], "u0": parts["u_before"], "u1": parts["u_after"]}
     for register in program.of_kind("parameter"):
         if register.name not in samples:
@@ -139,11 +139,11 @@ def _looked_at(
     return evaluate(program, samples)
 
 
-@lru_cache(maxsize=KEPT)
-def _observer(plan: Plan) -> Program:
+@lru_cache(maxsize=CACHE_SIZE)
+def _strike_program(plan: Plan) -> Program:
     """From q, u0 and u1 to contact velocities before and after (3n,), and energies."""
     b = Builder(f"{plan.scene.mechanism.name}_strikes")
-    scene, inertias = as_varied(plan, rnea.body_inertias, b)
+    scene, inertias = varied_scene(plan, rnea.body_inertias, b)
     mechanism = scene.mechanism
     q = b.parameter("q", mechanism.nq)
     before, after = (

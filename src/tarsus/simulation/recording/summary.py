@@ -13,21 +13,21 @@ from tarsus.contact.ledger import SHARES
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.fall import fell
 from tarsus.simulation.recording import provenance
-from tarsus.simulation.recording.empty import with_empty
+from tarsus.simulation.recording.empty_dimensions import add_empty
 from tarsus.simulation.recording.energy_gain import energy_gained
 from tarsus.simulation.recording.log import mean_of_role
-from tarsus.simulation.recording.outcome import outcome
+from tarsus.simulation.recording.outcome import classify_motion
 from tarsus.simulation.recording.step_observables import energy_totals
 from tarsus.simulation.recording.variables import ROBOT_SHARES
 
-OF_ONE_SOLVE = (
+SINGLE_SOLVE_RESIDUALS = (
     "signorini_J",
     "dissipation_J",
     "creep_m_per_s",
 )  # what sums of several solutions need not obey
 
 
-NEEDED = (  # of a log, attributes and variables
+REQUIRED = (  # of a log, attributes and variables
     *("robot", "dt", "warnings", "q", "q_start", "iterations", "converged", "equation_residual"),
     *("contact_point", "force_contact", "gap", "impulse_contact", "ground_friction", "state"),
     *("velocity_before", "velocity_after", "velocity_correction"),
@@ -36,7 +36,7 @@ NEEDED = (  # of a log, attributes and variables
 )
 
 
-class SteppedBy(Protocol):
+class StepperLike(Protocol):
     """What a summary asks of a stepper, or of another engine."""
 
     @property
@@ -50,7 +50,7 @@ class SteppedBy(Protocol):
         ...
 
 
-class Simulated(Protocol):
+class SimulationLike(Protocol):
     """What a summary asks of a simulation: `Simulation`, or one on another engine."""
 
     @property
@@ -64,34 +64,34 @@ class Simulated(Protocol):
         ...
 
     @property
-    def stepper(self) -> SteppedBy:
+    def stepper(self) -> StepperLike:
         """What makes a step."""
         ...
 
 
-def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
+def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
     """The output of `tarsus run --json` for one world: lengths in m, speeds in m/s, None where a
     figure does not apply.
     """
     # how well the contact conditions hold
-    log = with_empty(log)
-    solved = solved_of(log)
+    log = add_empty(log)
+    solved = solved_contacts(log)
     residuals: dict[str, float | None] = dict(criteria.residuals(solved))
     residuals["equation_N"] = (
         float(log["equation_residual"].max()) if simulation.stepper.velocity_level else None
     )
     if not simulation.stepper.solves_once:
-        residuals |= dict.fromkeys(OF_ONE_SOLVE)
+        residuals |= dict.fromkeys(SINGLE_SOLVE_RESIDUALS)
     # how far and how high the base went
     base, start = log["q"].values[:, :3], log["q_start"].values[:3]
     floating = simulation.robot.floating
     distance = float(np.linalg.norm(base[-1, :2] - start[:2])) if floating else 0.0
     duration = float(log.sizes["time"] * log.attrs["dt"])
-    did = outcome(simulation.robot, log)
+    did = classify_motion(simulation.robot, log)
     # the numbers by name
     wall = float(log.attrs.get("wall_time", 0.0)) or np.nan  # of a partial log it is not known
     return {
-        **provenance.read(log.attrs),
+        **provenance.parse_attributes(log.attrs),
         "dt": simulation.dt,
         "contacts": log.sizes["contact"],
         "duration": duration,
@@ -110,20 +110,20 @@ def summary(simulation: Simulated, log: xr.Dataset) -> dict[str, Any]:
         "iterations_max": int(log["iterations"].max()),
         "unconverged_steps": int((log["converged"] == 0).sum()),
         "fell": did.fell_at is not None,
-        "hangs": hangs_in(simulation.robot, log),
+        "hangs": is_below_contacts(simulation.robot, log),
         "normal_force_max": float(log["force_contact"].values[..., 0].max(initial=0.0)),
         "realtime_factor": duration / wall,
         "steps_per_second": log.sizes["time"] / wall,
         "drift_max": float(log["drift"].max()) if "drift" in log else None,
         "residuals": residuals,
-        "energy": energy_of(log),
+        "energy": energy_ledger(log),
         "energy_gained": energy_gained(log),
-        "sensors": sensors_of(log),
+        "sensors": sensor_summary(log),
         "warnings": log.attrs["warnings"].splitlines(),
     }
 
 
-def fell_in(robot: Mechanism, log: xr.Dataset) -> bool:
+def has_fallen(robot: Mechanism, log: xr.Dataset) -> bool:
     """Whether the base tipped over or sank towards the lowest contact point, if there is one."""
     if not robot.floating:
         return False
@@ -131,7 +131,7 @@ def fell_in(robot: Mechanism, log: xr.Dataset) -> bool:
     return log.sizes["contact"] > 0 and fell(robot, q, q[:, 2] - lowest)
 
 
-def hangs_in(robot: Mechanism, log: xr.Dataset) -> bool:
+def is_below_contacts(robot: Mechanism, log: xr.Dataset) -> bool:
     """Whether at the end the base is below all points that may touch, though more of the robot
     might.
     """
@@ -141,7 +141,7 @@ def hangs_in(robot: Mechanism, log: xr.Dataset) -> bool:
     return bool(log["q"].values[-1, 2] < log["contact_point"].values[-1, :, 2].min())
 
 
-def sensors_of(log: xr.Dataset) -> dict[str, dict[str, Any]]:
+def sensor_summary(log: xr.Dataset) -> dict[str, dict[str, Any]]:
     """Of each sensor in a log of one world its units, and of its channels by name what they told at
     the end ("last") and on average ("mean").
     """
@@ -159,7 +159,7 @@ def sensors_of(log: xr.Dataset) -> dict[str, dict[str, Any]]:
     return found
 
 
-def solved_of(log: xr.Dataset) -> Solved:
+def solved_contacts(log: xr.Dataset) -> Solved:
     """The log's contact problems and solutions for the yardstick."""
     ground = log["ground_friction"].values
     mu, own = mean_of_role(log, "friction"), mean_of_role(log, "kinetic_friction", missing=None)
@@ -178,7 +178,7 @@ def solved_of(log: xr.Dataset) -> Solved:
     return Solved(*contact, dt=log.attrs["dt"], tolerance=tolerance, **material)
 
 
-def energy_of(log: xr.Dataset) -> dict[str, float]:
+def energy_ledger(log: xr.Dataset) -> dict[str, float]:
     """The energy ledger of a log of one world, J: its shares, `change` and `unbalanced`.
 
     See `energy_totals`; for a run of ours `unbalanced` is round-off.

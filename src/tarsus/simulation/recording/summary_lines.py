@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 AXES = tuple("wxyz")  # at the ends of the names of a vector's channels
-SHOWN = 4  # channels or vectors of a sensor that a line shows
+MAX_SHOWN = 4  # channels or vectors of a sensor that a line shows
 
 
-def lines(n: dict[str, Any]) -> dict[str, str]:
+def summary_lines(n: dict[str, Any]) -> dict[str, str]:
     """A line for each thing to know of a run's summary, by its heading; empty where it has none."""
     # what the criteria found, then how the run went
     r = n["residuals"]
@@ -17,7 +17,7 @@ def lines(n: dict[str, Any]) -> dict[str, str]:
             f"{n['robot']}, law {n['law']}, stepper {n['stepper']}, terrain {n['terrain']}, "
             f"dt {1e3 * n['dt']:g} ms"
         ),
-        "motion": _motion(n),
+        "motion": _motion_line(n),
         "height": (
             ""
             if n["height_final"] is None
@@ -26,7 +26,7 @@ def lines(n: dict[str, Any]) -> dict[str, str]:
         "contact": (
             f"peak normal force {n['normal_force_max']:.1f} N, penetration"
             f" {1e3 * n['penetration_max']:.3f} mm, creep of sticking contacts"
-            f" {_measure(n['creep_max'], 'm/s')}"
+            f" {_residual(n['creep_max'], 'm/s')}"
             if n["contacts"]
             else "there are no contacts"
         ),
@@ -37,36 +37,36 @@ def lines(n: dict[str, Any]) -> dict[str, str]:
             else ""
         ),
         "residuals": (
-            f"Signorini {_measure(r['signorini_J'], 'J')}, cone {_measure(r['cone_Ns'], 'N s')},"
-            f" dissipation {_measure(r['dissipation_J'], 'J')}, motion"
-            f" {_measure(r['equation_N'], 'N')}"
+            f"Signorini {_residual(r['signorini_J'], 'J')}, cone {_residual(r['cone_Ns'], 'N s')},"
+            f" dissipation {_residual(r['dissipation_J'], 'J')}, motion"
+            f" {_residual(r['equation_N'], 'N')}"
         ),
         "loops": (
             ""
             if n["drift_max"] is None
             else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad"
         ),
-        "energy": _energy(n["energy"], n["energy_gained"]),
-        **{f"sensor {name}": _sensor(told) for name, told in n["sensors"].items()},
+        "energy": _energy_line(n["energy"], n["energy_gained"]),
+        **{f"sensor {name}": _sensor_line(told) for name, told in n["sensors"].items()},
         "speed": (
-            f"{n['steps_per_second']:,.0f} steps/s, {_times(n['realtime_factor'])} times real time"
+            f"{n['steps_per_second']:,.0f} steps/s, {_factor(n['realtime_factor'])} times real time"
             if n["steps_per_second"] > 0
             else ""
         ),
     }
 
 
-def _times(factor: float) -> str:
+def _factor(factor: float) -> str:
     """How many times real time, with two digits where it is few."""
     return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
 
 
-def _measure(value: float | None, unit: str) -> str:
+def _residual(value: float | None, unit: str) -> str:
     """A residual with its unit, or "not applicable" where the stepper defines none."""
     return "not applicable" if value is None else f"{value:.1e} {unit}"
 
 
-def _energy(e: dict[str, float], gained: float) -> str:
+def _energy_line(e: dict[str, float], gained: float) -> str:
     """The ledger's shares that are not zero, and what was gained from nothing."""
     shares = {
         name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
@@ -77,30 +77,30 @@ def _energy(e: dict[str, float], gained: float) -> str:
     return f"{shown}change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J{extra}"
 
 
-def _sensor(told: dict[str, Any]) -> str:
+def _sensor_line(told: dict[str, Any]) -> str:
     """What the first channels told at the end and on average, those of a vector together."""
     vectors: dict[str, list[str]] = {}
     for channel in told["last"]:
         vector, _, axis = channel.rpartition("_")
         vectors.setdefault(vector if axis in AXES else channel, []).append(channel)
     shown = [
-        f"{vector} {_numbers(told['last'], own)}, mean {_numbers(told['mean'], own)}"
-        for vector, own in list(vectors.items())[:SHOWN]
+        f"{vector} {_format_values(told['last'], own)}, mean {_format_values(told['mean'], own)}"
+        for vector, own in list(vectors.items())[:MAX_SHOWN]
     ]
-    more = f"; {len(vectors) - SHOWN} more" if len(vectors) > SHOWN else ""
+    more = f"; {len(vectors) - MAX_SHOWN} more" if len(vectors) > MAX_SHOWN else ""
     return f"{'; '.join(shown)}{more} (units: {told['units']})"
 
 
-def _numbers(values: dict[str, float], channels: list[str]) -> str:
+def _format_values(values: dict[str, float], channels: list[str]) -> str:
     numbers = [f"{values[channel]:.3g}" for channel in channels]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
 
-def _motion(n: dict[str, Any]) -> str:
+def _motion_line(n: dict[str, Any]) -> str:
     """What the robot did, and whether it fell."""
     if "diverged" in n:
         return f"diverged after {n['duration']:g} s"
-    told = _deed(n)
+    told = _describe_motion(n)
     if n["fell"]:
         told = f"{told}fell at {n['fell_at']:.2f} s of {n['duration']:g} s"
         if n["hangs"]:
@@ -108,7 +108,7 @@ def _motion(n: dict[str, Any]) -> str:
     return f"{told}; interrupted" if "interrupted" in n else told
 
 
-def _deed(n: dict[str, Any]) -> str:
+def _describe_motion(n: dict[str, Any]) -> str:
     """What the robot did, before it fell if it did."""
     deed, duration = n["deed"], n["duration"]
     seconds = f"{n['fell_at'] if n['fell'] else duration:.4g} s"

@@ -13,7 +13,7 @@ from tarsus.contact import criteria
 from tarsus.contact.criteria import STATES, Solved
 from tarsus.contact.ledger import SHARES, ledger
 from tarsus.model.mechanism import Mechanism
-from tarsus.simulation.recording.balance import BALANCE, balance
+from tarsus.simulation.recording.balance import DIMENSIONS, balance
 
 Array = NDArray[Any]
 ROBOT_SHARES = ("motors", "pushes", "joints", "limits", "joint_friction", "drift")
@@ -21,7 +21,7 @@ LEADING = ("time", "world")
 
 # ---------------------------------------------------------------- unit and meaning of each variable
 
-UNITS = {
+VARIABLES = {
     "q": (
         "m, 1, rad",
         "coordinates after the step: world position, unit quaternion (w, x, y, z), joints",
@@ -113,7 +113,7 @@ UNITS = {
     ),
 }
 
-JOINTS = {  # of robots whose joints have limits or dry friction alone
+JOINT_VARIABLES = {  # of robots whose joints have limits or dry friction alone
     "force_limit": ("N m, N", "of joints' limits, mean over the step"),
     "force_joint_friction": ("N m, N", "of joints' dry friction, mean over the step"),
     "joint_friction_residual": (
@@ -123,7 +123,7 @@ JOINTS = {  # of robots whose joints have limits or dry friction alone
     "force_loop_limit": ("N m, N", "of the limits of joints that close loops, mean over the step"),
 }
 
-LOOPS = {  # of robots with cut joints or closed loops alone
+LOOP_VARIABLES = {  # of robots with cut joints or closed loops alone
     "drift": ("m, rad", "largest gap of a loop joint after the step, m, or sine of an angle"),
     "impulse_constraint": (
         "N s, N m s",
@@ -131,13 +131,13 @@ LOOPS = {  # of robots with cut joints or closed loops alone
     ),
     "force_constraint": ("N, N m", "the same divided by dt: .x, .y, .z along world axes"),
 }
-PUSHED = {  # of runs whose pushes changed on the way
+PUSH_VARIABLES = {  # of runs whose pushes changed on the way
     "push": (
         "N, N m",
         "external force and moment at the body's origin during the step, world axes",
     ),
 }
-STRIKES = {  # of steppers that locate impacts, with laws of impulses
+STRIKE_VARIABLES = {  # of steppers that locate impacts, with laws of impulses
     "impulse_strikes": (
         "N s",
         "of the step's impulse, that of located impacts: normal, tangent 1, tangent 2",
@@ -155,18 +155,18 @@ STRIKES = {  # of steppers that locate impacts, with laws of impulses
     "strike_kinetic_before": ("J", "kinetic energy before it"),
     "strike_kinetic_after": ("J", "kinetic energy after it"),
     "strike_potential": ("J", "potential energy there, the same before and after"),
-    "strike_q": (UNITS["q"][0], "coordinates at the impact"),
-    "strike_u_before": (UNITS["u"][0], "velocities before it"),
-    "strike_u_after": (UNITS["u"][0], "velocities after it"),
+    "strike_q": (VARIABLES["q"][0], "coordinates at the impact"),
+    "strike_u_before": (VARIABLES["u"][0], "velocities before it"),
+    "strike_u_after": (VARIABLES["u"][0], "velocities after it"),
 }
-UNCUT = {  # of robots with cut joints alone
+UNCUT_VARIABLES = {  # of robots with cut joints alone
     "q_uncut": (
-        UNITS["q"][0],
+        VARIABLES["q"][0],
         "coordinates after the step of the robot before joints were cut; hinges in (-pi, pi]",
     ),
-    "u_uncut": (UNITS["u"][0], "velocities after the step of the robot before joints were cut"),
+    "u_uncut": (VARIABLES["u"][0], "velocities after the step of the robot before joints were cut"),
 }
-PEER = {  # of runs on another engine, and of robots whose joints have limits or dry friction
+PEER_VARIABLES = {  # of other engines, and of robots with joint limits or dry friction
     "passive_force": (
         "N, N m",
         "generalized forces of damping, springs, dry friction and limits of joints in the step",
@@ -211,7 +211,9 @@ def labels(mechanism: Mechanism, contacts: Sequence[str], time: Array) -> dict[s
     }
 
 
-def of_contacts(solved: Solved, frame: Array, point: Array, friction: Array) -> dict[str, Any]:
+def contact_variables(
+    solved: Solved, frame: Array, point: Array, friction: Array
+) -> dict[str, Any]:
     """What is known of the contacts: solved (steps, worlds, n), or (steps, n) of one world.
 
     frame (..., n, 3, 3): rows normal and tangents; point (..., n, 3), m, both in the world.
@@ -239,22 +241,22 @@ def of_contacts(solved: Solved, frame: Array, point: Array, friction: Array) -> 
     }
 
 
-def of_balance(
+def balance_variables(
     seen: Mapping[str, Array], contacts: Mapping[str, Any], gravity: float
 ) -> dict[str, Any]:
     """Center of mass, zero moment point, capture point and support margin.
 
-    seen: the observer's reports; contacts: of `of_contacts`; gravity: m/s^2, downwards
+    seen: the observer's reports; contacts: of `contact_variables`; gravity: m/s^2, downwards
     """
     moving = (seen["center"], seen["center_velocity"])
     points, forces, gaps = (contacts[name][1] for name in ("contact_point", "force_world", "gap"))
-    ends = {"center_of_mass": ("xyz",), "center_of_mass_velocity": ("xyz",), **BALANCE}
+    ends = {"center_of_mass": ("xyz",), "center_of_mass_velocity": ("xyz",), **DIMENSIONS}
     found = dict(zip(ends, moving, strict=False)) | balance(*moving, points, forces, gaps, gravity)
     named = {name: ((*LEADING, *end), found[name]) for name, end in ends.items()}
     return named | {"xy": ("xy", ["x", "y"])}
 
 
-def of_energies(
+def energy_variables(
     seen: Mapping[str, Array], solved: Solved, stored: ArrayLike = 0.0
 ) -> dict[str, Any]:
     """Energies, the residual and the energy ledger, whose sum is every step's change of energy.
@@ -274,9 +276,17 @@ def of_energies(
     return found | {"energy_start": (each[1:], seen["energy_before"][0, ..., 0])}
 
 
-def described(log: xr.Dataset) -> xr.Dataset:
+def add_descriptions(log: xr.Dataset) -> xr.Dataset:
     """The log with the unit and the meaning of every variable."""
-    for name, (unit, meaning) in (UNITS | JOINTS | LOOPS | UNCUT | PEER | PUSHED | STRIKES).items():
+    for name, (unit, meaning) in (
+        VARIABLES
+        | JOINT_VARIABLES
+        | LOOP_VARIABLES
+        | UNCUT_VARIABLES
+        | PEER_VARIABLES
+        | PUSH_VARIABLES
+        | STRIKE_VARIABLES
+    ).items():
         if name in log:
             log[name].attrs.update(units=unit, long_name=meaning)
     log["state"].attrs.update(flag_values=list(range(len(STATES))), flag_meanings=" ".join(STATES))

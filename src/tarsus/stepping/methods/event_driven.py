@@ -17,7 +17,7 @@ from tarsus.dynamics import rnea
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Body, LoopJoint
-from tarsus.parameters import parameter, part
+from tarsus.parameters import component, parameter
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
@@ -58,7 +58,7 @@ class EventDriven(Stepper):
     )
     velocity_level: ClassVar[bool] = False
 
-    inner: Stepper | str = part("midpoint", "the stepper of the phases, or its name")
+    inner: Stepper | str = component("midpoint", "the stepper of the phases, or its name")
     tolerance: float = parameter(1e-10, "m", "of the landing; 1e-6 suits float32", "(0, inf)")
     maximum: int = parameter(100, "[1]", "contact gains in one dt", "[1, inf)")
     strikes: int = parameter(4, "[1]", "impacts of one dt that the log keeps", "[0, 100]")
@@ -66,7 +66,7 @@ class EventDriven(Stepper):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.inner, str):
-            named = registry.member(METHODS, "stepper", self.inner, Stepper)
+            named = registry.member_class(METHODS, "stepper", self.inner, Stepper)
             object.__setattr__(self, "inner", named())
         if not isinstance(self.inner, Stepper) or isinstance(self.inner, EventDriven):
             raise InvalidValue(

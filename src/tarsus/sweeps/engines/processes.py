@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-from tarsus.processes import Workers
+from tarsus.processes import WorkerPool
 from tarsus.sweeps.engines.base import Lost, WorkEngine
 
 TASK = "tarsus.sweeps.task"
@@ -21,7 +21,7 @@ class Processes(WorkEngine):
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         super().__init__(workers or os.cpu_count() or 1, folder)
-        self._pool = Workers(self.slots)
+        self._pool = WorkerPool(self.slots)
 
     @property
     def slots(self) -> int:
@@ -35,7 +35,7 @@ class Processes(WorkEngine):
             inner = self._pool.submit(function, *given)
         except BrokenProcessPool:
             self._pool.close()
-            self._pool = Workers(self.slots)
+            self._pool = WorkerPool(self.slots)
             inner = self._pool.submit(function, *given)
         return translated(inner, BrokenProcessPool)
 

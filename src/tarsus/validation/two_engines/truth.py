@@ -24,7 +24,7 @@ from tarsus.dynamics.support_points import lowest_point
 from tarsus.errors import TarsusError, UnmetCondition
 from tarsus.morphology.self_contacts import self_contacts
 from tarsus.mujoco_runs.settings import NAMED, SHOWN, label, printed
-from tarsus.simulation.default_controller import STAND, prepared
+from tarsus.simulation.default_controller import STAND, prepare
 from tarsus.spatial.quaternion import numeric_product
 from tarsus.validation.two_engines import ours, theirs
 from tarsus.validation.two_engines.course import Array, RobotRun, Torques, apart
@@ -89,7 +89,7 @@ class Beside:
     @staticmethod
     def of(name: str, file: str) -> Beside:
         """A robot by name and file, on its feet."""
-        robot, gait = prepared(robots.load(file), STAND, DT, [])
+        robot, gait = prepare(robots.load(file), STAND, DT, [])
         robot = without_overlaps(robot)
         # a fixed base may stand in the ground, which a file's own plane may put elsewhere
         robot = grounded_alike(robot, file) if robot.floating else replace(robot, candidates=())

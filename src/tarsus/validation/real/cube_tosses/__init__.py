@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.files import plain
+from tarsus.files import json_value
 from tarsus.validation.real.base import RealExperiment, RealOutcome, RealRequest
 from tarsus.validation.real.cube_tosses import data, page, study
 from tarsus.validation.real.cube_tosses.data import Tosses
@@ -64,7 +64,7 @@ class CubeTosses(RealExperiment):
         if study.LAW in found:
             record["missing"] = _missing(tosses, flown, request)
         best = _drawn(tossers, tosses, found, request)
-        return RealOutcome(plain(record), page.page(record, best))
+        return RealOutcome(json_value(record), page.page(record, best))
 
 
 def _rows(law: str, found: Identified, seed: int) -> list[dict[str, Any]]:

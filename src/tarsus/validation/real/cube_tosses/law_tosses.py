@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.identification.ranges import SearchRange
-from tarsus.parameters import declared, name_of, named
+from tarsus.parameters import declared, name_of, names_with_role
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
-from tarsus.simulation.loading import loaded, start_registers
-from tarsus.simulation.step_program import Plan, shared, step_program
+from tarsus.simulation.initial_registers import initial_registers, write_registers
+from tarsus.simulation.step_program import Plan, shared_plan, step_program
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
 from tarsus.validation.real.cube_tosses.candidates import SCENE, ranges
@@ -78,11 +78,11 @@ class LawTosses(Tosser):
         # what is left out by default, mu_K, is the same as mu unless it is tried
         missing = [n for n in self.tried if getattr(own, n) is None]
         self._law = replace(own, **{name: GIVEN_MU for name in missing})
-        springs = named(type(own), "stiffness")
+        springs = names_with_role(type(own), "stiffness")
         self._steps = SOFT if own.at_instants or springs else HARD
         body = cube(rounding)
         scene = Scene(body, self._law, Slope(0.0), body.candidates)
-        self._plan = shared(Plan(scene, resolve.stepper("midpoint"), None))
+        self._plan = shared_plan(Plan(scene, resolve.stepper("midpoint"), None))
         self._filled = missing
 
     def given(self) -> dict[str, float]:
@@ -104,8 +104,10 @@ class LawTosses(Tosser):
             if name not in each and "mu" in each:
                 changed[f"law.{name}"] = each["mu"][:, None]
         changed |= {f"terrain.{name}": value for name, value in ground.items()}
-        registers = start_registers(self._plan, FRAME / self._steps, changed | {"q": q, "u": u})
-        worlds = loaded(Worlds(step_program(self._plan), len(q), threads=self._threads), registers)
+        registers = initial_registers(self._plan, FRAME / self._steps, changed | {"q": q, "u": u})
+        worlds = write_registers(
+            Worlds(step_program(self._plan), len(q), threads=self._threads), registers
+        )
         # frame by frame
         frames = tosses.q.shape[1]
         path = np.empty((len(q), frames, 7))

@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from tarsus.dynamics import crba
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.rnea import body_inertias
-from tarsus.errors import IncompatibleOptions, Notice
+from tarsus.errors import IncompatibleOptions, WarningRecord
 from tarsus.model.mechanism import Mechanism
 from tarsus.registry import name_of
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.known import named_where
 
 Array = NDArray[np.float64]
-WORLDS = 32  # whose gains are looked at, of those that differ
-NUMBERS = ("kp", "kv", "gear")
-GROWS, EXPLODES = 1e-4, 1e-2  # a step: told, refused
+MAX_CHECKED_WORLDS = 32  # whose gains are looked at, of those that differ
+GAIN_NAMES = ("kp", "kv", "gear")
+WARNED_GROWTH, MAX_GROWTH = 1e-4, 1e-2  # a step: told, refused
 
 
-def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[Notice]:
+def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[WarningRecord]:
     """A warning where the file's servos swing up slowly; TarsusError where they do so at once."""
     mechanism = plan.scene.mechanism
     if plan.actuation is None or plan.stepper.velocity_level:
@@ -36,11 +36,13 @@ def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[Notice]:
     q = np.atleast_2d(values["q"])[0]
     M = np.array(DM(crba.mass_matrix(kinematics(mechanism, SX(q)), body_inertias(mechanism))))
     own = {"gear": np.array([actuator.gear for actuator in mechanism.file_actuators])}
-    own |= {name: values[f"actuators.{name}"] for name in NUMBERS if f"actuators.{name}" in values}
-    each = np.stack(np.broadcast_arrays(*(np.atleast_2d(own[name]) for name in NUMBERS)))
-    differing = np.unique(each.transpose(1, 0, 2), axis=0)[:WORLDS]
-    radius = max(_radius(mechanism, M, numbers, dt) for numbers in differing)
-    if radius < 1 + GROWS:
+    own |= {
+        name: values[f"actuators.{name}"] for name in GAIN_NAMES if f"actuators.{name}" in values
+    }
+    each = np.stack(np.broadcast_arrays(*(np.atleast_2d(own[name]) for name in GAIN_NAMES)))
+    differing = np.unique(each.transpose(1, 0, 2), axis=0)[:MAX_CHECKED_WORLDS]
+    radius = max(_spectral_radius(mechanism, M, numbers, dt) for numbers in differing)
+    if radius < 1 + WARNED_GROWTH:
         return []
     name, able = name_of(plan.stepper), named_where(lambda stepper: stepper.velocity_level)
     text = (
@@ -48,13 +50,13 @@ def notices(plan: Plan, values: Mapping[str, Array], dt: float) -> list[Notice]:
         f" {dt:g} s, so their oscillations grow by a factor of {radius:.3g} per step; use a stepper"
         f" that is stable for any gain ({able}), a smaller dt, or more damping."
     )
-    if radius > 1 + EXPLODES:
+    if radius > 1 + MAX_GROWTH:
         raise IncompatibleOptions(text, "stepper")
-    return [Notice(text, "servos-swing-up", name)]
+    return [WarningRecord(text, "servos-swing-up", name)]
 
 
-def _radius(mechanism: Mechanism, M: Array, numbers: Array, dt: float) -> float:
-    """The spectral radius of a step with the servos alone, of these `NUMBERS` (3, n)."""
+def _spectral_radius(mechanism: Mechanism, M: Array, numbers: Array, dt: float) -> float:
+    """The spectral radius of a step with the servos alone, of these `GAIN_NAMES` (3, n)."""
     nu, (kp, kv, gear) = mechanism.nu, numbers
     K, D = np.zeros(nu), np.zeros(nu)
     for k, actuator in enumerate(mechanism.file_actuators):

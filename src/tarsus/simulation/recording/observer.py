@@ -18,12 +18,19 @@ from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.recording.step_observables import (
-    Acting,
     ObservedContact,
     ObservedStep,
+    StepForces,
     step_observables,
 )
-from tarsus.simulation.step_program import KEPT, Plan, applied, applied_in_loops, as_varied, pushes
+from tarsus.simulation.step_program import (
+    CACHE_SIZE,
+    Plan,
+    actuator_force,
+    loop_joint_force,
+    push_force,
+    varied_scene,
+)
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping import joint_rows
 from tarsus.stepping.assemble import ContactKinematics, contact_kinematics
@@ -31,8 +38,8 @@ from tarsus.stepping.base import Scene
 from tarsus.stepping.fast_motion import turns_fast
 
 
-@lru_cache(maxsize=KEPT)
-def observer(plan: Plan) -> Program:
+@lru_cache(maxsize=CACHE_SIZE)
+def observer_program(plan: Plan) -> Program:
     """The program that observes one step: from its start, its end and what acted to reports.
 
     Parameters: q0, u0 at the start; q1, u1 at the end; impulse (3n,), N s; bilateral, the impulses
@@ -55,7 +62,7 @@ def observer(plan: Plan) -> Program:
     """
     # parameters
     n, b = len(plan.scene.geometry.contact_names), Builder(f"{plan.scene.mechanism.name}_observer")
-    scene, inertias = as_varied(plan, rnea.body_inertias, b)
+    scene, inertias = varied_scene(plan, rnea.body_inertias, b)
     mechanism = scene.mechanism
     q0, u0 = b.parameter("q0", mechanism.nq), b.parameter("u0", mechanism.nu)
     q1, u1 = b.parameter("q1", mechanism.nq), b.parameter("u1", mechanism.nu)
@@ -69,39 +76,43 @@ def observer(plan: Plan) -> Program:
     # where the step looked, and what acted there
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
     touching = contact_kinematics(scene, seen, terrain)
-    motors = Drive(applied(mechanism, tau), applied_in_loops(mechanism, tau))
+    motors = Drive(actuator_force(mechanism, tau), loop_joint_force(mechanism, tau))
     bilateral = b.parameter("bilateral", loop_constraints.count(mechanism))
     closing = loop_constraints.force(seen, bilateral / dt)
-    acting = Acting(motors, impulse, pushes(plan, q0, b), closing)
-    acting = _with_joints(acting, scene, seen, b) if in_joints else acting
+    acting = StepForces(motors, impulse, push_force(plan, q0, b), closing)
+    acting = _add_joint_impulses(acting, scene, seen, b) if in_joints else acting
 
     # the criteria, and quantities known of our own steps alone
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
     one_evaluation = plan.stepper.velocity_level
     fast = turns_fast(mechanism, u0, dt, scene.fast) if one_evaluation else SX(0)
     balanced = ca.logic_not(fast) if one_evaluation else SX(0)
-    step = ObservedStep(start, seen, end, inertias, dt, _observed(touching), acting, balanced)
-    stored = [_stored(plan, kin, terrain, law) for kin in (start, end)]
+    step = ObservedStep(
+        start, seen, end, inertias, dt, _observed_contacts(touching), acting, balanced
+    )
+    stored = [_stored_energy(plan, kin, terrain, law) for kin in (start, end)]
     return b.program(
         **step_observables(step),
-        **_places([touch.contact for touch in touching]),
+        **_contact_geometry([touch.contact for touch in touching]),
         correction=_corrections(plan, [touch.contact for touch in touching], law, memory, dt),
         stored=stored[1] - stored[0],
-        **_center(end, inertias),
-        **_of_loops(end),
-        **_passive(acting, seen, u1, dt),
+        **_center_of_mass(end, inertias),
+        **_loop_reports(end),
+        **_passive_force(acting, seen, u1, dt),
         fast=fast,
     )
 
 
-def _with_joints(acting: Acting, scene: Scene, seen: Kinematics, b: Builder) -> Acting:
+def _add_joint_impulses(
+    acting: StepForces, scene: Scene, seen: Kinematics, b: Builder
+) -> StepForces:
     """What acted, with the impulses of limits and of dry friction that the step reports."""
     told = b.parameter("joints", joint_rows.impulse_count(scene))
     limits, friction = joint_rows.in_velocities(scene, told, seen)
     return replace(acting, limits=limits, friction=friction)
 
 
-def _passive(acting: Acting, seen: Kinematics, u1: SX, dt: SX) -> dict[str, SX]:
+def _passive_force(acting: StepForces, seen: Kinematics, u1: SX, dt: SX) -> dict[str, SX]:
     """What acts in the joints beside motors, mean over a step to u1 (nu,), where it is reported."""
     if acting.limits is None or acting.friction is None:
         return {}
@@ -110,7 +121,7 @@ def _passive(acting: Acting, seen: Kinematics, u1: SX, dt: SX) -> dict[str, SX]:
     return {"passive": braking + pull + (acting.limits + acting.friction) / dt}
 
 
-def _observed(touching: list[ContactKinematics]) -> list[ObservedContact]:
+def _observed_contacts(touching: list[ContactKinematics]) -> list[ObservedContact]:
     """Simulated contacts as the criteria take them."""
     found = []
     for touch in touching:
@@ -128,7 +139,7 @@ def _corrections(plan: Plan, contacts: list[Contact], p: Any, memory: SX, dt: SX
     )
 
 
-def _places(contacts: list[Contact]) -> dict[str, SX]:
+def _contact_geometry(contacts: list[Contact]) -> dict[str, SX]:
     """Points, frames and friction factors of all contacts, one behind the other."""
     empty = SX(0, 1)
     return {
@@ -138,14 +149,14 @@ def _places(contacts: list[Contact]) -> dict[str, SX]:
     }
 
 
-def _center(kin: Kinematics, inertias: list[LinearInertia]) -> dict[str, SX]:
+def _center_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> dict[str, SX]:
     """Place and velocity (3,) of the center of mass."""
     mass = sum((inertia.m for inertia in inertias), SX(0))
     velocity = energy.momentum(kin, inertias)[:3] / mass
     return {"center": energy.center_of_mass(kin, inertias), "center_velocity": velocity}
 
 
-def _of_loops(end: Kinematics) -> dict[str, SX]:
+def _loop_reports(end: Kinematics) -> dict[str, SX]:
     """The largest gap of a loop joint, and the state of the robot before joints were cut (empty if
     none were).
     """
@@ -158,7 +169,7 @@ def _of_loops(end: Kinematics) -> dict[str, SX]:
     }
 
 
-def _stored(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
+def _stored_energy(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
     """Energy (n,) in the ground's springs under each contact, J."""
     law_of, n = plan.scene.law, len(plan.scene.geometry.contact_names)
     if not isinstance(law_of, ForceLaw):

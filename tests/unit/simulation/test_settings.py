@@ -10,7 +10,7 @@ from helpers.refused import refused
 
 import tarsus
 from tarsus.errors import InvalidValue, UnknownName, Unsupported
-from tarsus.simulation.recording.log_robot import as_heavy
+from tarsus.simulation.recording.log_robot import scale_masses
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_masses_are_checked_as_every_setting_is(scaled: tarsus.Simulation) -> No
 def test_a_log_s_robot_has_the_masses_that_were_set() -> None:
     simulation = tarsus.Simulation("mini_cheetah", controller="stand", mass_scale={"base": 1.0})
     simulation.set(mass_scale={"base": 1.5})
-    robot = as_heavy(simulation.robot, simulation.run(0.01))
+    robot = scale_masses(simulation.robot, simulation.run(0.01))
     made = simulation.robot.bodies[0].inertia.mass
     assert robot.bodies[0].inertia.mass == pytest.approx(1.5 * made, rel=1e-12)
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.program.run.backend import Backend
-from tarsus.simulation.contact_selection import MANY
-from tarsus.simulation.step_program import Plan, shared
+from tarsus.simulation.contact_selection import MAX_DEFAULT_CONTACTS
+from tarsus.simulation.step_program import Plan, shared_plan
 from tarsus.stepping.base import Scene
 
 Array = NDArray[Any]
 
 
-def by_candidate(scene: Scene, values: Array, memory: Array, arrays: Any = np) -> Array:
+def scatter_to_candidates(scene: Scene, values: Array, memory: Array, arrays: Any = np) -> Array:
     """Values (..., n, k) of every candidate, zero where one is in no slot.
 
     values: (..., reported, k) of the usual contacts and the slots
@@ -26,7 +26,7 @@ def by_candidate(scene: Scene, values: Array, memory: Array, arrays: Any = np) -
     """
     # numbers of candidates; empty slots have a place behind them
     usual, all_of_them = len(scene.geometry.primary), len(scene.geometry.order)
-    numbers = _numbers(scene, memory).reshape(-1, scene.slots)
+    numbers = _slot_candidates(scene, memory).reshape(-1, scene.slots)
     numbers = arrays.where(numbers < 0, all_of_them, numbers).astype(int)
     # into their places
     rows = values.reshape(len(numbers), scene.geometry.reported, -1)
@@ -42,10 +42,10 @@ def contact_impulses(scene: Scene, worlds: Backend) -> Any:
     impulse = worlds.output("impulse").reshape(worlds.count, -1, 3)
     if not scene.slots:
         return impulse
-    return by_candidate(scene, impulse, worlds.output("memory"), worlds.arrays)
+    return scatter_to_candidates(scene, impulse, worlds.output("memory"), worlds.arrays)
 
 
-def spread(
+def expand_slots(
     plan: Plan,
     start: Mapping[str, Array],
     records: Mapping[str, Array],
@@ -59,10 +59,10 @@ def spread(
     if not scene.slots:
         return plan, start, records
     # who touched
-    held = [np.unique(_numbers(scene, part["memory"])) for part in (start, records)]
+    held = [np.unique(_slot_candidates(scene, part["memory"])) for part in (start, records)]
     numbers = {int(k) for k in np.concatenate(held) if k >= 0}
     first, always = len(scene.candidates), len(scene.geometry.primary)
-    always = first if first <= MANY else always
+    always = first if first <= MAX_DEFAULT_CONTACTS else always
     named = {i for i, name in enumerate(scene.geometry.contact_names) if name in beside}
     seen = sorted({scene.geometry.order[k] for k in {*range(always), *numbers}} | named)
     pairs = first + len(scene.spans)
@@ -81,16 +81,16 @@ def spread(
         own = memory[..., : law.memory_size(scene.geometry.reported)].reshape(
             *memory.shape[:-1], scene.geometry.reported, law.contact_memory
         )
-        own = by_candidate(scene, own, memory)[..., seen, :]
+        own = scatter_to_candidates(scene, own, memory)[..., seen, :]
         new = {"memory": own.reshape(*memory.shape[:-1], -1)}
         if "impulse" in part:
             impulse = part["impulse"].reshape(*memory.shape[:-1], scene.geometry.reported, 3)
-            impulse = by_candidate(scene, impulse, memory)[..., seen, :]
+            impulse = scatter_to_candidates(scene, impulse, memory)[..., seen, :]
             new["impulse"] = impulse.reshape(*memory.shape[:-1], -1)
         told.append({**part, **new})
-    return shared(replace(plan, scene=some)), *told
+    return shared_plan(replace(plan, scene=some)), *told
 
 
-def _numbers(scene: Scene, memory: Array) -> Array:
+def _slot_candidates(scene: Scene, memory: Array) -> Array:
     """Of the candidate that each slot holds (..., slots), negative for none."""
     return memory[..., memory.shape[-1] - scene.slots :]

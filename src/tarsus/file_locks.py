@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tarsus.errors import TarsusError, TarsusWarning
 
-TAKEN = {errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK}
-FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+LOCKED_ERRNOS = {errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK}
+OPEN_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
 
 
 class FileInUse(TarsusError):
@@ -21,7 +21,7 @@ class FileInUse(TarsusError):
 
 
 @contextmanager
-def claimed(path: Path) -> Iterator[None]:
+def write_lock(path: Path) -> Iterator[None]:
     """Claim a file for this process inside the `with` block.
 
     The claim is a lock on a hidden file beside `path`. The system releases it when the process
@@ -33,7 +33,7 @@ def claimed(path: Path) -> Iterator[None]:
         If another process, or another thread of this one, holds the claim.
     """
     lock = path.with_name(f".{path.name}.lock")
-    descriptor = _locked(path, lock)
+    descriptor = _open_locked(path, lock)
     try:
         yield
     finally:
@@ -45,18 +45,18 @@ def claimed(path: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _locked(path: Path, lock: Path) -> int:
+def _open_locked(path: Path, lock: Path) -> int:
     """Open the lock file, locked."""
     while True:
-        descriptor = os.open(lock, FLAGS, 0o666)
+        descriptor = os.open(lock, OPEN_FLAGS, 0o666)
         try:
-            if not _lock(descriptor, path):
+            if not _try_lock(descriptor, path):
                 raise FileInUse(
                     f"another process is writing {path}: wait until it ends, or write to another"
                     " folder.",
                     path,
                 )
-            if _is(lock, descriptor):
+            if _is_same_file(lock, descriptor):
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -64,14 +64,14 @@ def _locked(path: Path, lock: Path) -> int:
         os.close(descriptor)  # its last owner has just removed it
 
 
-def _is(path: Path, descriptor: int) -> bool:
+def _is_same_file(path: Path, descriptor: int) -> bool:
     """Whether the open file is still the one at `path`."""
     with suppress(FileNotFoundError):
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     return False
 
 
-def _lock(descriptor: int, path: Path) -> bool:
+def _try_lock(descriptor: int, path: Path) -> bool:
     """Lock an open file if it is free; warn where the file system of `path` has no locks."""
     try:
         if sys.platform == "win32":
@@ -83,7 +83,7 @@ def _lock(descriptor: int, path: Path) -> bool:
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in TAKEN:
+        if error.errno in LOCKED_ERRNOS:
             return False
         warnings.warn(
             TarsusWarning(

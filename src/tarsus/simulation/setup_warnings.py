@@ -15,18 +15,18 @@ from tarsus.contact.base import ForceLaw, Law
 from tarsus.dynamics.coordinates import loop_position_function
 from tarsus.dynamics.free_motion import DRY_FRICTION_SPEED
 from tarsus.dynamics.loop_closure import apply_couplings
-from tarsus.errors import IncompatibleOptions, Notice, several
+from tarsus.errors import IncompatibleOptions, WarningRecord, join_names
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
 from tarsus.morphology.self_contacts import overlapping, postures, told
-from tarsus.parameters import declared, named
+from tarsus.parameters import declared, names_with_role
 from tarsus.program.ir.trace import Builder
-from tarsus.simulation import held_servos
-from tarsus.simulation.contact_selection import blocked
-from tarsus.simulation.placement import depths
+from tarsus.simulation import servo_stability
+from tarsus.simulation.contact_selection import immovable_contacts
+from tarsus.simulation.ground_placement import ground_depths
 from tarsus.simulation.self_contact_cache import cached_self_contacts
-from tarsus.simulation.stable_steps import falling_notices, stability_notices, touching_notices
+from tarsus.simulation.stable_steps import falling_warnings, stability_warnings, touching_warnings
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
 from tarsus.stepping.joint_rows import loop_rows, rows
@@ -35,54 +35,63 @@ from tarsus.stepping.known import named_where
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.world import World
 
-AT_LIMIT = 1e-6  # rad or m: a joint that stands at its limit
-POSTURES = 3  # beside the start, in which a contact is looked at that may be unable to move
-DEEP = 1e-3  # m: twice the slop of hard laws; what stands in the ground by less is not told
-HIGH = 0.02  # m: farther from the ground a keyframe is not meant to stand on it
-SOME = 5  # names that a notice shows
-WEIGHT_SHARE = 1e-3  # of the weight's impulse in a step: the largest sound absolute tolerance
+LIMIT_TOLERANCE = 1e-6  # rad or m: a joint that stands at its limit
+EXTRA_POSTURES = 3  # beside the start, in which a contact is looked at that may be unable to move
+WARNED_DEPTH = 1e-3  # m: twice the slop of hard laws; what stands in the ground by less is not told
+WARNED_HEIGHT = 0.02  # m: farther from the ground a keyframe is not meant to stand on it
+MAX_NAMES = 5  # names that a notice shows
+MAX_TOLERANCE_SHARE = (
+    1e-3  # of the weight's impulse in a step: the largest sound absolute tolerance
+)
 
 
-def of_choices(
+def choice_warnings(
     plan: Plan, values: Mapping[str, NDArray[np.float64]], dt: float, self_collision: bool
-) -> list[Notice]:
+) -> list[WarningRecord]:
     """All that hold for the whole simulation, by the registers of the start; self_collision:
     whether it was asked for.
 
     TarsusError where servos whose forces are held over a step cannot stay finite.
     """
     q = values["q"]
-    found = held_servos.notices(plan, values, dt)
-    found += stability_notices(plan, q, dt) + falling_notices(plan, dt)
-    found += ground_notices(plan.scene) + limit_notices(plan)
-    found += blocked_notices(plan, q) + soft_joint_notices(plan)
-    return found + pair_notices(plan, self_collision)
+    found = servo_stability.servo_warnings(plan, values, dt)
+    found += stability_warnings(plan, q, dt) + falling_warnings(plan, dt)
+    found += ground_warnings(plan.scene) + ignored_limit_warnings(plan)
+    found += immovable_contact_warnings(plan, q) + soft_joint_warnings(plan)
+    return found + self_collision_warnings(plan, self_collision)
 
 
-def of_state(
+def state_warnings(
     plan: Plan, q: NDArray[np.float64], dt: float, what: str = "the simulation"
-) -> list[Notice]:
+) -> list[WarningRecord]:
     """Those that speak of the coordinates q (nq,) or (worlds, nq) which `what` starts with, and do
     not hold of others.
     """
-    found = touching_notices(plan, q, dt) + beyond_notices(plan, q)
-    return found + depth_notices(plan, q, what) + overlap_notices(plan, q, what)
+    found = touching_warnings(plan, q, dt) + limit_excess_warnings(plan, q)
+    return found + depth_warnings(plan, q, what) + overlap_warnings(plan, q, what)
 
 
-class StartNotices:
+class StartWarnings:
     """Notices about where a simulation starts, renewed when its state was written.
 
     Those about choices, which hold for the whole simulation, are not among them.
     """
 
-    def __init__(self, plan: Plan, q: NDArray[np.float64], dt: float, placing: Sequence[Notice]):
+    def __init__(
+        self, plan: Plan, q: NDArray[np.float64], dt: float, placing: Sequence[WarningRecord]
+    ):
         """Begin with the registers q of the start and the notices about how it was placed there."""
-        self._of_start = [*placing, *of_state(plan, q, dt)]
-        self.current: list[Notice] = self._of_start
+        self._of_start = [*placing, *state_warnings(plan, q, dt)]
+        self.current: list[WarningRecord] = self._of_start
         self.outdated = False
 
     def renew(
-        self, notices: list[Notice], plan: Plan, q: NDArray[Any], start: NDArray[Any], dt: float
+        self,
+        notices: list[WarningRecord],
+        plan: Plan,
+        q: NDArray[Any],
+        start: NDArray[Any],
+        dt: float,
     ) -> None:
         """Replace those among `notices` that describe an earlier state by those of q.
 
@@ -90,69 +99,71 @@ class StartNotices:
         """
         notices[:] = [notice for notice in notices if notice not in self.current]
         at_start = bool((q == start).all())
-        self.current = self._of_start if at_start else of_state(plan, q, dt, "this run")
+        self.current = self._of_start if at_start else state_warnings(plan, q, dt, "this run")
         notices += self.current
         self.outdated = False
 
 
-def ground_notices(scene: Scene) -> list[Notice]:
+def ground_warnings(scene: Scene) -> list[WarningRecord]:
     """Warnings for properties of the terrain that the law ignores."""
     friction, stiffness = scene.terrain.material(
         SX.sym("point", 3), scene.terrain.symbols(Builder("ground"))
     )
-    name, notices = registry.name_of(scene.law), list[Notice]()
-    if not stiffness.is_one() and not named(type(scene.law), "stiffness", "damping"):
+    name, notices = registry.name_of(scene.law), list[WarningRecord]()
+    if not stiffness.is_one() and not names_with_role(type(scene.law), "stiffness", "damping"):
         text = f"the law {name!r} has no stiffness, so that of the terrain is ignored."
-        notices.append(Notice(text, "ground-stiffness-ignored", name))
-    if not friction.is_one() and not named(type(scene.law), "friction"):
+        notices.append(WarningRecord(text, "ground-stiffness-ignored", name))
+    if not friction.is_one() and not names_with_role(type(scene.law), "friction"):
         text = f"the law {name!r} has no friction coefficient, so that of the terrain is ignored."
-        notices.append(Notice(text, "ground-friction-ignored", name))
+        notices.append(WarningRecord(text, "ground-friction-ignored", name))
     return notices
 
 
-def blocked_notices(plan: Plan, q: NDArray[np.float64]) -> list[Notice]:
+def immovable_contact_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRecord]:
     """A warning for contacts that cannot move along the normal of level ground."""
     scene = plan.scene
     if isinstance(scene.law, ForceLaw):
         return []
     somewhere = np.zeros((0, q.shape[-1]))
     if not scene.mechanism.loops:  # else others than the start's may not be its own
-        random = postures(scene.mechanism, POSTURES)
+        random = postures(scene.mechanism, EXTRA_POSTURES)
         somewhere = np.array([apply_couplings(scene.mechanism, posture) for posture in random])
-    names = blocked(scene, np.vstack([q.reshape(-1, q.shape[-1])[:1], somewhere]))
+    names = immovable_contacts(scene, np.vstack([q.reshape(-1, q.shape[-1])[:1], somewhere]))
     if not names:
         return []
     text = (
         "these contacts cannot move up or down, so level ground does not push on them:"
-        f" {several(names, SOME)}."
+        f" {join_names(names, MAX_NAMES)}."
     )
-    return [Notice(text, "contacts-cannot-move", names[0])]
+    return [WarningRecord(text, "contacts-cannot-move", names[0])]
 
 
-def depth_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[Notice]:
+def depth_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[WarningRecord]:
     """A warning for what starts in the ground, where nothing puts it onto that, and can move out
     of it.
     """
     scene = plan.scene
-    found = {name: one for name, one in depths(scene, q).items() if one[0] > DEEP}
+    found = {name: one for name, one in ground_depths(scene, q).items() if one[0] > WARNED_DEPTH}
     there = replace(scene, candidates=tuple(c for c in scene.candidates if c.name in found))
     normals = {name: normal for name, (_, normal) in found.items()}
-    for name in blocked(there, q.reshape(-1, q.shape[-1])[:1], normals):
+    for name in immovable_contacts(there, q.reshape(-1, q.shape[-1])[:1], normals):
         del found[name]
     if not found:
         return []
     deep = sorted(found.items(), key=lambda one: -one[1][0])
-    named = several([f"{name} (by {1e3 * depth:.3g} mm)" for name, (depth, _) in deep], SOME)
+    named = join_names(
+        [f"{name} (by {1e3 * depth:.3g} mm)" for name, (depth, _) in deep], MAX_NAMES
+    )
     text = (
         f"these contacts are below the ground when {what} starts, and are pushed out: {named}."
         " Raise the base, choose another keyframe, or call set(q=...)."
     )
-    return [Notice(text, "starts-in-ground", deep[0][0])]
+    return [WarningRecord(text, "starts-in-ground", deep[0][0])]
 
 
-def height_notices(
+def height_warnings(
     scene: Scene, q: NDArray[np.float64], placed: NDArray[np.float64]
-) -> list[Notice]:
+) -> list[WarningRecord]:
     """A warning where a keyframe q (nq,) that was asked for has the robot elsewhere than on the
     ground that its file may speak of, onto which it is put.
     """
@@ -160,17 +171,17 @@ def height_notices(
     if not known or not robot.floating or robot.uncut is not None:
         return []
     above = float(q[2] - placed[..., 2].max())
-    if abs(above) < HIGH:
+    if abs(above) < WARNED_HEIGHT:
         return []
     where = "above the ground" if above > 0 else "below the ground"
     text = (
         f"the keyframe puts {robot.name!r} {1e3 * abs(above):.3g} mm {where}; it is moved onto the"
         " ground at the start. Call set(q=...) to put it elsewhere."
     )
-    return [Notice(text, "keyframe-off-ground", robot.name)]
+    return [WarningRecord(text, "keyframe-off-ground", robot.name)]
 
 
-def beyond_notices(plan: Plan, q: NDArray[np.float64]) -> list[Notice]:
+def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRecord]:
     """A warning for joints that begin beyond their limits."""
     scene, mechanism = plan.scene, plan.scene.mechanism
     if not scene.limits:
@@ -191,7 +202,9 @@ def beyond_notices(plan: Plan, q: NDArray[np.float64]) -> list[Notice]:
     beyond = [
         name
         for name, row, at in seen
-        if not (row.lower - AT_LIMIT <= np.min(at) and np.max(at) <= row.upper + AT_LIMIT)
+        if not (
+            row.lower - LIMIT_TOLERANCE <= np.min(at) and np.max(at) <= row.upper + LIMIT_TOLERANCE
+        )
     ]
     if not beyond:
         return []
@@ -199,10 +212,10 @@ def beyond_notices(plan: Plan, q: NDArray[np.float64]) -> list[Notice]:
         f"these joints start beyond their limits and return at {RETURN:g} rad/s or m/s:"
         f" {', '.join(beyond)}."
     )
-    return [Notice(text, "joints-beyond-limits", beyond[0])]
+    return [WarningRecord(text, "joints-beyond-limits", beyond[0])]
 
 
-def limit_notices(plan: Plan) -> list[Notice]:
+def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
     """A warning for limits that are not held."""
     held = {row.loop for row in loop_rows(plan.scene)}
     loose = [
@@ -216,12 +229,12 @@ def limit_notices(plan: Plan) -> list[Notice]:
         "the limits of these loop joints are ignored, because their range is a full turn or more or"
         f" they are neither hinge nor slide: {', '.join(loose)}."
     )
-    return [Notice(text, "loop-limits-ignored", loose[0])]
+    return [WarningRecord(text, "loop-limits-ignored", loose[0])]
 
 
-def soft_joint_notices(plan: Plan) -> list[Notice]:
+def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:
     """Warnings where a stepper takes forces alone: joints are held by none of their laws."""
-    scene, found = plan.scene, list[Notice]()
+    scene, found = plan.scene, list[WarningRecord]()
     if plan.stepper.takes_impulses:
         return found
     name, held = registry.name_of(plan.stepper), rows(scene)
@@ -231,18 +244,18 @@ def soft_joint_notices(plan: Plan) -> list[Notice]:
             f" {DRY_FRICTION_SPEED:g} rad/s or m/s, so joints creep. Use midpoint, symplectic_euler"
             " or event_driven; stiction=False accepts the damper."
         )
-        found.append(Notice(text, "joint-friction-creeps", name))
+        found.append(WarningRecord(text, "joint-friction-creeps", name))
     if scene.bounce and any(row.is_bounded for row in held):
         text = (
             f"the stepper {name!r} stops joints by springs, so bounce = {scene.bounce:g} is"
             " ignored. Use midpoint, symplectic_euler or event_driven."
         )
-        found.append(Notice(text, "joint-bounce-ignored", name))
+        found.append(WarningRecord(text, "joint-bounce-ignored", name))
     return found
 
 
 def solver_tolerances(
-    chosen: Law, mechanism: Mechanism, dt: float, bits: int, notices: list[Notice]
+    chosen: Law, mechanism: Mechanism, dt: float, bits: int, notices: list[WarningRecord]
 ) -> dict[str, NDArray[np.float64]]:
     """Return the law's tolerances that differ from its parameters, by register; add notices.
 
@@ -254,37 +267,39 @@ def solver_tolerances(
         return _tolerances_for_float32(chosen, notices)
     lowered, values = {}, chosen.parameters()
     gravity = np.linalg.norm(mechanism.gravity_acceleration)
-    most = WEIGHT_SHARE * float(mechanism.mass * gravity) * dt
-    for name in named(type(chosen), "absolute_tolerance"):
+    most = MAX_TOLERANCE_SHARE * float(mechanism.mass * gravity) * dt
+    for name in names_with_role(type(chosen), "absolute_tolerance"):
         if not 0 < most < np.max(values[name]):
             continue
         if np.all(values[name] == declared(type(chosen))[name].default):
             lowered[f"law.{name}"] = np.full((*np.shape(values[name]), 1), most)
             text = f"{name} is lowered to {most:.2g} N s, for the robot weighs little."
-            notices.append(Notice(text, "tolerance-lowered", name))
+            notices.append(WarningRecord(text, "tolerance-lowered", name))
         else:
             text = (
                 f"{name} = {np.max(values[name]):g} N s is more than a thousandth of the weight's"
                 f" impulse in a step: contact forces may be wrong; set {name}={most:.1g} or less."
             )
-            notices.append(Notice(text, "tolerance-above-weight", name))
+            notices.append(WarningRecord(text, "tolerance-above-weight", name))
     return lowered
 
 
-def _tolerances_for_float32(chosen: Law, notices: list[Notice]) -> dict[str, NDArray[np.float64]]:
+def _tolerances_for_float32(
+    chosen: Law, notices: list[WarningRecord]
+) -> dict[str, NDArray[np.float64]]:
     """Raise tolerances meant for float64 to 1e-4."""
     raised, values = {}, chosen.parameters()
-    for name in named(type(chosen), "relative_tolerance", "absolute_tolerance"):
+    for name in names_with_role(type(chosen), "relative_tolerance", "absolute_tolerance"):
         value = values[name]
         if np.min(value) < 1e-4:
             raised[f"law.{name}"] = np.maximum(value, 1e-4)[..., None]
     if raised:
         text = "the solver's tolerances are raised to 1e-4, the smallest that float32 resolves."
-        notices.append(Notice(text, "float32-tolerance", registry.name_of(chosen)))
+        notices.append(WarningRecord(text, "float32-tolerance", registry.name_of(chosen)))
     return raised
 
 
-def overlap_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[Notice]:
+def overlap_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[WarningRecord]:
     """A warning for what stands in something else at the start."""
     found = overlapping(plan.scene.mechanism, q) if plan.scene.pairs else ()
     if not found:
@@ -293,10 +308,10 @@ def overlap_notices(plan: Plan, q: NDArray[np.float64], what: str) -> list[Notic
         f"{len(found)} pairs of shapes overlap when {what} starts and are pushed apart:"
         f" {told(found)}. Call set(q=...) to move them."
     )
-    return [Notice(text, "shapes-overlap", found[0].first.name)]
+    return [WarningRecord(text, "shapes-overlap", found[0].first.name)]
 
 
-def pair_notices(plan: Plan, self_collision: bool) -> list[Notice]:
+def self_collision_warnings(plan: Plan, self_collision: bool) -> list[WarningRecord]:
     """What meets others as another shape, and what is left out of a robot's collision with itself,
     where it was asked for.
 
@@ -311,44 +326,44 @@ def pair_notices(plan: Plan, self_collision: bool) -> list[Notice]:
             "stepper",
         )
     if not self_collision:
-        return stand_in_notices(plan.scene.pairs)
+        return approximation_warnings(plan.scene.pairs)
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
     found = cached_self_contacts(robot, True)
     if not found.kept:
         text = f"no two shapes of {robot.name!r} can touch, so self_collision has no effect."
-        none = [Notice(text, "no-self-collision", robot.name)]
-        return none + _always(found.always)
-    stand_ins = stand_in_notices(plan.scene.pairs)
-    return stand_ins + _without_shapes(robot) + _always(found.always)
+        none = [WarningRecord(text, "no-self-collision", robot.name)]
+        return none + _ignored_pair_warnings(found.always)
+    stand_ins = approximation_warnings(plan.scene.pairs)
+    return stand_ins + _mesh_only_warnings(robot) + _ignored_pair_warnings(found.always)
 
 
-def _always(left_out: Sequence[Pair]) -> list[Notice]:
+def _ignored_pair_warnings(left_out: Sequence[Pair]) -> list[WarningRecord]:
     if not left_out:
         return []
     text = (
         f"{len(left_out)} pairs of shapes may pass through each other, because they overlap at the"
         f" start or in most postures: {told(left_out)}."
     )
-    return [Notice(text, "pairs-left-out", left_out[0].first.name)]
+    return [WarningRecord(text, "pairs-left-out", left_out[0].first.name)]
 
 
-def stand_in_notices(kept: Sequence[Pair]) -> list[Notice]:
+def approximation_warnings(kept: Sequence[Pair]) -> list[WarningRecord]:
     """Which shapes meet others by a capsule or box in their place, and how far that is off."""
     off = {s.name: s.off for pair in kept for s in (pair.first, pair.second) if s.off}
     if not off:
         return []
     far = sorted(off.items(), key=lambda one: -one[1])
-    names = several([f"{name} (up to {1e3 * away:.3g} mm off)" for name, away in far], SOME)
+    names = join_names([f"{name} (up to {1e3 * away:.3g} mm off)" for name, away in far], MAX_NAMES)
     text = f"these shapes collide with other bodies as a capsule or box instead: {names}."
-    return [Notice(text, "shapes-approximated", far[0][0])]
+    return [WarningRecord(text, "shapes-approximated", far[0][0])]
 
 
-def _without_shapes(robot: Mechanism) -> list[Notice]:
+def _mesh_only_warnings(robot: Mechanism) -> list[WarningRecord]:
     """Which bodies have shapes that touch the ground, but none that meets others."""
     meeting = {solid.body for solid in robot.solids}
     bodies = dict.fromkeys(c.body for c in robot.candidates if c.body not in meeting)
     if not bodies:
         return []
-    names = several([robot.bodies[i].name for i in bodies], SOME)
+    names = join_names([robot.bodies[i].name for i in bodies], MAX_NAMES)
     text = f"these bodies have only meshes, which touch the ground but no other body: {names}."
-    return [Notice(text, "meshes-meet-ground-only", robot.bodies[next(iter(bodies))].name)]
+    return [WarningRecord(text, "meshes-meet-ground-only", robot.bodies[next(iter(bodies))].name)]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-_waiting: list[Callable[[], object]] = []
+_hooks: list[Callable[[], object]] = []
 
 
 def before_first_log(do: Callable[[], object]) -> None:
     """Have it done once, before the first log is made."""
-    _waiting.append(do)
+    _hooks.append(do)
 
 
-def ready() -> None:
+def run_hooks() -> None:
     """A log is about to be made."""
-    while _waiting:
-        _waiting.pop()()
+    while _hooks:
+        _hooks.pop()()

@@ -8,7 +8,7 @@ import xarray as xr
 from tarsus.contact.ledger import SHARES
 
 OPTIONAL = ("contact", "actuator")  # dimensions that may be empty
-EACH = ("time", "world", "contact")
+PER_CONTACT = ("time", "world", "contact")
 BY_CONTACT = ("gap", "ground_friction", "slip_speed", "state", *(f"energy_{s}" for s in SHARES))
 BY_AXIS = (
     "impulse_contact",
@@ -20,18 +20,18 @@ BY_AXIS = (
 BY_XYZ = ("impulse_world", "force_world", "contact_normal", "contact_point")
 DIMENSIONS = {
     "tau": ("time", "world", "actuator"),
-    **dict.fromkeys(BY_CONTACT, EACH),
-    **dict.fromkeys(BY_AXIS, (*EACH, "axis")),
-    **dict.fromkeys(BY_XYZ, (*EACH, "xyz")),
+    **dict.fromkeys(BY_CONTACT, PER_CONTACT),
+    **dict.fromkeys(BY_AXIS, (*PER_CONTACT, "axis")),
+    **dict.fromkeys(BY_XYZ, (*PER_CONTACT, "xyz")),
 }
 
 
-def without_empty(log: xr.Dataset) -> xr.Dataset:
+def drop_empty(log: xr.Dataset) -> xr.Dataset:
     """The log without what a robot without contacts, or motors, leaves empty."""
     return log.drop_dims([name for name in OPTIONAL if not log.sizes[name]])
 
 
-def with_empty(log: xr.Dataset) -> xr.Dataset:
+def add_empty(log: xr.Dataset) -> xr.Dataset:
     """The log with every variable of `DIMENSIONS`, those of no contacts and no motors empty."""
     absent = [name for name in OPTIONAL if name not in log.sizes]
     if not absent:

@@ -10,52 +10,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics import coordinates, loop_closure
-from tarsus.errors import Notice, TarsusWarning
+from tarsus.errors import TarsusWarning, WarningRecord
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.run.backend import Backend
-from tarsus.simulation.inputs import fetched
-from tarsus.simulation.placement import on_ground
+from tarsus.simulation.ground_placement import place_on_ground
+from tarsus.simulation.inputs import to_numpy
 from tarsus.stepping.base import Scene
 
 Array = NDArray[Any]
-OPEN = 1e-6  # m or rad: a gap at the start that a user should hear of
-LOOSE = 1e-3  # m or rad: more than the drift of a run that a user may start again from
+WARNED_GAP = 1e-6  # m or rad: a gap at the start that a user should hear of
+WARNED_GAP_WHEN_SET = (
+    1e-3  # m or rad: more than the drift of a run that a user may start again from
+)
 
 
-def placed(scene: Scene, q: Array, notices: list[Notice]) -> Array:
+def close_and_place(scene: Scene, q: Array, notices: list[WarningRecord]) -> Array:
     """Registers q of the start, (nq,) or (worlds, nq): the whole robot at q (nq,), its loops
     closed, on the ground.
     """
     mechanism = scene.mechanism.uncut or scene.mechanism
-    return on_ground(scene, _closed(mechanism, q, notices) if mechanism.constrained else q)
+    return place_on_ground(
+        scene, _close_loops(mechanism, q, notices) if mechanism.constrained else q
+    )
 
 
-def _closed(mechanism: Mechanism, q: Array, notices: list[Notice]) -> Array:
+def _close_loops(mechanism: Mechanism, q: Array, notices: list[WarningRecord]) -> Array:
     """The nearest coordinates with closed loops, and notices of what is not where it was."""
     # joints that follow others
     led = loop_closure.apply_couplings(mechanism, q)
     for coupling in mechanism.couplings:
         body = mechanism.joint_index(coupling.joint)
         at = mechanism.q_slices[body].start
-        if abs(led[at] - q[at]) > OPEN:
+        if abs(led[at] - q[at]) > WARNED_GAP:
             unit = "m" if mechanism.bodies[body].joint.kind == "slide" else "rad"
             why = f"follows {coupling.leader!r}" if coupling.leader else "is locked by the file"
             text = (
                 f"joint {coupling.joint!r} {why}: it starts at {led[at]:.4g} {unit}, not at"
                 f" {q[at]:.4g} {unit} as the keyframe says."
             )
-            notices.append(Notice(text, "mimic-joint-moved", coupling.joint))
+            notices.append(WarningRecord(text, "mimic-joint-moved", coupling.joint))
     # loops
     apart, name = loop_closure.largest_gap(mechanism, led)
     found = loop_closure.close_loops(mechanism, q)
-    if apart > OPEN:
+    if apart > WARNED_GAP:
         moved = [float(np.abs(found[at] - q[at]).max()) for at in mechanism.q_slices]
         text = (
             f"the start posture left {name!r} open by {apart:.3g} m or rad; the joints were moved"
             f" to close it, {mechanism.joint_names[int(np.argmax(moved))]!r} the most, by"
             f" {max(moved):.3g} m or rad."
         )
-        notices.append(Notice(text, "loops-closed", name))
+        notices.append(WarningRecord(text, "loops-closed", name))
     return found
 
 
@@ -64,7 +68,7 @@ def uncut_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
     return coordinates.to_uncut(mechanism, worlds.get("q"), worlds.get("u"))
 
 
-def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
+def to_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
     """q and u among the values given as the registers take them: those of the whole robot become
     those of the cut one.
 
@@ -84,13 +88,13 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
         name: value for name, value in state.items() if np.shape(value)[-1:] != (sizes[name],)
     }
     full = [
-        np.broadcast_to(fetched(worlds, as_cut.get(name, held[name])), held[name].shape)
+        np.broadcast_to(to_numpy(worlds, as_cut.get(name, held[name])), held[name].shape)
         for name in ("q", "u")
     ]
     # to the whole robot's coordinates, with what is given in them
     q, u = coordinates.to_uncut(mechanism, *full)
     known = {"q": q, "u": u} | {
-        name: fetched(worlds, value) for name, value in state.items() if name not in as_cut
+        name: to_numpy(worlds, value) for name, value in state.items() if name not in as_cut
     }
     # and back to the cut ones
     both = [np.broadcast_to(known[name], (worlds.count, sizes[name])) for name in ("q", "u")]
@@ -103,8 +107,8 @@ def in_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
 def _warn_if_open(mechanism: Mechanism, state: Mapping[str, Any], worlds: Backend) -> None:
     if not mechanism.constrained or np.shape(state.get("q", ()))[-1:] != (mechanism.nq,):
         return
-    apart, name = loop_closure.largest_gap(mechanism, fetched(worlds, state["q"]))
-    if apart > LOOSE:
+    apart, name = loop_closure.largest_gap(mechanism, to_numpy(worlds, state["q"]))
+    if apart > WARNED_GAP_WHEN_SET:
         text = (
             f"q leaves {name!r} open by {apart:.3g} m or rad; Robot.closed(q) returns coordinates"
             " with all loops closed."

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from scipy.io import netcdf_file
 
 MAGIC = b"CDF\x02"
-COUNT_AT = len(MAGIC)  # where the file counts its steps, 4 bytes, big-endian
+COUNT_OFFSET = len(MAGIC)  # where the file counts its steps, 4 bytes, big-endian
 DIMENSION, VARIABLE, ATTRIBUTE = 10, 11, 12
 TYPES = {"i1": 1, "S1": 2, "i2": 3, "i4": 4, "f4": 5, "f8": 6}
 CHARACTERS = "S1"
 
 
-def written(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
+def encode(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
     """All of a file before its steps, and its steps, one behind the other."""
     with netcdf_file(BytesIO(bytes(log.to_netcdf(engine="scipy"))), mmap=False) as file:
         sizes = {str(name): int(size or 0) for name, size in file.dimensions.items()}

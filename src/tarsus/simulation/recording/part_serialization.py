@@ -17,7 +17,7 @@ import numpy as np
 from tarsus import plugins, registry
 from tarsus.contact.base import Law
 from tarsus.control.file_actuators import FileActuators
-from tarsus.errors import InvalidFile, TarsusError, UnknownName, Unsupported, shortened
+from tarsus.errors import InvalidFile, TarsusError, UnknownName, Unsupported, quoted
 from tarsus.sensing.base import Sensor
 from tarsus.stepping.base import Stepper
 from tarsus.stepping.substeps import Substeps
@@ -32,48 +32,48 @@ KINDS: dict[str, tuple[str, type]] = {  # what a log may name: package and base 
     "gait": ("tarsus.control.gaits", object),  # or a Python controller
     "sensor": ("tarsus.sensing", Sensor),
 }
-PARTS = (FileActuators, Patch, Substeps)  # what members and options may hold, or wrap
-OURS = "tarsus."
-MOST = 100_000  # numbers of an array that are kept; of a longer one its checksum
+EXTRA_CLASSES = (FileActuators, Patch, Substeps)  # what members and options may hold, or wrap
+TARSUS_PREFIX = "tarsus."
+MAX_STORED_SIZE = 100_000  # numbers of an array that are kept; of a longer one its checksum
 NAME, CLASS, FILE, SHA, FUNCTION = "name", "class", "own_file", "own_sha256", "function"
 PACKAGE = "own_package"
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
 
-_of_this_process: dict[tuple[str, str], type[Any]] = {}  # by class and checksum of its file
+_classes_of_process: dict[tuple[str, str], type[Any]] = {}  # by class and checksum of its file
 
 
-def plain(value: Any) -> Any:
+def serialize(value: Any) -> Any:
     """In the types of JSON: parts by name, class and parameters, functions by name, long arrays by
     checksum.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        remember(value)
-        told = {NAME: name_of(value), CLASS: class_of(value)} | parameters(value)
-        path, package = own_file(value), package_of(value)
+        remember_class(value)
+        told = {NAME: name_of(value), CLASS: class_of(value)} | field_values(value)
+        path, package = user_file(value), package_of(value)
         told |= {PACKAGE: package} if package else {}
         return told | ({FILE: path, SHA: registry.file_sha256(path)} if path else {})
     if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): serialize(part) for name, part in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(part) for part in value]
+        return [serialize(part) for part in value]
     if isinstance(value, np.ndarray):
-        if value.size > MOST:
+        if value.size > MAX_STORED_SIZE:
             digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
             return {"shape": list(value.shape), "type": str(value.dtype), "sha256": digest}
-        return plain(value.tolist())
+        return serialize(value.tolist())
     if isinstance(value, float) and np.isinf(value):
         return "inf" if value > 0 else "-inf"
-    return {FUNCTION: _called(value)} if callable(value) else value
+    return {FUNCTION: _function_name(value)} if callable(value) else value
 
 
 def name_of(part: Any) -> str:
     """Of a law, stepper, terrain or gait: its file's; of a function its own; "none" of None."""
     if part is None:
         return "none"
-    return registry.name_of(part) if is_dataclass(part) else _called(part)
+    return registry.name_of(part) if is_dataclass(part) else _function_name(part)
 
 
-def _called(function: Any) -> str:
+def _function_name(function: Any) -> str:
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{getattr(function, '__module__', '')}.{name}"
 
@@ -86,37 +86,44 @@ def class_of(part: Any) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def own_file(part: Any) -> str:
+def user_file(part: Any) -> str:
     """The path of the file that a user's own part stands in; "" of ours and of plug-ins."""
     home = type(part).__module__ if is_dataclass(part) else getattr(part, "__module__", "")
     path = getattr(sys.modules.get(home), "__file__", None)
-    ours = path is None or home.startswith(OURS) or plugins.of_module(home) is not None
+    ours = (
+        path is None or home.startswith(TARSUS_PREFIX) or plugins.find_by_module(home) is not None
+    )
     return "" if ours else str(path)
 
 
 def package_of(part: Any) -> str:
     """Return the package and version of a part that is a plug-in; "" of any other."""
-    found = plugins.of_module(type(part).__module__)
+    found = plugins.find_by_module(type(part).__module__)
     return found.release if found else ""
 
 
-def parameters(part: Any) -> dict[str, Any]:
+def field_values(part: Any) -> dict[str, Any]:
     """Every field of a dataclass by name; none of anything else."""
     if not is_dataclass(part):
         return {}
-    return {f.name: plain(getattr(part, f.name)) for f in fields(part) if f.init}
+    return {f.name: serialize(getattr(part, f.name)) for f in fields(part) if f.init}
 
 
-def remember(part: Any) -> None:
+def remember_class(part: Any) -> None:
     """Keep the class of a part that a run of this process was made of, for readers of its log."""
-    if is_dataclass(part) and not class_of(part).startswith(OURS):
-        _of_this_process[class_of(part), registry.file_sha256(own_file(part))] = type(part)
+    if is_dataclass(part) and not class_of(part).startswith(TARSUS_PREFIX):
+        _classes_of_process[class_of(part), registry.file_sha256(user_file(part))] = type(part)
 
 
-def part_of(kind: str, told: Mapping[str, Any]) -> Any:
-    """Make a part of a run from a log's attributes (`provenance.read`); TarsusError says why not.
+def part_from_attributes(kind: str, told: Mapping[str, Any]) -> Any:
+    """Create a part of a run from a log's attributes, as `provenance.parse_attributes` gives them.
 
-    The error is an UntrustedFile for a user's own file that the user has not named.
+    Raises
+    ------
+    UntrustedFile
+        If the class is defined in a Python file that the user does not trust.
+    TarsusError
+        If the part cannot be created for another reason.
     """
     where = told.get(f"{kind}_class")
     if not where:
@@ -126,10 +133,10 @@ def part_of(kind: str, told: Mapping[str, Any]) -> Any:
     own = {FILE: told.get(f"{kind}_file"), SHA: told.get(f"{kind}_file_sha256")}
     own[PACKAGE] = told.get(f"{kind}_package")
     own = {name: value for name, value in own.items() if value}
-    return made(kind, where, told.get(f"{kind}_parameters", {}) | own)
+    return create_part(kind, where, told.get(f"{kind}_parameters", {}) | own)
 
 
-def made(kind: str, where: str, told: Mapping[str, Any]) -> Any:
+def create_part(kind: str, where: str, told: Mapping[str, Any]) -> Any:
     """Make the part that a log describes; TarsusError if it cannot be made.
 
     Parameters
@@ -137,25 +144,25 @@ def made(kind: str, where: str, told: Mapping[str, Any]) -> Any:
     kind : str
         One of `KINDS`, whose base class it must have; "part": any of them.
     where : str
-        Its class, "module:name": that of a member of a registered kind, one of `PARTS`, one that
-        this process has simulated with, or a user's own. No module is imported because its name
-        stands here.
+        Class of the part as "module:name": a member of a registered kind, one of `EXTRA_CLASSES`,
+        a class that this process has simulated with, or one from a user's file. Nothing is imported
+        merely because it is named here.
     told : Mapping
-        Its fields, and of a user's own class the file (`own_file`) and checksum (`own_sha256`), of
+        Its fields, and of a user's own class the file (`user_file`) and checksum (`own_sha256`), of
         a plug-in the package.
     """
-    owner = _class(kind, where, told)
+    owner = _find_class(kind, where, told)
     family = KINDS[kind][1] if kind in KINDS else object
     if owner is None or not issubclass(owner, family):
-        raise UnknownName(f"{shortened(where)} is not a registered {kind}.", where)
-    return filled(owner, told)
+        raise UnknownName(f"{quoted(where)} is not a registered {kind}.", where)
+    return create_dataclass(owner, told)
 
 
-def filled(kind: type[T], told: Mapping[str, Any]) -> T:
+def create_dataclass(kind: type[T], told: Mapping[str, Any]) -> T:
     """Make a dataclass with the fields that a log describes; TarsusError if it refuses them."""
     hints = {f.name: f for f in fields(kind)}  # pyright: ignore[reportArgumentType]
     values = {
-        key: _tuples(made_of(value)) if "tuple" in str(hints[key].type) else made_of(value)
+        key: _tuples(deserialize(value)) if "tuple" in str(hints[key].type) else deserialize(value)
         for key, value in told.items()
         if key in hints
     }
@@ -170,33 +177,33 @@ def filled(kind: type[T], told: Mapping[str, Any]) -> T:
         ) from None
 
 
-def _class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | None:
+def _find_class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | None:
     """The class that a log names, None if there is none; UntrustedFile for a user's own file,
     MissingPackage for a plug-in that is not installed.
     """
     module, _, name = where.partition(":")
-    members = {package: registry.name_at(package, module) for package, _ in KINDS.values()}
+    members = {package: registry.member_of_module(package, module) for package, _ in KINDS.values()}
     package, member = next((item for item in members.items() if item[1]), ("", None))
     if member:
-        home = registry.module(package, kind, member)
-    elif not module.startswith(OURS):  # a user's own
+        home = registry.member_module(package, kind, member)
+    elif not module.startswith(TARSUS_PREFIX):  # a user's own
         path, sha256 = str(told.get(FILE, "")), str(told.get(SHA, ""))
-        if known := _of_this_process.get((where, sha256)):
+        if known := _classes_of_process.get((where, sha256)):
             return known
         if release := str(told.get(PACKAGE, "")):
-            raise plugins.missing(kind, where, release)
+            raise plugins.missing_plugin(kind, where, release)
         if not path:
             return None
-        home = registry.from_file(registry.trusted(kind, path, sha256), kind)
+        home = registry.load_file(registry.trusted_file(kind, path, sha256), kind)
     else:
-        return next((part for part in PARTS if class_of(part) == where), None)
+        return next((part for part in EXTRA_CLASSES if class_of(part) == where), None)
     found = getattr(home, name, None)
     own = isinstance(found, type) and is_dataclass(found) and found.__module__ == home.__name__
     return found if own else None
 
 
-def made_of(value: Any) -> Any:
-    """What `plain` told: numbers as arrays, parts as objects; TarsusError for a function, or an
+def deserialize(value: Any) -> Any:
+    """What `serialize` told: numbers as arrays, parts as objects; TarsusError for a function, or an
     array of which a checksum alone was kept.
     """
     if isinstance(value, Mapping):
@@ -211,10 +218,10 @@ def made_of(value: Any) -> Any:
                 "array",
             )
         if CLASS in value:
-            return made("part", str(value[CLASS]), value)
-        return {name: made_of(part) for name, part in value.items()}
+            return create_part("part", str(value[CLASS]), value)
+        return {name: deserialize(part) for name, part in value.items()}
     if isinstance(value, list):
-        parts = [made_of(part) for part in value]
+        parts = [deserialize(part) for part in value]
         numbers = [isinstance(part, int | float | np.ndarray) for part in parts]
         if not (parts and all(numbers)):
             return tuple(parts)

@@ -13,7 +13,7 @@ from tarsus.stepping.joint_rows import rows
 from tarsus.stepping.joint_states import COARSE, CREEP
 
 Array = NDArray[Any]
-TURNING = 10.0  # times the rate at which a joint creeps that friction holds
+MIN_TURN_RATIO = 10.0  # times the rate at which a joint creeps that friction holds
 
 
 def friction_limits(plan: Plan, worlds: Backend) -> Array:
@@ -45,6 +45,6 @@ def friction_residual(limits: Array, acted: tuple[Array, Array], u: Array, singl
     """
     at_end, friction = acted
     law = -limits * np.sign(u)
-    turns = (np.abs(u) > TURNING * (COARSE if single else CREEP)) & (at_end == 0)
+    turns = (np.abs(u) > MIN_TURN_RATIO * (COARSE if single else CREEP)) & (at_end == 0)
     off = np.where(turns, np.abs(friction - law), np.abs(friction) - limits)
     return np.where(limits > 0, np.maximum(off, 0), 0).max(-1, initial=0.0)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
 from tarsus.contact.criteria import Solved
-from tarsus.parameters import Role, named
+from tarsus.parameters import Role, names_with_role
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.samples import evaluate
-from tarsus.simulation.by_candidate import spread
+from tarsus.simulation.contact_reports import expand_slots
 from tarsus.simulation.recording import variables
-from tarsus.simulation.recording.observe import observer
+from tarsus.simulation.recording.observer import observer_program
 from tarsus.simulation.step_program import Plan
 
 Array = NDArray[Any]
@@ -24,12 +24,12 @@ VECTORS = ("before", "after", "correction", "point")
 
 
 @dataclass(frozen=True, eq=False)
-class SeenSteps:
+class ObservedSteps:
     """Steps of one or many worlds, contacts candidate by candidate.
 
-    plan, start, records: as given, without slots (`by_candidate.spread`); dt: s
+    plan, start, records: as given, without slots (`contact_reports.expand_slots`); dt: s
     reports: the observer's, (steps, worlds, size); solved: the contact problems and solutions
-    contacts: variables (steps, worlds, n, ...) with their dimensions, of `variables.of_contacts`
+    contacts: variables (steps, worlds, n, ...) with their dimensions (`contact_variables`)
     """
 
     plan: Plan
@@ -41,19 +41,19 @@ class SeenSteps:
     contacts: Mapping[str, Any]
 
 
-def seen_steps(
+def observe_steps(
     plan: Plan,
     worlds: Backend,
     start: Mapping[str, Array],
     records: Mapping[str, Array],
     beside: Collection[str] = (),
-) -> SeenSteps:
+) -> ObservedSteps:
     """Records (steps, worlds, size) after each step, `start` (worlds, size) before, observed.
 
     beside: contacts by name that are looked at even if they did not touch
     """
     # what the registers held before each step, and what follows from them
-    plan, start, records = spread(plan, start, records, beside)
+    plan, start, records = expand_slots(plan, start, records, beside)
     steps, count, n = *records["q"].shape[:2], len(plan.scene.geometry.contact_names)
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
@@ -65,8 +65,8 @@ def seen_steps(
     material["correction"] = vectors["correction"]
     solved = Solved(seen["gap"], impulse, vectors["before"], vectors["after"], dt=dt, **material)
     frame = seen["frame"].reshape(steps, count, n, 3, 3)
-    contacts = variables.of_contacts(solved, frame, vectors["point"], seen["friction"])
-    return SeenSteps(plan, start, records, dt, seen, solved, contacts)
+    contacts = variables.contact_variables(solved, frame, vectors["point"], seen["friction"])
+    return ObservedSteps(plan, start, records, dt, seen, solved, contacts)
 
 
 def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
     """
 
     def of(role: Role, missing: float) -> Array:
-        names = [name for name in named(type(law), role) if f"law.{name}" in worlds]
+        names = [name for name in names_with_role(type(law), role) if f"law.{name}" in worlds]
         return worlds.get(f"law.{names[0]}")[:, 0] if names else np.full(1, missing)
 
     mu = of("friction", 0.0)[:, None] * friction
@@ -96,7 +96,7 @@ def _observe(
 ) -> dict[str, Array]:
     """The observer's reports for every step and world, (steps, worlds, size)."""
     steps, count = records["q"].shape[:2]
-    program = observer(plan)
+    program = observer_program(plan)
     samples = {
         "q0": before["q"],
         "u0": before["u"],

@@ -14,7 +14,7 @@ from tarsus.simulation.step_program import Plan, initial_values
 B = TypeVar("B", bound=Backend)
 
 
-def start_registers(
+def initial_registers(
     plan: Plan, dt: float, changed: Mapping[str, Any] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Every register at time zero by name, except `action`: `initial_values`, dt in s, and those
@@ -25,7 +25,7 @@ def start_registers(
     return initial_values(plan) | {"dt": np.array([dt])} | dict(changed or {})
 
 
-def loaded(worlds: B, registers: Mapping[str, Any]) -> B:
+def write_registers(worlds: B, registers: Mapping[str, Any]) -> B:
     """The worlds with these registers set."""
     for name, value in registers.items():
         worlds.set(name, value)

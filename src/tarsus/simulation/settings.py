@@ -2,7 +2,7 @@
 
 Each owner (the state, the law, the terrain, the gait, ...) lists its settings once, each with name,
 registers, shape, range, unit and meaning, and turns values into the registers of the compiled step.
-`Settable` finds the owner of every name, and answers an unknown name with near ones.
+`Settings` finds the owner of every name, and answers an unknown name with near ones.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from tarsus.errors import (
     TarsusError,
     UnknownName,
     Unsupported,
-    near_names,
-    shortened,
-    unknown,
+    closest_names,
+    quoted,
+    unknown_name,
 )
 from tarsus.parameters.range import ANY, Range
 from tarsus.program.run.backend import Backend
-from tarsus.simulation.inputs import fetched, numbers
+from tarsus.simulation.inputs import check_numbers, to_numpy
 from tarsus.simulation.options import Options
 
-FIXED = (*Options.__annotations__, "dt")  # chosen when a simulation is created
+FIXED_OPTIONS = (*Options.__annotations__, "dt")  # chosen when a simulation is created
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class Setting:
         """
         shape = self.shape or ()
         what = f"{self.name} of {of!r}" if of else self.name
-        value = numbers(what, given, [shape, (worlds.count, *shape)], worlds, self.name)
-        found = fetched(worlds, value)
+        value = check_numbers(what, given, [shape, (worlds.count, *shape)], worlds, self.name)
+        found = to_numpy(worlds, value)
         wrong = found[~self.range.holds(found)]
         if wrong.size:
             rule, worst = self.range.rule(wrong[0]), wrong[0]
@@ -77,11 +77,11 @@ class Setting:
         return value
 
 
-Write = Callable[[Backend, Mapping[str, Any], Any], Mapping[str, Any]]
+WriteSettings = Callable[[Backend, Mapping[str, Any], Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Owner:
+class SettingGroup:
     """An owner of settings.
 
     name: "law", "terrain", ...
@@ -93,17 +93,19 @@ class Owner:
 
     name: str
     settings: tuple[Setting, ...]
-    write: Write
+    write: WriteSettings
     lacking: Mapping[str, str] = field(default_factory=dict)
 
 
-class Settable:
+class Settings:
     """All settings of a simulation, owner by owner: of several with one name the first counts.
 
     otherwise: names of settings by the option of `Simulation` that would make them settable
     """
 
-    def __init__(self, owners: Sequence[Owner], otherwise: Mapping[str, Collection[str]]) -> None:
+    def __init__(
+        self, owners: Sequence[SettingGroup], otherwise: Mapping[str, Collection[str]]
+    ) -> None:
         self.owners = tuple(owners)
         self._otherwise = otherwise
         self._owner_of = {s.name: owner for owner in reversed(owners) for s in owner.settings}
@@ -135,7 +137,7 @@ class Settable:
         for owner in self.owners:
             if name in owner.lacking:
                 return IncompatibleOptions(owner.lacking[name], name)
-        if name in FIXED:
+        if name in FIXED_OPTIONS:
             text = f"{name} cannot be changed after a Simulation is created; create a new one."
             return Unsupported(text, name)
         # what it may be called here
@@ -155,18 +157,18 @@ class Settable:
             )
         # a near name, also among what could be set in another simulation
         for option, names in self._otherwise.items():
-            near = near_names(name, names)
-            if near and not near_names(name, known):
+            near = closest_names(name, names)
+            if near and not closest_names(name, known):
                 return UnknownName(
-                    f"there is no state or parameter named {shortened(name)}; did you mean"
+                    f"there is no state or parameter named {quoted(name)}; did you mean"
                     f" {' or '.join(near)}? To change it, create the simulation with"
                     f' {option}=["{near[0]}"].',
                     name,
                 )
-        return unknown("state or parameter", name, known)
+        return unknown_name("state or parameter", name, known)
 
 
-def by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
+def values_by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
     """Return values by name, a single one for all names; UnknownName for a name not among them.
 
     kind: of what has the names, such as "body with a varied mass"
@@ -175,5 +177,5 @@ def by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
         return dict.fromkeys(names, given)
     for name in given:
         if name not in names:
-            raise unknown(kind, str(name), names)
+            raise unknown_name(kind, str(name), names)
     return given

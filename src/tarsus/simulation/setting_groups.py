@@ -1,4 +1,4 @@
-"""The settings of state, law, terrain, gait, pushes and masses (`tarsus.simulation.settable`).
+"""The settings of state, law, terrain, gait, pushes and masses (`tarsus.simulation.settings`).
 
 Those of motors and bodies that differ by world are in `varied`, those of a file's actuators in
 `actuation`, those of sensors in `sensor_noise`.
@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from tarsus.contact.base import Law
 from tarsus.control.base import Controller
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidValue, unknown
+from tarsus.errors import InvalidValue, unknown_name
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared, name_of
 from tarsus.parameters.range import Range
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
-from tarsus.simulation import uncut_state, unit_quaternions
-from tarsus.simulation.inputs import fetched, numbers
-from tarsus.simulation.settable import Owner, Setting, by_name
+from tarsus.simulation import cut_joints, unit_quaternions
+from tarsus.simulation.inputs import check_numbers, to_numpy
+from tarsus.simulation.settings import Setting, SettingGroup, values_by_name
 from tarsus.terrain.base import Terrain
 
 Array = NDArray[np.float64]
@@ -43,21 +43,21 @@ MASS_SCALE = Setting(
 # ---------------------------------------------------------------- state
 
 
-def state(mechanism: Mechanism) -> Owner:
+def state_settings(mechanism: Mechanism) -> SettingGroup:
     """Coordinates and velocities."""
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
-        given = {name: state_value(name, v, mechanism, worlds) for name, v in values.items()}
-        return uncut_state.in_registers(mechanism, worlds, given)
+        given = {name: check_state(name, v, mechanism, worlds) for name, v in values.items()}
+        return cut_joints.to_registers(mechanism, worlds, given)
 
     settings = (
         Setting("q", ("q",), (mechanism.nq,), unit="m, rad, [1]", meaning="coordinates"),
         Setting("u", ("u",), (mechanism.nu,), unit="m/s, rad/s", meaning="velocities"),
     )
-    return Owner("state", settings, write)
+    return SettingGroup("state", settings, write)
 
 
-def state_value(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
+def check_state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
     """Return q or u, for all worlds alike or each: finite, of the robot's size, with quaternions of
     unit length; InvalidValue if they are far from it.
 
@@ -66,22 +66,22 @@ def state_value(name: str, given: Any, mechanism: Mechanism, worlds: Backend) ->
     robots = [robot for robot in (mechanism, mechanism.uncut) if robot is not None]
     sizes = {getattr(robot, f"n{name}"): robot for robot in robots}
     shapes = [shape for n in sizes for shape in ((n,), (worlds.count, n))]
-    value = numbers(name, given, shapes, worlds)
+    value = check_numbers(name, given, shapes, worlds)
     if name == "q":
         robot = sizes[value.shape[-1]]
-        unit_quaternions.check(robot, value)
-        value = unit_quaternions.scaled(robot, value)
+        unit_quaternions.check_norms(robot, value)
+        value = unit_quaternions.normalize(robot, value)
     return value
 
 
 # ---------------------------------------------------------------- gait
 
 
-def gait(controller: object, robot: Robot) -> Owner:
+def gait_settings(controller: object, robot: Robot) -> SettingGroup:
     """The commands of a compiled controller."""
     if not isinstance(controller, Controller) or not controller.commands:
         text = "this controller takes no commands; choose a gait, such as controller='trot'."
-        return Owner("gait", (), _nothing, {"command": text})
+        return SettingGroup("gait", (), _write_nothing, {"command": text})
     names = list(controller.commands)
     fastest = cache(lambda: controller.fastest(robot))
 
@@ -95,19 +95,19 @@ def gait(controller: object, robot: Robot) -> Owner:
         columns = list(worlds.output("command").astype(float).T)
         for name, given in command.items():
             if name not in names:
-                raise unknown("command", name, names)
+                raise unknown_name("command", name, names)
             what, shapes = f"the command {name!r}", [(), (worlds.count,)]
-            value = numbers(what, given, shapes, worlds, name)
+            value = check_numbers(what, given, shapes, worlds, name)
             if name == SPEED:
-                within_reach(float(np.abs(fetched(worlds, value)).max()), fastest())
+                check_speed(float(np.abs(to_numpy(worlds, value)).max()), fastest())
             columns[names.index(name)] = worlds.arrays.broadcast_to(value, (worlds.count,))
         return {"command": worlds.arrays.stack(columns, -1)}
 
     meaning = "commands of the gait by name"
-    return Owner("gait", (Setting("command", ("command",), None, meaning=meaning),), write)
+    return SettingGroup("gait", (Setting("command", ("command",), None, meaning=meaning),), write)
 
 
-def within_reach(speed: float, fastest: float) -> None:
+def check_speed(speed: float, fastest: float) -> None:
     """Raise InvalidValue for a forward speed, m/s, that a gait's legs cannot reach."""
     if not speed <= fastest:
         raise InvalidValue(
@@ -120,14 +120,14 @@ def within_reach(speed: float, fastest: float) -> None:
 # ---------------------------------------------------------------- pushes
 
 
-def pushes(bodies: Sequence[str], robot: Robot) -> Owner:
+def push_settings(bodies: Sequence[str], robot: Robot) -> SettingGroup:
     """External forces and moments on the bodies that may be pushed."""
     if not bodies:
         text = (
             "no body of this simulation can be pushed; create it with, for example,"
             f' pushes=["{robot.bodies[0].name}"].'
         )
-        return Owner("pushes", (), _nothing, {"push": text})
+        return SettingGroup("pushes", (), _write_nothing, {"push": text})
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         push, wrenches = values["push"], worlds.get("push").astype(float)
@@ -139,10 +139,10 @@ def pushes(bodies: Sequence[str], robot: Robot) -> Owner:
             )
         for name, given in push.items():
             if name not in bodies:
-                raise unknown("pushed body", name, bodies)
+                raise unknown_name("pushed body", name, bodies)
             shapes = [(3,), (6,), (worlds.count, 3), (worlds.count, 6)]
-            wrench = fetched(
-                worlds, numbers(f"the push on {name!r}", given, shapes, worlds, "push")
+            wrench = to_numpy(
+                worlds, check_numbers(f"the push on {name!r}", given, shapes, worlds, "push")
             )
             # a force alone has no moment
             first = 6 * bodies.index(name)
@@ -151,7 +151,7 @@ def pushes(bodies: Sequence[str], robot: Robot) -> Owner:
         return {"push": wrenches}
 
     meaning = "force and moment at the origin of a body, world axes, by name"
-    return Owner(
+    return SettingGroup(
         "pushes", (Setting("push", ("push",), None, unit="N, N m", meaning=meaning),), write
     )
 
@@ -159,23 +159,23 @@ def pushes(bodies: Sequence[str], robot: Robot) -> Owner:
 # ---------------------------------------------------------------- masses
 
 
-def masses(bodies: Sequence[str]) -> Owner:
+def mass_settings(bodies: Sequence[str]) -> SettingGroup:
     """Factors on the masses of the bodies that have one."""
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         scales = worlds.get("mass_scale").astype(float)
-        given = by_name("body with a mass_scale", values["mass_scale"], bodies)
+        given = values_by_name("body with a mass_scale", values["mass_scale"], bodies)
         for name, value in given.items():
-            scales[:, bodies.index(name)] = fetched(worlds, MASS_SCALE.read(value, worlds, name))
+            scales[:, bodies.index(name)] = to_numpy(worlds, MASS_SCALE.read(value, worlds, name))
         return {"mass_scale": scales}
 
-    return Owner("masses", (MASS_SCALE,) if bodies else (), write)
+    return SettingGroup("masses", (MASS_SCALE,) if bodies else (), write)
 
 
 # ---------------------------------------------------------------- law
 
 
-def law(law: Law, compiled: Backend) -> Owner:
+def law_settings(law: Law, compiled: Backend) -> SettingGroup:
     """The law's parameters that have a register in the compiled step."""
     settings = tuple(
         Setting(
@@ -205,25 +205,25 @@ def law(law: Law, compiled: Backend) -> Owner:
         " it later."
         for name in left_out
     }
-    return Owner("law", settings, write, lacking)
+    return SettingGroup("law", settings, write, lacking)
 
 
 # ---------------------------------------------------------------- terrain
 
 
-def terrain(before: Terrain, compiled: Backend) -> Owner:
+def terrain_settings(before: Terrain, compiled: Backend) -> SettingGroup:
     """The terrain, by one of the same kind with other numbers."""
     names = [f"terrain.{name}" for name in before.parameters()]
     registers = tuple(name for name in names if name in compiled)
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
-        return _other_terrain(before, values["terrain"], worlds)
+        return _terrain_registers(before, values["terrain"], worlds)
 
     meaning = f"a {type(before).__name__} with other numbers"
-    return Owner("terrain", (Setting("terrain", registers, None, meaning=meaning),), write)
+    return SettingGroup("terrain", (Setting("terrain", registers, None, meaning=meaning),), write)
 
 
-def _other_terrain(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
+def _terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
     """Return the registers of a terrain that replaces the one compiled in; InvalidValue unless the
     two differ in numbers that have registers alone.
     """
@@ -233,8 +233,8 @@ def _other_terrain(before: Terrain, given: Any, worlds: Backend) -> dict[str, An
             f" created with, not {given!r}.",
             "terrain",
         )
-    one_or_each(None, given, worlds.count)
-    if _code_of(given) != _code_of(before):
+    check_world_count(None, given, worlds.count)
+    if _compiled_terms(given) != _compiled_terms(before):
         raise InvalidValue(
             f"this {type(given).__name__} differs from the one that the simulation was created"
             " with in more than the numbers that may vary by world; create a new Simulation.",
@@ -243,7 +243,7 @@ def _other_terrain(before: Terrain, given: Any, worlds: Backend) -> dict[str, An
     return {f"terrain.{name}": value for name, value in given.parameters().items()}
 
 
-def _code_of(terrain: Terrain) -> tuple[Any, ...]:
+def _compiled_terms(terrain: Terrain) -> tuple[Any, ...]:
     """Return what the compiled code of a terrain depends on, except for its registers."""
     builder, point = Builder("ground"), SX.sym("point", 3)
     p = terrain.symbols(builder)
@@ -253,7 +253,7 @@ def _code_of(terrain: Terrain) -> tuple[Any, ...]:
     return str(expressions), tables, [value.shape[-1] for value in terrain.parameters().values()]
 
 
-def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
+def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
     """Raise InvalidValue unless every parameter of law and terrain has one value, or one for each
     world.
     """
@@ -263,7 +263,7 @@ def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
     try:
         ground = terrain.parameters()
     except ValueError as error:  # two fields of different lengths
-        names = [f"{name} {value.shape}" for name, value in _written(terrain) if value.ndim]
+        names = [f"{name} {value.shape}" for name, value in _terrain_fields(terrain) if value.ndim]
         raise InvalidValue(
             f"the parameters of {type(terrain).__name__} have incompatible shapes"
             f" ({', '.join(names)}); give each one value, or one for each of {worlds} worlds.",
@@ -277,7 +277,7 @@ def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
     for name, shape, one in of_law + of_terrain:
         if shape not in (one, (worlds, *one)):
             if (name, shape, one) in of_terrain:  # by the name that the user wrote
-                lengths = {field: value.shape[:1] for field, value in _written(terrain)}
+                lengths = {field: value.shape[:1] for field, value in _terrain_fields(terrain)}
                 odd = [field for field, length in lengths.items() if length == shape[:1]]
                 name = " and ".join(odd) or name
             else:
@@ -291,17 +291,17 @@ def one_or_each(law: Law | None, terrain: Terrain, worlds: int) -> None:
             )
 
 
-def _written(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
+def _terrain_fields(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
     """Return the numbers of a terrain's fields, and of a terrain inside it, by OWNER.FIELD."""
     found: list[tuple[str, NDArray[np.float64]]] = []
     for name, value in vars(terrain).items():
         if isinstance(value, Terrain):
-            found += _written(value)
+            found += _terrain_fields(value)
         elif (field := declared(type(terrain)).get(name)) and field.numeric and value is not None:
             found.append((f"{type(terrain).__name__}.{name}", np.asarray(value, float)))
     return found
 
 
-def _nothing(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
+def _write_nothing(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
     """Write nothing."""
     return {}

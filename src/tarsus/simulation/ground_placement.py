@@ -29,13 +29,13 @@ from tarsus.spatial.quaternion import numeric_product
 from tarsus.stepping.base import Scene
 
 Array = NDArray[np.float64]
-TOUCHING = 1e-9  # m
-DEEP = 1e-10  # m: how deep the lowest candidate lies
-ALIKE = 1e-12  # normals that differ less are the same
-SPREAD = 0.01  # m: points nearer to a line than this say nothing about the tilt across it
+PLANE_TOLERANCE = 1e-9  # m
+CONTACT_DEPTH = 1e-10  # m: how deep the lowest candidate lies
+NORMAL_TOLERANCE = 1e-12  # normals that differ less are the same
+MIN_SPREAD = 0.01  # m: points nearer to a line than this say nothing about the tilt across it
 
 
-def on_ground(scene: Scene, q: Array) -> Array:
+def place_on_ground(scene: Scene, q: Array) -> Array:
     """Coordinates (nq,), or (worlds, nq) on terrain that differs by world; a robot fixed or tied to
     the world stays.
 
@@ -52,10 +52,10 @@ def on_ground(scene: Scene, q: Array) -> Array:
             candidates=tuple(c for c in whole.candidates if c.name in names),
             spans=spans(whole, names) if scene.spans else (),
         )
-        placed = on_ground(uncut, q)
+        placed = place_on_ground(uncut, q)
         return coordinates.to_cut(cut, placed)[0]
     # free objects are not the robot's, unless loops tie them to it
-    company, beside = tree.connected_roots(cut), _beside(cut)
+    company, beside = tree.connected_roots(cut), _separate_bodies(cut)
     scene = replace(
         scene,
         candidates=tuple(c for c in scene.candidates if c.body not in beside),
@@ -63,10 +63,10 @@ def on_ground(scene: Scene, q: Array) -> Array:
     )
     # one that is fixed or tied stays where it is
     values = scene.terrain.parameters()
-    if _stays(cut) or not scene.candidates:
+    if _keeps_pose(cut) or not scene.candidates:
         return q
     # one robot for each world where the ground differs
-    look = _look(scene)
+    look = _gap_program(scene)
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=0)
     placed = np.tile(np.array(q, dtype=float), (max(worlds, 1), 1))
     given = {f"terrain.{name}": value for name, value in values.items()}
@@ -74,12 +74,16 @@ def on_ground(scene: Scene, q: Array) -> Array:
     # parallel to the ground
     found = reference.run(look, given | {"q": placed})
     for world, (ground, normals) in enumerate(zip(found["ground"], found["normals"], strict=True)):
-        normal = _normal(ground.reshape(-1, 3), normals.reshape(-1, 3))
-        _tilt(placed[world], _from_vertical(normal), [cut.q_slices[root].start for root in company])
+        normal = _ground_normal(ground.reshape(-1, 3), normals.reshape(-1, 3))
+        _tilt(
+            placed[world],
+            _rotation_from_vertical(normal),
+            [cut.q_slices[root].start for root in company],
+        )
     # down, or up, until the lowest candidate touches
     for _ in range(50):
-        above = reference.run(look, given | {"q": placed})["gaps"].min(1) + DEEP
-        there = np.abs(above) < DEEP / 2
+        above = reference.run(look, given | {"q": placed})["gaps"].min(1) + CONTACT_DEPTH
+        there = np.abs(above) < CONTACT_DEPTH / 2
         if np.all(there):
             break
         for root in company:
@@ -87,17 +91,31 @@ def on_ground(scene: Scene, q: Array) -> Array:
     return placed if worlds else placed[0]
 
 
-def depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
-    """How deep, m, candidates that `on_ground` does not place are in the ground at registers q
-    (nq,) or (worlds, nq), in any world, and its normal (3,) there: those of a robot that is fixed
-    or tied to the world, and of free objects. Those above the ground are left out.
+def ground_depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
+    """Return the depth of contact candidates that start below the ground, and the normal there.
+
+    Only candidates that `place_on_ground` does not move are checked: those of free objects, and of
+    a robot that is fixed or tied to the world.
+
+    Parameters
+    ----------
+    scene
+        Robot, terrain and contact candidates.
+    q
+        Coordinates, shape (nq,) or (worlds, nq).
+
+    Returns
+    -------
+    dict
+        Largest depth over all worlds, in m, and unit ground normal, shape (3,), by candidate name.
+        Candidates above the ground are omitted.
     """
-    beside, stays = tree.object_bodies(scene.mechanism), _stays(scene.mechanism)
+    beside, stays = tree.object_bodies(scene.mechanism), _keeps_pose(scene.mechanism)
     seen = tuple(c for c in scene.candidates if stays or c.body in beside)
     if not seen:
         return {}
     values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}
-    look = _look(replace(scene, candidates=seen, spans=(), pairs=()))
+    look = _gap_program(replace(scene, candidates=seen, spans=(), pairs=()))
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=1)
     rows = np.atleast_2d(q)
     rows = (
@@ -112,13 +130,13 @@ def depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
     }
 
 
-def _beside(mechanism: Mechanism) -> set[int]:
+def _separate_bodies(mechanism: Mechanism) -> set[int]:
     """The bodies of free objects that loops do not tie to the robot."""
     company = tree.connected_roots(mechanism)
     return {i for i in tree.object_bodies(mechanism) if tree.path(mechanism, i)[-1] not in company}
 
 
-def _stays(mechanism: Mechanism) -> bool:
+def _keeps_pose(mechanism: Mechanism) -> bool:
     """Whether nothing puts it on the ground: it is fixed or tied to the world, or a file drew it,
     and none of what would be moved has a joint but the free one.
     """
@@ -138,7 +156,7 @@ def _tilt(q: Array, turn: Array, starts: list[int]) -> None:
         q[start + 3 : start + 7] = numeric_product(turn, q[start + 3 : start + 7])
 
 
-def _look(scene: Scene) -> Program:
+def _gap_program(scene: Scene) -> Program:
     """From q to every candidate's gap, the nearest ground point (3,) and normal there (3,); gaps of
     the lowest spans behind them.
     """
@@ -157,21 +175,24 @@ def _look(scene: Scene) -> Program:
     )
 
 
-def _normal(ground: Array, normals: Array) -> Array:
+def _ground_normal(ground: Array, normals: Array) -> Array:
     """Of the plane nearest to the points (n, 3); where they lie on a line, the mean of the normals
     (n, 3).
     """
     from_mean = ground - ground.mean(0)
-    if np.ptp(normals, axis=0).max() < ALIKE and np.abs(from_mean @ normals[0]).max() < TOUCHING:
+    if (
+        np.ptp(normals, axis=0).max() < NORMAL_TOLERANCE
+        and np.abs(from_mean @ normals[0]).max() < PLANE_TOLERANCE
+    ):
         return normals[0]
     _, spread, axes = np.linalg.svd(from_mean)
     mean = normals.mean(0) / np.linalg.norm(normals.mean(0))
-    if len(ground) < 3 or spread[1] < SPREAD:
+    if len(ground) < 3 or spread[1] < MIN_SPREAD:
         return mean
     return axes[2] * np.sign(axes[2] @ mean)
 
 
-def _from_vertical(normal: Array) -> Array:
+def _rotation_from_vertical(normal: Array) -> Array:
     """The unit quaternion (w, x, y, z) that turns z into `normal` (3,) the shortest way."""
     p = np.array([1 + normal[2], -normal[1], normal[0], 0.0])
     return p / np.linalg.norm(p)
