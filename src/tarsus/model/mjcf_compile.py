@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import InvalidFile, TarsusError, UnknownName, several, unknown
+from tarsus.errors import InvalidFile, TarsusError, UnknownName, join_names, unknown_name
 from tarsus.model.files import needed_library
 from tarsus.model.mjcf_document import Document
 from tarsus.model.mjcf_limits import check_size
@@ -89,7 +89,7 @@ def report_missing(source: Source, report: Report) -> None:
     if source.missing:
         report.warn(
             f"{len(source.missing)} files of visual meshes or textures are not found and are left"
-            f" out: {several(list(source.missing.values()), MAX_LISTED)}.",
+            f" out: {join_names(list(source.missing.values()), MAX_LISTED)}.",
             "visual-meshes-missing",
             next(iter(source.missing.values())).partition(" (")[0],
         )
@@ -100,7 +100,7 @@ def report_obsolete(source: Source, report: Report) -> None:
     if source.obsolete:
         report.warn(
             "attributes of older MuJoCo versions are left out, which changes no motion:"
-            f" {several(list(dict.fromkeys(source.obsolete)), MAX_LISTED)}.",
+            f" {join_names(list(dict.fromkeys(source.obsolete)), MAX_LISTED)}.",
             "obsolete-attributes",
             source.obsolete[0],
         )
@@ -196,5 +196,5 @@ def _unknown_reference(quoted: set[str], document: Document) -> UnknownName | No
     for tag, key, kind, value in references:
         if kind in (*KINDS, CLASS) and value not in known.get(kind, ()):
             what = "default class" if kind == CLASS else kind
-            return unknown(what, value, known.get(kind, ())).within(f"{key} of <{tag}>")
+            return unknown_name(what, value, known.get(kind, ())).within(f"{key} of <{tag}>")
     return None

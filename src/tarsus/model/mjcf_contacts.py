@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.errors import several
+from tarsus.errors import join_names
 from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.solids import MEANT
 
@@ -121,12 +121,13 @@ def report_contacts(model: Any, report: Report) -> None:
     with_ground, moving = (pair_names(model, count) for count in (1, 2))
     if with_ground:
         report.note(
-            f"Friction on the ground is that of explicit pairs: {several(with_ground, MAX_LISTED)}."
+            "Friction on the ground is that of explicit pairs:"
+            f" {join_names(with_ground, MAX_LISTED)}."
         )
     if moving:
         report.note(
             "Friction of geoms that move on each other is that of their explicit pairs:"
-            f" {several(moving, MAX_LISTED)}."
+            f" {join_names(moving, MAX_LISTED)}."
         )
 
 
@@ -281,8 +282,8 @@ def _report_ground_friction(
     for mixed, names in geoms_by_friction.items():
         report.warn(
             f"the friction of the file's own ground is ignored: MuJoCo would use {mixed:g} on"
-            f" {several(names, MAX_LISTED)}, Tarsus uses the robot's {friction:g}; pass --friction"
-            f" {mixed:g} to match it.",
+            f" {join_names(names, MAX_LISTED)}, Tarsus uses the robot's {friction:g}; pass"
+            f" --friction {mixed:g} to match it.",
             "ground-friction-ignored",
             names[0],
         )
@@ -305,7 +306,7 @@ def _report_ground_softness(model: Any, report: Report, reference: int, fixed: l
     for effect, names in geoms_by_effect.items():
         report.leave(
             "The softness of the file's own ground is left out: on"
-            f" {several(names, MAX_LISTED)} MuJoCo {effect}"
+            f" {join_names(names, MAX_LISTED)} MuJoCo {effect}"
         )
 
 

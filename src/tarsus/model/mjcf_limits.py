@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import InvalidFile, InvalidModel, Unsupported, shortened
+from tarsus.errors import InvalidFile, InvalidModel, Unsupported, quoted
 from tarsus.model.check import LARGEST
 from tarsus.model.conventions import mujoco_joint_names
 from tarsus.model.mjcf_actuators import controls
@@ -152,7 +152,7 @@ def _check_numbers(element: ET.Element) -> None:
         if not all(abs(number) <= LARGEST for number in _numbers(text)):
             raise InvalidFile(
                 f"<{element.tag}>: {key} must be finite and at most {LARGEST:g} in SI units, not"
-                f" {shortened(text)}.",
+                f" {quoted(text)}.",
                 key,
             )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tarsus.errors import GroundLeftOut, TarsusWarning, several
+from tarsus.errors import TarsusWarning, WorldGeometryIgnored, join_names
 from tarsus.model import mjcf_contacts as contacts
 from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
 from tarsus.model.file_actuators import NOT_DRIVING
@@ -61,7 +61,7 @@ class Elements:
     def some_of(names: Iterable[str]) -> Elements:
         """Return elements of which a sentence lists the first ones."""
         names = list(names)
-        return Elements(names, several(names, MAX_LISTED))
+        return Elements(names, join_names(names, MAX_LISTED))
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ def _torsional_friction(model: Any) -> Elements:
     names = [geom_name(model, g) for g in geoms]
     return Elements(
         names,
-        f"condim 4 or 6 of {several(names, MAX_LISTED)}, {largest} (docs/from_mujoco.md)",
+        f"condim 4 or 6 of {join_names(names, MAX_LISTED)}, {largest} (docs/from_mujoco.md)",
     )
 
 
@@ -297,7 +297,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         "planes and heightfields are left out",
         partial(_terrain, ground=False),
         CHOOSE_TERRAIN,
-        kind=GroundLeftOut,
+        kind=WorldGeometryIgnored,
     ),
     "equalities-left-out": UnsupportedFeature(
         "equality constraints other than active connect, weld and joint ones are left out",
