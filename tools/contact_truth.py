@@ -139,7 +139,7 @@ def tables(found: Mapping[str, list[ValidationRow]], grips: Mapping[str, float])
         f"Measured on {today}, {host}, float64, stepper `midpoint`, by `{COMMAND}`. Marked \\*: the"
         " law says that it does not model what the scene needs, and is not judged by it. A dash: it"
         " cannot be run, or a landing is spread over many steps. Steps are those asked for where"
-        " the ground is rigid, 0.25 ms at most (grip: 0.02 ms) where it gives way, 2 ms at most in"
+        " the ground is rigid, 0.25 ms at most (grip: 0.02 ms) where it is compliant, 2 ms at most in"
         " MuJoCo.\n\n"
         f"{stated}- `mujoco`: {MUJOCO_SCENES}\n"
         f"- `soft_convex` has the contact numbers of `mujoco default`, `soft_convex tuned` those of"

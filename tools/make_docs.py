@@ -151,7 +151,7 @@ def simulation_options() -> str:
 
 def steppers() -> str:
     """Every stepper with what it says of itself."""
-    head = ("stepper", "order", "contacts seen at", "takes", "joints held", "source")
+    head = ("stepper", "order", "contacts evaluated at", "supports", "constraints", "source")
     rows = []
     for name in registry.names(STEPPERS):
         stepper = registry.member_class(STEPPERS, "stepper", name, Stepper)()
@@ -283,40 +283,37 @@ def gallery() -> str:
 
 LISTED = re.compile(r"^:::\{toctree\}.*?:caption: ([^\n]+)\n\n(.*?)^:::$", re.DOTALL | re.MULTILINE)
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-NO_PROSE = re.compile(r"<!--.*?-->|^```.*?^```$|^:::.*?^:::$", re.DOTALL | re.MULTILINE)
 LEAD = """# Tarsus
 
-> A simulator of legged robots in contact with the ground: every contact law behind one interface, \
+> A simulator of legged robots in contact with the ground: ten contact laws behind one interface, \
 compiled for your robot, one world or thousands. Python, SI units, z up, quaternions (w, x, y, z).
 
-Each page below is Markdown. Start with first_steps.md and conventions.md. In a clone, run \
-`uv run tarsus --help`; in Python, `import tarsus`.
+Each page below is Markdown. Start with first_steps.md, cheat_sheet.md and conventions.md. In a \
+clone, run `uv run tarsus --help`; in Python, `import tarsus`.
 """
 
 
 def for_machines() -> str:
-    """llms.txt: every page of the site in its order, with its title and what it begins with."""
+    """llms.txt: every page of the site in its order, with its title and its summary."""
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     parts = [LEAD]
     for caption, names in LISTED.findall(index):
         parts.append(f"\n## {caption}\n\n")
         for name in names.split():
             path = DOCS / f"{name}.md"
-            text = path.read_text(encoding="utf-8")
-            title = TITLE.search(text)
-            parts.append(f"- [{title[1] if title else name.title()}]({name}.md){_lead(text)}\n")
+            page = gallery() if name == "gallery" else path.read_text(encoding="utf-8")
+            title, summary = opening(page)
+            parts.append(f"- [{title}]({name}.md): {summary}\n")
     return "".join(parts)
 
 
-def _lead(page: str) -> str:
-    """A colon and the first sentence of a page, without links; nothing if it begins otherwise."""
+def opening(page: str) -> tuple[str, str]:
+    """Return a page's title and its summary: the paragraph below the title, written by hand."""
     title = TITLE.search(page)
-    prose = NO_PROSE.sub("", page[title.end() :] if title else page)
-    for paragraph in prose.split("\n\n"):
-        text = " ".join(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraph).split())
-        if text[:1].isalnum():
-            return ": " + re.split(r"(?<=[.:])\s(?=[A-Z])", text)[0].rstrip(":")
-    return ""
+    if title is None:
+        return "", ""
+    paragraph = page[title.end() :].strip().partition("\n\n")[0]
+    return title[1], " ".join(paragraph.split())
 
 
 TABLES: dict[str, Callable[[], str]] = {

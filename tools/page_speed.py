@@ -3,7 +3,7 @@
 For one robot and for a thousand: how many frames a second the simulation sends, what time of the
 processor and how many messages and bytes each takes; how many a second headless Chromium draws, by
 software unless `--gpu` is given, and what share of a core its JavaScript takes. In a window of few
-pixels drawing costs little. Prints the rows of docs/watch.md's table.
+pixels drawing costs little. Prints the rows of docs/benchmarks.md's table of the viewer.
 """
 
 from __future__ import annotations

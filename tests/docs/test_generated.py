@@ -17,14 +17,37 @@ from tarsus.simulation.sensors import SENSOR_PACKAGE as SENSORS
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def make_docs() -> ModuleType:
-    """tools/make_docs.py."""
-    spec = importlib.util.spec_from_file_location("make_docs", ROOT / "tools" / "make_docs.py")
+def tool(name: str) -> ModuleType:
+    """Import a script of tools/."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def make_docs() -> ModuleType:
+    """Return tools/make_docs.py."""
+    return tool("make_docs")
+
+
+def test_figures_are_up_to_date_and_shown() -> None:
+    folder, figures = ROOT / "docs" / "figures", tool("draw_figures").FIGURES
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    assert {path.stem for path in folder.iterdir()} == set(figures)
+    for name, draw in figures.items():
+        assert (folder / f"{name}.svg").read_text(encoding="utf-8") == draw(), name
+        assert f"(figures/{name}.svg)" in pages, name
+
+
+def test_every_page_has_a_summary(make_docs: ModuleType) -> None:
+    """Below its title: plain text of one or two sentences, which llms.txt shows."""
+    for path in (ROOT / "docs").glob("*.md"):
+        title, summary = make_docs.opening(path.read_text(encoding="utf-8"))
+        assert title, path.name
+        assert 20 < len(summary) <= 150 and summary.endswith("."), f"{path.name}: {summary}"
+        assert "](" not in summary and not summary.startswith(("|", "`", "<")), path.name
 
 
 def test_they_are_up_to_date(make_docs: ModuleType) -> None:

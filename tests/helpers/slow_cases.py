@@ -12,7 +12,7 @@ SLOW_CASES = (
     "add_a_law.md]",
     "compiled_code.md]",
     "derivatives.md]",
-    "kept_state.md]",
+    "snapshots.md]",
     "logs.md]",
     "randomization.md]",
     "s]",

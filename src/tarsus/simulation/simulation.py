@@ -436,7 +436,7 @@ class Simulation:
         """The whole state, (worlds, n), float64 at any precision: a copy for `restore`.
 
         Columns: numbers that say of what the state is, then the registers of kind state and report
-        (docs/kept_state.md), then the torques held, if they come from outside. Commands, pushes and
+        (docs/snapshots.md), then the torques held, if they come from outside. Commands, pushes and
         parameters are not in it, nor what a Python controller remembers.
         """
         return self._snapshot_format.take(self._worlds)

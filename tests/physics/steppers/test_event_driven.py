@@ -1,7 +1,7 @@
 """The event-driven stepper against closed forms: landing times, rebounds and the order it keeps
 across impacts.
 
-The orders that docs/steppers.md quotes are printed by
+The orders that docs/stepper_accuracy.md quotes are printed by
 `pytest tests/physics/steppers/test_event_driven.py -k order -s`.
 """
 

@@ -1,7 +1,7 @@
 """Steppers against independent solutions: orders of convergence, sums over inner steps, refusals,
 and the trot.
 
-The orders that docs/steppers.md quotes are printed by
+The orders that docs/stepper_accuracy.md quotes are printed by
 `pytest tests/physics/steppers/test_steppers.py -k order -s`.
 """
 
