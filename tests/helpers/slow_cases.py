@@ -262,7 +262,7 @@ SLOW_CASES = (
     "test_light_bodies.py::test_a_block_of_milligrams_tumbles_as_a_large_one[auto]",
     "test_linearized.py::test_a_standing_foot_keeps_its_force_from_step_to_step",
     "test_linearized.py::test_feet_that_land_while_others_slide_are_solved",
-    "test_lined_up.py::test_the_mass_matrix_is_singular_at_the_angle_that_is_told",
+    "test_aligned_hinges.py::test_the_mass_matrix_is_singular_at_the_angle_that_is_told",
     "test_locomotion.py::test_force_distribution_equals_a_general_solver",
     "test_locomotion.py::test_stands_trots_and_turns[starleth-compliant]",
     "test_locomotion.py::test_starleth_withstands_pushes[0.0]",

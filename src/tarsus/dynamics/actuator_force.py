@@ -17,7 +17,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.dynamics.springs import MEAN_FACTOR
-from tarsus.model.file_actuators import FALLING, FileActuator, Range
+from tarsus.model.file_actuators import FADE_RATIO, FileActuator, Range
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 
@@ -256,7 +256,7 @@ class AtState:
         if is_bound(speed):
             force = ca.fmax(*(ca.fabs(bound) for bound in self.law.force_range(k)))
             top = ca.fabs(self._gear(k)) * force * values["strength"][k]
-            lines.append((top, (top / FALLING, speed)))
+            lines.append((top, (top / FADE_RATIO, speed)))
         return lines
 
 

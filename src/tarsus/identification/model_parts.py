@@ -11,7 +11,7 @@ import xarray as xr
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
 from tarsus.identification.candidates import ModelParts
-from tarsus.model import held
+from tarsus.model import fixed_base
 from tarsus.parameters import declared, name_of
 from tarsus.simulation import options, resolve, time_steps
 from tarsus.simulation.recording import provenance
@@ -25,8 +25,8 @@ REFUSED = ("worlds", "varied", "parameters", "coordinates", "precision", "device
 def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
     """The robot that is told, or the log's own."""
     if "robot" in model:
-        return resolve.robot(model["robot"], **held.base_options(model))
-    for name in held.ENTRIES:
+        return resolve.robot(model["robot"], **fixed_base.base_options(model))
+    for name in fixed_base.ENTRIES:
         if name in model:
             raise IncompatibleOptions(
                 f"{name} needs robot = ... under [model]: the robot of the log keeps its recorded"

@@ -37,11 +37,11 @@ from tarsus import registry
 from tarsus.errors import InvalidValue, unknown_name
 from tarsus.files import read_toml
 from tarsus.identification.unknowns import Unknown, read
-from tarsus.model import held
+from tarsus.model import fixed_base
 
 METHODS = ("least_squares", "cma")
 LOG = ("files", "from", "to", "sample", "action")
-MODEL = ("robot", *held.ENTRIES, "law", "terrain", "stepper", "dt")
+MODEL = ("robot", *fixed_base.ENTRIES, "law", "terrain", "stepper", "dt")
 FILES = ("robot", "law", "terrain", "stepper")  # which may be paths
 PARTS = ("law", "terrain", "option")
 TABLES = ("log", "model", "free", "compare", "search")
@@ -124,7 +124,7 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
     for name in FILES:
         if isinstance(model.get(name), str) and Path(model[name]).suffix:
             model[name] = str((folder / model[name]).resolve())
-    held.base_options(model)
+    fixed_base.base_options(model)
     # what is searched, and how
     compare = given.get("compare", {"q": 1e-3, "u": 1e-2})
     return IdentificationSpec(

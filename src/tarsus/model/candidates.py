@@ -1,4 +1,4 @@
-"""Contact candidates from collision shapes: the points of a shape that can touch ground first."""
+"""Contact candidates of collision shapes: the points that can touch the ground first."""
 
 from __future__ import annotations
 
@@ -16,25 +16,39 @@ from tarsus.model.poses import Pose
 
 Array = NDArray[np.float64]
 ShapeKind = Literal["sphere", "capsule", "box", "cylinder", "ellipsoid", "revolved", "mesh"]
-MESH_POINTS = 8
+MAX_MESH_POINTS = 8
 UP = np.array([0.0, 0.0, 1.0])
 CORNERS = np.array(list(product((1.0, -1.0), repeat=3)))  # of a box, in half edges
-STRAIGHT: Mapping[ShapeKind, tuple[tuple[int, int], ...]] = {  # of a shape's points, between which
+EDGES: Mapping[ShapeKind, tuple[tuple[int, int], ...]] = {  # pairs of points on straight lines
     "capsule": ((0, 1),),
     "box": tuple((i, i + k) for k in (4, 2, 1) for i in range(8) if not i & k),
 }
-FLAT = 1e-3  # m: vertices of a mesh not higher than this above its lowest carry it
+SUPPORT_TOLERANCE = 1e-3  # m: vertices this much above the lowest one support a mesh too
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A collision shape in a frame `pose` of its link.
+    """Collision shape of a link.
 
-    size (m): sphere (radius,); capsule and cylinder (radius, half length) along z; box half edges
-    (3,); ellipsoid half axes (3,); revolved about z: where its rims are along z, and the radius of
-    each, in turns. vertices: (n, 3) of a mesh, of its hull where its points are asked for.
-    friction: factor on the law's. bits, priority, paired: of `Capsule`. on_ground: in place of
-    friction on the ground.
+    Attributes
+    ----------
+    kind
+        Kind of shape.
+    size
+        In m. Sphere: radius; capsule and cylinder: radius and half length along z; box: half
+        edges; ellipsoid: half axes; revolved about z: position along z and radius of each rim.
+    pose
+        Frame of the shape in its link.
+    name
+        Name of the shape, or "".
+    vertices
+        Vertices of a mesh, shape (n, 3), in m.
+    friction
+        Factor on the law's friction coefficients.
+    bits, priority, paired
+        As of `Capsule`.
+    on_ground
+        Friction factor on the ground, instead of `friction`.
     """
 
     kind: ShapeKind
@@ -49,15 +63,27 @@ class Shape:
     on_ground: float | None = None
 
     def at(self, outer: Pose) -> Shape:
-        """The same shape seen from the frame in which `outer` is given."""
+        """Return the same shape in the parent's frame of `outer`."""
         return replace(self, pose=outer @ self.pose)
 
 
 def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
-    """Centers (n, 3) in the link's frame and radius of the spheres that stand for a shape, m; of a
-    rim its middle, of one at an end three times, of an ellipsoid its own.
+    """Return the centers and the radius of the candidates of a shape.
 
-    up (3,): where up is in the link's frame with all joints at zero
+    Parameters
+    ----------
+    shape
+        The shape.
+    up
+        Direction of up, shape (3,), in the link's frame with all joints at zero.
+
+    Returns
+    -------
+    centers
+        Shape (n, 3), in the link's frame, in m. A rim has its center, a rim at an end of the shape
+        has it three times; an ellipsoid has its center.
+    radius
+        In m.
     """
     local, radius = _local_points(shape, shape.pose.rotation.T @ up)
     return shape.pose.point(local), radius
@@ -66,10 +92,17 @@ def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
 def candidates(
     shapes: Iterable[tuple[str, int, Shape]], ups: Mapping[int, Array] | None = None
 ) -> tuple[Candidate, ...]:
-    """Candidates of (link name, body, shape), named after shape or link; several end in _0, _1, ...
+    """Return the contact candidates of shapes.
 
-    A shape's name that stands on several links is not used.
-    ups: where up (3,) is in each body's frame with all joints at zero; else along its z axis
+    A candidate is named after its shape, or after its link if the name is on several links; the
+    names of several candidates end in _0, _1, ...
+
+    Parameters
+    ----------
+    shapes
+        Link name, body number and shape.
+    ups
+        Direction of up, shape (3,), in each body's frame with all joints at zero; by default z.
     """
     return tuple(candidate for candidate, _ in _of_shapes(list(shapes), ups or {}))
 
@@ -77,37 +110,38 @@ def candidates(
 def edges(
     shapes: Iterable[tuple[str, int, Shape]], ups: Mapping[int, Array] | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """Names of every two `candidates` of a shape between which its surface is straight: ends of a
-    capsule, rims of a cylinder, corners at an edge of a box.
+    """Return the names of every two candidates with a straight line of the surface between them.
+
+    These are the ends of a capsule, the rims of a cylinder and the corners at an edge of a box. The
+    parameters are those of `candidates`.
     """
     shapes = list(shapes)
-    own: list[list[str]] = [[] for _ in shapes]
+    names_of: list[list[str]] = [[] for _ in shapes]
     for candidate, number in _of_shapes(shapes, ups or {}):
-        own[number].append(candidate.name)
+        names_of[number].append(candidate.name)
     return tuple(
         (names[a], names[b])
-        for names, (_, _, shape) in zip(own, shapes, strict=True)
-        for a, b in _straight(shape.kind, len(names))
+        for names, (_, _, shape) in zip(names_of, shapes, strict=True)
+        for a, b in _straight_lines(shape.kind, len(names))
     )
 
 
-def _straight(kind: ShapeKind, count: int) -> tuple[tuple[int, int], ...]:
-    """Return which of a shape's points are joined by straight lines.
+def _straight_lines(kind: ShapeKind, count: int) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of a shape's points that are joined by straight lines.
 
     Of a cylinder these are the first points of both rims; a rim of radius 0 has one point.
     """
-    return ((0, count // 2),) if kind == "cylinder" else STRAIGHT.get(kind, ())
+    return ((0, count // 2),) if kind == "cylinder" else EDGES.get(kind, ())
 
 
 def _of_shapes(
     shapes: list[tuple[str, int, Shape]], ups: Mapping[int, Array]
 ) -> list[tuple[Candidate, int]]:
-    """Candidates, and the number of the shape that each belongs to."""
-    # names that stand on one link alone
+    """Return the candidates, and the number of the shape that each belongs to."""
     links_of: dict[str, set[str]] = {}
     for link, _, shape in shapes:
         links_of.setdefault(shape.name, set()).add(link)
-    # the points of each name
+    # points by label
     groups: dict[str, list[tuple[int, tuple[int, Array, float, float, Outline | None]]]] = {}
     for number, (link, body, shape) in enumerate(shapes):
         label = shape.name if shape.name and len(links_of[shape.name]) == 1 else link
@@ -125,38 +159,57 @@ def _of_shapes(
     ]
 
 
-def spread(vertices: Array, count: int = MESH_POINTS, first: Sequence[int] = ()) -> Array:
-    """At most `count` of vertices (n, 3): the first given by number, else the outermost, then the
-    farthest from those taken.
+def farthest_points(
+    vertices: Array, count: int = MAX_MESH_POINTS, first: Sequence[int] = ()
+) -> Array:
+    """Return at most `count` vertices, by farthest point sampling.
+
+    Parameters
+    ----------
+    vertices
+        Shape (n, 3).
+    count
+        Number of vertices.
+    first
+        Numbers of the first vertices; by default that of the outermost vertex.
     """
     if len(vertices) <= count:
         return vertices
     outermost = int(np.argmax(np.linalg.norm(vertices - vertices.mean(0), axis=1)))
-    taken = list(first) or [outermost]
-    away = vertices[:, None] - vertices[taken]
-    distance = np.linalg.norm(away, axis=2).min(1)
-    while len(taken) < count:
-        taken.append(int(np.argmax(distance)))
-        distance = np.minimum(distance, np.linalg.norm(vertices - vertices[taken[-1]], axis=1))
-    return vertices[taken]
+    chosen = list(first) or [outermost]
+    offsets = vertices[:, None] - vertices[chosen]
+    distances = np.linalg.norm(offsets, axis=2).min(1)
+    while len(chosen) < count:
+        chosen.append(int(np.argmax(distances)))
+        distances = np.minimum(distances, np.linalg.norm(vertices - vertices[chosen[-1]], axis=1))
+    return vertices[chosen]
 
 
-def supporting(vertices: Array, up: Array) -> list[int]:
-    """The numbers of at most four of vertices (n, 3) that a body stands on, up (3,) being up: the
-    lowest, those farthest apart, and on either side of the line between them the farthest from it.
+def support_vertices(vertices: Array, up: Array) -> list[int]:
+    """Return the numbers of at most four vertices that a body stands on.
+
+    Of the lowest vertices, these are the two farthest apart, and on either side of the line between
+    them the one farthest from it.
+
+    Parameters
+    ----------
+    vertices
+        Shape (n, 3).
+    up
+        Direction of up, shape (3,).
     """
     height = vertices @ up
-    low = np.flatnonzero(height <= height.min() + FLAT)
-    across = vertices[low] - np.outer(height[low], up)
-    apart = np.linalg.norm(across[:, None] - across, axis=2)
-    a, b = np.unravel_index(int(np.argmax(apart)), apart.shape)
-    aside = np.cross(up, across[b] - across[a]) @ (across - across[a]).T
-    corners = [int(low[k]) for k in (a, b, int(np.argmax(aside)), int(np.argmin(aside)))]
+    low = np.flatnonzero(height <= height.min() + SUPPORT_TOLERANCE)
+    level = vertices[low] - np.outer(height[low], up)
+    distances = np.linalg.norm(level[:, None] - level, axis=2)
+    a, b = np.unravel_index(int(np.argmax(distances)), distances.shape)
+    side = np.cross(up, level[b] - level[a]) @ (level - level[a]).T
+    corners = [int(low[k]) for k in (a, b, int(np.argmax(side)), int(np.argmin(side)))]
     return list(dict.fromkeys(corners))
 
 
 def hull(vertices: Array) -> Array:
-    """The vertices (n, 3) that stand on the convex hull; all different ones if they are flat."""
+    """Return the vertices on the convex hull, or all distinct vertices if they are coplanar."""
     from scipy.spatial import ConvexHull, QhullError
 
     distinct = np.unique(vertices, axis=0)
@@ -167,7 +220,7 @@ def hull(vertices: Array) -> Array:
 
 
 def numbered(label: str, count: int, used: set[str]) -> list[str]:
-    """`count` names that are not in `used`, which learns them."""
+    """Return `count` names that are not in `used`, and add them to it."""
     if count == 1:
         return [label]
     names: list[str] = []
@@ -182,7 +235,7 @@ def numbered(label: str, count: int, used: set[str]) -> list[str]:
 
 
 def _outlines(shape: Shape, count: int) -> list[Outline | None]:
-    """Of each of a shape's centers, in the link's axes."""
+    """Return the outline of each candidate of a shape, in the link's axes."""
     if shape.kind == "ellipsoid":
         return [ellipsoid(shape.size).rotated(shape.pose.rotation)]
     if shape.kind not in ("cylinder", "revolved"):
@@ -194,9 +247,11 @@ def _outlines(shape: Shape, count: int) -> list[Outline | None]:
 
 
 def _rims(shape: Shape) -> list[tuple[float, float, int]]:
-    """Where each point of a rim has its middle along z, m, its radius, m, and how many thirds of a
-    turn it is from the farthest: at the ends there are three, on which a body stands; where the
-    radius is 0 there is one.
+    """Return the candidates of the rims of a shape.
+
+    These are the position of the rim along z and its radius, in m, and the number of thirds of a
+    turn from the farthest point. A rim at an end has three candidates, on which a body stands; one
+    of radius 0 has a single candidate.
     """
     if shape.kind == "cylinder":
         radius, half = shape.size
@@ -223,4 +278,4 @@ def _local_points(shape: Shape, up: Array) -> tuple[Array, float]:
         return np.array([[0.0, 0.0, z] for z, _, _ in _rims(shape)]), 0.0
     if shape.kind == "ellipsoid":
         return np.zeros((1, 3)), 0.0
-    return spread(shape.vertices, first=supporting(shape.vertices, up)), 0.0
+    return farthest_points(shape.vertices, first=support_vertices(shape.vertices, up)), 0.0

@@ -1,4 +1,4 @@
-"""Is a mechanism sound? Errors: what cannot be simulated; warnings: what no real robot has."""
+"""Checks of mechanisms: errors for what cannot be simulated, warnings for what no robot has."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ import warnings
 import numpy as np
 
 from tarsus.errors import InvalidModel, TarsusWarning
+from tarsus.model.aligned_hinges import aligned_hinges
 from tarsus.model.joint_coupling import check_couplings
-from tarsus.model.lined_up import lined_up
 from tarsus.model.mass_matrix import mass_matrix
 from tarsus.model.mechanism import WORLD, Body, Inertia, Joint, Mechanism
 
 ROUND_OFF = 1e-12
-POSTURES = 10  # in which the mass matrix is looked at where an inertia is doubtful
-LARGEST = 1e12  # in SI units: no robot comes near, and products of three fit into float32
-LARGEST_OF_BODY = 1e10  # of masses, positions, inertias, torques; files weld by damping above it
-INEQUALITY_SLACK = 1e-3  # files round their inertias to a few digits
+POSTURES = 10  # in which the mass matrix is checked if an inertia is doubtful
+LARGEST = 1e12  # in SI units, far above any robot; products of three fit into float32
+LARGEST_OF_BODY = 1e10  # masses, positions, inertias, torques; some files weld by more damping
+INEQUALITY_SLACK = 1e-3  # files round inertias to a few digits
 
 
 def check(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism; TarsusError if it cannot be simulated, TarsusWarning for odd inertias."""
+    """Return the mechanism itself after checking it, with warnings for odd inertias.
+
+    Raises
+    ------
+    InvalidModel
+        If it cannot be simulated.
+    """
     if not mechanism.bodies:
         raise InvalidModel(f"{mechanism.name!r} has no body that can move.", mechanism.name)
     _check_names(mechanism)
@@ -38,7 +44,7 @@ def check(mechanism: Mechanism) -> Mechanism:
 
 
 def _check_names(mechanism: Mechanism) -> None:
-    named = {
+    names_by_kind = {
         "bodies": mechanism.body_names,
         "joints": [*mechanism.joint_names, *(loop.joint.name for loop in mechanism.loops)],
         "couplings": [coupling.name for coupling in mechanism.couplings],
@@ -46,12 +52,12 @@ def _check_names(mechanism: Mechanism) -> None:
         "candidates": [candidate.name for candidate in mechanism.candidates],
         "actuators": [actuator.name for actuator in mechanism.actuators],
     }
-    for what, names in named.items():
-        seen: set[str] = set()
+    for kind, names in names_by_kind.items():
+        known: set[str] = set()
         for name in names:
-            if name in seen:
-                raise InvalidModel(f"two {what} are named {name!r}: rename one of them.", name)
-            seen.add(name)
+            if name in known:
+                raise InvalidModel(f"two {kind} are named {name!r}: rename one of them.", name)
+            known.add(name)
 
 
 def _check_body(body: Body, number: int) -> None:
@@ -109,7 +115,7 @@ def _check_joint(joint: Joint) -> None:
 
 
 def _check_motion(mechanism: Mechanism) -> None:
-    """Every joint must move some inertia, or the mass matrix is singular."""
+    """Check that every joint moves some inertia; otherwise the mass matrix is singular."""
     bodies = mechanism.bodies
     mass = np.array([body.inertia.mass for body in bodies])
     matter = np.array([body.inertia.mass + np.abs(body.inertia.about_com).max() for body in bodies])
@@ -134,7 +140,7 @@ def _check_motion(mechanism: Mechanism) -> None:
 
 
 def _joint_inertia(body: Body) -> float:
-    """The smallest inertia a joint meets moving this body alone, kg or kg m^2; 0 for round-off."""
+    """Return the smallest inertia of a body about its joint, in kg or kg m²; 0 for round-off."""
     inertia, joint = body.inertia, body.joint
     if joint.kind == "slide":
         return inertia.mass
@@ -149,15 +155,14 @@ def _joint_inertia(body: Body) -> float:
 
 
 def _about_origin(inertia: Inertia) -> np.ndarray:
-    """The inertia (3, 3) about the body's origin, kg m^2."""
+    """Return the inertia, shape (3, 3), about the body's origin, in kg m²."""
     c = inertia.com
     return inertia.about_com + inertia.mass * (c @ c * np.eye(3) - np.outer(c, c))
 
 
 def _check_parts(mechanism: Mechanism) -> None:
-    """Frames, candidates, actuators, keyframes and excluded pairs must speak of what is there."""
+    """Check that frames, candidates, actuators, keyframes and excluded pairs refer to parts."""
     count = len(mechanism.bodies)
-    # bodies that parts sit on
     for what, parts in (
         ("frame", mechanism.frames),
         ("candidate", mechanism.candidates),
@@ -170,7 +175,6 @@ def _check_parts(mechanism: Mechanism) -> None:
                     f" {count} bodies.",
                     part.name,
                 )
-    # bodies that loop joints join
     for loop in mechanism.loops:
         if (
             not (0 <= loop.child < count and WORLD <= loop.parent < count)
@@ -182,11 +186,12 @@ def _check_parts(mechanism: Mechanism) -> None:
                 loop.joint.name,
             )
     check_couplings(mechanism.couplings, {b.joint.name: b.joint.kind for b in mechanism.bodies})
-    # joints that motors drive
     loops = {loop.joint.name: loop.joint.kind for loop in mechanism.loops}
     for actuator in mechanism.actuators:
-        known = loops.get(actuator.joint)
-        kind = known or mechanism.bodies[mechanism.joint_index(actuator.joint)].joint.kind
+        kind = (
+            loops.get(actuator.joint)
+            or mechanism.bodies[mechanism.joint_index(actuator.joint)].joint.kind
+        )
         if kind not in ("hinge", "slide"):
             raise InvalidModel(
                 f"actuator {actuator.name!r} drives a {kind} joint: only hinge and slide joints can"
@@ -199,29 +204,26 @@ def _check_parts(mechanism: Mechanism) -> None:
                 f" limit {actuator.upper}.",
                 actuator.name,
             )
-    # sizes of keyframes
     for name, q in mechanism.keyframes.items():
         if np.shape(q) != (mechanism.nq,):
             raise InvalidModel(
                 f"keyframe {name!r} must have shape ({mechanism.nq},), not {np.shape(q)}.", name
             )
-    # names of excluded pairs
     for pair in mechanism.excluded:
         for name in pair:
             mechanism.body_index(name)
 
 
 def _check_sizes(mechanism: Mechanism) -> None:
-    """No quantity may be larger than any robot's: its square would overflow, or round all else."""
-    # what has a size
-    found: list[tuple[str, str, object]] = []
+    """Check magnitudes: the square of a huge number would overflow, or swamp all other numbers."""
+    values: list[tuple[str, str, object]] = []
     resistances: list[tuple[str, str, object]] = []
-    found.append(("gravity", "gravity", mechanism.gravity_acceleration))
-    found += [(name, f"keyframe {name!r}", q) for name, q in mechanism.keyframes.items()]
-    found += [(f.name, f"frame {f.name!r}: position", f.position) for f in mechanism.frames]
+    values.append(("gravity", "gravity", mechanism.gravity_acceleration))
+    values += [(name, f"keyframe {name!r}", q) for name, q in mechanism.keyframes.items()]
+    values += [(f.name, f"frame {f.name!r}: position", f.position) for f in mechanism.frames]
     for c in mechanism.candidates:
         what = f"candidate {c.name!r}: position or radius"
-        found.append((c.name, what, (*c.position, c.radius)))
+        values.append((c.name, what, (*c.position, c.radius)))
     for body in mechanism.bodies:
         inertia, joint = body.inertia, body.joint
         of_body = {
@@ -234,27 +236,26 @@ def _check_sizes(mechanism: Mechanism) -> None:
             "armature, damping or friction": (joint.armature, joint.damping, joint.dry_friction),
             "spring": (joint.stiffness, joint.rest),
         }
-        found += [(body.name, f"body {body.name!r}: {key}", v) for key, v in of_body.items()]
+        values += [(body.name, f"body {body.name!r}: {key}", v) for key, v in of_body.items()]
         resistances += [
             (joint.name, f"joint {joint.name!r}: {key}", v) for key, v in of_joint.items()
         ]
     for actuator in mechanism.actuators:
         limits = np.array([actuator.lower, actuator.upper])
         what = f"actuator {actuator.name!r}: limits"
-        found.append((actuator.name, what, limits[np.isfinite(limits)]))
-    # none may be NaN or too large
-    for quantities, most in ((found, LARGEST_OF_BODY), (resistances, LARGEST)):
+        values.append((actuator.name, what, limits[np.isfinite(limits)]))
+    for quantities, limit in ((values, LARGEST_OF_BODY), (resistances, LARGEST)):
         for name, what, value in quantities:
             largest = np.abs(np.asarray(value, dtype=float)).max(initial=0.0)
-            if not largest <= most:
+            if not largest <= limit:
                 raise InvalidModel(
-                    f"{what} must be finite and at most {most:g} in SI units, not {largest:g}.",
+                    f"{what} must be finite and at most {limit:g} in SI units, not {largest:g}.",
                     name,
                 )
 
 
 def _check_mass_matrix(mechanism: Mechanism, postures: int) -> None:
-    """M(q) must be positive definite; looked at in postures without any symmetry."""
+    """Check that M(q) is positive definite, in random postures, which have no symmetry."""
     random = np.random.default_rng(0)
     for _ in range(postures):
         q = random.uniform(-1.0, 1.0, mechanism.nq)
@@ -262,15 +263,15 @@ def _check_mass_matrix(mechanism: Mechanism, postures: int) -> None:
             if body.joint.kind in ("free", "ball"):
                 q[at.stop - 4 : at.stop] /= np.linalg.norm(q[at.stop - 4 : at.stop])
         M = mass_matrix(mechanism, q)
-        share = np.diag(M)  # of each velocity: zero, negative or small where one is wrong
-        if share.min() > 0:
-            scale = np.sqrt(share)
+        weights = np.diag(M)  # by velocity: zero, negative or small for the joint at fault
+        if weights.min() > 0:
+            scale = np.sqrt(weights)
             values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
             if values[0] > ROUND_OFF:
                 continue
-            share = -np.abs(vectors[:, 0])
+            weights = -np.abs(vectors[:, 0])
         joints = [body.joint.name for body in mechanism.bodies for _ in range(body.joint.nu)]
-        worst = joints[int(np.argmin(share))]
+        worst = joints[int(np.argmin(weights))]
         raise InvalidModel(
             f"the mass matrix is not positive definite in the direction of joint {worst!r}: check"
             " the bodies that it moves for missing or negative inertias, products of inertia"
@@ -280,21 +281,21 @@ def _check_mass_matrix(mechanism: Mechanism, postures: int) -> None:
 
 
 def _not_definite(mechanism: Mechanism) -> list[str]:
-    """Bodies whose inertia is not positive definite; some robots of the field have such."""
-    found = []
+    """Return the bodies whose inertia is not positive definite, as in some real robots' files."""
+    names = []
     for body in mechanism.bodies:
         about = np.linalg.eigvalsh(body.inertia.about_com)
         matter = body.inertia.mass > 0 or body.inertia.about_com.any()
         if matter and about[0] <= ROUND_OFF * about[2]:
-            found.append(body.name)
-    return found
+            names.append(body.name)
+    return names
 
 
 def _warn_about_inertias(mechanism: Mechanism, broken: list[str]) -> None:
     flat = []
     for body in mechanism.bodies:
-        least, middle, most = np.linalg.eigvalsh(body.inertia.about_com)
-        if body.name not in broken and least + middle < (1 - INEQUALITY_SLACK) * most:
+        smallest, middle, largest = np.linalg.eigvalsh(body.inertia.about_com)
+        if body.name not in broken and smallest + middle < (1 - INEQUALITY_SLACK) * largest:
             flat.append(body.name)
     if broken:
         _warn(
@@ -311,11 +312,11 @@ def _warn_about_inertias(mechanism: Mechanism, broken: list[str]) -> None:
 
 
 def _warn_about_axes(mechanism: Mechanism) -> None:
-    found = lined_up(mechanism)
-    if found:
-        more = f" (and those of {len(found) - 1} other groups)" if len(found) > 1 else ""
+    groups = aligned_hinges(mechanism)
+    if groups:
+        more = f" (and those of {len(groups) - 1} other groups)" if len(groups) > 1 else ""
         _warn(
-            f"{mechanism.name}: the axes of the hinges {found[0]} lie in one plane, with no mass"
+            f"{mechanism.name}: the axes of the hinges {groups[0]} lie in one plane, with no mass"
             f" between them{more}, so nothing resists them and a run may diverge. Give the first or"
             " the last hinge an armature, for a URDF file by varied={'armature': [...]} and"
             " set(armature=...).",

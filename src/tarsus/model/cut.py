@@ -1,4 +1,4 @@
-"""Other coordinates for the same robot: joints cut out of the tree become constraints.
+"""Choice of coordinates: joints that are cut out of the tree become constraints.
 
 Gehring 2014, p. 5. Minimal coordinates keep the tree (StarlETH: 18 velocities), extended ones cut
 the joints that hang on the base (38 velocities, 20 constraints), maximal ones cut every joint (78
@@ -19,7 +19,16 @@ COORDINATES = ("minimal", "extended", "maximal")
 
 
 def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanism:
-    """The mechanism in "minimal", "extended" or "maximal" coordinates, or with named joints cut."""
+    """Return the mechanism in other coordinates.
+
+    Parameters
+    ----------
+    mechanism
+        A robot.
+    which
+        "minimal", "extended" (joints on the base are cut), "maximal" (all joints are cut), or the
+        names of the joints to cut.
+    """
     if not isinstance(which, str):
         return cut(mechanism, which)
     if which not in COORDINATES:
@@ -37,14 +46,28 @@ def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanis
 
 
 def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
-    """The mechanism with these joints cut: each body below one floats, held by a loop joint.
+    """Return the mechanism with joints cut: each body below one floats, tied by a loop joint.
 
-    Bodies keep their order and names. A floating body that carries no other has its frame's origin
-    at its center of mass, so that its mass matrix is constant. The new free joint of a body is
-    called BODY_free. TarsusError for an unknown, free or twice named joint, and for a mechanism
-    that was cut before.
+    Bodies keep their order and names. A floating body without children has its frame's origin at
+    its center of mass, so that its mass matrix is constant. The new free joint of a body is called
+    BODY_free.
+
+    Parameters
+    ----------
+    mechanism
+        A robot.
+    joints
+        Names of the joints to cut.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such joint.
+    InvalidValue
+        If a joint is named twice.
+    Unsupported
+        If a joint is free or coupled, or joints were cut before.
     """
-    # what can be cut
     names = list(joints)
     if mechanism.uncut is not None:
         raise Unsupported(
@@ -54,8 +77,8 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
         )
     chosen = {mechanism.joint_index(name) for name in names}
     if len(chosen) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidValue(f"joint {twice!r} is listed twice among the joints to cut.", twice)
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise InvalidValue(f"joint {repeated!r} is listed twice among those to cut.", repeated)
     if not chosen:
         return mechanism
     for i in chosen:
@@ -72,19 +95,19 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
                 " cut.",
                 name,
             )
-    # a body that carries no other gets its frame's origin at its center of mass
-    held = {body.parent for i, body in enumerate(mechanism.bodies) if i not in chosen}
+    # origins move to the centers of mass of bodies without children
+    parents = {body.parent for i, body in enumerate(mechanism.bodies) if i not in chosen}
     shifts = [
-        body.inertia.com if i in chosen - held else np.zeros(3)
+        body.inertia.com if i in chosen - parents else np.zeros(3)
         for i, body in enumerate(mechanism.bodies)
     ]
-    bodies, loops = [], [_moved(loop, shifts) for loop in mechanism.loops]
+    bodies, loops = [], [_shifted(loop, shifts) for loop in mechanism.loops]
     for i, body in enumerate(mechanism.bodies):
         if i not in chosen:
             bodies.append(body)
             continue
-        place = body.position - (shifts[body.parent] if body.parent != WORLD else 0)
-        loops.append(LoopJoint(body.joint, body.parent, i, place, body.rotation, -shifts[i]))
+        position = body.position - (shifts[body.parent] if body.parent != WORLD else 0)
+        loops.append(LoopJoint(body.joint, body.parent, i, position, body.rotation, -shifts[i]))
         bodies.append(_floating(body, shifts[i]))
     return replace(
         mechanism,
@@ -100,13 +123,15 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
     )
 
 
-def _moved(loop: LoopJoint, shifts: list[np.ndarray]) -> LoopJoint:
-    """A loop joint at the same place while its bodies' origins move by `shifts`."""
-    by = np.zeros(3) if loop.parent == WORLD else shifts[loop.parent]
-    return replace(loop, position=loop.position - by, in_child=loop.in_child - shifts[loop.child])
+def _shifted(loop: LoopJoint, shifts: list[np.ndarray]) -> LoopJoint:
+    """Return a loop joint at the same position while the origins of its bodies move by `shifts`."""
+    shift = np.zeros(3) if loop.parent == WORLD else shifts[loop.parent]
+    return replace(
+        loop, position=loop.position - shift, in_child=loop.in_child - shifts[loop.child]
+    )
 
 
 def _floating(body: Body, shift: np.ndarray) -> Body:
-    """The body on a free joint, its frame's origin moved by `shift` (3,)."""
+    """Return a body on a free joint, with its frame's origin moved by `shift`, shape (3,)."""
     inertia = Inertia(body.inertia.mass, body.inertia.com - shift, body.inertia.about_com)
     return Body(body.name, WORLD, Joint(f"{body.name}_free", "free"), inertia)

@@ -1,4 +1,4 @@
-"""A hash of a robot: two robots that move alike by all their numbers have the same."""
+"""Hash of a robot: robots with the same numbers have the same hash."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ import numpy as np
 
 from tarsus.model.mechanism import Mechanism
 
-WORDS = ("notes", "left_out", "timestep", "visuals")  # fields for readers alone
+IGNORED_FIELDS = ("notes", "left_out", "timestep", "visuals")  # without effect on the motion
 
 
 @lru_cache(maxsize=8)
 def digest(mechanism: Mechanism) -> str:
-    """SHA-256, hexadecimal, of all that makes a mechanism move, to the last bit.
+    """Return the SHA-256, in hexadecimal, of all numbers and names that affect the motion.
 
-    Notes for readers, and where a robot was read from, are none of it.
+    Notes, and the file that a robot was read from, do not count.
     """
-    found = hashlib.sha256()
-    names = [f.name for f in fields(Mechanism) if f.name not in WORDS]
-    _feed(found, [(name, getattr(mechanism, name)) for name in names])
-    return found.hexdigest()
+    sha = hashlib.sha256()
+    names = [f.name for f in fields(Mechanism) if f.name not in IGNORED_FIELDS]
+    _feed(sha, [(name, getattr(mechanism, name)) for name in names])
+    return sha.hexdigest()
 
 
-def _feed(found: hashlib._Hash, value: Any) -> None:
+def _feed(sha: hashlib._Hash, value: Any) -> None:
+    """Add a value to the hash, with the names of its types and fields."""
     if isinstance(value, Mechanism):
-        _feed(found, digest(value))
+        _feed(sha, digest(value))
     elif is_dataclass(value) and not isinstance(value, type):
         parts = [(f.name, getattr(value, f.name)) for f in fields(value) if f.init]
-        _feed(found, [type(value).__name__, *parts])
+        _feed(sha, [type(value).__name__, *parts])
     elif isinstance(value, Mapping):
-        _feed(found, [(str(name), part) for name, part in value.items()])
+        _feed(sha, [(str(name), part) for name, part in value.items()])
     elif isinstance(value, np.ndarray):
-        found.update(f"array {value.dtype.str} {value.shape}".encode())
-        found.update(np.ascontiguousarray(value).tobytes())
+        sha.update(f"array {value.dtype.str} {value.shape}".encode())
+        sha.update(np.ascontiguousarray(value).tobytes())
     elif isinstance(value, list | tuple):
-        found.update(f"list {len(value)}".encode())
+        sha.update(f"list {len(value)}".encode())
         for part in value:
-            _feed(found, part)
+            _feed(sha, part)
     else:
-        found.update(f"{type(value).__name__} {value!r}\0".encode())
+        sha.update(f"{type(value).__name__} {value!r}\0".encode())

@@ -1,7 +1,7 @@
-"""Actuators as a file describes them: a control signal into a force that is affine in the state.
+"""Actuators of robot files: a control signal gives a force that is affine in the joint's state.
 
-MuJoCo's actuation model (mujoco.readthedocs.io, chapter Computation): motors, position and velocity
-servos, dampers and general affine actuators are the same with other numbers.
+This is MuJoCo's actuation model (mujoco.readthedocs.io, chapter Computation). Motors, position and
+velocity controllers, dampers and general affine actuators differ only in their numbers.
 """
 
 from __future__ import annotations
@@ -15,31 +15,46 @@ from tarsus.errors import InvalidModel
 Range = tuple[float, float]
 Affine = tuple[float, float, float]
 FREE: Range = (-np.inf, np.inf)
-FALLING = 0.05  # part of a limit of speed over which the torque falls to none
+FADE_RATIO = 0.05  # part of a speed limit over which the torque falls to zero
 STATELESS, INTEGRATOR, FILTERS = "none", "integrator", ("filter", "filterexact")
-NOT_DRIVING = "actuators that do not drive one hinge or slide are left out"  # a report's words
+NOT_DRIVING = "actuators that do not drive one hinge or slide are left out"  # start of a report
 SIMULATED = (STATELESS, INTEGRATOR, *FILTERS)  # dynamics
 
 
 @dataclass(frozen=True)
 class FileActuator:
-    """An actuator of a file, on a hinge or slide.
+    """Actuator of a file, on a hinge or slide.
 
-    With the length l = gear q, its rate v and the signal c, within `control` or filtered, its force
-    is (gain . (1, l, v)) c + bias . (1, l, v), held within `force`. The joint gets gear times that,
-    no torque that drives it on where it turns faster than `speed`, and from all its actuators
-    together what lies within `at_joint`.
+    With the length l = gear q, its rate v and the signal c, which is clipped to `control` and
+    filtered, the force is (gain . (1, l, v)) c + bias . (1, l, v), clipped to `force`. The joint
+    gets gear times the force. Above the speed limit there is no torque in the direction of motion.
+    The sum over all actuators of the joint is clipped to `at_joint`.
 
-    gear: [1], or m of a hinge's lever
-    gain, bias: of 1, l and v
-    control: range of the signal
-    force, at_joint: ranges, N m or N
-    dynamics: "none", "integrator" (activation' = signal), "filter" or "filterexact" (of first
-        order), else the name of one that is not simulated
-    time_constant: of a filter, s
-    activation: range of what is filtered or integrated
-    early: whether the force is that of the activation at the step's end, not at its start
-    speed: of the joint, rad/s or m/s; below the last `FALLING` of it the motor has all its torque
+    Attributes
+    ----------
+    name
+        Unique among actuators.
+    joint
+        Name of the joint.
+    gear
+        Ratio, or the lever of a hinge in m.
+    gain, bias
+        Coefficients of 1, l and v.
+    control
+        Range of the signal.
+    force, at_joint
+        Ranges, in N m or N.
+    dynamics
+        "none", "integrator" (activation' = signal), "filter" or "filterexact" (of first order), or
+        the name of dynamics that are not simulated.
+    time_constant
+        Time constant of a filter, in s.
+    activation
+        Range of the filtered or integrated signal.
+    speed
+        Speed limit of the joint, in rad/s or m/s; the torque fades over its last `FADE_RATIO`.
+    early
+        Whether the force is that of the activation at the end of the step, not at its start.
     """
 
     name: str
@@ -68,27 +83,27 @@ class FileActuator:
 
     @property
     def simulated(self) -> bool:
-        """Whether its dynamics are known here."""
+        """Whether its dynamics are simulated."""
         return self.dynamics in SIMULATED
 
     @property
     def has_state(self) -> bool:
-        """Whether its signal is integrated or filtered."""
+        """Whether the signal is integrated or filtered."""
         return self.dynamics != STATELESS
 
     @property
     def kp(self) -> float:
-        """What it pulls back per length: a position servo's gain."""
+        """Force per length back to the origin: a position controller's gain."""
         return 0.0 - self.bias[1]  # never -0
 
     @property
     def kv(self) -> float:
-        """What it pulls back per rate: a velocity servo's gain, a position servo's damping."""
+        """Force per rate: a velocity controller's gain, a position controller's damping."""
         return 0.0 - self.bias[2]
 
     @property
     def kind(self) -> str:
-        """motor, position, velocity, intvelocity, damper or general, by its numbers."""
+        """Type by its numbers: motor, position, velocity, intvelocity, damper or general."""
         constant, affine = not any(self.gain[1:]), any(self.bias)
         if not affine and constant and not self.has_state:
             return "motor"
@@ -104,28 +119,36 @@ class FileActuator:
 
     @property
     def has_kp(self) -> bool:
-        """Whether kp is both its gain and what it pulls back with."""
+        """Whether kp is its gain on the signal and on the length."""
         return self.kind in ("position", "intvelocity")
 
     @property
     def has_kv(self) -> bool:
-        """Whether it has a gain kv of its own."""
+        """Whether it has a gain kv."""
         return self.kind in ("position", "intvelocity", "velocity")
 
     @property
     def soft(self) -> bool:
-        """Whether its force depends on the state of its joint."""
+        """Whether the force depends on the state of the joint."""
         return any((*self.bias[1:], *self.gain[1:])) or self.has_kv
 
     @property
     def limited(self) -> bool:
-        """Whether its force, or that of its joint's actuators, has a limit."""
+        """Whether the force, or the sum of forces at the joint, has a limit."""
         return bool(np.isfinite([*self.force, *self.at_joint]).any())
 
 
 def motor(joint: str, effort: float, velocity: float) -> FileActuator:
-    """Of a joint by its name: the effort limits it, and the velocity, 0 of none, if there is an
-    effort.
+    """Return a motor named after its joint.
+
+    Parameters
+    ----------
+    joint
+        Name of the joint.
+    effort
+        Limit of the torque or force, infinite for none.
+    velocity
+        Speed limit, which needs a limit of effort; 0 for none.
     """
     speed = velocity if velocity > 0 and np.isfinite(effort) else np.inf
     return FileActuator(joint, joint, force=(-effort, effort), speed=speed)

@@ -1,4 +1,4 @@
-"""What the file of each mechanism of a world says of contacts."""
+"""Contact numbers of the file of each mechanism in a world."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, eq=False)
 class FileNumbers:
-    """Of one mechanism of a world, its own numbers for contacts.
+    """Contact numbers of one mechanism in a world.
 
-    bodies: names of its bodies, whose factors on friction are relative to `material`'s mu, or to
-        the law's default where that has none
-    material: of `Mechanism`
+    Attributes
+    ----------
+    name
+        Name of the mechanism.
+    bodies
+        Names of its bodies. Their friction factors are relative to mu of `material`, or to the
+        law's default if that has no mu.
+    material
+        As of `Mechanism`.
     """
 
     name: str
@@ -20,6 +26,6 @@ class FileNumbers:
     material: Mapping[str, float] = field(default_factory=dict)
 
     def renamed(self, ending: str) -> FileNumbers:
-        """The same with another ending of all names."""
+        """Return the same numbers, with an ending appended to all names."""
         bodies = tuple(name + ending for name in self.bodies)
         return FileNumbers(self.name + ending, bodies, self.material)

@@ -19,7 +19,7 @@ WIDTHS: dict[str, tuple[int, int]] = {
     "fixed": (0, 0),
 }
 
-Vector = NDArray[np.float64]  # any array-like is taken and frozen
+Vector = NDArray[np.float64]  # any array-like is accepted and frozen
 
 
 def frozen_array(
@@ -27,8 +27,21 @@ def frozen_array(
 ) -> NDArray[np.float64]:
     """Return a read-only float copy of `value`.
 
-    Raises InvalidModel, with the element `owner` as its subject, unless the copy is finite and of
-    this shape.
+    Parameters
+    ----------
+    value
+        Numbers of the required shape.
+    shape
+        Required shape.
+    what
+        Name of the value in error messages.
+    owner
+        Name of the element that has the value: the subject of errors.
+
+    Raises
+    ------
+    InvalidModel
+        If the copy is not finite or has another shape.
     """
     array = np.array(value, dtype=float)
     if array.shape != shape:
@@ -41,17 +54,32 @@ def frozen_array(
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """The motion of a body relative to its parent; "fixed" is for loop joints alone.
+    """Motion of a body relative to its parent; only loop joints may be "fixed".
 
-    axis: unit vector in the body's frame (hinge, slide)
-    lower, upper: rad or m
-    armature: reflected rotor inertia, kg m^2 (or kg)
-    damping: N m s/rad (or N s/m)
-    stiffness: of a spring, N m/rad (or N/m); of a ball along its rotation vector, and alike about
-        all axes; a free joint has none
-    rest: where the spring of a hinge or slide pulls to, rad or m; a ball's pulls to no rotation
-    dry_friction: N m (or N)
-    velocity_limit: rad/s (or m/s)
+    Attributes
+    ----------
+    name
+        Unique among joints.
+    kind
+        "free", "ball", "hinge", "slide" or "fixed".
+    axis
+        Unit vector, shape (3,), in the body's frame, of a hinge or slide.
+    lower, upper
+        Range, in rad or m.
+    armature
+        Reflected rotor inertia, in kg m² (or kg).
+    damping
+        Damping coefficient, in N m s/rad (or N s/m).
+    dry_friction
+        Largest torque of dry friction, in N m (or N).
+    velocity_limit
+        Largest speed, in rad/s (or m/s).
+    stiffness
+        Stiffness of a spring, in N m/rad (or N/m). The spring of a ball joint acts along the
+        rotation vector, equally about all axes; a free joint has none.
+    rest
+        Coordinate at which the spring of a hinge or slide is relaxed, in rad or m; that of a ball
+        joint is relaxed without rotation.
     """
 
     name: str
@@ -86,7 +114,7 @@ class Joint:
 
     @property
     def rubs(self) -> bool:
-        """Whether it has dry friction; a symbol stands for some."""
+        """Whether it has dry friction, or a symbol for it."""
         return not (isinstance(self.dry_friction, int | float) and self.dry_friction == 0)
 
     @property

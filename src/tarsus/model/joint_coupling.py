@@ -1,4 +1,4 @@
-"""Joints that follow others: gears, tendon-driven fingers, the mimic joints of URDF."""
+"""Couplings of joints: gears, tendon-driven fingers, mimic joints of URDF."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ from tarsus.errors import InvalidModel
 
 @dataclass(frozen=True)
 class JointCoupling:
-    """A hinge or slide of the tree whose coordinate y follows that of another, x.
+    """Hinge or slide of the tree whose coordinate y follows another joint's coordinate x.
 
-    y = c_0 + c_1 x + c_2 x^2 + ..., rad or m as the joints are.
+    y = c_0 + c_1 x + c_2 x^2 + ..., in rad or m.
 
-    joint: the one that follows
-    leader: the one that it follows; "": none, y = c_0
-    coefficients: c_0, c_1, ...
+    Attributes
+    ----------
+    name
+        Unique among couplings.
+    joint
+        Name of the joint that follows.
+    leader
+        Name of the joint that it follows, or "" for a constant y = c_0.
+    coefficients
+        c_0, c_1, ...
     """
 
     name: str
@@ -48,14 +55,24 @@ class JointCoupling:
         return len(self.coefficients) <= 2
 
     def at(self, x: float) -> float:
-        """y where the leader is at x."""
+        """Return y with the leader at x."""
         return float(np.polynomial.Polynomial(self.coefficients)(x))
 
 
 def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, str]) -> None:
-    """Raise InvalidModel unless couplings join hinges and slides of the tree, without circles.
+    """Check that couplings join hinges and slides of the tree, and form no circle.
 
-    kinds: of the tree's joints by name
+    Parameters
+    ----------
+    couplings
+        The couplings of a mechanism.
+    kinds
+        Kinds of the joints in the tree, by name.
+
+    Raises
+    ------
+    InvalidModel
+        If they do not.
     """
     followers = [coupling.joint for coupling in couplings]
     leaders = {coupling.joint: coupling.leader for coupling in couplings}

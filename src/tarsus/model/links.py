@@ -1,4 +1,4 @@
-"""What the links of URDF and SDF files have in common: shapes, names, and what is told of them."""
+"""Links of URDF and SDF files: their shapes, the checks of their names, and reports."""
 
 from __future__ import annotations
 
@@ -13,26 +13,37 @@ from tarsus.errors import InvalidFile, InvalidModel, join_names
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.mechanism import Inertia
 from tarsus.model.meshes import mesh_vertices
-from tarsus.model.parts import Report
+from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.poses import Pose
 from tarsus.model.robot_files import RobotFiles
 
 Array = NDArray[np.float64]
 Solid = tuple[ShapeKind, tuple[float, ...]]
-LINKS = 2000  # the largest robots have a tenth of them
+MAX_LINKS = 2000  # ten times those of the largest robots
 SHAPES = ("collision", "visual")
-BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")
-WHERE = (  # what to do about meshes that are not found
+BASE_JOINTS = ("root", "floating_base", "tarsus_floating_base")  # the first free name is used
+PACKAGE_HINT = (  # for meshes of packages that are not found
     "name the folder that holds their packages, --asset-folder FOLDER (in Python"
     " asset_folders=['FOLDER'] or packages={'NAME': 'FOLDER'}), or put it on ROS_PACKAGE_PATH"
 )
-BESIDE = "such paths count from the file's folder, or from the one above"
-MANY = 5  # meshes that a sentence names
+RELATIVE_HINT = "such paths are relative to the file's folder, or to the one above"
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A <link>: inertia and shapes in its own frame; missing meshes and unknown shapes."""
+    """Link of a file.
+
+    Attributes
+    ----------
+    name
+        Name of the link.
+    inertia, shapes
+        In the link's own frame.
+    missing_meshes
+        URIs of meshes that do not exist.
+    unknown_shapes
+        Tags of shapes of unknown kinds.
+    """
 
     name: str
     inertia: Inertia
@@ -42,12 +53,17 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Written:
-    """How a format writes a shape of a link: each reads an element.
+class ShapeReader:
+    """Functions that read the elements of a link's shape in one format.
 
-    pose: of a <collision> or <visual>, in the link's frame
-    uri, scale: of a <mesh>, what names its file and its factors (3,)
-    solid: of a primitive, kind and size as of `Shape`; None of anything else
+    Attributes
+    ----------
+    pose
+        Reads the pose of a <collision> or <visual> in the link's frame.
+    uri, scale
+        Read the URI of a <mesh>, and its scale, shape (3,).
+    solid
+        Reads the kind and size of a primitive, as of `Shape`; None for another element.
     """
 
     pose: Callable[[ET.Element], Pose]
@@ -57,42 +73,46 @@ class Written:
 
 
 def with_shapes(
-    link: Link, elements: Sequence[ET.Element], written: Written, files: RobotFiles
+    link: Link, elements: Sequence[ET.Element], reader: ShapeReader, files: RobotFiles
 ) -> Link:
-    """The link with the shapes of its <collision> or <visual> elements."""
+    """Return the link with the shapes of its <collision> or <visual> elements."""
     shapes: list[Shape] = []
     missing: list[str] = []
-    strange: list[str] = []
+    unknown: list[str] = []
     for element in elements:
         geometry = element.find("geometry")
         solid = geometry[0] if geometry is not None and len(geometry) else None
-        label, pose = element.get("name") or "", written.pose(element)
+        label, pose = element.get("name") or "", reader.pose(element)
         if solid is None:
-            strange.append(f"an empty <{element.tag}>")
-        # a mesh, if its file is found
+            unknown.append(f"an empty <{element.tag}>")
         elif solid.tag == "mesh":
-            uri = written.uri(solid)
+            uri = reader.uri(solid)
             path = files.find(uri)
             if path is None:
                 missing.append(uri)
             else:
-                vertices = mesh_vertices(path, files) * written.scale(solid)
+                vertices = mesh_vertices(path, files) * reader.scale(solid)
                 shapes.append(Shape("mesh", (), pose, label, vertices))
-        # a primitive, or something unknown
-        elif (found := written.solid(solid)) is not None:
-            shapes.append(Shape(*found, pose, label))
+        elif (primitive := reader.solid(solid)) is not None:
+            shapes.append(Shape(*primitive, pose, label))
         else:
-            strange.append(f"<{solid.tag}>")
-    return Link(link.name, link.inertia, tuple(shapes), tuple(missing), tuple(strange))
+            unknown.append(f"<{solid.tag}>")
+    return Link(link.name, link.inertia, tuple(shapes), tuple(missing), tuple(unknown))
 
 
 def check_names(links: Sequence[str], joints: Sequence[str]) -> None:
-    """TarsusError for two links or two joints of one name."""
-    for what, given in (("links", links), ("joints", joints)):
-        twice = sorted({name for name in given if given.count(name) > 1})
-        if twice:
-            names = " and two ".join(map(repr, twice))
-            raise InvalidModel(f"two {what} are named {names}: rename one of them.", twice[0])
+    """Check that the names of links, and those of joints, are unique.
+
+    Raises
+    ------
+    InvalidModel
+        If two links or two joints have the same name.
+    """
+    for kind, given in (("links", links), ("joints", joints)):
+        repeated = sorted({name for name in given if given.count(name) > 1})
+        if repeated:
+            names = " and two ".join(map(repr, repeated))
+            raise InvalidModel(f"two {kind} are named {names}: rename one of them.", repeated[0])
 
 
 def report_shapes(
@@ -102,23 +122,35 @@ def report_shapes(
     files: RobotFiles,
     report: Report,
 ) -> None:
-    """Say which shapes of links and which pictures are left out; TarsusError for missing meshes of
-    what touches.
+    """Report the shapes and pictures of links that are left out.
 
-    touching: the elements with the links' shapes, "collision" or "visual"
-    visuals: meshes of pictures that are not there
+    Parameters
+    ----------
+    links
+        The links.
+    touching
+        Elements with the shapes that may touch, "collision" or "visual".
+    visuals
+        Missing meshes that only pictures need.
+    files
+        Files of the robot.
+    report
+        Takes the warnings.
+
+    Raises
+    ------
+    InvalidFile
+        If a mesh of a shape that may touch is missing.
     """
-    # what must be there
     missing = [uri for link in links for uri in link.missing_meshes]
     if missing:
         names = list(dict.fromkeys(missing))
-        where = WHERE if any(_in_a_package(uri) for uri in names) else BESIDE
-        likely = [near for uri in names[:MANY] if (near := files.suggestion(uri))]
-        where = f"did you mean {', '.join(likely)}?" if likely else f"{where}."
+        hint = PACKAGE_HINT if any(_in_a_package(uri) for uri in names) else RELATIVE_HINT
+        near = [name for uri in names[:MAX_LISTED] if (name := files.suggestion(uri))]
+        hint = f"did you mean {', '.join(near)}?" if near else f"{hint}."
         raise InvalidFile(
-            f"{touching} meshes are not found: {join_names(names, MANY)}; {where}", names[0]
+            f"{touching} meshes are not found: {join_names(names, MAX_LISTED)}; {hint}", names[0]
         )
-    # what is left out
     ignored = [f"{shape} of {link.name}" for link in links for shape in link.unknown_shapes]
     if ignored:
         report.warn(
@@ -129,13 +161,13 @@ def report_shapes(
     if visuals:
         report.warn(
             f"{len(visuals)} visual meshes are not found and are left out:"
-            f" {join_names(visuals, MANY)}.",
+            f" {join_names(visuals, MAX_LISTED)}.",
             "visual-meshes-missing",
             visuals[0],
         )
 
 
 def _in_a_package(uri: str) -> bool:
-    """Whether a URI names a package, and not a file alone."""
+    """Return whether a URI names a package, and not only a file."""
     scheme, mark, rest = uri.partition("://")
     return bool(mark) and scheme != "file" and "/" in rest.strip("/")

@@ -1,4 +1,4 @@
-"""Several mechanisms in one world: their trees beside each other."""
+"""Merging of several mechanisms into one world."""
 
 from __future__ import annotations
 
@@ -12,97 +12,105 @@ from tarsus.errors import Unsupported
 from tarsus.model.file_numbers import FileNumbers
 from tarsus.model.mechanism import WORLD, Body, LoopJoint, Mechanism
 from tarsus.model.poses import Pose, quaternion_from_rotation, rotation_from_quaternion
-from tarsus.model.solids import MEANT, Solid
+from tarsus.model.solids import FIRST_PAIR_BIT, Solid
 
 Array = NDArray[np.float64]
 
 
-def merged(mechanisms: Sequence[Mechanism], things: Collection[int] = ()) -> Mechanism:
-    """One mechanism of all, the first its robot; names that an earlier one has end in _2, _3, ...
+def merge(mechanisms: Sequence[Mechanism], without_file: Collection[int] = ()) -> Mechanism:
+    """Return one mechanism of several; the first one is the robot.
 
-    things: numbers of those without a file, whose friction is relative to the law's
+    Names that an earlier mechanism has end in _2, _3, ... Gravity, keyframes and contact numbers
+    are those of the first mechanism. In its keyframes the others stand as in their own `stand`, or
+    undisplaced; their contact numbers are in `files`.
 
-    Its keyframes are those of the first, in which the others stand as in their own `stand`, or
-    undisplaced; gravity is the first's, and so are the numbers for contacts, the others' being kept
-    in `files`.
+    Parameters
+    ----------
+    mechanisms
+        The mechanisms.
+    without_file
+        Numbers of the mechanisms without a file, whose friction is relative to the law's.
     """
-    # every name once
-    known, own = set[str](), list[Mechanism]()
+    known, renamed = set[str](), list[Mechanism]()
     for mechanism in mechanisms:
-        number, renamed = 1, mechanism
-        while known & _names(renamed):
+        number, candidate = 1, mechanism
+        while known & _names(candidate):
             number += 1
-            renamed = _renamed(mechanism, f"_{number}")
-        known |= _names(renamed)
-        own.append(renamed)
-    # bodies, and pairs that files name, counted on
-    first, *others = own
-    bodies = np.cumsum([0, *(len(m.bodies) for m in own)]).tolist()
-    named = np.cumsum([0, *(_pairs(m) for m in own)]).tolist()
-    counted = [_counted(m, *starts) for m, *starts in zip(own, bodies, named, strict=False)]
-    beside = np.concatenate([np.zeros(0), *(standing(m) for m in others)])
-    frames = {**first.keyframes, "stand": standing(first)}
+            candidate = _renamed(mechanism, f"_{number}")
+        known |= _names(candidate)
+        renamed.append(candidate)
+    # continue the numbers of bodies, and of explicit pairs
+    first, *others = renamed
+    bodies = np.cumsum([0, *(len(m.bodies) for m in renamed)]).tolist()
+    pairs = np.cumsum([0, *(_pair_count(m) for m in renamed)]).tolist()
+    shifted = [_renumbered(m, *starts) for m, *starts in zip(renamed, bodies, pairs, strict=False)]
+    other_q = np.concatenate([np.zeros(0), *(initial_coordinates(m) for m in others)])
+    keyframes = {**first.keyframes, "stand": initial_coordinates(first)}
     return Mechanism(
         name="_and_".join(dict.fromkeys((first.name, *(m.name for m in others)))),
-        bodies=tuple(b for m in counted for b in m.bodies),
-        candidates=tuple(c for m in counted for c in m.candidates),
-        frames=tuple(f for m in counted for f in m.frames),
-        actuators=tuple(a for m in counted for a in m.actuators),
-        keyframes={name: np.concatenate([q, beside]) for name, q in frames.items()},
-        edges=tuple(edge for m in counted for edge in m.edges),
-        solids=tuple(s for m in counted for s in m.solids),
-        excluded=tuple(pair for m in counted for pair in m.excluded),
+        bodies=tuple(b for m in shifted for b in m.bodies),
+        candidates=tuple(c for m in shifted for c in m.candidates),
+        frames=tuple(f for m in shifted for f in m.frames),
+        actuators=tuple(a for m in shifted for a in m.actuators),
+        keyframes={name: np.concatenate([q, other_q]) for name, q in keyframes.items()},
+        edges=tuple(edge for m in shifted for edge in m.edges),
+        solids=tuple(s for m in shifted for s in m.solids),
+        excluded=tuple(pair for m in shifted for pair in m.excluded),
         gravity_acceleration=first.gravity_acceleration,
-        notes=tuple(dict.fromkeys(note for m in own for note in m.notes)),
-        left_out=tuple(dict.fromkeys(note for m in own for note in m.left_out)),
-        loops=tuple(loop for m in counted for loop in m.loops),
-        couplings=tuple(coupling for m in counted for coupling in m.couplings),
+        notes=tuple(dict.fromkeys(note for m in renamed for note in m.notes)),
+        left_out=tuple(dict.fromkeys(note for m in renamed for note in m.left_out)),
+        loops=tuple(loop for m in shifted for loop in m.loops),
+        couplings=tuple(coupling for m in shifted for coupling in m.couplings),
         file_actuators=first.file_actuators,
         material=first.material,
         signals=first.signals,
         timestep=first.timestep,
-        files=_files(own, things),
+        files=_files(renamed, without_file),
     )
 
 
-def _files(own: Sequence[Mechanism], things: Collection[int]) -> tuple[FileNumbers, ...]:
-    """The numbers of each one's file, of the first at least; none if no file says anything."""
-    found: list[FileNumbers] = []
-    for k, m in enumerate(own):
-        if k == 0 or k not in things:
-            found += m.files or (FileNumbers(m.name, m.body_names, m.material),)
-    return tuple(found) if any(file.material for file in found) else ()
+def _files(
+    mechanisms: Sequence[Mechanism], without_file: Collection[int]
+) -> tuple[FileNumbers, ...]:
+    """Return the contact numbers of each file; none if no file gives any."""
+    files: list[FileNumbers] = []
+    for k, m in enumerate(mechanisms):
+        if k == 0 or k not in without_file:
+            files += m.files or (FileNumbers(m.name, m.body_names, m.material),)
+    return tuple(files) if any(file.material for file in files) else ()
 
 
-def standing(mechanism: Mechanism) -> Array:
-    """The coordinates (nq,) that it starts with."""
+def initial_coordinates(mechanism: Mechanism) -> Array:
+    """Return the coordinates, shape (nq,), that a mechanism starts with."""
     return np.asarray(mechanism.keyframes.get("stand", mechanism.neutral()), float)
 
 
-def placed(mechanism: Mechanism, pose: Pose) -> Mechanism:
-    """It moved by a pose of the world: a free root in its keyframe `stand`, another where it is
-    fixed, and what ties it to the world.
+def displace(mechanism: Mechanism, pose: Pose) -> Mechanism:
+    """Return a mechanism moved by a pose of the world.
+
+    A free root moves in the keyframe `stand`; a fixed root and loop joints to the world move in the
+    mechanism itself.
     """
-    bodies, q = list(mechanism.bodies), standing(mechanism).copy()
+    bodies, q = list(mechanism.bodies), initial_coordinates(mechanism).copy()
     for i, body in enumerate(bodies):
         if body.parent == WORLD and body.joint.kind == "free":
             start = mechanism.q_slices[i].start
             q[start : start + 3] = pose.point(q[start : start + 3])
-            q[start + 3 : start + 7] = _turned(pose, q[start + 3 : start + 7])
+            q[start + 3 : start + 7] = _rotate(pose, q[start + 3 : start + 7])
         elif body.parent == WORLD:
-            there = pose @ Pose(body.position, body.rotation)
-            bodies[i] = replace(body, position=there.position, rotation=there.rotation)
-    loops = tuple(_tied(loop, pose) for loop in mechanism.loops)
-    frames = {**mechanism.keyframes, "stand": q}
-    return replace(mechanism, bodies=tuple(bodies), loops=loops, keyframes=frames)
+            body_pose = pose @ Pose(body.position, body.rotation)
+            bodies[i] = replace(body, position=body_pose.position, rotation=body_pose.rotation)
+    loops = tuple(_displace_loop(loop, pose) for loop in mechanism.loops)
+    keyframes = {**mechanism.keyframes, "stand": q}
+    return replace(mechanism, bodies=tuple(bodies), loops=loops, keyframes=keyframes)
 
 
-def _tied(loop: LoopJoint, pose: Pose) -> LoopJoint:
-    """A loop joint whose end at the world, if it has one, is moved."""
+def _displace_loop(loop: LoopJoint, pose: Pose) -> LoopJoint:
+    """Return a loop joint with its end at the world, if it has one, moved."""
     if loop.parent == WORLD:
-        there = pose @ Pose(loop.position, loop.rotation)
-        return replace(loop, position=there.position, rotation=there.rotation)
-    if loop.child == WORLD:  # the joint has the world's axes, which stay
+        joint_pose = pose @ Pose(loop.position, loop.rotation)
+        return replace(loop, position=joint_pose.position, rotation=joint_pose.rotation)
+    if loop.child == WORLD:  # the joint has the world's axes, which do not move
         return replace(
             loop,
             joint=replace(loop.joint, axis=pose.rotation @ loop.joint.axis),
@@ -112,12 +120,12 @@ def _tied(loop: LoopJoint, pose: Pose) -> LoopJoint:
     return loop
 
 
-def _turned(pose: Pose, quaternion: Array) -> Array:
+def _rotate(pose: Pose, quaternion: Array) -> Array:
     return quaternion_from_rotation(pose.rotation @ rotation_from_quaternion(quaternion))
 
 
 def _names(m: Mechanism) -> set[str]:
-    """Of all that may not be called alike, each kind apart."""
+    """Return all names that must be unique, with their kind."""
     parts = {
         "body": m.body_names,
         "joint": (*m.joint_names, *(loop.joint.name for loop in m.loops)),
@@ -130,7 +138,7 @@ def _names(m: Mechanism) -> set[str]:
 
 
 def _renamed(m: Mechanism, ending: str) -> Mechanism:
-    """The mechanism with other names."""
+    """Return the mechanism with an ending appended to all names."""
     if m.uncut is not None:
         raise Unsupported(
             f"{m.name!r} has cut joints: merge the mechanisms first, then cut the joints of the"
@@ -143,7 +151,6 @@ def _renamed(m: Mechanism, ending: str) -> Mechanism:
             body, name=body.name + ending, joint=replace(body.joint, name=body.joint.name + ending)
         )
 
-    # joints are named by loops and actuators too
     return replace(
         m,
         name=m.name + ending,
@@ -173,20 +180,24 @@ def _renamed(m: Mechanism, ending: str) -> Mechanism:
     )
 
 
-def _pairs(m: Mechanism) -> int:
-    """How many pairs of its solids its file names: one above the highest of their bits."""
-    every = sum((solid.bits for solid in m.solids), ())
-    return max((bits // MEANT).bit_length() for bits in (0, *every))
+def _pair_count(m: Mechanism) -> int:
+    """Return the number of explicit pairs of a mechanism's file, by the bits of its solids."""
+    all_bits = sum((solid.bits for solid in m.solids), ())
+    return max((bits // FIRST_PAIR_BIT).bit_length() for bits in (0, *all_bits))
 
 
-def _counted(m: Mechanism, start: int, pairs: int) -> Mechanism:
-    """The mechanism with its bodies counted from `start` on, its file's pairs from `pairs` on."""
+def _renumbered(m: Mechanism, start: int, pairs: int) -> Mechanism:
+    """Return the mechanism with bodies numbered from `start`, and explicit pairs from `pairs`."""
 
     def on(number: int) -> int:
         return number if number == WORLD else number + start
 
+    def shift_pairs(bits: int) -> int:
+        pair_bits, own_bits = divmod(bits, FIRST_PAIR_BIT)
+        return own_bits + (pair_bits * FIRST_PAIR_BIT << pairs)
+
     def solid(own: Solid) -> Solid:
-        first, second = (bits % MEANT + (bits // MEANT * MEANT << pairs) for bits in own.bits)
+        first, second = map(shift_pairs, own.bits)
         paired = {k + pairs: factor for k, factor in own.paired.items()}
         return replace(own, body=on(own.body), bits=(first, second), paired=paired)
 

@@ -11,9 +11,16 @@ from tarsus.model.parts import Report
 
 @dataclass(frozen=True)
 class Mimic:
-    """How a joint follows another.
+    """Mimic joint of a file.
 
-    leader: the joint that it follows; multiplier [1]; offset, reference: rad or m
+    Attributes
+    ----------
+    leader
+        Name of the joint that it follows.
+    multiplier
+        Factor on the leader's displacement.
+    offset, reference
+        In rad or m.
     """
 
     leader: str
@@ -27,7 +34,14 @@ def without_leaders(
 ) -> set[str]:
     """Return the joints whose leader is not in the file, with a warning: they move independently.
 
-    mimics: of the joints that have one, by name; names: of all joints of the file
+    Parameters
+    ----------
+    mimics
+        Mimic joints by name.
+    names
+        Names of all joints of the file.
+    report
+        Takes the warning.
     """
     lost = {joint: mimic.leader for joint, mimic in mimics.items() if mimic.leader not in names}
     if lost:
@@ -45,15 +59,15 @@ def mimic_couplings(
 ) -> tuple[JointCoupling, ...]:
     """Return a coupling for every mimic joint that moves, and note them.
 
-    A joint whose leader does not move stays where that puts it.
+    A joint whose leader does not move stays where the leader puts it.
 
     Parameters
     ----------
-    mimics : mapping
-        Of the joints whose leader is in the file, by name.
-    moving : collection of str
+    mimics
+        Mimic joints whose leader is in the file, by name.
+    moving
         Names of the hinges and slides of the tree.
-    report : Report
+    report
         Takes the note.
 
     Raises
@@ -61,13 +75,13 @@ def mimic_couplings(
     InvalidModel
         If a joint follows itself.
     """
-    made = []
+    couplings = []
     for joint, mimic in mimics.items():
         if joint in moving:
             leader = mimic.leader if mimic.leader in moving else ""
-            numbers = mimic.offset - mimic.multiplier * mimic.reference, mimic.multiplier
-            made.append(JointCoupling(f"{joint}_mimic", joint, leader, numbers))
-    if made:
-        listed = ", ".join(f"{c.joint} (follows {c.leader or 'none that moves'})" for c in made)
-        report.note(f"Mimic joints follow others, held without give, without motors: {listed}.")
-    return tuple(made)
+            coefficients = mimic.offset - mimic.multiplier * mimic.reference, mimic.multiplier
+            couplings.append(JointCoupling(f"{joint}_mimic", joint, leader, coefficients))
+    if couplings:
+        listed = ", ".join(f"{c.joint} (follows {c.leader or 'a fixed joint'})" for c in couplings)
+        report.note(f"Mimic joints follow their leaders rigidly, without motors: {listed}.")
+    return tuple(couplings)

@@ -17,7 +17,7 @@ from tarsus.errors import InvalidModel, UnknownName
 from tarsus.model.candidates import Shape, ShapeKind
 from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
 from tarsus.model.files import existing_file, naming, needed_library
-from tarsus.model.held import check_height, held
+from tarsus.model.fixed_base import check_height, fix_base
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.mjcf_actuators import actuators, file_actuators, gear_of, signals
@@ -97,7 +97,7 @@ def read_mjcf(
         mechanism = _mechanism(model, mjcf, Report(file), fallback)
         if mjcf.document.has_attribute("option", "timestep"):
             mechanism = replace(mechanism, timestep=float(model.opt.timestep))
-        return mechanism if floating else held(mechanism, height)
+        return mechanism if floating else fix_base(mechanism, height)
 
 
 def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:

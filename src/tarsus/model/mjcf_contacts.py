@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import join_names
 from tarsus.model.parts import MAX_LISTED, Report
-from tarsus.model.solids import MEANT
+from tarsus.model.solids import FIRST_PAIR_BIT
 
 PLANE, HFIELD = 0, 1  # mjtGeom
 FRICTIONLESS = 1  # condim
@@ -51,15 +51,15 @@ def collision_bits(model: Any) -> list[tuple[int, int]]:
     explicit pair has a bit of its own, above those of MuJoCo.
     """
     types, affinities = (
-        [bits & (MEANT - 1) for bits in np.array(field).tolist()]
+        [bits & (FIRST_PAIR_BIT - 1) for bits in np.array(field).tolist()]
         for field in (model.geom_contype, model.geom_conaffinity)
     )
     pairs = zip(
         np.array(model.pair_geom1).tolist(), np.array(model.pair_geom2).tolist(), strict=True
     )
     for k, (first, second) in enumerate(pairs):
-        types[first] |= MEANT << k
-        affinities[second] |= MEANT << k
+        types[first] |= FIRST_PAIR_BIT << k
+        affinities[second] |= FIRST_PAIR_BIT << k
     return list(zip(types, affinities, strict=True))
 
 

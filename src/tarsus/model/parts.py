@@ -1,4 +1,4 @@
-"""Parts as a file lists them, welded into bodies: one without a joint joins its parent."""
+"""Parts of a robot file, welded into bodies: one without a joint belongs to its parent's body."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tarsus.errors import InvalidModel, TarsusWarning, WorldGeometryIgnored, join_names
 from tarsus.model.candidates import Shape, candidates, edges
 from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, Inertia, Joint
-from tarsus.model.poses import Pose, joined, moved
-from tarsus.model.revolved import rounded
+from tarsus.model.poses import Pose, add_inertias, transform_inertia
+from tarsus.model.revolved import revolve
 from tarsus.model.self_collision import solids
 from tarsus.model.solids import Solid
 from tarsus.model.stand_ins import STAND_INS
@@ -24,9 +24,22 @@ MAX_LISTED = 5  # names that a sentence lists
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A link of a file: `pose` is its frame, at its joint, in the parent; welded without a joint.
+    """Link of a file.
 
-    frames: named poses in the part (sites).
+    Attributes
+    ----------
+    name
+        Name of the link.
+    parent
+        Number of the parent part, or WORLD.
+    pose
+        Frame of the part, at its joint, in the parent's frame.
+    joint
+        Joint between the parent and the part; without one they are welded.
+    inertia, shapes
+        In the part's frame.
+    frames
+        Names and poses of frames of the part, such as sites.
     """
 
     name: str
@@ -40,7 +53,15 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Welded:
-    """Bodies with all they carry; places: each part's body (WORLD: it cannot move), pose in it."""
+    """Bodies of welded parts, with their shapes and frames.
+
+    Attributes
+    ----------
+    bodies, candidates, solids, frames, edges
+        As of `Mechanism`.
+    places
+        Body of each part (WORLD if the part cannot move), and the part's pose in it.
+    """
 
     bodies: tuple[Body, ...]
     candidates: tuple[Candidate, ...]
@@ -51,17 +72,27 @@ class Welded:
 
     @property
     def host(self) -> tuple[int, ...]:
-        """The body of each part, WORLD for parts that cannot move."""
+        """Body of each part, WORLD for parts that cannot move."""
         return tuple(host for host, _ in self.places)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The joints that are left."""
+        """Names of the joints of the bodies."""
         return tuple(body.joint.name for body in self.bodies)
 
 
 class Report:
-    """What a reader of a file should know: the mechanism keeps notes; warnings are also issued."""
+    """Notes and warnings about a file.
+
+    Attributes
+    ----------
+    file
+        Name of the file.
+    notes
+        All sentences, for `Mechanism.notes`.
+    left_out
+        Sentences about what is not simulated, for `Mechanism.left_out`.
+    """
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -69,27 +100,49 @@ class Report:
         self.left_out: list[str] = []
 
     def note(self, text: str) -> None:
-        """Keep a sentence."""
+        """Add a sentence to the notes."""
         self.notes.append(text)
 
     def leave(self, text: str) -> None:
-        """Keep a sentence on what is left out, as it must be."""
+        """Add a sentence about something that is not simulated."""
         self.notes.append(text)
         self.left_out.append(text)
 
     def warn(
         self, text: str, code: str, subject: str, kind: type[TarsusWarning] = TarsusWarning
     ) -> None:
-        """Keep a sentence on what is left out or doubtful, and issue it as a warning."""
+        """Add a sentence about something that is not simulated or doubtful, and issue a warning.
+
+        Parameters
+        ----------
+        text
+            The sentence.
+        code, subject, kind
+            Code, subject and class of the warning.
+        """
         self.leave(text)
         warnings.warn(kind(f"{self.file}: {text}", code, subject), stacklevel=2)
 
 
 def weld(parts: Sequence[Part], report: Report) -> Welded:
-    """Bodies, candidates and frames of parts, parents first; welded links live on as frames."""
-    # what is found so far; parents stand before their children
+    """Return the bodies, candidates and frames of parts.
+
+    A part without a joint becomes a frame of its parent's body.
+
+    Parameters
+    ----------
+    parts
+        The parts, parents before their children.
+    report
+        Takes warnings about what is left out.
+
+    Raises
+    ------
+    InvalidModel
+        If a mass is negative.
+    """
     bodies: list[Body] = []
-    places: list[tuple[int, Pose]] = []  # the body that each part belongs to, and where in it
+    places: list[tuple[int, Pose]] = []  # body of each part, and the part's pose in it
     frames: list[Frame] = []
     shapes: list[tuple[str, int, Shape]] = []
     for part in parts:
@@ -97,36 +150,34 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             raise InvalidModel(
                 f"the mass of {part.name!r} must be >= 0, not {part.inertia.mass} kg.", part.name
             )
-        # where the parent stands
         host, outer = (WORLD, Pose()) if part.parent == WORLD else places[part.parent]
-        here = outer @ part.pose
-        # a joint makes a body; without one the part joins its parent's
+        pose = outer @ part.pose
+        # a joint makes a body; without one the part belongs to its parent's body
         if part.joint is not None:
             bodies.append(
-                Body(part.name, host, part.joint, part.inertia, here.position, here.rotation)
+                Body(part.name, host, part.joint, part.inertia, pose.position, pose.rotation)
             )
-            host, here = len(bodies) - 1, Pose()
+            host, pose = len(bodies) - 1, Pose()
         elif host != WORLD:
-            bodies[host] = _with_inertia(bodies[host], moved(part.inertia, here))
-            frames.append(Frame(part.name, host, here.position, here.rotation))
-        # what sits on it, in the body's frame
-        places.append((host, here))
+            bodies[host] = _with_inertia(bodies[host], transform_inertia(part.inertia, pose))
+            frames.append(Frame(part.name, host, pose.position, pose.rotation))
+        places.append((host, pose))
         if host != WORLD:
-            shapes += [(part.name, host, rounded(shape.at(here))) for shape in part.shapes]
-            frames += [_frame(name, host, here @ pose) for name, pose in part.frames]
+            shapes += [(part.name, host, revolve(shape.at(pose))) for shape in part.shapes]
+            frames += [_frame(name, host, pose @ inner) for name, inner in part.frames]
     _report_static(parts, places, report)
     ups = _ups(bodies)
     touching, straight = candidates(shapes, ups), edges(shapes, ups)
-    own, named = solids(shapes), _distinct(frames)
-    others = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]
-    if own and others:
-        named_so = join_names(list(dict.fromkeys(others)), MAX_LISTED)
-        report.leave(f"Meshes touch the ground, but no other shapes: {named_so}.")
-    return Welded(tuple(bodies), touching, own, named, tuple(places), straight)
+    body_solids = solids(shapes)
+    meshes = [shape.name or link for link, _, shape in shapes if shape.kind not in STAND_INS]
+    if body_solids and meshes:
+        listed = join_names(list(dict.fromkeys(meshes)), MAX_LISTED)
+        report.leave(f"Meshes touch the ground, but no other shapes: {listed}.")
+    return Welded(tuple(bodies), touching, body_solids, _distinct(frames), tuple(places), straight)
 
 
 def without_massless(parts: list[Part], report: Report) -> list[Part]:
-    """The parts, joints that move no mass locked: nothing could say how they accelerate."""
+    """Return the parts without joints that move no mass: their acceleration is undefined."""
     matter = [part.inertia.mass + np.abs(part.inertia.about_com).max() for part in parts]
     for number in range(len(parts) - 1, 0, -1):
         if parts[number].parent != WORLD:
@@ -147,16 +198,16 @@ def without_massless(parts: list[Part], report: Report) -> list[Part]:
 
 
 def _ups(bodies: Sequence[Body]) -> dict[int, Array]:
-    """Where up (3,) is in each body's frame with all joints at zero."""
-    turned: list[Array] = []  # each body's rotation to the world
+    """Return the direction of up, shape (3,), in each body's frame with all joints at zero."""
+    rotations: list[Array] = []  # of each body to the world
     for body in bodies:
-        above = np.eye(3) if body.parent == WORLD else turned[body.parent]
-        turned.append(above @ body.rotation)
-    return {i: rotation[2] for i, rotation in enumerate(turned)}
+        parent = np.eye(3) if body.parent == WORLD else rotations[body.parent]
+        rotations.append(parent @ body.rotation)
+    return {i: rotation[2] for i, rotation in enumerate(rotations)}
 
 
 def _with_inertia(body: Body, extra: Inertia) -> Body:
-    inertia = joined(body.inertia, extra)
+    inertia = add_inertias(body.inertia, extra)
     return Body(body.name, body.parent, body.joint, inertia, body.position, body.rotation)
 
 
@@ -165,7 +216,7 @@ def _frame(name: str, body: int, pose: Pose) -> Frame:
 
 
 def _distinct(frames: list[Frame]) -> tuple[Frame, ...]:
-    """The frames with `_site` appended to a name that an earlier one has."""
+    """Return the frames, with `_site` appended to a name that an earlier one has."""
     used: set[str] = set()
     result: list[Frame] = []
     for frame in frames:

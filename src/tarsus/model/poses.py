@@ -1,4 +1,4 @@
-"""Poses and inertias as numbers: what an importer needs to move matter between frames."""
+"""Poses and inertias as numbers, for readers that move them between frames."""
 
 from __future__ import annotations
 
@@ -19,34 +19,42 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """Frame in its parent: position (3,), m, rotation (3, 3); x_parent = rotation x + position."""
+    """Pose of a frame in its parent: x_parent = rotation x + position.
+
+    Attributes
+    ----------
+    position
+        Shape (3,), in m.
+    rotation
+        Shape (3, 3).
+    """
 
     position: Array = field(default_factory=lambda: np.zeros(3))
     rotation: Array = field(default_factory=lambda: np.eye(3))
 
     def __matmul__(self, inner: Pose) -> Pose:
-        """The frame `inner`, given in this frame, seen from this frame's parent."""
+        """Return the pose `inner`, given in this frame, in this frame's parent."""
         return Pose(self.point(inner.position), self.rotation @ inner.rotation)
 
     def point(self, position: ArrayLike) -> Array:
-        """A point (3,) or points (n, 3) of this frame, seen from its parent."""
+        """Return a point, shape (3,), or points, shape (n, 3), of this frame in its parent."""
         return np.asarray(position, dtype=float) @ self.rotation.T + self.position
 
 
 def shift(position: ArrayLike) -> Pose:
-    """A pose without rotation."""
+    """Return a pose without rotation."""
     return Pose(np.asarray(position, dtype=float))
 
 
 def _rotation() -> type[Rotation]:
-    """SciPy's class, imported when a file is first read: that takes most of a second."""
+    """Return SciPy's class, imported on first use because that takes most of a second."""
     from scipy.spatial.transform import Rotation
 
     return Rotation
 
 
 def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
-    """Rotation matrix (3, 3) of a quaternion (w, x, y, z) of any length but zero."""
+    """Return the rotation matrix of a quaternion (w, x, y, z) of any length but zero."""
     if not 0 < np.linalg.norm(quaternion) < np.inf:
         raise InvalidValue(
             f"a quaternion must be finite and not zero, not {quaternion}.", "quaternion"
@@ -55,7 +63,10 @@ def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
 
 
 def quaternion_from_rotation(rotation: Array) -> Array:
-    """Unit quaternion (w, x, y, z) of a rotation: the column of 4 q q^T of largest diagonal."""
+    """Return the unit quaternion (w, x, y, z) of a rotation matrix.
+
+    It is the column of 4 q q^T with the largest diagonal entry, normalized.
+    """
     r = rotation
     diagonal = np.diag(r)
     k = np.empty((4, 4))
@@ -67,28 +78,28 @@ def quaternion_from_rotation(rotation: Array) -> Array:
 
 
 def rotation_from_rpy(rpy: ArrayLike) -> Array:
-    """Rotation matrix (3, 3) of URDF's roll, pitch, yaw about fixed axes (rad)."""
+    """Return the rotation matrix of URDF's roll, pitch and yaw about fixed axes, in rad."""
     return _rotation().from_euler("xyz", np.asarray(rpy, dtype=float)).as_matrix()
 
 
 def rotation_about(axis: ArrayLike, angle: float) -> Array:
-    """Rotation matrix (3, 3) by `angle` (rad) about a unit axis (3,)."""
+    """Return the rotation matrix by an angle, in rad, about a unit axis."""
     return _rotation().from_rotvec(angle * np.asarray(axis, dtype=float)).as_matrix()
 
 
-def moved(inertia: Inertia, pose: Pose) -> Inertia:
-    """The same matter in the parent's frame of `pose`."""
+def transform_inertia(inertia: Inertia, pose: Pose) -> Inertia:
+    """Return an inertia, given in the frame `pose`, in this frame's parent."""
     about = pose.rotation @ inertia.about_com @ pose.rotation.T
     return Inertia(inertia.mass, pose.point(inertia.com), (about + about.T) / 2)
 
 
-def joined(a: Inertia, b: Inertia) -> Inertia:
-    """Two pieces of matter, given in one frame, as one rigid piece."""
+def add_inertias(a: Inertia, b: Inertia) -> Inertia:
+    """Return the inertia of two bodies, given in one frame, joined rigidly."""
     if b.mass == 0 or a.mass == 0:
-        heavy = a if b.mass == 0 else b
-        return Inertia(heavy.mass, heavy.com, a.about_com + b.about_com)
+        heavier = a if b.mass == 0 else b
+        return Inertia(heavier.mass, heavier.com, a.about_com + b.about_com)
     mass = a.mass + b.mass
-    apart = b.com - a.com
-    com = a.com + (b.mass / mass) * apart
-    steiner = (a.mass * b.mass / mass) * (apart @ apart * np.eye(3) - np.outer(apart, apart))
+    offset = b.com - a.com
+    com = a.com + (b.mass / mass) * offset
+    steiner = (a.mass * b.mass / mass) * (offset @ offset * np.eye(3) - np.outer(offset, offset))
     return Inertia(mass, com, a.about_com + b.about_com + steiner)

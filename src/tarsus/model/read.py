@@ -1,4 +1,4 @@
-"""Read a robot from a file, MJCF, URDF or SDF, told apart by the file's root tag."""
+"""Reader of robot files: the root tag decides between MJCF, URDF and SDF."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tarsus.model.files import existing_file, naming, root_tag
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.robot_files import LFS_POINTER, file_bytes
 
-LOGS = (b"CDF", b"\x89HDF")  # netCDF files, as logs are, begin with one of them
-MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # before the XML of some files
-HEAD = 256  # bytes
+LOG_SIGNATURES = (b"CDF", b"\x89HDF")  # of netCDF files, as logs are
+BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+HEAD_SIZE = 256  # bytes
 
 
 class UnknownOption(UnknownName):
@@ -24,9 +24,21 @@ class UnknownOption(UnknownName):
 
 
 def read(path: str | Path, **options: Any) -> Mechanism:
-    """The mechanism of an MJCF (<mujoco>), URDF (<robot>) or SDF (<sdf>) file, checked.
+    """Read and check a robot from an MJCF (<mujoco>), URDF (<robot>) or SDF (<sdf>) file.
 
-    options: its importer's; TarsusError with near names for one that it has not
+    Parameters
+    ----------
+    path
+        The file.
+    options
+        Options of the format's reader, such as `floating`.
+
+    Raises
+    ------
+    UnknownOption
+        If the reader has no such option.
+    TarsusError
+        If the file cannot be read, or describes a robot that cannot be simulated.
     """
     path = existing_file(path)
     with naming(str(path)):
@@ -39,27 +51,42 @@ def read(path: str | Path, **options: Any) -> Mechanism:
 
 
 def _check_xml(path: Path) -> None:
-    """TarsusError for a log, and for what is no XML at all; broken XML is told where it is read."""
+    """Reject logs and files that are not XML; malformed XML is reported by the readers."""
     try:
         with path.open("rb") as file:
-            begin = file.read(HEAD).lstrip()
+            begin = file.read(HEAD_SIZE).lstrip()
     except OSError:
         return
-    if begin.startswith(LOGS):
+    if begin.startswith(LOG_SIGNATURES):
         raise InvalidFile(
             "this is a log, not a robot: give the robot's name or file, or repeat the logged run"
             " with `tarsus rerun LOG`."
         )
     if begin.startswith(LFS_POINTER):
-        file_bytes(path)  # says so
-    if begin and not begin.startswith((b"<", *MARKS)):
+        file_bytes(path)  # raises LfsPointer
+    if begin and not begin.startswith((b"<", *BYTE_ORDER_MARKS)):
         raise InvalidFile("this is not XML: give an MJCF, URDF or SDF file.")
 
 
 def check_options(
     reader: Callable[..., Mechanism], options: Iterable[str], beside: Iterable[str] = ()
 ) -> None:
-    """UnknownOption with near names for an option that is no reader's, nor one of those beside."""
+    """Check the options of a reader.
+
+    Parameters
+    ----------
+    reader
+        Function that reads a robot.
+    options
+        Names of the options given.
+    beside
+        Further options that are allowed.
+
+    Raises
+    ------
+    UnknownOption
+        For an option that does not exist, with near names.
+    """
     known = [*(name for name in signature(reader).parameters if name != "source"), *beside]
     for name in options:
         if name not in known:
@@ -67,7 +94,7 @@ def check_options(
 
 
 def _reader(tag: str) -> Callable[..., Mechanism]:
-    """The importer of files with this root tag; the others are not loaded."""
+    """Return the reader of files with this root tag, importing only this one."""
     if tag == "mujoco":
         from tarsus.model.mjcf import read_mjcf
 

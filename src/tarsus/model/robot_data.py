@@ -1,4 +1,4 @@
-"""Robots of the package example-robot-data by name, and where it keeps their files."""
+"""Robots of the package example-robot-data by name, and their files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tarsus.installation import package_install_command
 
 NAME = "example-robot-data"
 
-LEGGED = {  # robots that walk, and their files in the folder
+LEGGED = {  # files of legged robots, relative to the package's folder of robots
     "go1": "go1_description/urdf/go1.urdf",
     "go2": "go2_description/urdf/go2.urdf",
     "a1": "a1_description/urdf/a1.urdf",
@@ -41,7 +41,7 @@ LEGGED = {  # robots that walk, and their files in the folder
     "human": "human_description/robots/human.urdf",
     "alexander": "alexander_description/urdf/alexander_v1.lowerBodyOnly.urdf",
 }
-ON_A_STAND = {  # arms, whose base is fixed
+ARMS = {  # with a fixed base
     "alex": "alex_description/urdf/alex_nub_hands.urdf",
     "panda": "panda_description/urdf/panda.urdf",
     "ur3": "ur_description/urdf/ur3_robot.urdf",
@@ -51,10 +51,14 @@ ON_A_STAND = {  # arms, whose base is fixed
 
 
 def file_of(name: str) -> Path | None:
-    """The file of one of its robots, None of any other name; TarsusError if the package is not
-    installed.
+    """Return the file of a robot of the package, or None for any other name.
+
+    Raises
+    ------
+    MissingPackage
+        If the package is not installed.
     """
-    file = (LEGGED | ON_A_STAND).get(name)
+    file = (LEGGED | ARMS).get(name)
     if file is None:
         return None
     folder = robots_folder()
@@ -68,7 +72,7 @@ def file_of(name: str) -> Path | None:
 
 @cache
 def robots_folder() -> Path | None:
-    """The folder with one folder a robot; None if the package is not installed."""
+    """Return the folder with one folder per robot, or None if the package is not installed."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

@@ -1,4 +1,4 @@
-"""SDF files: a model's links and joints as a tree, the joints outside it closing loops."""
+"""Reader of SDF files: links and joints become a tree, and joints outside it close loops."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from tarsus.errors import InvalidModel, Unsupported, join_names, unknown_name
 from tarsus.model.file_actuators import motor
 from tarsus.model.files import check_expanded, from_text_or_file, xml_root
-from tarsus.model.held import check_height, held
+from tarsus.model.fixed_base import check_height, fix_base
 from tarsus.model.joint import Joint, JointKind
 from tarsus.model.links import BASE_JOINTS, SHAPES, Link, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Inertia, LoopJoint, Mechanism
 from tarsus.model.mimics import mimic_couplings, without_leaders
-from tarsus.model.parts import Part, Report, Welded, weld, without_massless
-from tarsus.model.poses import Pose, moved, quaternion_from_rotation
+from tarsus.model.parts import MAX_LISTED, Part, Report, Welded, weld, without_massless
+from tarsus.model.poses import Pose, quaternion_from_rotation, transform_inertia
 from tarsus.model.robot_files import RobotFiles
 from tarsus.model.sdf_elements import (
     SdfJoint,
@@ -33,7 +33,7 @@ from tarsus.model.sdf_frames import WORLD_LINK, Frames, frames_of, inverse, name
 from tarsus.model.sdf_gearboxes import gearbox_couplings
 from tarsus.model.sdf_model import gravity_of, model_of, report_ignored
 from tarsus.model.sdf_motors import driven_joints
-from tarsus.model.sdf_tree import SdfTree, tree
+from tarsus.model.sdf_tree import SdfTree, spanning_tree
 from tarsus.model.visuals import DrawnLink, drawn_tag, visuals_of
 
 Array = NDArray[np.float64]
@@ -44,9 +44,8 @@ KINDS: dict[str, JointKind] = {
     "ball": "ball",
     "fixed": "fixed",
 }
-AXES_IN_JOINT = (1, 5)  # the version from which on an axis stands in the joint's frame
-DRAWN = "qpos0"  # the keyframe with every body where the file draws it
-SOME = 6  # names that a sentence shows
+AXES_IN_JOINT = (1, 5)  # version from which on axes are in the joint's frame
+DRAWN = "qpos0"  # keyframe with every body where the file draws it
 
 
 def read_sdf(
@@ -58,24 +57,44 @@ def read_sdf(
     height: float | None = None,
     asset_folders: Sequence[str | Path] = (),
 ) -> Mechanism:
-    """The mechanism of the one model of an SDF file, or of SDF text (that begins with <).
+    """Read an SDF file with one model.
 
-    packages: folders by name, for model:// meshes that are not found near the file. asset_folders:
-    further folders that its files may lie in. floating: hang
-    the root link on a free joint, unless a joint ties the model to the world. shapes: as of
-    `read_urdf`. driven: the joints with motors, else those with an effort, and where none has one
-    those with a range and no spring, of a closed loop one alone. height: with floating=False, of
-    the root's frame in the world, m, in place of the file's.
+    Parameters
+    ----------
+    source
+        Path of the file, or SDF text (a string that begins with <).
+    packages
+        Folders by name, for model:// meshes that are not found near the file.
+    floating
+        Put the root link on a free joint, unless a joint connects the model to the world.
+    shapes
+        Elements with the shapes that may touch: "collision" or "visual".
+    driven
+        Names of the joints with motors. By default these are the joints with an effort; if there
+        is none, the joints with a range and without a spring, of each closed loop only one.
+    height
+        Height of the root's frame in the world with floating=False, in m, instead of the file's.
+    asset_folders
+        Further folders that the model's files may lie in.
+
+    Returns
+    -------
+    Mechanism
+        The robot; its notes say what was left out.
+
+    Raises
+    ------
+    TarsusError
+        If the file, or a mesh that it needs, is missing or invalid.
     """
     check_height(floating, height)
     if shapes not in SHAPES:
         raise unknown_name("kind of shapes", str(shapes), SHAPES)
 
-    # with its base held where that is asked
     def read(text: str | bytes, file: str, path: Path | None) -> Mechanism:
         files = RobotFiles.of(path, packages, asset_folders)
-        found = _mechanism(text, file, files, shapes, driven)
-        return found if floating else held(found, height)
+        mechanism = _mechanism(text, file, files, shapes, driven)
+        return mechanism if floating else fix_base(mechanism, height)
 
     return from_text_or_file(source, "SDF text", read)
 
@@ -87,7 +106,7 @@ def _mechanism(
     shapes: str,
     driven: Sequence[str] | None,
 ) -> Mechanism:
-    # read links and joints
+    """Return the mechanism of an SDF text."""
     report = Report(file)
     root = xml_root(text)
     check_expanded(root)
@@ -97,22 +116,18 @@ def _mechanism(
     joints, links = _joints(model, frames, links, version < AXES_IN_JOINT)
     report_shapes(links, shapes, missing_visuals(model, files), files, report)
     report_ignored(model, joints, unread, report)
-    # hang them into a tree, and weld what does not move
     gearboxes = [joint for joint in joints if joint.gearbox]
-    found = tree([link.name for link in links], [j for j in joints if j not in gearboxes])
-    parts, places = _parts({link.name: link for link in links}, found, frames)
+    tree = spanning_tree([link.name for link in links], [j for j in joints if j not in gearboxes])
+    parts, poses = _parts({link.name: link for link in links}, tree, frames)
     welded = weld(without_massless(parts, report), report)
-    loops = _loops(found, welded, places, report)
-    visuals = visuals_of(
-        _drawn_links(model, frames, found, welded, places), welded.bodies, color_of
-    )
-    # the mechanism, with a motor for every driven joint
+    loops = _loops(tree, welded, poses, report)
+    visuals = visuals_of(_drawn_links(model, frames, tree, welded, poses), welded.bodies, color_of)
     moving = [b.joint.name for b in welded.bodies if b.joint.kind in ("hinge", "slide")]
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
     for name in without_leaders(mimics, {joint.name for joint in joints}, report):
         del mimics[name]
-    followers = gearbox_couplings(gearboxes, found, report)
-    followers += mimic_couplings(mimics, moving, report)
+    couplings = gearbox_couplings(gearboxes, tree, report)
+    couplings += mimic_couplings(mimics, moving, report)
     mechanism = Mechanism(
         name=model.get("name") or "robot",
         bodies=welded.bodies,
@@ -121,10 +136,10 @@ def _mechanism(
         solids=welded.solids,
         frames=welded.frames,
         loops=loops,
-        couplings=followers,
+        couplings=couplings,
         visuals=visuals,
     )
-    motors = driven_joints(mechanism, found, driven, report)
+    motors = driven_joints(mechanism, tree, driven, report)
     return replace(
         mechanism,
         actuators=tuple(Actuator(j.name, j.name, -j.effort, j.effort) for j in motors),
@@ -132,7 +147,7 @@ def _mechanism(
             motor(j.name, j.effort, j.velocity) for j in motors if np.isfinite(j.effort)
         ),
         gravity_acceleration=gravity_of(root),
-        keyframes={DRAWN: _drawn(mechanism, inverse(frames[WORLD_LINK]) @ places[found.order[0]])},
+        keyframes={DRAWN: _drawn(mechanism, inverse(frames[WORLD_LINK]) @ poses[tree.order[0]])},
         notes=tuple(report.notes),
         left_out=tuple(report.left_out),
     )
@@ -141,10 +156,10 @@ def _mechanism(
 def _joints(
     model: ET.Element, frames: Frames, links: list[Link], old: bool
 ) -> tuple[list[SdfJoint], list[Link]]:
-    """The joints; the links, the world first where a joint names it."""
+    """Return the joints and the links; the world is the first link if a joint names it."""
     elements = model.findall("joint")
-    tied = {(e.findtext(end) or "").strip() for e in elements for end in ("parent", "child")}
-    if WORLD_LINK in tied and WORLD_LINK not in {link.name for link in links}:
+    joined = {(e.findtext(end) or "").strip() for e in elements for end in ("parent", "child")}
+    if WORLD_LINK in joined and WORLD_LINK not in {link.name for link in links}:
         links = [Link(WORLD_LINK, Inertia(0.0)), *links]
     names = [link.name for link in links]
     joints = [joint_of(element, frames, names, old) for element in elements]
@@ -165,41 +180,41 @@ def _joints(
 
 def _parts(
     links: Mapping[str, Link],
-    found: SdfTree,
+    tree: SdfTree,
     frames: Frames,
 ) -> tuple[list[Part], dict[str, Pose]]:
-    """The links depth-first, and the frame of each in the model's: at its joint, with the link's
-    axes.
+    """Return the links depth-first, and the body frame of each in the model's frame.
+
+    A body frame has its origin at the joint and the axes of the link.
     """
-    root = found.order[0]
-    names = {joint.name for joint in found.above.values()}
+    root = tree.order[0]
+    names = {joint.name for joint in tree.above.values()}
     base = None
     if root != WORLD_LINK:
         base = Joint(next(name for name in BASE_JOINTS if name not in names), "free")
-    # the root stands where the file puts it, unless its free joint says where
-    places = {root: frames[root]}
-    stand = inverse(frames[WORLD_LINK]) @ frames[root] if base is None else Pose()
-    parts = [_part(links[root], WORLD, stand, base, Pose())]
-    # the others at their joints
-    number = {name: n for n, name in enumerate(found.order)}
-    for name in found.order[1:]:
-        joint = found.above[name]
-        places[name] = Pose(joint.anchor, frames[name].rotation)
-        inside = inverse(places[name]) @ frames[name]
-        pose = inverse(places[joint.parent]) @ places[name]
-        motion = _motion(joint, places[name])
-        parts.append(_part(links[name], number[joint.parent], pose, motion, inside))
-    return parts, places
+    # a free joint gives the pose of the root by its coordinates
+    poses = {root: frames[root]}
+    fixed = inverse(frames[WORLD_LINK]) @ frames[root] if base is None else Pose()
+    parts = [_part(links[root], WORLD, fixed, base, Pose())]
+    number = {name: n for n, name in enumerate(tree.order)}
+    for name in tree.order[1:]:
+        joint = tree.above[name]
+        poses[name] = Pose(joint.anchor, frames[name].rotation)
+        link_pose = inverse(poses[name]) @ frames[name]
+        pose = inverse(poses[joint.parent]) @ poses[name]
+        motion = _motion(joint, poses[name])
+        parts.append(_part(links[name], number[joint.parent], pose, motion, link_pose))
+    return parts, poses
 
 
-def _part(link: Link, parent: int, pose: Pose, joint: Joint | None, inside: Pose) -> Part:
-    """A link in a frame at its joint; inside: where its own stands in that."""
-    shapes = tuple(shape.at(inside) for shape in link.shapes)
-    return Part(link.name, parent, pose, joint, moved(link.inertia, inside), shapes)
+def _part(link: Link, parent: int, pose: Pose, joint: Joint | None, link_pose: Pose) -> Part:
+    """Return a link as a part; link_pose: the link's frame in the part's frame, at the joint."""
+    shapes = tuple(shape.at(link_pose) for shape in link.shapes)
+    return Part(link.name, parent, pose, joint, transform_inertia(link.inertia, link_pose), shapes)
 
 
-def _motion(joint: SdfJoint, place: Pose) -> Joint | None:
-    """Our joint in the frame `place` of its child, None if it is fixed."""
+def _motion(joint: SdfJoint, child: Pose) -> Joint | None:
+    """Return the mechanism's joint in the frame of its child, None if it is fixed."""
     kind = KINDS[joint.kind]
     if kind == "fixed":
         return None
@@ -208,7 +223,7 @@ def _motion(joint: SdfJoint, place: Pose) -> Joint | None:
     return Joint(
         joint.name,
         kind,
-        axis=place.rotation.T @ joint.axis,
+        axis=child.rotation.T @ joint.axis,
         lower=joint.lower if joint.limited else -np.inf,
         upper=joint.upper if joint.limited else np.inf,
         damping=joint.damping,
@@ -220,58 +235,56 @@ def _motion(joint: SdfJoint, place: Pose) -> Joint | None:
 
 
 def _loops(
-    found: SdfTree, welded: Welded, places: Mapping[str, Pose], report: Report
+    tree: SdfTree, welded: Welded, poses: Mapping[str, Pose], report: Report
 ) -> tuple[LoopJoint, ...]:
-    """The joints outside the tree."""
+    """Return the joints outside the tree."""
     loops, limited = [], []
-    for joint in found.outside:
-        (parent, there), (child, here) = (
-            _place(welded, found, places, link) for link in (joint.parent, joint.child)
+    for joint in tree.outside:
+        (parent, parent_pose), (child, child_pose) = (
+            _body_frame(welded, tree, poses, link) for link in (joint.parent, joint.child)
         )
         if child == WORLD:
-            (parent, there), (child, here) = (child, here), (parent, there)
+            (parent, parent_pose), (child, child_pose) = (child, child_pose), (parent, parent_pose)
         if parent == child:
-            report.leave(f"The joint {joint.name} joins what is welded together: it is left out.")
+            report.leave(f"The joint {joint.name} is left out: its links are welded together.")
             continue
-        # in the child's axes
-        motion = _motion(joint, here) or Joint(joint.name, "fixed")
+        motion = _motion(joint, child_pose) or Joint(joint.name, "fixed")
         if joint.limited:
             limited.append(joint.name)
         motion = replace(motion, lower=-np.inf, upper=np.inf)
-        anchor = [inverse(place).point(joint.anchor) for place in (there, here)]
-        turned = there.rotation.T @ here.rotation
-        loops.append(LoopJoint(motion, parent, child, anchor[0], turned, anchor[1]))
+        anchors = [inverse(pose).point(joint.anchor) for pose in (parent_pose, child_pose)]
+        rotation = parent_pose.rotation.T @ child_pose.rotation
+        loops.append(LoopJoint(motion, parent, child, anchors[0], rotation, anchors[1]))
     if limited:
-        report.leave(
-            f"Ranges of joints that close loops are left out: {join_names(limited, SOME)}."
-        )
+        listed = join_names(limited, MAX_LISTED)
+        report.leave(f"Ranges of joints that close loops are left out: {listed}.")
     return tuple(loops)
 
 
 def _drawn_links(
-    model: ET.Element, frames: Frames, found: SdfTree, welded: Welded, places: Mapping[str, Pose]
+    model: ET.Element, frames: Frames, tree: SdfTree, welded: Welded, poses: Mapping[str, Pose]
 ) -> Iterator[DrawnLink]:
-    """Yield the links with the shapes that pictures show."""
+    """Yield the links with their visual shapes."""
     tag = drawn_tag(model)
     for element in model.findall("link"):
         name = name_of(element)
-        host, there = _place(welded, found, places, name)
-        pose = inverse(frames[WORLD_LINK] if host == WORLD else there) @ frames[name]
+        host, body_pose = _body_frame(welded, tree, poses, name)
+        pose = inverse(frames[WORLD_LINK] if host == WORLD else body_pose) @ frames[name]
         yield DrawnLink(name, host, pose, element.findall(tag), shapes_of(name, frames))
 
 
-def _place(
-    welded: Welded, found: SdfTree, places: Mapping[str, Pose], link: str
+def _body_frame(
+    welded: Welded, tree: SdfTree, poses: Mapping[str, Pose], link: str
 ) -> tuple[int, Pose]:
-    """The body that carries a link, and the body's frame in the model's."""
-    host, here = welded.places[found.order.index(link)]
+    """Return the body of a link, and the body's frame in the model's frame."""
+    host, in_body = welded.places[tree.order.index(link)]
     if host == WORLD:
-        return WORLD, places[WORLD_LINK] if WORLD_LINK in places else Pose()
-    return host, places[link] @ inverse(here)
+        return WORLD, poses[WORLD_LINK] if WORLD_LINK in poses else Pose()
+    return host, poses[link] @ inverse(in_body)
 
 
 def _drawn(mechanism: Mechanism, root: Pose) -> Array:
-    """All joints at zero, (nq,), the root where the file puts it."""
+    """Return coordinates with all joints at zero and the root where the file puts it."""
     q = mechanism.neutral()
     if mechanism.floating:
         q[:3], q[3:7] = root.position, quaternion_from_rotation(root.rotation)

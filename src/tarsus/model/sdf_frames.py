@@ -1,4 +1,4 @@
-"""The frames of an SDF model that poses may name, all seen from the model's own."""
+"""Frames of an SDF model, in which its poses are given."""
 
 from __future__ import annotations
 
@@ -9,36 +9,53 @@ import numpy as np
 
 from tarsus.errors import InvalidFile, InvalidModel, Unsupported, join_names, unknown_name
 from tarsus.model.poses import Pose, rotation_from_rpy
-from tarsus.model.urdf_elements import parsed
+from tarsus.model.urdf_elements import parse_numbers
 
-Frames = Mapping[str, Pose]  # by name, in the model's frame
+Frames = Mapping[str, Pose]  # poses in the model's frame, by name
 MODEL, WORLD_LINK = "__model__", "world"
-UNIT = "0 0 0 0 0 0"
-DEEP, SOME = 300, 4  # frames that stand in one another at most; names that a sentence shows
+IDENTITY = "0 0 0 0 0 0"
+MAX_DEPTH = 300  # frames whose poses are relative to one another
+MAX_LISTED = 4  # names that a sentence lists
 
 
 def frames_of(model: ET.Element) -> dict[str, Pose]:
-    """Of the model, the world and every link, joint and <frame>, each joint at zero."""
-    own = _own_pose(model, "the model")
-    found = {MODEL: Pose(), WORLD_LINK: inverse(own)}
+    """Return the frames of the model, the world and every link, joint and <frame>, joints at 0."""
+    model_pose = _relative_pose(model, "the model")
+    frames = {MODEL: Pose(), WORLD_LINK: inverse(model_pose)}
     elements = {name_of(e): e for tag in ("link", "frame", "joint") for e in model.findall(tag)}
     for name in elements:
-        _find(name, elements, found, ())
-    return found
+        _resolve(name, elements, frames, ())
+    return frames
 
 
 def pose_of(element: ET.Element, where: str, frames: Frames, home: str) -> Pose:
-    """Of an element with a <pose>, in the model's frame; home: the frame it stands in unless it
-    names another.
+    """Return an element's pose in the model's frame.
+
+    Parameters
+    ----------
+    element
+        Element with a <pose>.
+    where
+        Name of the element in error messages.
+    frames
+        Frames of the model.
+    home
+        Frame to which the pose is relative if it names no other.
     """
-    frame = _stands_in(element) or home
+    frame = _reference_frame(element) or home
     if frame not in frames:
         raise unknown_name("frame", frame, list(frames)).within(where)
-    return frames[frame] @ _own_pose(element, where)
+    return frames[frame] @ _relative_pose(element, where)
 
 
 def name_of(element: ET.Element) -> str:
-    """The name of a link, joint or frame; TarsusError if it has none."""
+    """Return the name of a link, joint or frame.
+
+    Raises
+    ------
+    InvalidFile
+        If it has none.
+    """
     name = element.get("name")
     if not name:
         raise InvalidFile(f"a <{element.tag}> has no attribute name.", "name")
@@ -46,52 +63,52 @@ def name_of(element: ET.Element) -> str:
 
 
 def inverse(pose: Pose) -> Pose:
-    """The parent's frame of a pose, seen from it."""
+    """Return the inverse of a pose: the parent's frame seen from the child."""
     return Pose(-pose.rotation.T @ pose.position, pose.rotation.T)
 
 
-def _find(
-    name: str, elements: Mapping[str, ET.Element], found: dict[str, Pose], asked: tuple[str, ...]
+def _resolve(
+    name: str, elements: Mapping[str, ET.Element], frames: dict[str, Pose], chain: tuple[str, ...]
 ) -> Pose:
-    """The pose of a frame in the model's, kept in `found`; asked: those that wait for it."""
-    if name in found:
-        return found[name]
-    if name in asked:
+    """Return the pose of a frame in the model's frame, and add it to `frames`.
+
+    chain: frames whose poses depend on this one
+    """
+    if name in frames:
+        return frames[name]
+    if name in chain:
+        listed = join_names([repr(each) for each in chain], MAX_LISTED)
         raise InvalidModel(
-            f"the poses of the frames {join_names([repr(each) for each in asked], SOME)} are"
-            " relative"
-            " to each other in a circle.",
-            name,
+            f"the poses of the frames {listed} are relative to each other in a circle.", name
         )
-    if len(asked) > DEEP:
+    if len(chain) > MAX_DEPTH:
         raise Unsupported(
-            f"more than {DEEP} frames have poses relative to one another in a chain: shorten the"
-            " chain.",
+            f"the poses of more than {MAX_DEPTH} frames are relative to one another in a chain:"
+            " shorten the chain.",
             name,
         )
     element = elements[name]
     where = f"{element.tag} {name!r}"
-    # the frame that it stands in
     home = {
         "joint": (element.findtext("child") or "").strip(),
         "frame": element.get("attached_to") or MODEL,
     }.get(element.tag, MODEL)
-    frame = _stands_in(element) or home
-    if frame not in elements and frame not in found:
-        raise unknown_name("frame", frame, [*found, *elements]).within(where)
-    outer = _find(frame, elements, found, (*asked, name))
-    found[name] = outer @ _own_pose(element, where)
-    return found[name]
+    frame = _reference_frame(element) or home
+    if frame not in elements and frame not in frames:
+        raise unknown_name("frame", frame, [*frames, *elements]).within(where)
+    outer = _resolve(frame, elements, frames, (*chain, name))
+    frames[name] = outer @ _relative_pose(element, where)
+    return frames[name]
 
 
-def _stands_in(element: ET.Element) -> str:
-    """The frame that an element's <pose> names, or none."""
+def _reference_frame(element: ET.Element) -> str:
+    """Return the frame that an element's <pose> names, or ""."""
     pose = element.find("pose")
     return "" if pose is None else pose.get("relative_to") or pose.get("frame") or ""
 
 
-def _own_pose(element: ET.Element, where: str) -> Pose:
-    """What its <pose> says, in the frame that it stands in."""
+def _relative_pose(element: ET.Element, where: str) -> Pose:
+    """Return the pose that an element's <pose> gives, in its reference frame."""
     given = element.find("pose")
     if given is None:
         return Pose()
@@ -101,7 +118,7 @@ def _own_pose(element: ET.Element, where: str) -> Pose:
             " are not supported.",
             "pose",
         )
-    text = (given.text or "").strip() or UNIT
-    numbers = parsed(text, 6, f"{where}: <pose>", subject="pose")
-    turn = rotation_from_rpy(numbers[3:]) if numbers[3:].any() else np.eye(3)
-    return Pose(numbers[:3], turn)
+    text = (given.text or "").strip() or IDENTITY
+    values = parse_numbers(text, 6, f"{where}: <pose>", subject="pose")
+    rotation = rotation_from_rpy(values[3:]) if values[3:].any() else np.eye(3)
+    return Pose(values[:3], rotation)

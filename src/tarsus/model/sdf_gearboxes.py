@@ -1,4 +1,4 @@
-"""The gearbox joints of SDF as joints that follow others.
+"""Gearbox joints of SDF as joint couplings.
 
 With the angles theta_1 of a gearbox's parent and theta_2 of its child against its reference body,
 both about its axis, theta_2 = -gearbox_ratio theta_1 (sdformat.org, specification of <joint>).
@@ -20,28 +20,34 @@ PARALLEL = 0.999  # |cos| of the angle between axes that count as parallel
 
 
 def gearbox_couplings(
-    gearboxes: Sequence[SdfJoint], found: SdfTree, report: Report
+    gearboxes: Sequence[SdfJoint], tree: SdfTree, report: Report
 ) -> tuple[JointCoupling, ...]:
-    """A coupling for every gearbox, the joint of its parent following that of its child, and a
-    note; TarsusError for one whose links do not turn on hinges of its reference body.
+    """Return a coupling for every gearbox, and note them.
+
+    The joint of the gearbox's parent follows that of its child.
+
+    Raises
+    ------
+    Unsupported
+        If the gearbox's links do not turn on hinges of its reference body.
     """
-    made: list[JointCoupling] = []
+    couplings: list[JointCoupling] = []
     for gearbox in gearboxes:
         ratio, reference = gearbox.gearbox or (1.0, "")
-        (follower, turned), (leader, led) = (
-            _hinge(gearbox, link, reference, found) for link in (gearbox.parent, gearbox.child)
+        (follower, follower_sign), (leader, leader_sign) = (
+            _hinge(gearbox, link, reference, tree) for link in (gearbox.parent, gearbox.child)
         )
-        factor = -(led / turned) / ratio
-        made.append(JointCoupling(gearbox.name, follower.name, leader.name, (0.0, factor)))
-    if made:
-        told = ", ".join(f"{c.joint} (follows {c.leader})" for c in made)
-        report.note(f"Gearboxes: joints follow others, held without give, without motors: {told}.")
-    return tuple(made)
+        factor = -(leader_sign / follower_sign) / ratio
+        couplings.append(JointCoupling(gearbox.name, follower.name, leader.name, (0.0, factor)))
+    if couplings:
+        listed = ", ".join(f"{c.joint} (follows {c.leader})" for c in couplings)
+        report.note(f"Gearboxes couple joints rigidly; the followers have no motors: {listed}.")
+    return tuple(couplings)
 
 
-def _hinge(gearbox: SdfJoint, link: str, reference: str, found: SdfTree) -> tuple[SdfJoint, float]:
-    """The hinge that carries a link on the reference body, and the sign of its axis."""
-    joint = found.above.get(link)
+def _hinge(gearbox: SdfJoint, link: str, reference: str, tree: SdfTree) -> tuple[SdfJoint, float]:
+    """Return the hinge between a link and the reference body, and the sign of its axis."""
+    joint = tree.above.get(link)
     if joint is None or joint.parent != reference or joint.kind not in ("revolute", "continuous"):
         raise Unsupported(
             f"gearbox {gearbox.name!r}: its link {link!r} must be the child of a revolute joint on"

@@ -1,4 +1,4 @@
-"""The one model of an SDF file, and what of it is not read."""
+"""The model of an SDF file, and reports of what is not read."""
 
 from __future__ import annotations
 
@@ -7,24 +7,35 @@ from collections.abc import Sequence
 
 from tarsus.errors import InvalidFile, InvalidModel, Unsupported, join_names
 from tarsus.model.file_schema import Unread, walk
-from tarsus.model.links import LINKS, SHAPES
+from tarsus.model.links import MAX_LINKS, SHAPES
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.parts import Report
+from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.sdf_elements import SdfJoint
 from tarsus.model.sdf_schema import SDF
-from tarsus.model.urdf_elements import parsed
-
-SOME = 6  # names that a sentence shows
+from tarsus.model.urdf_elements import parse_numbers
 
 
 def model_of(
     root: ET.Element, touching: str = "collision"
 ) -> tuple[ET.Element, tuple[int, int], Unread]:
-    """Return the one model of a file, the file's version, and what of the model is left out.
+    """Return the model of a file, the version of the format, and what of the model is left out.
 
-    touching: the elements with the links' shapes, "collision" or "visual"
+    Parameters
+    ----------
+    root
+        Root of the file.
+    touching
+        Elements with the shapes that may touch, "collision" or "visual".
+
+    Raises
+    ------
+    InvalidFile
+        If the file is not SDF, or has no model or version.
+    InvalidModel
+        If nothing in the model can move.
+    Unsupported
+        If the file has several models, or too many links.
     """
-    # the version
     if root.tag != "sdf":
         raise InvalidFile(f"the root tag must be <sdf>, not <{root.tag}>.", root.tag)
     try:
@@ -33,7 +44,6 @@ def model_of(
         raise InvalidFile(
             "the <sdf> element needs a version, such as version='1.6'.", "version"
         ) from None
-    # one model, of links and joints alone
     models = [*root.findall("model"), *root.findall("world/model")]
     if not models:
         raise InvalidFile("the file has no <model>.", "model")
@@ -46,43 +56,41 @@ def model_of(
         )
     model = models[0]
     unread = walk(model, SDF, "model", skip=[kind for kind in SHAPES if kind != touching])
-    # that can move
     if model.findtext("static", "").strip().lower() in ("1", "true"):
         raise InvalidModel("the model is static, so nothing in it can move.", "static")
     count = len(model.findall("link"))
     if count == 0:
         raise InvalidModel("the model has no <link>.", "link")
-    if count > LINKS:
-        raise Unsupported(f"the model has more than the {LINKS} links that Tarsus reads.", "link")
+    if count > MAX_LINKS:
+        raise Unsupported(f"the model has more than {MAX_LINKS} links, the limit.", "link")
     return model, (major, minor), unread
 
 
 def gravity_of(root: ET.Element) -> tuple[float, float, float]:
-    """The acceleration of gravity (3,), m/s^2, of the file's <world>, else that of Earth."""
+    """Return the acceleration of gravity of the file's <world>, in m/s², by default Earth's."""
     text = root.findtext("world/gravity")
     if text is None:
         return Mechanism.gravity_acceleration
-    found = parsed(text, 3, "<gravity> of the world", subject="gravity")
-    x, y, z = (float(g) for g in found)
+    x, y, z = parse_numbers(text, 3, "<gravity> of the world", subject="gravity").tolist()
     return x, y, z
 
 
 def report_ignored(
     model: ET.Element, joints: Sequence[SdfJoint], unread: Unread, report: Report
 ) -> None:
-    """Say by name what elements are left out."""
+    """Report by name which elements are left out."""
     unread.report(report)
     balls = [j.name for j in joints if j.kind == "ball" and any((j.damping, j.friction))]
     if balls:
-        report.leave(f"Ball joints turn freely, their <dynamics> are left out: {', '.join(balls)}.")
+        report.leave(f"<dynamics> is left out, ball joints turn freely: {', '.join(balls)}.")
     soft = [
         joint.get("name", "")
         for joint in model.findall("joint")
         if any(joint.find(f"axis/limit/{tag}") is not None for tag in ("stiffness", "dissipation"))
     ]
     if soft:
-        named = join_names(soft, SOME)
-        report.leave(f"Stops do not give way, <stiffness> and <dissipation> are left out: {named}.")
+        listed = join_names(soft, MAX_LISTED)
+        report.leave(f"<stiffness> and <dissipation> are left out, stops are rigid: {listed}.")
     ranges = [j.name for j in joints if j.kind in ("revolute", "prismatic") and not j.limited]
     if ranges:
-        report.note(f"Joints without a range of motion: {join_names(ranges, SOME)}.")
+        report.note(f"Joints without a range of motion: {join_names(ranges, MAX_LISTED)}.")

@@ -1,4 +1,4 @@
-"""Which joints of an SDF file have motors: the format names none, and few files give efforts."""
+"""Choice of the joints of an SDF file that have motors: SDF has no motors, and few efforts."""
 
 from __future__ import annotations
 
@@ -15,65 +15,78 @@ from tarsus.model.sdf_tree import SdfTree
 
 
 def driven_joints(
-    mechanism: Mechanism, found: SdfTree, asked: Sequence[str] | None, report: Report
+    mechanism: Mechanism, tree: SdfTree, names: Sequence[str] | None, report: Report
 ) -> list[SdfJoint]:
-    """The hinges and slides with motors, in the order of the bodies; a note which and why.
+    """Return the hinges and slides with motors, in the order of the bodies, and note the reason.
 
-    asked: their names, else those with an effort; where none has one those with a range and no
-    spring, of each closed loop one alone. TarsusError for a name that is none of them.
+    Parameters
+    ----------
+    mechanism
+        The robot without motors.
+    tree
+        Its links and joints.
+    names
+        Names of the joints. By default these are the joints with an effort; if there is none, the
+        joints with a range and without a spring, of each closed loop only one.
+    report
+        Takes the note.
+
+    Raises
+    ------
+    UnknownName
+        If a name is not that of a hinge or slide that moves by itself.
     """
-    joints = {joint.name: joint for joint in found.above.values()}
+    joints = {joint.name: joint for joint in tree.above.values()}
     following = {coupling.joint for coupling in mechanism.couplings}
     moving = [
         body.joint.name
         for body in mechanism.bodies
         if body.joint.kind in ("hinge", "slide") and body.joint.name not in following
     ]
-    # as asked for
-    if asked is not None:
-        for name in asked:
+    if names is not None:
+        for name in names:
             if name not in moving:
                 raise unknown_name("joint", name, moving)
-        return [joints[name] for name in moving if name in asked]
-    # by their efforts
-    strong = [name for name in moving if 0 < joints[name].effort < np.inf]
-    if strong:
-        passive = [name for name in moving if name not in strong]
+        return [joints[name] for name in moving if name in names]
+    with_effort = [name for name in moving if 0 < joints[name].effort < np.inf]
+    if with_effort:
+        passive = [name for name in moving if name not in with_effort]
         if passive:
-            report.note(f"Passive, for the file gives no effort: {', '.join(passive)}.")
-        return [joints[name] for name in strong]
-    # else by their ranges
-    kept = _one_a_loop(mechanism, [name for name in moving if _may_be_driven(joints[name])])
+            report.note(f"Passive, because the file gives no effort: {', '.join(passive)}.")
+        return [joints[name] for name in with_effort]
+    with_range = [name for name in moving if _may_be_driven(joints[name])]
+    driven = _one_per_loop(mechanism, with_range)
     report.leave(
-        "The file gives no effort: motors without limit are put on joints with a range and no"
-        f" spring, of a closed loop on one ({', '.join(kept) or 'none'}); driven=[...] names"
-        " others."
+        "The file gives no effort: joints with a range and without a spring have motors without"
+        f" limits, of each closed loop only one ({', '.join(driven) or 'none'}); pass driven=[...]"
+        " to choose others."
     )
-    return [joints[name] for name in kept]
+    return [joints[name] for name in driven]
 
 
 def _may_be_driven(joint: SdfJoint) -> bool:
-    """Whether it has a range, no spring, no effort of zero, and is no guide in the world."""
-    own = joint.limited and not joint.stiffness and joint.effort > 0
-    return own and joint.parent != WORLD_LINK
+    """Return whether a joint has a range, no spring, no zero effort, and a parent that moves."""
+    drivable = joint.limited and not joint.stiffness and joint.effort > 0
+    return drivable and joint.parent != WORLD_LINK
 
 
-def _one_a_loop(mechanism: Mechanism, wanted: Sequence[str]) -> list[str]:
-    """The wanted joints, of those in a closed loop the first that moves what may touch, or the
-    first.
+def _one_per_loop(mechanism: Mechanism, names: Sequence[str]) -> list[str]:
+    """Return the joints without those of a closed loop that already has one.
+
+    The first joint that moves a contact candidate stays, or else the first.
     """
     touching = {k for point in mechanism.candidates for k in _chain(mechanism, point.body)}
     dropped: set[str] = set()
     for loop in mechanism.loops:
         ends = [set(_chain(mechanism, body)) for body in (loop.parent, loop.child)]
         inside = sorted(ends[0] ^ ends[1], key=lambda k: (k not in touching, k))
-        names = [mechanism.bodies[k].joint.name for k in inside]
-        dropped |= set([name for name in names if name in wanted][1:])
-    return [name for name in wanted if name not in dropped]
+        in_loop = [mechanism.bodies[k].joint.name for k in inside]
+        dropped |= set([name for name in in_loop if name in names][1:])
+    return [name for name in names if name not in dropped]
 
 
 def _chain(mechanism: Mechanism, body: int) -> list[int]:
-    """The body and all that carry it."""
+    """Return a body and its ancestors."""
     chain = []
     while body != WORLD:
         chain.append(body)

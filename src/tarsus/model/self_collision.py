@@ -1,4 +1,4 @@
-"""Which shapes of a robot, and of objects beside it, may touch each other, as its file says."""
+"""Pairs of shapes of a robot, and of objects beside it, that its file lets touch each other."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ import numpy as np
 
 from tarsus.model.candidates import Shape, numbered
 from tarsus.model.mechanism import WORLD, Body, Mechanism
-from tarsus.model.solids import MEANT, Capsule, Cuboid, Pair, Solid, contacts_of
+from tarsus.model.solids import FIRST_PAIR_BIT, Capsule, Cuboid, Pair, Solid, contacts_of
 from tarsus.model.stand_ins import STAND_INS
 
 
 def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
-    """Of (link name, body, shape) the spheres, capsules and boxes, and what stands in for cylinders
-    and ellipsoids; named after shape or link, several of a link end in _0, _1, ...
+    """Return the solids of shapes, given as (link name, body, shape).
+
+    Spheres, capsules and boxes are solids themselves; capsules or boxes stand in for cylinders and
+    ellipsoids; meshes have none. A solid is named after its shape or link; the names of several
+    solids of one link end in _0, _1, ...
     """
-    # by name
     shapes = [
         (link, body, shape)
         for link, body, shape in shapes
         if shape.kind in STAND_INS and min(shape.size[:3]) > 0
     ]
-    often = [shape.name for _, _, shape in shapes]
+    names = [shape.name for _, _, shape in shapes]
     groups: dict[str, list[tuple[int, Shape]]] = {}
     for link, body, shape in shapes:
-        label = shape.name if shape.name and often.count(shape.name) == 1 else link
+        label = shape.name if shape.name and names.count(shape.name) == 1 else link
         groups.setdefault(label, []).append((body, shape))
     used = {label for label, group in groups.items() if len(group) == 1}
     return tuple(
@@ -38,41 +40,53 @@ def solids(shapes: Iterable[tuple[str, int, Shape]]) -> tuple[Solid, ...]:
 
 
 def pairs(mechanism: Mechanism, own: bool = True) -> tuple[Pair, ...]:
-    """Of every two solids that the file lets touch the first contact: by their bits, of bodies that
-    are neither one, nor parent and child, nor excluded; where the file names the two, of any two.
+    """Return the first contact of every two solids that the file lets touch.
 
-    own: those of one robot too, not only those `between` robots and objects
+    Two solids may touch if their bits match and their bodies are neither the same, nor parent and
+    child, nor excluded. Solids of an explicit pair of the file may touch in any case.
+
+    Parameters
+    ----------
+    mechanism
+        A robot, or several robots and objects in one world.
+    own
+        Include pairs within one robot, not only those `between` robots and objects.
     """
     bodies = mechanism.bodies
-    apart = {frozenset(names) for names in mechanism.excluded}
-    found = []
+    excluded = {frozenset(names) for names in mechanism.excluded}
+    result = []
     for one, other in combinations(mechanism.solids, 2):
         a, b = one.body, other.body
-        named = frozenset((bodies[a].name, bodies[b].name))
-        joined = a == b or _carrier(bodies, a) == b or _carrier(bodies, b) == a
-        meant = one.bits[0] & other.bits[1] | one.bits[1] & other.bits[0]
-        filtered = joined or named in apart
-        if a != b and (meant if not filtered else meant >= MEANT):
+        names = frozenset((bodies[a].name, bodies[b].name))
+        adjacent = a == b or _carrier(bodies, a) == b or _carrier(bodies, b) == a
+        matching = one.bits[0] & other.bits[1] | one.bits[1] & other.bits[0]
+        filtered = adjacent or names in excluded
+        if a != b and (matching if not filtered else matching >= FIRST_PAIR_BIT):
             pair = contacts_of(one, other)[0]
-            found += [pair] if own or between(mechanism, pair) else []
-    return tuple(found)
+            result += [pair] if own or between(mechanism, pair) else []
+    return tuple(result)
 
 
 def between(mechanism: Mechanism, pair: Pair) -> bool:
-    """Whether a pair's solids belong to a robot and an object beside it, to two of them: to trees
-    of which one at least is free.
+    """Return whether a pair's solids belong to two trees, of which at least one is free.
+
+    These are a robot and an object beside it, or two of either.
     """
     roots = [_root(mechanism.bodies, solid.body) for solid in (pair.first, pair.second)]
     return roots[0] != roots[1] and any(mechanism.bodies[k].joint.kind == "free" for k in roots)
 
 
-def moved(known: tuple[Pair, ...], mechanism: Mechanism) -> tuple[Pair, ...]:
-    """The pairs of a robot in other coordinates, where its bodies' frames may stand elsewhere."""
-    own = {solid.name: solid for solid in mechanism.solids}
-    if all(own[c.name] is c for pair in known for c in (pair.first, pair.second)):
+def pairs_of(known: tuple[Pair, ...], mechanism: Mechanism) -> tuple[Pair, ...]:
+    """Return the pairs with the solids of the same robot in other coordinates.
+
+    Cutting joints may move the frames of bodies, and with them the solids in these frames.
+    """
+    solid_of = {solid.name: solid for solid in mechanism.solids}
+    if all(solid_of[c.name] is c for pair in known for c in (pair.first, pair.second)):
         return known
     return tuple(
-        replace(pair, first=own[pair.first.name], second=own[pair.second.name]) for pair in known
+        replace(pair, first=solid_of[pair.first.name], second=solid_of[pair.second.name])
+        for pair in known
     )
 
 
@@ -83,7 +97,7 @@ def _root(bodies: Sequence[Body], body: int) -> int:
 
 
 def _carrier(bodies: Sequence[Body], body: int) -> int:
-    """The nearest body with a mass that carries it: joints on one link have bodies without."""
+    """Return the nearest ancestor with a mass: several joints on one link have massless bodies."""
     body = bodies[body].parent
     while body != WORLD and not bodies[body].inertia.mass:
         body = bodies[body].parent
@@ -91,9 +105,9 @@ def _carrier(bodies: Sequence[Body], body: int) -> int:
 
 
 def _solid(name: str, body: int, shape: Shape) -> Solid:
-    pose, found = shape.pose, STAND_INS[shape.kind](*shape.size)
-    own = (shape.friction, shape.bits, shape.priority, shape.paired, found.off)
-    half = np.array(found.half)
-    if not found.radius:
-        return Cuboid(name, body, pose.position, half, pose.rotation, *own)
-    return Capsule(name, body, pose.position, pose.rotation @ half, found.radius, *own)
+    pose, stand_in = shape.pose, STAND_INS[shape.kind](*shape.size)
+    contact = (shape.friction, shape.bits, shape.priority, shape.paired, stand_in.off)
+    half = np.array(stand_in.half)
+    if not stand_in.radius:
+        return Cuboid(name, body, pose.position, half, pose.rotation, *contact)
+    return Capsule(name, body, pose.position, pose.rotation @ half, stand_in.radius, *contact)

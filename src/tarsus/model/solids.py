@@ -10,22 +10,37 @@ import numpy as np
 from tarsus.errors import InvalidModel
 from tarsus.model.joint import Vector, frozen_array
 
-MEANT = 1 << 32  # bits of pairs that a file names: no filter keeps these apart
-ENDS = 3  # contacts of a capsule and a box: the nearest point, the ends above its face
-CORNERS = 12  # of two boxes: each edge of a face where it begins and ends, corners of the other's
+FIRST_PAIR_BIT = 1 << 32  # of the bits of explicit pairs of a file, which no filter applies to
+CAPSULE_BOX_CONTACTS = 3  # the closest point, and the ends above the box's face
+BOX_BOX_CONTACTS = 12  # both ends of each edge of a face, and the corners of the other box's face
 
 
 @dataclass(frozen=True, eq=False)
 class Capsule:
-    """All points nearer than `radius`, m, to a segment fixed to a body; a ball where half is zero.
+    """Capsule fixed to a body: all points within `radius` of a segment.
 
-    middle (3,), half (3,): the segment from middle - half to middle + half, in the body's frame, m
-    friction: factor on the law's friction coefficients [1]
-    bits: two touch if the first number of one and the second of the other share a bit (MJCF's
-        contype and conaffinity); one of `MEANT` and above is of these two alone
-    priority: of two whose friction differs that of the higher one counts, else the larger
-    paired: such a factor of pairs that a file names, by their number: where both have it, it counts
-    off: how far at most its surface is from that of the shape in whose place it stands, m
+    Attributes
+    ----------
+    name
+        Unique among solids.
+    body
+        Number of the body.
+    middle, half
+        The segment runs from middle - half to middle + half, shape (3,) each, in the body's frame,
+        in m. A zero `half` makes a ball.
+    radius
+        In m.
+    friction
+        Factor on the law's friction coefficients.
+    bits
+        Two solids may touch if the first number of one and the second of the other share a bit
+        (MJCF's contype and conaffinity). Each bit from `FIRST_PAIR_BIT` on belongs to one pair.
+    priority
+        In a pair, the friction of the higher priority counts, or the larger one at equal priority.
+    paired
+        Friction factors of explicit pairs of the file, by pair number; they count in these pairs.
+    off
+        Largest distance of the surface from that of the shape it stands in for, in m.
     """
 
     name: str
@@ -51,7 +66,7 @@ class Capsule:
 
     @property
     def ball(self) -> bool:
-        """Whether it is one."""
+        """Whether the capsule is a ball."""
         return not self.half.any()
 
     @property
@@ -62,9 +77,20 @@ class Capsule:
 
 @dataclass(frozen=True, eq=False)
 class Cuboid:
-    """A box fixed to a body: its middle (3,), m, and rotation (3, 3) there, half edges (3,), m.
+    """Box fixed to a body.
 
-    friction, bits, priority, paired, off: of `Capsule`
+    Attributes
+    ----------
+    name, body
+        As of `Capsule`.
+    middle
+        Center, shape (3,), in the body's frame, in m.
+    half
+        Half edges, shape (3,), in m.
+    rotation
+        From the box's axes to the body's, shape (3, 3).
+    friction, bits, priority, paired, off
+        As of `Capsule`.
     """
 
     name: str
@@ -90,7 +116,7 @@ class Cuboid:
 
     @property
     def radius(self) -> float:
-        """By which it is rounded, m: not at all."""
+        """Radius of the rounding of its edges: 0."""
         return 0.0
 
     @property
@@ -104,10 +130,16 @@ Solid = Capsule | Cuboid
 
 @dataclass(frozen=True)
 class Pair:
-    """One of the contacts that two solids of different bodies may have; the second stands in for
-    the ground, in a mixed pair the box.
+    """One of the contacts that two solids of different bodies may have.
 
-    row: which of them
+    The second solid plays the part of the ground; in a mixed pair it is the box.
+
+    Attributes
+    ----------
+    first, second
+        The solids.
+    row
+        Number of the contact, from 0.
     """
 
     first: Solid
@@ -116,36 +148,37 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """FIRST:SECOND, and the contact's number if there may be several."""
+        """FIRST:SECOND, with the number of the contact if there may be several."""
         both = f"{self.first.name}:{self.second.name}"
         return f"{both}_{self.row}" if self.count > 1 else both
 
     @property
     def friction(self) -> float:
-        """Factor on the law's friction coefficients [1]: that which a file gives the two, else that
-        of the higher priority, else the larger of both, as in MuJoCo.
+        """Factor on the law's friction coefficients, mixed as in MuJoCo.
+
+        It is that of an explicit pair in the file, or that of the solid with the higher priority,
+        or the larger of both.
         """
         for number, factor in self.first.paired.items():
             if number in self.second.paired:
                 return factor
-        most = max((own.priority, own.friction) for own in (self.first, self.second))
-        return most[1]
+        return max((solid.priority, solid.friction) for solid in (self.first, self.second))[1]
 
     @property
     def boxes(self) -> int:
-        """How many of the two are boxes."""
+        """Number of boxes, 0 to 2."""
         return isinstance(self.first, Cuboid) + isinstance(self.second, Cuboid)
 
     @property
     def count(self) -> int:
-        """How many contacts they may have."""
+        """Number of contacts that the two solids may have."""
         if self.boxes == 0 or (isinstance(self.first, Capsule) and self.first.ball):
             return 1
-        return CORNERS if self.boxes == 2 else ENDS
+        return BOX_BOX_CONTACTS if self.boxes == 2 else CAPSULE_BOX_CONTACTS
 
 
 def contacts_of(one: Solid, other: Solid) -> tuple[Pair, ...]:
-    """All contacts that two solids may have."""
+    """Return all contacts that two solids may have."""
     box_first = isinstance(one, Cuboid) and isinstance(other, Capsule)
     first, second = (other, one) if box_first else (one, other)
     return tuple(Pair(first, second, row) for row in range(Pair(first, second).count))

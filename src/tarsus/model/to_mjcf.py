@@ -1,11 +1,11 @@
-"""A mechanism as MJCF text, so that the same robot can be run in MuJoCo and compared.
+"""Export of mechanisms as MJCF, to run the same robot in MuJoCo and compare.
 
-What is kept: the tree, inertias, joint axes, armature, damping, dry friction, springs, ranges,
-motors in the order of the actuators, contact candidates as spheres, ellipsoids and thin discs that
-touch the floor and nothing else, frames as sites, keyframes, ball, hinge and fixed joints that
-close loops, joints that follow others. MuJoCo's coordinates then equal ours: qpos = q, qvel = u
-(free joint: world position, quaternion (w, x, y, z); world linear velocity, body-frame angular
-velocity). Format: MuJoCo XML reference (mujoco.readthedocs.io, chapter XML Reference).
+The file has the tree, inertias, joint axes, armature, damping, dry friction, springs, ranges,
+motors in the order of the actuators, keyframes, closed loops and joint couplings. Contact
+candidates become spheres, ellipsoids and thin discs that touch only the floor; frames become sites.
+MuJoCo's coordinates equal those of the mechanism: qpos = q, qvel = u (free joint: world position,
+quaternion (w, x, y, z); world linear velocity, body-frame angular velocity). Format: MuJoCo XML
+reference (mujoco.readthedocs.io, chapter XML Reference).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tarsus.model.mechanism import WORLD, Body, Candidate, Joint, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.to_mjcf_loops import add_constraints
 
-LARGE = 1e10  # stands for infinity where MuJoCo wants a number
-POINT = 1e-9  # m, radius of a candidate of radius zero: MuJoCo wants it positive
+NO_LIMIT = 1e10  # for a limit of a range with one limit
+POINT_RADIUS = 1e-9  # m, of a candidate of radius zero: MuJoCo requires a positive radius
 
 
 def to_mjcf(
@@ -34,16 +34,30 @@ def to_mjcf(
     integrator: str = "Euler",
     solref: tuple[float, float] = (0.02, 1.0),
 ) -> str:
-    """The mechanism as MJCF, elliptic friction cones.
+    """Return a mechanism as MJCF text, with elliptic friction cones.
 
-    dt: time step, s.
-    friction: sliding coefficient of every contact, [1].
-    floor: put a plane at z = 0.
-    joint_limits: enforce the joints' ranges.
-    integrator: "Euler", "implicit", "implicitfast" or "RK4".
-    solref: MuJoCo's time constant (s) and damping ratio of contacts.
+    Parameters
+    ----------
+    mechanism
+        A robot.
+    dt
+        Time step, in s.
+    friction
+        Sliding friction coefficient of every contact.
+    floor
+        Add a plane at z = 0.
+    joint_limits
+        Enforce the ranges of joints.
+    integrator
+        "Euler", "implicit", "implicitfast" or "RK4".
+    solref
+        MuJoCo's time constant, in s, and damping ratio of contacts.
+
+    Raises
+    ------
+    Unsupported
+        If a loop joint or coupling cannot be written as MJCF.
     """
-    # options that hold for the whole model
     root = Element("mujoco", model=mechanism.name)
     SubElement(
         root,
@@ -51,7 +65,7 @@ def to_mjcf(
         angle="radian",
         autolimits="false",
         inertiafromgeom="false",
-        boundmass="1e-9",  # massless bodies are allowed here, not in MuJoCo
+        boundmass="1e-9",  # MuJoCo has no massless bodies
         boundinertia="1e-12",
     )
     SubElement(
@@ -74,9 +88,8 @@ def to_mjcf(
         SubElement(
             world, "geom", name="floor", type="plane", size="0 0 1", contype="1", conaffinity="0"
         )
-    # bodies, joints outside the tree, motors, keyframes
-    places = [world, *_add_bodies(world, mechanism, joint_limits)]
-    add_constraints(root, places, mechanism, dt, numbers)
+    bodies = [world, *_add_bodies(world, mechanism, joint_limits)]
+    add_constraints(root, bodies, mechanism, dt, numbers)
     _add_motors(SubElement(root, "actuator"), mechanism)
     keyframe = SubElement(root, "keyframe")
     for name, q in mechanism.keyframes.items():
@@ -91,47 +104,48 @@ def _add_bodies(world: Element, mechanism: Mechanism, joint_limits: bool) -> lis
         parent = world if body.parent == WORLD else elements[body.parent]
         elements.append(_add_body(parent, body, joint_limits))
     for candidate in mechanism.candidates:
-        place = {"name": candidate.name, "pos": numbers(candidate.position), "contype": "0"}
-        SubElement(elements[candidate.body], "geom", place | _shape(candidate))
+        row = {"name": candidate.name, "pos": numbers(candidate.position), "contype": "0"}
+        SubElement(elements[candidate.body], "geom", row | _shape(candidate))
     for frame in mechanism.frames:
-        place = {
+        pose = {
             "pos": numbers(frame.position),
             "quat": numbers(quaternion_from_rotation(frame.rotation)),
         }
-        SubElement(elements[frame.body], "site", {"name": frame.name} | place)
+        SubElement(elements[frame.body], "site", {"name": frame.name} | pose)
     return elements
 
 
 def _shape(candidate: Candidate) -> dict[str, str]:
-    """A sphere, an ellipsoid, a thin disc for the farthest point of a rim; its other points touch
-    nothing, for a disc in MuJoCo has them.
+    """Return the attributes of a candidate's geom: a sphere, an ellipsoid, or a disc for a rim.
+
+    The other points of a rim touch nothing, because MuJoCo's disc includes them.
     """
     outline, touching = candidate.outline, {"conaffinity": "1"}
     if outline is None:
-        size = max(float(candidate.radius), POINT)
+        size = max(float(candidate.radius), POINT_RADIUS)
         return {"type": "sphere", "size": repr(size)} | touching
     if not outline.first:
-        return {"type": "sphere", "size": repr(POINT), "conaffinity": "0"}
+        return {"type": "sphere", "size": repr(POINT_RADIUS), "conaffinity": "0"}
     half, axes = outline.half_axes()
-    turned = {"quat": numbers(quaternion_from_rotation(axes))} | touching
+    oriented = {"quat": numbers(quaternion_from_rotation(axes))} | touching
     if half[2] > 0:
-        return {"type": "ellipsoid", "size": numbers(half)} | turned
-    return {"type": "cylinder", "size": numbers((half[0], POINT))} | turned
+        return {"type": "ellipsoid", "size": numbers(half)} | oriented
+    return {"type": "cylinder", "size": numbers((half[0], POINT_RADIUS))} | oriented
 
 
 def _add_body(parent: Element, body: Body, joint_limits: bool) -> Element:
-    place = {
+    pose = {
         "pos": numbers(body.position),
         "quat": numbers(quaternion_from_rotation(body.rotation)),
     }
-    element = SubElement(parent, "body", {"name": body.name} | place)
+    element = SubElement(parent, "body", {"name": body.name} | pose)
     inertia = body.inertia
     i = inertia.about_com
     full = (i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2])
     mass = {"mass": repr(float(inertia.mass)), "pos": numbers(inertia.com)}
     if np.any(i):
         SubElement(element, "inertial", mass | {"fullinertia": numbers(full)})
-    else:  # a point: MuJoCo takes zero moments only as a diagonal
+    else:  # MuJoCo accepts zero moments only as a diagonal
         SubElement(element, "inertial", mass | {"diaginertia": "0 0 0"})
     _add_joint(element, body.joint, joint_limits)
     return element
@@ -153,7 +167,7 @@ def _add_joint(element: Element, joint: Joint, joint_limits: bool) -> None:
             row |= {"stiffness": repr(float(joint.stiffness)), "springref": repr(float(joint.rest))}
         if joint_limits and np.isfinite([joint.lower, joint.upper]).any():
             row["limited"] = "true"
-            row["range"] = numbers(np.clip([joint.lower, joint.upper], -LARGE, LARGE))
+            row["range"] = numbers(np.clip([joint.lower, joint.upper], -NO_LIMIT, NO_LIMIT))
     SubElement(element, "joint", row)
 
 
@@ -162,10 +176,13 @@ def _add_motors(parent: Element, mechanism: Mechanism) -> None:
         row = {"name": actuator.name, "joint": actuator.joint, "gear": "1"}
         limits = (actuator.lower, actuator.upper)
         if np.isfinite(limits).any():
-            row |= {"forcelimited": "true", "forcerange": numbers(np.clip(limits, -LARGE, LARGE))}
+            row |= {
+                "forcelimited": "true",
+                "forcerange": numbers(np.clip(limits, -NO_LIMIT, NO_LIMIT)),
+            }
         SubElement(parent, "motor", row)
 
 
 def numbers(values: Iterable[float]) -> str:
-    """As an attribute of MJCF, to the last digit."""
+    """Return numbers as an attribute of MJCF, to the last digit."""
     return " ".join(repr(float(value)) for value in values)

@@ -1,5 +1,7 @@
-"""Loop joints as `connect` and `weld` equalities of MuJoCo between two sites, wherever the robot is
-drawn, and joints that follow others as its `joint` equalities.
+"""Export of closed loops and joint couplings as equality constraints of MJCF.
+
+Loop joints become `connect` and `weld` constraints between two sites, so that they do not depend on
+the pose in which the robot is drawn; couplings become `joint` constraints.
 """
 
 from __future__ import annotations
@@ -15,73 +17,98 @@ from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.mechanism import LoopJoint, Mechanism
 from tarsus.model.poses import quaternion_from_rotation
 
-APART = 0.1  # m between the two points of a hinge's axis
-SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2)  # as hard as MuJoCo makes it
-POWERS = 5  # coefficients of a joint equality
-FASTEST = 2.0  # steps: the shortest time constant that MuJoCo takes
+HINGE_POINT_DISTANCE = 0.1  # m, between two points of a hinge's axis
+SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2)  # the hardest that MuJoCo allows
+MAX_COEFFICIENTS = 5  # of a joint constraint
+MIN_TIME_CONSTANT = 2.0  # steps, the shortest that MuJoCo allows
 
 Text = Callable[[Iterable[float]], str]
-Place = tuple[Vector, Vector]  # position (3,), unit quaternion (4,)
+SitePose = tuple[Vector, Vector]  # position (3,), unit quaternion (4,)
 
 
 def add_constraints(
-    root: Element, places: list[Element], mechanism: Mechanism, dt: float, text: Text
+    root: Element, bodies: list[Element], mechanism: Mechanism, dt: float, text: Text
 ) -> None:
-    """A ball as one connect, a hinge as two on its axis, a fixed joint as a weld, joints that
-    follow others as joint equalities; places: elements of world and bodies.
+    """Add the equality constraints of a mechanism to an MJCF model.
 
-    TarsusError for a slide, for a loop joint with a motor, armature, damping or friction, which is
-    no joint there, and for powers above the fourth.
+    A ball joint becomes one connect, a hinge two on its axis, a fixed joint a weld.
+
+    Parameters
+    ----------
+    root
+        Root of the model.
+    bodies
+        Elements of the world and of the bodies.
+    mechanism
+        The robot.
+    dt
+        Time step, in s.
+    text
+        Function that writes numbers.
+
+    Raises
+    ------
+    Unsupported
+        For a slide, a loop joint with a motor, armature, damping or friction, or a polynomial
+        above the fourth degree.
     """
     if not mechanism.constrained:
         return
-    equality, taken = SubElement(root, "equality"), {frame.name for frame in mechanism.frames}
-    # as firm as the step allows
-    firm = {"solref": text((FASTEST * dt, 1.0)), "solimp": text(SOLIMP)}
+    equality, used = SubElement(root, "equality"), {frame.name for frame in mechanism.frames}
+    # as hard as the time step allows
+    softness = {"solref": text((MIN_TIME_CONSTANT * dt, 1.0)), "solimp": text(SOLIMP)}
     for loop in mechanism.loops:
         _check(mechanism, loop)
         for name, ends in _points(loop):
-            sites = [_new(f"{name}/{end}", taken) for end in ("parent", "child")]
+            sites = [_unique(f"{name}/{end}", used) for end in ("parent", "child")]
             weld = loop.joint.kind == "fixed"
-            bodies = places[loop.parent + 1], places[loop.child + 1]
-            for site, body, (point, turn) in zip(sites, bodies, ends, strict=True):
+            parents = bodies[loop.parent + 1], bodies[loop.child + 1]
+            for site, body, (point, quaternion) in zip(sites, parents, ends, strict=True):
                 row = {"name": site, "pos": text(point)}
-                SubElement(body, "site", row | ({"quat": text(turn)} if weld else {}))
+                SubElement(body, "site", row | ({"quat": text(quaternion)} if weld else {}))
             kind = "weld" if weld else "connect"
-            SubElement(equality, kind, {"name": name, "site1": sites[0], "site2": sites[1]} | firm)
+            row = {"name": name, "site1": sites[0], "site2": sites[1]}
+            SubElement(equality, kind, row | softness)
     for coupling in mechanism.couplings:
-        SubElement(equality, "joint", _coupled(coupling, text) | firm)
+        SubElement(equality, "joint", _coupling_attributes(coupling, text) | softness)
 
 
-def _points(loop: LoopJoint) -> list[tuple[str, tuple[Place, Place]]]:
-    """Names and the places that coincide, seen from parent and child: two of a hinge's axis."""
-    turns = quaternion_from_rotation(loop.rotation), np.array([1.0, 0.0, 0.0, 0.0])
-    found = []
-    for name, along in ((loop.joint.name, 0.0), (f"{loop.joint.name}/axis", APART)):
-        offset = along * loop.joint.axis
-        here = loop.position + loop.rotation @ offset, loop.in_child + offset
-        found.append((name, ((here[0], turns[0]), (here[1], turns[1]))))
-    return found[: 2 if loop.joint.kind == "hinge" else 1]
+def _points(loop: LoopJoint) -> list[tuple[str, tuple[SitePose, SitePose]]]:
+    """Return the points that coincide, by name, in the parent and in the child.
+
+    A hinge has two points, on its axis.
+    """
+    quaternions = quaternion_from_rotation(loop.rotation), np.array([1.0, 0.0, 0.0, 0.0])
+    points = []
+    for name, distance in (
+        (loop.joint.name, 0.0),
+        (f"{loop.joint.name}/axis", HINGE_POINT_DISTANCE),
+    ):
+        offset = distance * loop.joint.axis
+        positions = loop.position + loop.rotation @ offset, loop.in_child + offset
+        points.append((name, ((positions[0], quaternions[0]), (positions[1], quaternions[1]))))
+    return points[: 2 if loop.joint.kind == "hinge" else 1]
 
 
-def _coupled(coupling: JointCoupling, text: Text) -> dict[str, str]:
-    """The attributes of a joint equality, but for its firmness."""
-    numbers = coupling.coefficients
-    if len(numbers) > POWERS:
+def _coupling_attributes(coupling: JointCoupling, text: Text) -> dict[str, str]:
+    """Return the attributes of a joint constraint, without its softness."""
+    coefficients = coupling.coefficients
+    if len(coefficients) > MAX_COEFFICIENTS:
         raise Unsupported(
             f"coupling {coupling.name!r} has powers above the fourth, which MJCF does not allow.",
             coupling.name,
         )
     row = {"name": coupling.name, "joint1": coupling.joint}
     row |= {"joint2": coupling.leader} if coupling.leader else {}
-    return row | {"polycoef": text((*numbers, *[0.0] * (POWERS - len(numbers))))}
+    zeros = [0.0] * (MAX_COEFFICIENTS - len(coefficients))
+    return row | {"polycoef": text((*coefficients, *zeros))}
 
 
-def _new(name: str, taken: set[str]) -> str:
-    """The name, lengthened until no site has it: a robot read back brings these sites as frames."""
-    while name in taken:
+def _unique(name: str, used: set[str]) -> str:
+    """Return a name that no site has: a robot read from an exported file has them as frames."""
+    while name in used:
         name += "_"
-    taken.add(name)
+    used.add(name)
     return name
 
 
@@ -98,8 +125,8 @@ def _check(mechanism: Mechanism, loop: LoopJoint) -> None:
             f" joints{hint}",
             joint.name,
         )
-    carries = np.any([joint.armature, joint.damping, joint.dry_friction])
-    if carries or joint.name in [actuator.joint for actuator in mechanism.actuators]:
+    resists = np.any([joint.armature, joint.damping, joint.dry_friction])
+    if resists or joint.name in [actuator.joint for actuator in mechanism.actuators]:
         raise Unsupported(
             f"loop joint {joint.name!r} has a motor, armature, damping or friction, which an MJCF"
             f" <connect> does not allow{hint}",

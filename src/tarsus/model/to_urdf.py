@@ -1,9 +1,8 @@
-"""A mechanism as URDF text, so that the same robot can be run in other simulators.
+"""Export of mechanisms as URDF, to run the same robot in other simulators.
 
-What is kept: the tree, inertias, joint axes and damping, mimic joints, contact candidates as
-spheres, rims as discs. The free joint of a floating robot is left out: its first link is the root.
-Links are called after the bodies, joints after the joints. Format: the URDF specification
-(wiki.ros.org/urdf/XML).
+The file has the tree, inertias, joint axes and damping, mimic joints, contact candidates as spheres
+and rims as discs. The free joint of a floating robot is omitted: its first link is the root. Links
+and joints are named after bodies and joints. Format: URDF specification (wiki.ros.org/urdf/XML).
 """
 
 from __future__ import annotations
@@ -19,15 +18,19 @@ from tarsus.errors import Unsupported
 from tarsus.model.mechanism import WORLD, Body, Candidate, Mechanism
 
 KINDS = {"hinge": "continuous", "slide": "prismatic"}
-THIN = 1e-9  # m, length of a disc
-LARGE = 1e6  # stands for no limit: N m, N, m, rad/s or m/s
+DISC_LENGTH = 1e-9  # m
+NO_LIMIT = 1e6  # N m, N, m, rad/s or m/s
 
 
 def to_urdf(mechanism: Mechanism) -> str:
-    """The mechanism as URDF; TarsusError for what URDF cannot say: loops, ball joints, several
-    roots, a joint that follows another otherwise than in proportion.
+    """Return a mechanism as URDF text.
+
+    Raises
+    ------
+    Unsupported
+        If it has loops, ball joints, several roots, ellipsoids, or nonlinear couplings, which URDF
+        cannot describe.
     """
-    # what URDF cannot say
     roots = [body for body in mechanism.bodies if body.parent == WORLD]
     others = [body for body in mechanism.bodies if body not in roots]
     outlines = [c for c in mechanism.candidates if c.outline is not None]
@@ -49,7 +52,6 @@ def to_urdf(mechanism: Mechanism) -> str:
                 " a linear function of another joint.",
                 coupling.name,
             )
-    # links, and the joints between them
     robot = Element("robot", name=mechanism.name)
     for number, body in enumerate(mechanism.bodies):
         _add_link(robot, body, [c for c in mechanism.candidates if c.body == number])
@@ -74,31 +76,31 @@ def _add_link(robot: Element, body: Body, candidates: Iterable[Candidate]) -> No
     entries |= {"iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
     SubElement(inertial, "inertia", {name: repr(float(entry)) for name, entry in entries.items()})
     for candidate in candidates:
-        outline, turned = candidate.outline, np.zeros(3)
+        outline, rpy = candidate.outline, np.zeros(3)
         if outline is not None and not outline.first:
-            continue  # a disc has them
+            continue  # other points of a disc
         size = {"radius": repr(float(candidate.radius))}
         if outline is not None:
             half, axes = outline.half_axes()
-            turned = Rotation.from_matrix(axes).as_euler("xyz")
-            size = {"radius": repr(float(half[0])), "length": repr(THIN)}
+            rpy = Rotation.from_matrix(axes).as_euler("xyz")
+            size = {"radius": repr(float(half[0])), "length": repr(DISC_LENGTH)}
         collision = SubElement(link, "collision", name=candidate.name)
-        SubElement(collision, "origin", xyz=_text(candidate.position), rpy=_text(turned))
+        SubElement(collision, "origin", xyz=_text(candidate.position), rpy=_text(rpy))
         geometry = SubElement(collision, "geometry")
         SubElement(geometry, "sphere" if outline is None else "cylinder", size)
 
 
 def _add_joint(robot: Element, body: Body, parent: str) -> None:
     joint = SubElement(robot, "joint", name=body.joint.name, type=KINDS[body.joint.kind])
-    turned = Rotation.from_matrix(np.array(body.rotation)).as_euler("xyz")
-    SubElement(joint, "origin", xyz=_text(body.position), rpy=_text(turned))
+    rpy = Rotation.from_matrix(np.array(body.rotation)).as_euler("xyz")
+    SubElement(joint, "origin", xyz=_text(body.position), rpy=_text(rpy))
     SubElement(joint, "parent", link=parent)
     SubElement(joint, "child", link=body.name)
     SubElement(joint, "axis", xyz=_text(body.joint.axis))
     SubElement(joint, "dynamics", damping=repr(float(body.joint.damping)), friction="0.0")
-    limits = {"effort": repr(LARGE), "velocity": repr(LARGE)}
+    limits = {"effort": repr(NO_LIMIT), "velocity": repr(NO_LIMIT)}
     if body.joint.kind == "slide":
-        limits |= {"lower": repr(-LARGE), "upper": repr(LARGE)}
+        limits |= {"lower": repr(-NO_LIMIT), "upper": repr(NO_LIMIT)}
     SubElement(joint, "limit", limits)
 
 

@@ -1,4 +1,4 @@
-"""URDF files: links and joints as a tree, fixed joints welded, meshes as their hulls."""
+"""Reader of URDF files: links and joints become a tree, fixed joints are welded."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tarsus.errors import InvalidModel, Unsupported, unknown_name
 from tarsus.model.file_actuators import motor
 from tarsus.model.file_schema import walk
 from tarsus.model.files import check_expanded, from_text_or_file, xml_root
-from tarsus.model.held import check_height
+from tarsus.model.fixed_base import check_height
 from tarsus.model.joint import Joint, JointKind
-from tarsus.model.links import BASE_JOINTS, LINKS, SHAPES, Link, check_names, report_shapes
+from tarsus.model.links import BASE_JOINTS, MAX_LINKS, SHAPES, Link, check_names, report_shapes
 from tarsus.model.mechanism import WORLD, Actuator, Mechanism
 from tarsus.model.mimics import mimic_couplings, without_leaders
 from tarsus.model.parts import Part, Report, weld, without_massless
@@ -49,23 +49,42 @@ def read_urdf(
     height: float | None = None,
     asset_folders: Sequence[str | Path] = (),
 ) -> Mechanism:
-    """The mechanism of a URDF file, or of URDF text (a string that begins with <).
+    """Read a URDF file.
 
-    packages: folders of ROS packages by name, for package:// meshes that are not found near the
-    file. asset_folders: further folders that its files may lie in, and its packages be found in.
-    floating: hang the root link on a free joint; one that is named world, or that has no mass
-    and carries one joint alone, stands still in any case. shapes: what of a link may touch, its
-    "collision" or, where a file has none of these, its "visual" elements. height: with
-    floating=False, of the root link's frame in the world, m, by default 0.
+    Parameters
+    ----------
+    source
+        Path of the file, or URDF text (a string that begins with <).
+    packages
+        Folders of ROS packages by name, for package:// meshes that are not found near the file.
+    floating
+        Put the root link on a free joint. A root link is fixed in any case if it is named world,
+        or if it has no mass and carries a single joint.
+    shapes
+        Elements with the shapes that may touch: "collision", or "visual" for a file without
+        collision shapes.
+    height
+        Height of the root link's frame in the world with floating=False, in m; by default 0.
+    asset_folders
+        Further folders that the robot's files and packages may lie in.
+
+    Returns
+    -------
+    Mechanism
+        The robot; its notes say what was left out.
+
+    Raises
+    ------
+    TarsusError
+        If the file, or a mesh that it needs, is missing or invalid.
     """
-    # what is asked for
     check_height(floating, height)
     if shapes not in SHAPES:
         raise unknown_name("kind of shapes", str(shapes), SHAPES)
-    given = floating, shapes, Pose(np.array([0.0, 0.0, height or 0.0]))
+    options = floating, shapes, Pose(np.array([0.0, 0.0, height or 0.0]))
 
     def read(text: str | bytes, file: str, path: Path | None) -> Mechanism:
-        return _mechanism(text, file, RobotFiles.of(path, packages, asset_folders), *given)
+        return _mechanism(text, file, RobotFiles.of(path, packages, asset_folders), *options)
 
     return from_text_or_file(source, "URDF text", read)
 
@@ -76,13 +95,13 @@ def _mechanism(
     files: RobotFiles,
     floating: bool,
     shapes: str,
-    stand: Pose,
+    base: Pose,
 ) -> Mechanism:
-    # read links and joints
+    """Return the mechanism of a URDF text; base: pose of the root link in the world if fixed."""
     robot = xml_root(text)
     check_expanded(robot)
-    if len(robot.findall("link")) > LINKS:
-        raise Unsupported(f"the robot has more than the {LINKS} links that Tarsus reads.", "link")
+    if len(robot.findall("link")) > MAX_LINKS:
+        raise Unsupported(f"the robot has more than {MAX_LINKS} links, the limit.", "link")
     report = Report(file)
     unread = walk(robot, URDF, "robot", skip=[kind for kind in SHAPES if kind != shapes])
     links = [link_of(element, files, shapes) for element in robot.findall("link")]
@@ -92,18 +111,17 @@ def _mechanism(
     joints = [replace(joint, mimic=None) if joint.name in lost else joint for joint in joints]
     report_shapes(links, shapes, missing_visuals(robot, files), files, report)
     unread.report(report)
-    # hang them into a tree, and weld what does not move
     root, children = _tree(links, joints)
     named = {link.name: link for link in links}
-    floats = floating and root != "world" and not _holds_nothing(named, root, children)
+    floats = floating and root != "world" and not _is_massless_root(named, root, children)
     if floating and not floats and root != "world":
-        turning = " and its inertia is ignored" if named[root].inertia.about_com.any() else ""
+        addition = " and its inertia is ignored" if named[root].inertia.about_com.any() else ""
         report.warn(
-            f"the root link {root!r} has no mass, so it is fixed to the world{turning}.",
+            f"the root link {root!r} has no mass, so it is fixed to the world{addition}.",
             "massless-root-fixed",
             root,
         )
-    parts = _parts(named, root, children, None if floats else stand)
+    parts = _parts(named, root, children, None if floats else base)
     welded = weld(without_massless(parts, report), report)
     tag = drawn_tag(robot)
     hosts = {part.name: place for part, place in zip(parts, welded.places, strict=True)}
@@ -117,7 +135,6 @@ def _mechanism(
     moving = {j.name for j in joints if j.kind in MOVING and j.name in welded.joint_names}
     mimics = {joint.name: joint.mimic for joint in joints if joint.mimic}
     coupled = mimic_couplings(mimics, moving, report)
-    # the mechanism, with a motor for every driven joint
     return Mechanism(
         name=robot.get("name") or "robot",
         bodies=welded.bodies,
@@ -145,8 +162,13 @@ def _mechanism(
 
 
 def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, list[UrdfJoint]]]:
-    """The root link, and the joints below each link; TarsusError if they are not one tree."""
-    # names must tell links and joints apart
+    """Return the root link, and the joints below each link.
+
+    Raises
+    ------
+    InvalidModel
+        If the links and joints do not form a tree.
+    """
     names = [link.name for link in links]
     if not names:
         raise InvalidModel("the robot has no <link>.", "link")
@@ -167,7 +189,6 @@ def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, li
             )
         above[joint.child] = joint
         children[joint.parent].append(joint)
-    # one root, from which every link is reached
     roots = [name for name in names if name not in above]
     if len(roots) > 1:
         raise InvalidModel(
@@ -188,15 +209,19 @@ def _tree(links: list[Link], joints: list[UrdfJoint]) -> tuple[str, dict[str, li
     return roots[0], children
 
 
-def _holds_nothing(links: dict[str, Link], root: str, children: dict[str, list[UrdfJoint]]) -> bool:
-    """Whether the root and what is fixed to it have no mass and carry one moving joint alone, so
-    that on a free joint it would move without any force. An inertia without mass is none.
+def _is_massless_root(
+    links: dict[str, Link], root: str, children: dict[str, list[UrdfJoint]]
+) -> bool:
+    """Return whether the root link would move without any force on a free joint.
+
+    The root, and all that is fixed to it, then have no mass and carry a single moving joint. An
+    inertia without a mass does not count.
     """
-    held, moving = [root], list[UrdfJoint]()
-    for link in held:
-        held += [joint.child for joint in children[link] if joint.kind == "fixed"]
+    fixed, moving = [root], list[UrdfJoint]()
+    for link in fixed:
+        fixed += [joint.child for joint in children[link] if joint.kind == "fixed"]
         moving += [joint for joint in children[link] if joint.kind != "fixed"]
-    mass = any(links[link].inertia.mass for link in held)
+    mass = any(links[link].inertia.mass for link in fixed)
     return not mass and len(moving) == 1 and moving[0].kind != "floating"
 
 
@@ -204,25 +229,24 @@ def _parts(
     links: dict[str, Link],
     root: str,
     children: dict[str, list[UrdfJoint]],
-    stand: Pose | None,
+    fixed: Pose | None,
 ) -> list[Part]:
-    """The links depth-first, children in the order of the file; stand: where the root stands in the
-    world, None if it floats.
+    """Return the links depth-first, children in the order of the file.
+
+    fixed: pose of the root in the world, None if it floats
     """
-    # the root, on a free joint if the robot floats
-    taken = {joint.name for below in children.values() for joint in below}
+    names = {joint.name for below in children.values() for joint in below}
     base = None
-    if stand is None:
-        base = Joint(next(name for name in BASE_JOINTS if name not in taken), "free")
-    parts = [_part(links[root], WORLD, stand or Pose(), base)]
+    if fixed is None:
+        base = Joint(next(name for name in BASE_JOINTS if name not in names), "free")
+    parts = [_part(links[root], WORLD, fixed or Pose(), base)]
     moving = [base is not None]
-    # depth-first
     stack = [(joint, 0) for joint in reversed(children[root])]
     while stack:
         joint, parent = stack.pop()
         motion = _motion(joint)
         pose = joint.pose
-        # a floating joint stands in the world, so its parent must not move
+        # the coordinates of a floating joint are a pose in the world
         if motion is not None and motion.kind == "free":
             if moving[parent]:
                 raise Unsupported(
@@ -231,8 +255,7 @@ def _parts(
                     " or --fixed-base).",
                     joint.name,
                 )
-            pose = Pose()  # its coordinates are the pose in the world
-        # the link and what hangs below it
+            pose = Pose()
         parts.append(_part(links[joint.child], parent, pose, motion))
         moving.append(moving[parent] or motion is not None)
         number = len(parts) - 1
@@ -245,7 +268,7 @@ def _part(link: Link, parent: int, pose: Pose, joint: Joint | None) -> Part:
 
 
 def _motion(joint: UrdfJoint) -> Joint | None:
-    """Our joint, None if it is fixed."""
+    """Return the mechanism's joint, None if it is fixed."""
     if joint.kind == "fixed":
         return None
     if joint.kind not in KINDS:
@@ -283,4 +306,4 @@ def _report_joints(joints: list[UrdfJoint], report: Report) -> None:
     moving = [joint for joint in joints if joint.kind in MOVING and not joint.mimic]
     passive = [joint.name for joint in moving if not _driven(joint)]
     if passive:
-        report.note(f"Passive, for the file gives no effort: {', '.join(passive)}.")
+        report.note(f"Passive, because the file gives no effort: {', '.join(passive)}.")

@@ -1,4 +1,4 @@
-"""The elements of a URDF file as plain records, every number checked and every mesh found."""
+"""Elements of a URDF file as records, with checked numbers and the vertices of meshes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tarsus.errors import InvalidFile, InvalidModel, quoted
 from tarsus.model.check import LARGEST
-from tarsus.model.links import Link, Solid, Written, with_shapes
+from tarsus.model.links import Link, ShapeReader, Solid, with_shapes
 from tarsus.model.mechanism import Color, Inertia
 from tarsus.model.mimics import Mimic
-from tarsus.model.poses import Pose, moved, rotation_from_rpy
+from tarsus.model.poses import Pose, rotation_from_rpy, transform_inertia
 from tarsus.model.robot_files import RobotFiles
 
 Array = NDArray[np.float64]
@@ -25,8 +25,26 @@ PRIMITIVES = ("box", "sphere", "cylinder", "capsule")
 
 @dataclass(frozen=True, eq=False)
 class UrdfJoint:
-    """A <joint>, SI units; lower >= upper if the file gives no range, velocity 0 if no limit,
-    effort 0 if the <limit> has none and infinite if there is no <limit> (as in Pinocchio).
+    """Joint of a URDF file, in SI units.
+
+    Attributes
+    ----------
+    name, kind, parent, child
+        Name and type of the joint, and the names of its links.
+    pose
+        Frame of the joint in its parent.
+    axis
+        Direction, shape (3,), in the joint's frame.
+    lower, upper
+        Range; lower >= upper if the file gives none.
+    effort
+        Limit; 0 if the <limit> gives none, infinite if there is no <limit> (as in Pinocchio).
+    velocity
+        Limit; 0 for none.
+    damping, friction
+        As of `Joint`.
+    mimic
+        Coupling to another joint.
     """
 
     name: str
@@ -47,17 +65,17 @@ class UrdfJoint:
 def link_of(element: ET.Element, files: RobotFiles, touching: str) -> Link:
     """Read a <link>, and the meshes of its shapes.
 
-    touching: the elements with its shapes, "collision" or "visual"
+    touching: elements with the shapes that may touch, "collision" or "visual"
     """
     name = _attribute(element, "name", "a link")
     link = Link(name, _inertia(element, f"link {name!r}"))
     return with_shapes(link, element.findall(touching), shapes_of(name), files)
 
 
-def shapes_of(link: str) -> Written:
-    """Return how the shapes of a link are read."""
+def shapes_of(link: str) -> ShapeReader:
+    """Return the reader of a link's shapes."""
     where = f"link {link!r}"
-    return Written(
+    return ShapeReader(
         pose=lambda shape: origin(shape, where),
         uri=lambda mesh: _attribute(mesh, "filename", where),
         scale=lambda mesh: numbers(mesh, "scale", "1 1 1", 3, where),
@@ -66,7 +84,7 @@ def shapes_of(link: str) -> Written:
 
 
 def colors_of(robot: ET.Element) -> Callable[[ET.Element], Color | None]:
-    """Return what reads the color of a shape: its material's own, or that of its name."""
+    """Return a function that reads a shape's color: its material's own, or that of its name."""
     named = {
         str(material.get("name")): material
         for material in robot.iter("material")
@@ -91,7 +109,6 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     name = _attribute(element, "name", "a joint")
     where = f"joint {name!r}"
     kind = _attribute(element, "type", where)
-    # the elements that may be missing
     limit, dynamics, mimic = element.find("limit"), element.find("dynamics"), element.find("mimic")
     axis = element.find("axis")
     direction = (
@@ -102,18 +119,17 @@ def joint_of(element: ET.Element) -> UrdfJoint:
     lower, upper = (_number(limit, key, where, largest=np.inf) for key in ("lower", "upper"))
     if kind in LIMITED:
         check_range(lower, upper, name, "use a continuous joint for one without limits")
-    # every field, by what URDF takes a missing one for
     return UrdfJoint(
         name=name,
         kind=kind,
-        parent=_attribute(_only(element, "parent", where), "link", where),
-        child=_attribute(_only(element, "child", where), "link", where),
+        parent=_attribute(_child(element, "parent", where), "link", where),
+        child=_attribute(_child(element, "child", where), "link", where),
         pose=origin(element, where),
         axis=direction,
         lower=lower,
         upper=upper,
-        effort=np.inf if limit is None else _most(limit, "effort", where),
-        velocity=_most(limit, "velocity", where, largest=np.inf),
+        effort=np.inf if limit is None else _limit(limit, "effort", where),
+        velocity=_limit(limit, "velocity", where, largest=np.inf),
         damping=_number(dynamics, "damping", where),
         friction=_number(dynamics, "friction", where),
         mimic=None if mimic is None else _mimic(mimic, where),
@@ -129,7 +145,22 @@ def _mimic(element: ET.Element, where: str) -> Mimic:
 
 
 def check_range(lower: float, upper: float, joint: str, instead: str) -> None:
-    """Raise InvalidModel for a reversed range of a joint; instead: what else could be meant."""
+    """Check the order of the ends of a joint's range.
+
+    Parameters
+    ----------
+    lower, upper
+        Ends of the range.
+    joint
+        Name of the joint.
+    instead
+        Alternative that the error message suggests.
+
+    Raises
+    ------
+    InvalidModel
+        If the lower end is above the upper end.
+    """
     if lower > upper:
         raise InvalidModel(
             f"joint {joint!r}: the lower limit {lower:g} is above the upper limit {upper:g}: swap"
@@ -139,13 +170,13 @@ def check_range(lower: float, upper: float, joint: str, instead: str) -> None:
 
 
 def missing_visuals(robot: ET.Element, files: RobotFiles) -> list[str]:
-    """The meshes, each once, that only pictures need and that are not there."""
+    """Return the missing meshes that only pictures need, each once."""
     uris = (mesh.get("filename", "") for mesh in robot.findall("link/visual/geometry/mesh"))
     return [uri for uri in dict.fromkeys(uris) if files.find(uri) is None]
 
 
 def _primitive(solid: ET.Element, where: str) -> Solid | None:
-    """Its kind and size, as of `Shape`; None of what is no primitive."""
+    """Return the kind and size of a primitive, as of `Shape`, or None for another element."""
     if solid.tag not in PRIMITIVES:
         return None
     if solid.tag == "box":
@@ -159,21 +190,21 @@ def _primitive(solid: ET.Element, where: str) -> Solid | None:
 
 
 def _inertia(link: ET.Element, where: str) -> Inertia:
-    """The matter of a <link> in the link's frame; none if it has no <inertial>."""
+    """Return the inertia of a <link> in the link's frame, zero without an <inertial>."""
     inertial = link.find("inertial")
     if inertial is None:
         return Inertia(0.0)
-    mass = float(numbers(_only(inertial, "mass", where), "value", None, 1, where)[0])
-    tensor = _only(inertial, "inertia", where)
-    squares = [float(numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz")]
+    mass = float(numbers(_child(inertial, "mass", where), "value", None, 1, where)[0])
+    tensor = _child(inertial, "inertia", where)
+    diagonal = [float(numbers(tensor, key, None, 1, where)[0]) for key in ("ixx", "iyy", "izz")]
     products = [float(numbers(tensor, key, "0", 1, where)[0]) for key in ("ixy", "ixz", "iyz")]
-    return moved(
-        Inertia.of_moments(mass, np.zeros(3), [*squares, *products]), origin(inertial, where)
+    return transform_inertia(
+        Inertia.of_moments(mass, np.zeros(3), [*diagonal, *products]), origin(inertial, where)
     )
 
 
 def origin(element: ET.Element, where: str) -> Pose:
-    """Of an element that stands at its <origin>."""
+    """Return the pose that an element's <origin> gives."""
     given = element.find("origin")
     if given is None:
         return Pose()
@@ -182,11 +213,11 @@ def origin(element: ET.Element, where: str) -> Pose:
     return Pose(numbers(given, "xyz", "0 0 0", 3, where), rotation)
 
 
-def _only(element: ET.Element, tag: str, where: str) -> ET.Element:
-    found = element.find(tag)
-    if found is None:
+def _child(element: ET.Element, tag: str, where: str) -> ET.Element:
+    child = element.find(tag)
+    if child is None:
         raise InvalidFile(f"{where}: the <{element.tag}> has no <{tag}>.", tag)
-    return found
+    return child
 
 
 def _attribute(element: ET.Element, key: str, where: str) -> str:
@@ -203,14 +234,14 @@ def _number(
     largest: float = LARGEST,
     default: str = "0",
 ) -> float:
-    """One number; URDF's own default if the element or the attribute is not there."""
+    """Return one number, or `default` if the element or the attribute is missing."""
     if element is None:
         return float(default)
     return float(numbers(element, key, default, 1, where, largest)[0])
 
 
-def _most(element: ET.Element | None, key: str, where: str, largest: float = LARGEST) -> float:
-    """The size of the largest effort or velocity; TarsusError for a negative one."""
+def _limit(element: ET.Element | None, key: str, where: str, largest: float = LARGEST) -> float:
+    """Return a limit of effort or velocity, which must not be negative."""
     value = _number(element, key, where, largest)
     if value < 0:
         raise InvalidFile(
@@ -227,32 +258,67 @@ def numbers(
     where: str,
     largest: float = LARGEST,
 ) -> Array:
-    """`count` numbers of an attribute, none beyond `largest`.
+    """Return `count` numbers of an attribute.
 
-    InvalidFile if there are others, or none and no default.
+    Parameters
+    ----------
+    element
+        The element with the attribute.
+    key
+        Name of the attribute.
+    default
+        Text that stands for a missing attribute; None if it is required.
+    count
+        Number of numbers.
+    where
+        Name of the element in error messages.
+    largest
+        Largest magnitude.
+
+    Raises
+    ------
+    InvalidFile
+        If the attribute is missing, or does not consist of these numbers.
     """
     text = element.get(key, default)
     if text is None:
         raise InvalidFile(f"{where}: the <{element.tag}> has no attribute {key}.", key)
-    return parsed(text, count, f"{where}: {key} of <{element.tag}>", largest, key)
+    return parse_numbers(text, count, f"{where}: {key} of <{element.tag}>", largest, key)
 
 
-def parsed(text: str, count: int, what: str, largest: float = LARGEST, subject: str = "") -> Array:
-    """`count` numbers of a text, none beyond `largest`; if not, InvalidFile of that subject, whose
-    message begins with `what`.
+def parse_numbers(
+    text: str, count: int, what: str, largest: float = LARGEST, subject: str = ""
+) -> Array:
+    """Return `count` numbers of a text.
+
+    Parameters
+    ----------
+    text
+        Numbers with blanks between them.
+    count
+        Number of numbers.
+    what
+        Start of the error message.
+    largest
+        Largest magnitude.
+    subject
+        Subject of the error.
+
+    Raises
+    ------
+    InvalidFile
+        If the text does not consist of these numbers.
     """
-    # are they numbers?
     try:
-        found = np.array([float(word) for word in text.split()])
+        values = np.array([float(word) for word in text.split()])
     except ValueError:
-        found = np.array([np.nan])
-    if found.shape != (count,) or np.isnan(found).any():
-        wanted = "a number" if count == 1 else f"{count} numbers"
-        raise InvalidFile(f"{what} must be {wanted}, not {quoted(text)}.", subject)
-    # are they a robot's?
-    if np.abs(found).max() > largest:
+        values = np.array([np.nan])
+    if values.shape != (count,) or np.isnan(values).any():
+        required = "a number" if count == 1 else f"{count} numbers"
+        raise InvalidFile(f"{what} must be {required}, not {quoted(text)}.", subject)
+    if np.abs(values).max() > largest:
         raise InvalidFile(
             f"{what} must be finite and at most {largest:g} in SI units, not {quoted(text)}.",
             subject,
         )
-    return found
+    return values

@@ -1,4 +1,4 @@
-"""What pictures show of the links of URDF and SDF files."""
+"""Visual shapes of the links of URDF and SDF files, for pictures."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tarsus.model.candidates import ShapeKind
-from tarsus.model.links import Written
+from tarsus.model.links import ShapeReader
 from tarsus.model.mechanism import WORLD, Body, Color, Visual
 from tarsus.model.poses import Pose
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnLink:
-    """The shapes of one link that pictures show.
+    """Link with the elements of its visual shapes.
 
-    host: number of the body that carries the link, WORLD if it stands still
-    pose: the link's frame in that body
+    Attributes
+    ----------
+    name
+        Name of the link.
+    host
+        Number of the body that the link belongs to, WORLD if it is fixed.
+    pose
+        Frame of the link in that body.
+    elements
+        Elements of the shapes.
+    reader
+        Reader of the shapes.
     """
 
     name: str
     host: int
     pose: Pose
     elements: Sequence[ET.Element]
-    written: Written
+    reader: ShapeReader
 
 
 def visuals_of(
@@ -33,31 +43,31 @@ def visuals_of(
     bodies: Sequence[Body],
     color: Callable[[ET.Element], Color | None],
 ) -> tuple[Visual, ...]:
-    """Read the shapes of links that pictures show; shapes of unknown kinds are skipped.
+    """Read the visual shapes of links; shapes of unknown kinds are skipped.
 
     Parameters
     ----------
-    links : iterable of DrawnLink
+    links
         Links with their <visual> elements, or <collision> elements in a file without any.
-    bodies : sequence of Body
+    bodies
         Bodies that the links belong to.
-    color : callable
-        Reads the color of an element, None if it has none.
+    color
+        Function that reads the color of an element, None if it has none.
 
     Raises
     ------
     InvalidFile
         For a size, pose or color that is not made of the right numbers.
     """
-    found: list[Visual] = []
+    visuals: list[Visual] = []
     for link in links:
         body = "" if link.host == WORLD else bodies[link.host].name
         for element in link.elements:
-            shape = _shape(element, link.written)
+            shape = _shape(element, link.reader)
             if shape is not None:
-                pose = link.pose @ link.written.pose(element)
-                found.append(Visual(body, pose.position, pose.rotation, *shape, color(element)))
-    return tuple(found)
+                pose = link.pose @ link.reader.pose(element)
+                visuals.append(Visual(body, pose.position, pose.rotation, *shape, color(element)))
+    return tuple(visuals)
 
 
 def drawn_tag(element: ET.Element) -> Literal["visual", "collision"]:
@@ -66,16 +76,16 @@ def drawn_tag(element: ET.Element) -> Literal["visual", "collision"]:
 
 
 def _shape(
-    element: ET.Element, written: Written
+    element: ET.Element, reader: ShapeReader
 ) -> tuple[ShapeKind, tuple[float, ...], str] | None:
-    """Return a shape's kind, its size or a mesh's factors, and its file; None if unknown."""
+    """Return a shape's kind, its size or a mesh's scale, and the mesh's URI; None if unknown."""
     geometry = element.find("geometry")
     solid = geometry[0] if geometry is not None and len(geometry) else None
     if solid is None:
         return None
     if solid.tag == "mesh":
-        return "mesh", tuple(map(float, written.scale(solid))), written.uri(solid)
-    primitive = written.solid(solid)
+        return "mesh", tuple(map(float, reader.scale(solid))), reader.uri(solid)
+    primitive = reader.solid(solid)
     return None if primitive is None else (*primitive, "")
 
 
@@ -85,7 +95,7 @@ def moved_to_world(visuals: Sequence[Visual], body: str, base: Pose) -> tuple[Vi
     def moved(visual: Visual) -> Visual:
         if visual.body != body:
             return visual
-        place = base @ Pose(visual.position, visual.rotation)
-        return replace(visual, body="", position=place.position, rotation=place.rotation)
+        pose = base @ Pose(visual.position, visual.rotation)
+        return replace(visual, body="", position=pose.position, rotation=pose.rotation)
 
     return tuple(map(moved, visuals))

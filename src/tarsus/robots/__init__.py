@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tarsus import registry
 from tarsus.errors import InvalidValue, closest_names, unknown_name
-from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
+from tarsus.model.robot_data import ARMS, LEGGED, file_of, robots_folder
 
 if TYPE_CHECKING:
     from tarsus.dynamics.robot import Robot
@@ -32,7 +32,7 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
     """
     from tarsus.dynamics.robot import Origin, Robot
     from tarsus.model.check import check
-    from tarsus.model.held import check_height, held
+    from tarsus.model.fixed_base import check_height, fix_base
     from tarsus.model.read import check_options, read
 
     # one of ours
@@ -45,12 +45,12 @@ def load(path_or_name: str | Path, **options: Any) -> Robot:
         described = describe(**own)
         floating, height = options.get("floating", True), options.get("height")
         check_height(floating, height)
-        described = described if floating else held(described, height)
+        described = described if floating else fix_base(described, height)
         return replace(Robot.of(check(described)), origin=Origin(options=options))
     # a file, one's own or of the package
     path = Path(path_or_name)
     if not _a_path(path):
-        options = ({"floating": False} if name in ON_A_STAND else {}) | options
+        options = ({"floating": False} if name in ARMS else {}) | options
         path = file_of(name) or path
     found = Robot.of(read(path, **options))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -66,11 +66,11 @@ def require(path_or_name: str | Path) -> None:
     name, known = str(path_or_name), registry.names(__name__)
     if name in known or _a_path(Path(path_or_name)) or file_of(name) is not None:
         return
-    beside = [*LEGGED, *ON_A_STAND] if robots_folder() is not None else []
+    beside = [*LEGGED, *ARMS] if robots_folder() is not None else []
     raise unknown_name("robot", name, [*known, *beside] if closest_names(name, beside) else known)
 
 
 def _a_path(path: Path) -> bool:
     """Whether it may be one, not a name; a folder called as a robot of the package is none."""
-    named_so = str(path) in LEGGED | ON_A_STAND and os.path.isdir(path)
+    named_so = str(path) in LEGGED | ARMS and os.path.isdir(path)
     return bool(path.suffix) or len(path.parts) > 1 or (os.path.exists(path) and not named_so)

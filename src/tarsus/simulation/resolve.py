@@ -22,10 +22,10 @@ from tarsus.errors import (
     unknown_name,
 )
 from tarsus.model.cut import in_coordinates
+from tarsus.model.ellipsoid_starts import with_starts
 from tarsus.model.mechanism import Candidate, Mechanism
-from tarsus.model.self_collision import moved
+from tarsus.model.self_collision import pairs_of
 from tarsus.model.spans import spans
-from tarsus.model.spots import with_spots
 from tarsus.morphology.outermost import outermost
 from tarsus.simulation.contact_selection import ALL, secondary_contacts
 from tarsus.simulation.self_contact_cache import cached_self_contacts
@@ -109,11 +109,11 @@ def scene(
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
     if chosen.contacts == ALL and ground.flat and stepper.takes_slots:
         touching = outermost(touching)
-    touching = touching if ground.flat else with_spots(touching)
+    touching = touching if ground.flat else with_starts(touching)
     # what lies between, and what touches each other
     own = chosen.self_collision
     known = cached_self_contacts(robot, own).kept if stepper.takes_slots else ()
-    pairs = moved(known, mechanism)
+    pairs = pairs_of(known, mechanism)
     uneven = stepper.takes_slots and not ground.flat
     between = spans(mechanism, names) if uneven else ()
     others = len(between) + len(pairs)

@@ -14,7 +14,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue
 from tarsus.model.check import check
 from tarsus.model.mechanism import Mechanism
-from tarsus.model.merge import merged, placed, standing
+from tarsus.model.merge import displace, initial_coordinates, merge
 from tarsus.model.objects import Thing
 from tarsus.model.poses import Pose, rotation_about, shift
 from tarsus.model.solids import Capsule
@@ -57,12 +57,12 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
             )
         x, y, height, yaw = (*place, *[0.0] * (4 - len(place)))
         own = _with_start(_mechanism(thing))
-        turned = placed(own, Pose(np.zeros(3), rotation_about(UP, yaw)))
+        turned = displace(own, Pose(np.zeros(3), rotation_about(UP, yaw)))
         lift = height - _lowest_point(turned) - CONTACT_DEPTH if own.candidates else height
-        origin = standing(turned)[:2] if own.floating else np.zeros(2)
-        parts.append(placed(turned, shift([x - origin[0], y - origin[1], lift])))
+        origin = initial_coordinates(turned)[:2] if own.floating else np.zeros(2)
+        parts.append(displace(turned, shift([x - origin[0], y - origin[1], lift])))
     things = [k for k, given in enumerate((robot, *others)) if isinstance(given, Thing)]
-    return Robot.of(check(merged(parts, things)))
+    return Robot.of(check(merge(parts, things)))
 
 
 def _mechanism(given: WorldMember) -> Mechanism:
@@ -86,5 +86,5 @@ def _with_start(mechanism: Mechanism) -> Mechanism:
 
 def _lowest_point(mechanism: Mechanism) -> float:
     """Height of its lowest candidate where it starts, m."""
-    kin = kinematics(mechanism, SX(DM(standing(mechanism))))
+    kin = kinematics(mechanism, SX(DM(initial_coordinates(mechanism))))
     return min(float(support_points.lowest_point(kin, c)[2]) for c in mechanism.candidates)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.model.held import base_options
+from tarsus.model.fixed_base import base_options
 from tarsus.model.mechanism import Mechanism
 from tarsus.simulation import resolve
 from tarsus.simulation.simulation import Simulation

@@ -13,7 +13,7 @@ from typing import Any
 from tarsus.control.base import Controller
 from tarsus.errors import TarsusWarning, UnknownName, unknown_name
 from tarsus.model.cut import in_coordinates
-from tarsus.model.held import base_options
+from tarsus.model.fixed_base import base_options
 from tarsus.parameters import declared
 from tarsus.registry import name_of
 from tarsus.simulation import default_controller, options, resolve

@@ -17,14 +17,14 @@ from typing import Any
 
 from tarsus import registry
 from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
-from tarsus.model import held
+from tarsus.model import fixed_base
 from tarsus.model.robot_data import file_of
 from tarsus.parameters import declared
 from tarsus.simulation import options, resolve
 from tarsus.simulation.time_steps import DEFAULT_DT
 
 WORDS = ("robot", "law", "stepper", "terrain", "gait")
-NUMBERS = ("dt", "seconds", "seed", *held.ENTRIES)
+NUMBERS = ("dt", "seconds", "seed", *fixed_base.ENTRIES)
 PARTS = ("law", "terrain", "gait", "stepper", "option", "mass", "command", "push", "noise")
 PUSH = {"body": True, "at": True, "seconds": True, "x": False, "y": False, "z": False}
 NOISE = ("q", "u")
@@ -110,7 +110,7 @@ def completed(world: Mapping[str, Any]) -> dict[str, Any]:
         raise IncompatibleOptions(
             f'{pushes[0]} needs a body to push: add push.body = "base" to [fixed].', pushes[0]
         )
-    held.base_options(found)
+    fixed_base.base_options(found)
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, LoopJoint, Mechanism
-from tarsus.model.merge import merged
+from tarsus.model.merge import merge
 from tarsus.model.objects import Thing
 from tarsus.model.outline import rim
 from tarsus.model.solids import Capsule, Cuboid
@@ -209,7 +209,7 @@ def row(*things: Thing, gravity: Vector = GRAVITY, ground: bool = True) -> Mecha
     """Objects in one world, the first its robot; boxes touch the ground with their lower corners
     alone, and nothing does without `ground`.
     """
-    whole = merged([thing.mechanism() for thing in things])
+    whole = merge([thing.mechanism() for thing in things])
     name = "_".join((whole.name, *(f"{body.inertia.mass:g}" for body in whole.bodies)))
     low = tuple(c for c in whole.candidates if c.position[2] <= 0 and ground)
     return replace(whole, name=name, candidates=low, gravity_acceleration=gravity)
@@ -222,7 +222,7 @@ def door(*things: Thing, mass: float = 5.0, width: float = 0.8) -> Mechanism:
     inertia = Inertia(mass, middle, _moments(mass, half))
     leaf = Body("door", -1, Joint("hinge", "hinge", axis=np.array([0.0, 0.0, 1.0])), inertia)
     own = Mechanism("door", (leaf,), solids=(Cuboid("leaf", 0, middle, half),))
-    whole = merged([own, *(thing.mechanism() for thing in things)])
+    whole = merge([own, *(thing.mechanism() for thing in things)])
     return replace(whole, candidates=(), gravity_acceleration=(0.0, 0.0, 0.0))
 
 
@@ -234,7 +234,7 @@ def pusher(*things: Thing, mass: float = 1.0, height: float = 0.05) -> Mechanism
     where = np.array([0.0, 0.0, height])
     rod = Body("pusher", -1, slide, Inertia(mass, np.zeros(3), 1e-3 * np.eye(3)), where)
     own = Mechanism("pusher", (rod,), solids=(Capsule("tip", 0, np.zeros(3), radius=0.02),))
-    whole = merged([own, *(thing.mechanism() for thing in things)])
+    whole = merge([own, *(thing.mechanism() for thing in things)])
     low = tuple(c for c in whole.candidates if c.position[2] <= 0)
     slippery = tuple(replace(solid, friction=0.0) for solid in whole.solids)
     return replace(whole, candidates=low, solids=slippery, gravity_acceleration=GRAVITY)

@@ -23,7 +23,7 @@ from tarsus.dynamics import tree
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown_name
 from tarsus.files import is_file
-from tarsus.model.robot_data import LEGGED, ON_A_STAND, file_of, robots_folder
+from tarsus.model.robot_data import ARMS, LEGGED, file_of, robots_folder
 from tarsus.morphology.fall import SUNK, TILTED, upright
 from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import STANDING_KEYFRAMES
@@ -89,7 +89,7 @@ def named(names: Sequence[str]) -> dict[str, str]:
     """
     known = {name: name for name in registry.names(BUILT_IN)}
     if robots_folder() is not None:
-        known |= {name: str(file_of(name)) for name in LEGGED | ON_A_STAND}
+        known |= {name: str(file_of(name)) for name in LEGGED | ARMS}
     if not names:
         return known
     chosen: dict[str, str] = {}
@@ -121,7 +121,7 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fixed = {"floating": False} if name in ON_A_STAND else {}
+            fixed = {"floating": False} if name in ARMS else {}
             robot = _with_feet(robots.load(file, **(fixed | dict(options))), file)
             return _best(name, shown, robot, seconds)
     except Exception as error:  # of any kind: the others have their turn

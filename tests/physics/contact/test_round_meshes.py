@@ -14,7 +14,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.candidates import CORNERS, Shape
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import Pose, rotation_about
-from tarsus.model.revolved import rounded
+from tarsus.model.revolved import revolve
 
 Array = NDArray[np.float64]
 TYRE = [(-0.026, 0.067), (-0.017, 0.0815), (0.0, 0.086), (0.017, 0.0815), (0.026, 0.067)]
@@ -57,7 +57,7 @@ def drawn(vertices: Array) -> Shape:
     ],
 )
 def test_a_round_mesh_is_known(vertices: Array, kind: str, size: Array) -> None:
-    found = rounded(drawn(vertices))
+    found = revolve(drawn(vertices))
     assert (found.kind, found.name, found.friction) == (kind, "mesh", 0.7)
     sizes = np.array(found.size)
     if kind == "revolved" and sizes[1] < sizes[-1]:  # either end may be the first
@@ -67,7 +67,7 @@ def test_a_round_mesh_is_known(vertices: Array, kind: str, size: Array) -> None:
 
 def test_it_stands_where_it_is_drawn() -> None:
     mesh = drawn(turned(CONE, 24))
-    found = rounded(mesh)
+    found = revolve(mesh)
     rims = np.reshape(found.size, (-1, 2))
     back = (mesh.pose.point(mesh.vertices) - found.pose.position) @ found.pose.rotation
     for z, radius in rims:
@@ -90,7 +90,7 @@ def test_it_stands_where_it_is_drawn() -> None:
     ids=["box", "cube", "eight corners", "oval", "flat", "nearly flat", "dented"],
 )
 def test_other_meshes_stay_meshes(vertices: Array) -> None:
-    assert rounded(drawn(vertices)).kind == "mesh"
+    assert revolve(drawn(vertices)).kind == "mesh"
 
 
 def body(vertices: Array, height: float) -> Robot:

@@ -16,7 +16,7 @@ from tarsus.control.gaits.stand import Stand
 from tarsus.control.gaits.trot import Trot
 from tarsus.control.gaits.virtual_model import VirtualModel
 from tarsus.errors import TarsusError, WarningRecord
-from tarsus.model.candidates import spread, supporting
+from tarsus.model.candidates import farthest_points, support_vertices
 from tarsus.morphology import posture
 from tarsus.morphology.feet import feet
 from tarsus.simulation import default_controller
@@ -221,9 +221,9 @@ def test_a_mesh_stands_on_the_corners_of_its_lowest_face() -> None:
     vertices = np.concatenate([above, inside, corners])
     turn = np.linalg.qr(random.standard_normal((3, 3)))[0]
     for rotation in (np.eye(3), turn):
-        found = supporting(vertices @ rotation.T, rotation[:, 2])
+        found = support_vertices(vertices @ rotation.T, rotation[:, 2])
         assert sorted(found) == [80, 81, 82, 83]
-    taken = spread(vertices, first=[80, 81, 82, 83])
+    taken = farthest_points(vertices, first=[80, 81, 82, 83])
     assert len(taken) == 8 and np.array_equal(taken[:4], corners)
 
 

@@ -12,8 +12,8 @@ from tarsus import Simulation
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
+from tarsus.model.ellipsoid_starts import STARTS_PER_ELLIPSOID
 from tarsus.model.poses import rotation_from_quaternion
-from tarsus.model.spots import SPOTS
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.sine import Sine
@@ -115,7 +115,7 @@ def test_where_ground_is_flat_by_chance_one_of_its_spots_counts() -> None:
         log = simulation.run(0.5)
         ends.append(log.q.values[-1])
         touching = (log.gap.values < 0.5).sum(1)
-    assert touching.max() == 1 and len(log.contact) == SPOTS
+    assert touching.max() == 1 and len(log.contact) == STARTS_PER_ELLIPSOID
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
 
 

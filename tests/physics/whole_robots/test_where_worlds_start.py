@@ -13,7 +13,7 @@ from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import WORLD, Joint, LoopJoint
-from tarsus.model.merge import placed
+from tarsus.model.merge import displace
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import Pose, rotation_about
 
@@ -89,6 +89,6 @@ def test_a_loop_with_the_world_stays_closed_where_it_is_moved(turned: bool) -> N
         loop = LoopJoint(hinge, 0, WORLD, arm, in_child=q[:3] + arm)
     tied = replace(robot, loops=(loop,))
     pose = Pose(np.array([1.0, -2.0, 0.5]), rotation_about(np.array([0.36, 0.48, 0.8]), 1.1))
-    for own in (tied, placed(tied, pose)):
+    for own in (tied, displace(tied, pose)):
         kin = kinematics(own, SX(DM(own.keyframes["stand"])))
         assert np.abs(np.array(DM(loop_constraints.gaps(kin)))).max() < 1e-12

@@ -258,7 +258,7 @@ def test_what_is_left_out_is_told() -> None:
     soft = RANGE.replace("</limit>", "<stiffness>1e4</stiffness></limit>")
     chain = link("base", 0, 1) + link("crank", 0.1, 1) + turning("drive", "base crank", soft)
     told = read_sdf(sdf(chain)).left_out[0]
-    assert told.startswith("Stops do not give way") and told.endswith("left out: drive.")
+    assert "<stiffness>" in told and told.endswith(": drive.")
 
 
 def test_links_look_as_the_file_draws_them(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from tarsus.collision.distance_bounds import EdgeBounds
 from tarsus.collision.geometry import Geometry
 from tarsus.dynamics import jacobian
 from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.ellipsoid_starts import MAX_GAP_RATIO, STARTS_PER_ELLIPSOID
 from tarsus.model.mechanism import Candidate
-from tarsus.model.spots import AWAY, SPOTS
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
@@ -66,7 +66,7 @@ class Ellipsoid:
         return -_unit(ca.mtimes(self.shape.T, normal))
 
     def starts(self, frame: SX) -> list[SX]:
-        """Return the SPOTS starting values of s (3,) over ground with that frame (3, 3).
+        """Return STARTS_PER_ELLIPSOID starting values of s (3,) over ground with frame (3, 3).
 
         They lie around the lowest point; that point is the last, since in a hollow the ground is
         not nearest there.
@@ -75,7 +75,7 @@ class Ellipsoid:
         side = ca.mtimes(self.shape.T, frame[1, :].T)
         ahead = _unit(side - low * ca.dot(low, side))
         left = ca.cross(low, ahead)
-        turns = 2 * np.pi * np.arange(SPOTS - 1) / (SPOTS - 1)
+        turns = 2 * np.pi * np.arange(STARTS_PER_ELLIPSOID - 1) / (STARTS_PER_ELLIPSOID - 1)
         around = [np.cos(a) * ahead + np.sin(a) * left for a in turns]
         return [np.cos(LEAN) * low + np.sin(LEAN) * way for way in around] + [low]
 
@@ -152,7 +152,9 @@ def spots(
         for start, c in group:
             same = [ca.sumsqr(own[start] - s) < SAME_POINT**2 for s in own[:start]]
             there = ca.logic_not(reduce(ca.logic_or, same, SX(0)))
-            points[c.name] = Spot(ca.mtimes(ellipsoid.shape, own[start]), there, AWAY * size)
+            points[c.name] = Spot(
+                ca.mtimes(ellipsoid.shape, own[start]), there, MAX_GAP_RATIO * size
+            )
     return points
 
 
@@ -175,8 +177,8 @@ def _searched(
         for ellipsoid, ground, size in zip(ellipsoids, below, sizes, strict=True)
     ]
     # all starts at once
-    owners = [ellipsoid for ellipsoid in ellipsoids for _ in range(SPOTS)]
-    most = ([MAX_STEP] * (SPOTS - 1) + [np.inf]) * len(ellipsoids)
+    owners = [ellipsoid for ellipsoid in ellipsoids for _ in range(STARTS_PER_ELLIPSOID)]
+    most = ([MAX_STEP] * (STARTS_PER_ELLIPSOID - 1) + [np.inf]) * len(ellipsoids)
 
     def seen(places: list[SX]) -> list[tuple[SX, SX, SX]]:
         points = [ellipsoid.at(s) for ellipsoid, s in zip(owners, places, strict=True)]
@@ -197,7 +199,7 @@ def _searched(
     looks = [Search(*there, SX(1)) for there in seen(begin)]
     more = ca.logic_and(reduce(ca.logic_or, near), _open(looks))
     ends = [look.s for look in _looks(repeated(_values(looks), closer, ROUNDS, more, builder))]
-    return [ends[k : k + SPOTS] for k in range(0, len(ends), SPOTS)]
+    return [ends[k : k + STARTS_PER_ELLIPSOID] for k in range(0, len(ends), STARTS_PER_ELLIPSOID)]
 
 
 def repeated(

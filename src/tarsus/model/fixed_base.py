@@ -1,0 +1,173 @@
+"""Robots with a fixed base: the first body, which floats in the file, welded to the world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, join_names
+from tarsus.model.mechanism import WORLD, Body, Candidate, Frame, LoopJoint, Mechanism
+from tarsus.model.parts import MAX_LISTED
+from tarsus.model.poses import Pose, rotation_from_quaternion
+from tarsus.model.solids import Solid
+from tarsus.model.visuals import moved_to_world
+
+KEYFRAMES = ("qpos0", "stand")  # the first that exists gives the pose of the base
+BASE = 0  # number of the body that is fixed
+ENTRIES = ("fixed_base", "base_height")  # of files that describe simulations
+
+T = TypeVar("T", bound="Candidate | Frame | Solid")
+
+
+def fix_base(mechanism: Mechanism, height: float | None = None) -> Mechanism:
+    """Return the mechanism without the free joint of its base.
+
+    The base stays where the file draws it, or where a built-in robot stands. It leaves the tree:
+    its mass and its shapes have no effect. Other bodies on free joints stay free. A mechanism whose
+    base does not float is returned as it is.
+
+    Parameters
+    ----------
+    mechanism
+        A robot.
+    height
+        Height of the base's origin, in m, instead of that in the file.
+
+    Raises
+    ------
+    IncompatibleOptions
+        If a height is given, but the base does not float.
+    Unsupported
+        If nothing but the base can move.
+    """
+    if not mechanism.floating:
+        if height is not None:
+            raise IncompatibleOptions(
+                f"{mechanism.name!r} already has a fixed base whose height its file gives: leave"
+                " out height.",
+                "height",
+            )
+        return mechanism
+    name = mechanism.bodies[BASE].name
+    if len(mechanism.bodies) == 1:
+        raise Unsupported(
+            f"{mechanism.name!r} has only its base {name!r}, so nothing can move if it is fixed:"
+            " leave out floating=False.",
+            "floating",
+        )
+    base = _base_pose(mechanism, height)
+    on_base = [c.name for c in mechanism.candidates if c.body == BASE]
+    note = f"Fixed to the world: {name}."
+    unused = (
+        f"Contact candidates on the fixed base touch nothing: {join_names(on_base, MAX_LISTED)}."
+    )
+    return replace(
+        mechanism,
+        bodies=tuple(_without_base(body, base) for body in mechanism.bodies[1:]),
+        candidates=_on_other_bodies(mechanism.candidates),
+        frames=_on_other_bodies(mechanism.frames),
+        solids=_on_other_bodies(mechanism.solids),
+        edges=tuple(pair for pair in mechanism.edges if not set(pair) & set(on_base)),
+        excluded=tuple(pair for pair in mechanism.excluded if name not in pair),
+        loops=tuple(_fixed_loop(loop, base) for loop in mechanism.loops if not _fixes_base(loop)),
+        keyframes={key: q[7:] for key, q in mechanism.keyframes.items()},
+        visuals=moved_to_world(mechanism.visuals, name, base),
+        notes=(*mechanism.notes, note, *([unused] if on_base else [])),
+        left_out=(*mechanism.left_out, *([unused] if on_base else [])),
+    )
+
+
+def check_height(floating: bool, height: float | None) -> None:
+    """Check the height, in m, of a base.
+
+    Raises
+    ------
+    IncompatibleOptions
+        If the base is not fixed.
+    InvalidValue
+        If the height is not a finite number.
+    """
+    if height is None:
+        return
+    if floating:
+        raise IncompatibleOptions(
+            "height sets the height of a fixed base: give floating=False too.", "height"
+        )
+    if isinstance(height, bool) or not isinstance(height, int | float) or not np.isfinite(height):
+        raise InvalidValue(f"height must be a finite number of meters, not {height!r}.", "height")
+
+
+def base_options(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of `tarsus.load` for the entries `fixed_base` and `base_height` (m) of a file.
+
+    Other entries are ignored.
+
+    Raises
+    ------
+    InvalidValue
+        If `fixed_base` is not a truth value, or `base_height` not a finite number.
+    IncompatibleOptions
+        If there is a height, but the base is not fixed.
+    """
+    fixed, height = (entries.get(name) for name in ENTRIES)
+    if not isinstance(fixed, bool | None):
+        raise InvalidValue(f"fixed_base must be true or false, not {fixed!r}.", "fixed_base")
+    if height is None:
+        return {"floating": False} if fixed else {}
+    if not fixed:
+        raise IncompatibleOptions(
+            "base_height sets the height of a fixed base: give fixed_base = true too.",
+            "base_height",
+        )
+    if isinstance(height, bool) or not isinstance(height, int | float) or not np.isfinite(height):
+        raise InvalidValue(
+            f"base_height must be a finite number of meters, not {height!r}.", "base_height"
+        )
+    return {"floating": False, "height": float(height)}
+
+
+def _base_pose(mechanism: Mechanism, height: float | None) -> Pose:
+    """Return the base's frame in the world."""
+    given = [mechanism.keyframes[key] for key in KEYFRAMES if key in mechanism.keyframes]
+    q = (given or [mechanism.neutral()])[0]
+    position = np.array(q[:3], dtype=float)
+    if height is not None:
+        position[2] = height
+    return Pose(position, rotation_from_quaternion(q[3:7]))
+
+
+def _without_base(body: Body, base: Pose) -> Body:
+    """Return a body of the tree without the base; a child of the base has the world as parent."""
+    if body.parent != BASE:
+        return replace(body, parent=body.parent - 1 if body.parent != WORLD else WORLD)
+    pose = base @ Pose(body.position, body.rotation)
+    return replace(body, parent=WORLD, position=pose.position, rotation=pose.rotation)
+
+
+def _on_other_bodies(parts: tuple[T, ...]) -> tuple[T, ...]:
+    """Return the parts of all bodies but the base."""
+    return tuple(replace(part, body=part.body - 1) for part in parts if part.body != BASE)
+
+
+def _fixes_base(loop: LoopJoint) -> bool:
+    """Return whether a loop joint connects the base to the world, so that it has no effect."""
+    return loop.child == BASE and loop.parent == WORLD
+
+
+def _fixed_loop(loop: LoopJoint, base: Pose) -> LoopJoint:
+    """Return a loop joint with the world in place of the base."""
+    child, parent = loop.child, loop.parent
+    if BASE not in (parent, child):
+        parent = parent - 1 if parent != WORLD else WORLD
+        return replace(loop, parent=parent, child=child - 1)
+    if parent == BASE:
+        pose = base @ Pose(loop.position, loop.rotation)
+        fields = {"position": pose.position, "rotation": pose.rotation}
+        return replace(loop, parent=WORLD, child=child - 1, **fields)
+    # reversed: the parent becomes the child, and moves along the axis in the other direction
+    joint = replace(loop.joint, axis=-(loop.rotation @ loop.joint.axis))
+    pose = base @ Pose(loop.in_child, loop.rotation.T)
+    return LoopJoint(joint, WORLD, parent - 1, pose.position, pose.rotation, loop.position)
