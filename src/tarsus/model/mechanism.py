@@ -1,10 +1,10 @@
-"""A robot as data: a frozen tree of rigid bodies, one joint above each.
+"""Robots as data: a frozen tree of rigid bodies, with one joint above each.
 
 Conventions (Gehring 2014, Eqn. (21)): ``q`` = [world position, unit quaternion (w, x, y, z),
 joint coordinates], ``u`` = [world linear velocity of the base origin, body-frame angular
 velocity, joint rates], bodies depth-first in the file's order. SI units, z up.
-A body's frame sits at its joint; a joint without displacement leaves the body's frame parallel
-to ``rotation`` in its parent.
+A body's frame has its origin at its joint. At zero displacement its axes are those of ``rotation``
+in the parent.
 """
 
 from __future__ import annotations
@@ -29,16 +29,26 @@ from tarsus.model.solids import Solid
 WORLD = -1
 
 
-def _freeze(owner: object, kind: str, called: str, **shapes: tuple[int, ...]) -> None:
-    """Make arrays of these shapes of the named fields of a frozen dataclass."""
+def _freeze(owner: object, kind: str, label: str, **shapes: tuple[int, ...]) -> None:
+    """Replace fields of a frozen dataclass by read-only arrays of the given shapes."""
     for name, shape in shapes.items():
-        array = frozen_array(getattr(owner, name), shape, f"{kind} {called!r}: {name}", called)
+        array = frozen_array(getattr(owner, name), shape, f"{kind} {label!r}: {name}", label)
         object.__setattr__(owner, name, array)
 
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """Mass (kg), center of mass (3,) in the body's frame (m), inertia (3, 3) about it (kg m^2)."""
+    """Mass and inertia of a body.
+
+    Attributes
+    ----------
+    mass
+        In kg.
+    com
+        Center of mass in the body's frame, shape (3,), in m.
+    about_com
+        Inertia about the center of mass, in the body's axes, shape (3, 3), in kg m².
+    """
 
     mass: float
     com: Vector = field(default_factory=lambda: np.zeros(3))
@@ -52,19 +62,33 @@ class Inertia:
 
     @classmethod
     def of_moments(cls, mass: float, com: ArrayLike, moments: Sequence[float]) -> Inertia:
-        """From ixx, iyy, izz, ixy, ixz and iyz about the center of mass, the matrix's entries."""
+        """Return the inertia with the entries ixx, iyy, izz, ixy, ixz and iyz about `com`."""
         ixx, iyy, izz, ixy, ixz, iyz = moments
         about_com = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
         return cls(mass, np.asarray(com, dtype=float), about_com)
 
     def scaled(self, factor: float) -> Inertia:
-        """The same shape, so many times as dense."""
+        """Return the inertia of the same shape with its density times a factor."""
         return Inertia(factor * self.mass, self.com, factor * self.about_com)
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A rigid body; position (3,), rotation (3, 3): its frame in the parent's, undisplaced."""
+    """Rigid body.
+
+    Attributes
+    ----------
+    name
+        Unique among bodies.
+    parent
+        Number of the parent, or WORLD.
+    joint
+        Joint between the parent and the body.
+    inertia
+        Mass and inertia in the body's frame.
+    position, rotation
+        Frame of the body in the parent at zero displacement, shapes (3,) and (3, 3), in m.
+    """
 
     name: str
     parent: int
@@ -79,12 +103,18 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class LoopJoint:
-    """A joint outside the tree: it closes a loop, or was cut (Gehring 2014, Eqn. (4)).
+    """Joint outside the tree: it closes a loop, or was cut (Gehring 2014, Eqn. (4)).
 
-    joint: hinge, slide, ball or fixed, its axis in the joint's frame
-    parent, child: bodies, -1 is the world
-    position (3,), rotation (3, 3): the joint's frame in the parent at zero displacement
-    in_child (3,): its origin in the child, whose axes it has
+    Attributes
+    ----------
+    joint
+        Hinge, slide, ball or fixed joint, with its axis in the joint's frame.
+    parent, child
+        Numbers of the bodies, -1 for the world.
+    position, rotation
+        Frame of the joint in the parent at zero displacement, shapes (3,) and (3, 3), in m.
+    in_child
+        Origin of the joint's frame in the child, whose axes it has, shape (3,), in m.
     """
 
     joint: Joint
@@ -118,7 +148,17 @@ class LoopJoint:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A named frame fixed to a body (a foot, a sensor, a link that a fixed joint fused away)."""
+    """Named frame fixed to a body, such as a foot, a sensor or a welded link.
+
+    Attributes
+    ----------
+    name
+        Unique among frames.
+    body
+        Number of the body.
+    position, rotation
+        Pose in the body's frame, shapes (3,) and (3, 3), in m.
+    """
 
     name: str
     body: int
@@ -131,17 +171,28 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A sphere fixed to a body that may touch the ground; or a rim, or an ellipsoid.
+    """Contact candidate fixed to a body: a sphere, a rim or an ellipsoid that may touch the ground.
 
-    position (3,): its center in the body's frame, m
-    radius: >= 0, m
-    friction: factor on the law's friction coefficients, beside the ground's [1]
-    outline: of a rim or an ellipsoid, which of its points touches
-    start: of an ellipsoid on uneven ground, which of its spots it is (`model.spots`)
+    A box has its corners as candidates, a capsule its two ends, a cylinder three points of either
+    rim that travel along it, a mesh some vertices of its convex hull. Corners and vertices are
+    spheres of radius zero. `model.spans` has the contacts between two candidates.
 
-    A box gives its corners, a capsule its two ends, a cylinder three points of either rim that
-    travel over it, a mesh some vertices of its convex hull; corners and vertices are spheres of
-    radius zero. What lies between two of them: `model.spans`.
+    Attributes
+    ----------
+    name
+        Unique among candidates.
+    body
+        Number of the body.
+    position
+        Center in the body's frame, shape (3,), in m.
+    radius
+        Radius of the sphere, >= 0, in m.
+    friction
+        Factor on the law's friction coefficients, in addition to the ground's.
+    outline
+        Contact point of a rim or an ellipsoid by direction.
+    start
+        Number of the start of an ellipsoid's search on uneven ground (`model.ellipsoid_starts`).
     """
 
     name: str
@@ -168,12 +219,20 @@ Color = tuple[float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class Visual:
-    """A shape of a URDF or SDF file that pictures show; it moves nothing.
+    """Visual shape of a URDF or SDF file, for pictures.
 
-    body: name of the body that carries it, "" if it stands still in the world
-    position (3,), rotation (3, 3): its frame in the body's
-    kind, size: as of `Shape`; of a mesh the factors (3,) of its coordinates
-    uri: of a mesh, what names its file; color: None if the file gives none
+    Attributes
+    ----------
+    body
+        Name of the body, "" for the world.
+    position, rotation
+        Pose in the body's frame, shapes (3,) and (3, 3), in m.
+    kind, size
+        As of `Shape`; the size of a mesh is its scale, shape (3,).
+    uri
+        URI of a mesh.
+    color
+        Red, green and blue, None if the file gives no color.
     """
 
     body: str
@@ -190,7 +249,17 @@ class Visual:
 
 @dataclass(frozen=True)
 class Actuator:
-    """A motor on a hinge or slide joint: torque limits in N m (or N)."""
+    """Motor on a hinge or slide joint.
+
+    Attributes
+    ----------
+    name
+        Unique among actuators.
+    joint
+        Name of the joint.
+    lower, upper
+        Torque limits, in N m (or N).
+    """
 
     name: str
     joint: str
@@ -200,23 +269,53 @@ class Actuator:
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
-    """A frozen tree of bodies, depth-first: a body's parent stands before it; -1 is the world.
+    """Frozen tree of bodies, with everything else that a robot file describes.
 
-    keyframes: named coordinates, each (nq,)
-    solids: capsules and boxes that may touch each other (`model.self_collision`)
-    edges: names of every two candidates between which the body touches too (`model.spans`)
-    excluded: pairs of body names that never collide
-    notes: what a reader of the file should know (sources, what was dropped on loading)
-    left_out: those of the notes on what of the file is not simulated
-    loops: joints outside the tree
-    couplings: joints of the tree that follow others
-    file_actuators: the actuators as its file describes them, with servos (`actuators="file"`)
-    material: numbers of its file for the contact law, by the names of the law's parameters
-    files: of a world of several such files, the numbers of each, the first one's before the others
-    visuals: what pictures show, of a URDF or SDF file
-    timestep: that its file asks for, s; None: it asks for none of its own
-    signals: of keyframes, the control signals and activations (n,) of these
-    uncut: the mechanism before joints were cut (see `tarsus.model.cut`), else None
+    Attributes
+    ----------
+    name
+        Name of the robot.
+    bodies
+        Depth-first: a body's parent precedes it.
+    candidates
+        Contact candidates.
+    frames
+        Named frames.
+    actuators
+        Motors of joints.
+    keyframes
+        Coordinates by name, shape (nq,) each.
+    solids
+        Capsules and boxes that may touch each other (`model.self_collision`).
+    excluded
+        Pairs of names of bodies that never collide.
+    gravity_acceleration
+        In m/s², in the world frame.
+    notes
+        Remarks about the file, such as what was left out on loading.
+    left_out
+        The notes about features of the file that are not simulated.
+    loops
+        Joints outside the tree.
+    couplings
+        Joints of the tree that follow others.
+    file_actuators
+        Actuators with the laws of the file (`actuators="file"`).
+    material
+        Numbers of the file for the contact law, by the names of the law's parameters.
+    signals
+        Control signals and activations of `file_actuators`, shape (n,) each, by keyframe.
+    uncut
+        The mechanism before joints were cut (`tarsus.model.cut`), else None.
+    edges
+        Names of every two candidates with a straight line of the surface between them
+        (`model.spans`).
+    timestep
+        Time step that the file suggests, in s, or None.
+    files
+        In a world of several mechanisms, the contact numbers of each file, the robot's first.
+    visuals
+        Visual shapes of a URDF or SDF file.
     """
 
     name: str
@@ -255,12 +354,12 @@ class Mechanism:
 
     @cached_property
     def q_slices(self) -> tuple[slice, ...]:
-        """Where each body's joint stands in q."""
+        """Slice of each body's joint in q."""
         return _slices([body.joint.nq for body in self.bodies])
 
     @cached_property
     def u_slices(self) -> tuple[slice, ...]:
-        """Where each body's joint stands in u."""
+        """Slice of each body's joint in u."""
         return _slices([body.joint.nu for body in self.bodies])
 
     @property
@@ -275,33 +374,51 @@ class Mechanism:
 
     @property
     def mass(self) -> float:
-        """Total mass, kg."""
+        """Total mass, in kg."""
         return float(sum(body.inertia.mass for body in self.bodies))
 
     @property
     def constrained(self) -> bool:
-        """Whether its motion obeys bilateral constraints: loops, or joints that follow others."""
+        """Whether the motion has bilateral constraints: closed loops or joint couplings."""
         return bool(self.loops or self.couplings)
 
     @property
     def floating(self) -> bool:
-        """True if the first body hangs on a free joint."""
+        """Whether the first body has a free joint."""
         return bool(self.bodies) and self.bodies[0].joint.kind == "free"
 
     def body_index(self, name: str) -> int:
-        """The number of a body; TarsusError with near names if there is none."""
+        """Return the number of a body.
+
+        Raises
+        ------
+        UnknownName
+            If there is none, with near names.
+        """
         if name not in self.body_names:
             raise unknown_name("body", name, self.body_names)
         return self.body_names.index(name)
 
     def joint_index(self, name: str) -> int:
-        """The number of the body that a joint moves; TarsusError with near names if none."""
+        """Return the number of the body that a joint moves.
+
+        Raises
+        ------
+        UnknownName
+            If there is none, with near names.
+        """
         if name not in self.joint_names:
             raise unknown_name("joint", name, self.joint_names)
         return self.joint_names.index(name)
 
     def frame(self, name: str) -> Frame:
-        """A point of the robot by name: a frame, a candidate's center, or a body's own frame."""
+        """Return a frame by name: a named frame, a candidate's center, or a body's own frame.
+
+        Raises
+        ------
+        UnknownName
+            If there is none, with near names.
+        """
         for frame in self.frames:
             if frame.name == name:
                 return frame
@@ -310,15 +427,15 @@ class Mechanism:
                 return Frame(name, candidate.body, candidate.position)
         if name in self.body_names:
             return Frame(name, self.body_index(name))
-        others = [thing.name for thing in (*self.frames, *self.candidates)]
+        others = [part.name for part in (*self.frames, *self.candidates)]
         raise unknown_name("frame", name, [*self.body_names, *others])
 
     def neutral(self) -> NDArray[np.float64]:
-        """Coordinates (nq,) with every joint at zero and unit quaternions."""
+        """Return coordinates, shape (nq,), with all joints at zero and unit quaternions."""
         q = np.zeros(self.nq)
-        for body, where in zip(self.bodies, self.q_slices, strict=True):
+        for body, q_slice in zip(self.bodies, self.q_slices, strict=True):
             if body.joint.kind in ("free", "ball"):
-                q[where.stop - 4] = 1.0
+                q[q_slice.stop - 4] = 1.0
         return q
 
 
