@@ -109,7 +109,7 @@ def sweep(
     best = max(by_worlds.values(), key=lambda rates: rates["each_its_own"])
     held = _threads(sim)
     device, iterations = (
-        held.launcher.described(held.kernel),
+        held.launcher.describe(held.kernel),
         float(np.mean(held.get("iterations"))),
     )
     operations = operations_per_step(sim.program, Target(1, 32), iterations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from tarsus.program.codegen.emit import Emitter
-from tarsus.program.codegen.layout import Target, effort_at
+from tarsus.program.codegen.layout import Target, effort_offset
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
@@ -32,7 +32,7 @@ def operations_taken(batch: Worlds, steps: int) -> float:
     for register in program.persistent:
         worlds.set(register.name, batch.first(register.name))
     worlds.advance(steps)
-    return float(worlds.data[0, effort_at(program)].max()) / steps
+    return float(worlds.data[0, effort_offset(program)].max()) / steps
 
 
 FMA_LATENCY = 4.0  # cycles of a dependent fused multiply-add on current x86 and Arm processors

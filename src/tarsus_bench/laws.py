@@ -46,8 +46,8 @@ def law_costs(progress: Callable[[str], None] = lambda text: None) -> list[dict[
 
 def _row(name: str, simulation: Simulation, times: dict[str, list[float]]) -> dict[str, Any]:
     counts = [
-        (inside, sum(tape(block.function).counts().values()))
-        for block, inside in simulation.program.whole.straights()
+        (inside, sum(tape(block.function).operation_counts().values()))
+        for block, inside in simulation.program.expanded.basic_blocks()
     ]
     return {
         "law": name,

@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.program.ir.blocks import Lookup, Register, Straight
+from tarsus.program.ir.blocks import BasicBlock, Lookup, Register
 from tarsus.program.ir.program import Program
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.initial_registers import write_registers
@@ -61,7 +61,7 @@ def reading(program: Program, torques: Array) -> Program:
     steps, world = SX.sym("steps"), SX.sym("world")
     first = (steps * count + world) * size
     at = ca.vertcat(*(first + k for k in range(size)))
-    found = Straight.of(ca.Function("at", [steps, world], [at]), ("steps", "world"), ("~at",))
+    found = BasicBlock.of(ca.Function("at", [steps, world], [at]), ("steps", "world"), ("~at",))
 
     # they are no parameter any more
     registers = [r for r in program.registers if r.name != "action"]

@@ -237,7 +237,7 @@ DECODERS = {  # modules that decode data from files: a new one needs a reader ab
     "simulation/recording/netcdf_classic",  # the layout of what it writes
     "simulation/recording/provenance",  # texts that `log_schema` has checked
     "simulation/recording/log_robot",
-    "program/ir/written",  # the cache, which only its user can write
+    "program/ir/serialization",  # the cache, which only its user can write
     "sweeps/query",
     *("learning/folder", "validation/real/cube_tosses/data", "tarsus_bench/history"),
     *("commands/validate", "simulation/pickling"),

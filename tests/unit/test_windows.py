@@ -22,7 +22,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import cache, native, profile_files
 from tarsus.program.run.machine import host
-from tarsus.program.run.owned_files import NotOurs
+from tarsus.program.run.owned_files import UntrustedFile
 from tarsus.program.run.worlds import Worlds
 
 TRIPLE = "x86_64-pc-windows-msvc"
@@ -161,7 +161,7 @@ def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(cache, "WINDOWS", True)
     monkeypatch.setenv("LOCALAPPDATA", str(home / "AppData" / "Local"))
     monkeypatch.delenv("TARSUS_CACHE", raising=False)
-    cache._say.cache_clear()
+    cache._warn.cache_clear()
     return home
 
 
@@ -189,13 +189,13 @@ def test_where_a_link_leads_is_what_counts(profile: Path, tmp_path: Path) -> Non
     (tmp_path / "elsewhere").mkdir()
     profile.mkdir()
     (profile / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(NotOurs, match="outside"):
+    with pytest.raises(UntrustedFile, match="outside"):
         profile_files.replace(profile / "link", "mine.o", b"code")
     (profile / "mine.o").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(NotOurs, match="regular file"):
+    with pytest.raises(UntrustedFile, match="regular file"):
         profile_files.content(profile, "mine.o", 10)
     (profile / "large.o").write_bytes(b"12345678901")
-    with pytest.raises(NotOurs, match="sensible size"):
+    with pytest.raises(UntrustedFile, match="too large"):
         profile_files.content(profile, "large.o", 10)
 
 

@@ -63,8 +63,8 @@ def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
     """
     program = simulation.program
     blocks = []
-    for block, inside in program.whole.straights():
-        counts = tape(block.function).counts()
+    for block, inside in program.expanded.basic_blocks():
+        counts = tape(block.function).operation_counts()
         made = [name.removeprefix("~") for name in block.outputs]
         operations = {"operations": sum(counts.values()), "by_name": counts}
         blocks.append({"in_loop": inside, "makes": made, **operations})

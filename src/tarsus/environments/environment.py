@@ -249,7 +249,7 @@ class Environment:
     def _rooms(self) -> dict[str, Array]:
         """What holds the parts of `last`, each with the worlds that fill up the last lanes."""
         parts = [part.name for part in fields(Transition)]
-        return {name: self.backend.room(name, bool if name in FLAGS else None) for name in parts}
+        return {name: self.backend.buffer(name, bool if name in FLAGS else None) for name in parts}
 
     @cached_property
     def last(self) -> Transition:

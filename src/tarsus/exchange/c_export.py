@@ -18,7 +18,7 @@ from tarsus.errors import Unsupported
 from tarsus.exchange import c_templates as templates
 from tarsus.exchange.c_templates import Vectors
 from tarsus.files import write_text
-from tarsus.program.codegen.c_text import (
+from tarsus.program.codegen.c_source import (
     Code,
     helper_text,
     identifier,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.exchange.c_files import CMAKE, EXAMPLE, TEST, UNITS
-from tarsus.program.codegen.c_text import identifier, numbers
+from tarsus.program.codegen.c_source import identifier, numbers
 
 Array = NDArray[np.float64]
 TOLERANCE = "1e-12"

@@ -24,7 +24,7 @@ from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import DEFAULT, ENGINE, SHOWN, label, named
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.parameters import declared, name_of
-from tarsus.program.run.samples import evaluate
+from tarsus.program.run.evaluation import evaluate
 from tarsus.simulation import resolve
 from tarsus.simulation.part_parameters import set_parameters
 from tarsus.simulation.sensor_program import contact_free_program

@@ -23,9 +23,9 @@ from tarsus.dynamics.kinematics import coordinate_rate
 from tarsus.errors import IncompatibleOptions, Unsupported, unknown_name
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.codegen.layout import layout
-from tarsus.program.ir.blocks import Register, Straight
+from tarsus.program.ir.blocks import BasicBlock, Register
 from tarsus.program.ir.program import Program
-from tarsus.program.ir.tangent import ENTERED, named, tangent
+from tarsus.program.ir.tangent import ENTERED, tangent_name, tangent_program
 from tarsus.program.run.backend import Backend
 from tarsus.program.run.directions import Directions
 from tarsus.program.run.worlds import Worlds
@@ -125,8 +125,8 @@ class _TangentRunner:
         program = _tangent_program(plan, others, whole)
         sizes = [program.sizes[INPUT_DIRECTION], *(program.sizes[name] for name in others)]
         self.ends: list[int] = np.cumsum(sizes).tolist()
-        varying = [r.name for r in program.registers if r.name.startswith(named(""))]
-        ways = dict(zip((INPUT_DIRECTION, *map(named, others)), self.ends, strict=True))
+        varying = [r.name for r in program.registers if r.name.startswith(tangent_name(""))]
+        ways = dict(zip((INPUT_DIRECTION, *map(tangent_name, others)), self.ends, strict=True))
         self._directions = Directions(program, (*varying, INPUT_DIRECTION, OUTPUT_DIRECTION), ways)
         for name, value in TIGHT_TOLERANCES.items():
             if name in program.sizes:
@@ -219,24 +219,24 @@ def _cached_runners(plan: Plan, others: tuple[str, ...], whole: bool) -> list[_T
 def _tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Program:
     """The tangent of the step, with directions in the coordinates of `Derivatives` at both ends."""
     smooth = step_program(replace(plan, smooth=True))
-    program = tangent(smooth, ("q", "u", *others), ("q", "u"), whole)
+    program = tangent_program(smooth, ("q", "u", *others), ("q", "u"), whole)
     mechanism = plan.scene.mechanism
     q, u = SX.sym("q", mechanism.nq), SX.sym("u", mechanism.nu)
     dq, along = SX.sym("dq", mechanism.nq), SX.sym("along", 2 * mechanism.nu)
     turned, nu = coordinate_rate(mechanism, q, u), mechanism.nu
     # into the registers: what is not varied has no tangent
-    states = [r for r in program.of_kind("state") if r.name.startswith(named(""))]
+    states = [r for r in program.of_kind("state") if r.name.startswith(tangent_name(""))]
     still = {r.name: SX.zeros(r.size) for r in states}
     forth = ca.substitute(turned, u, along[:nu])
-    begin = still | {named("q"): forth, named("u"): along[nu:]}
+    begin = still | {tangent_name("q"): forth, tangent_name("u"): along[nu:]}
     before = ca.Function("before", [q, along], [ca.densify(value) for value in begin.values()])
     # and out of them: F^T, and the inverse of F^T F
     back = ca.jtimes(turned, u, dq, True) / ca.vertcat(*_gram_diagonal(mechanism))
     after = ca.Function("after", [q, dq, u], [ca.densify(ca.vertcat(back, u))])
     blocks = (
-        Straight.of(before, ("q", INPUT_DIRECTION), list(begin)),
+        BasicBlock.of(before, ("q", INPUT_DIRECTION), list(begin)),
         *program.blocks,
-        Straight.of(after, ("q", named("q"), named("u")), (OUTPUT_DIRECTION,)),
+        BasicBlock.of(after, ("q", tangent_name("q"), tangent_name("u")), (OUTPUT_DIRECTION,)),
     )
     ends = (
         Register(INPUT_DIRECTION, 2 * nu, "parameter"),

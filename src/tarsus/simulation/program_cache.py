@@ -20,9 +20,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
 
-from tarsus.program.ir.blocks import Block, ColdLoop, Traced, with_cold_loops
+from tarsus.program.ir.blocks import Block, ColdLoop, LoopBody, replace_cold_loops
 from tarsus.program.ir.program import Program
-from tarsus.program.ir.written import body_read, body_written, read, written
+from tarsus.program.ir.serialization import (
+    deserialize,
+    deserialize_body,
+    serialize,
+    serialize_body,
+)
 from tarsus.program.run import cache as disk
 from tarsus.simulation.fingerprint import fingerprint
 
@@ -43,12 +48,12 @@ def cached_program(plan: P, trace: Callable[[P], Program]) -> Program:
     bodies = _CachedBodies(key, partial(trace, plan))
     content = disk.read(f"{key}.program")
     if content is not None:
-        program = replace(read(content, bodies.body), origin=key)
+        program = replace(deserialize(content, bodies.body), origin=key)
         LOG.debug("%s: program read in %.2f s", program.name, perf_counter() - began)
         return program
     program = trace(plan)
     LOG.debug("%s: program traced in %.2f s", program.name, perf_counter() - began)
-    disk.write(f"{key}.program", written(program))
+    disk.write(f"{key}.program", serialize(program))
     return replace(program, blocks=bodies.cached(program.blocks), origin=key)
 
 
@@ -85,26 +90,26 @@ class _CachedBodies:
         """Return traced blocks whose cold loops take their bodies from here."""
 
         def new(loop: ColdLoop) -> Block:
-            self._loops[loop.more] = loop
-            return replace(loop, make=partial(self.body, loop.more))
+            self._loops[loop.condition] = loop
+            return replace(loop, trace=partial(self.body, loop.condition))
 
-        return with_cold_loops(blocks, new)
+        return replace_cold_loops(blocks, new)
 
-    def body(self, more: str) -> Traced:
+    def body(self, more: str) -> LoopBody:
         """Read a body from the cache, or trace it and write it there."""
         began, number = perf_counter(), hashlib.sha256(more.encode()).hexdigest()[:8]
         file = f"{self._key}.{number}.program"
         content = disk.read(file)
         if content is not None:
-            return body_read(content, self.body)
+            return deserialize_body(content, self.body)
         if more not in self._loops:
             self.cached(self._trace().blocks)
         if more not in self._loops:  # it stands in the body of another, which was read
             assert " in " in more
             self._trace_around(more)
-        body = self._loops[more].traced
+        body = self._loops[more].traced_body
         LOG.debug("%s: the body of a loop traced in %.2f s", more, perf_counter() - began)
-        disk.write(file, body_written(body))
+        disk.write(file, serialize_body(body))
         return replace(body, body=self.cached(body.body))
 
     def _trace_around(self, more: str) -> None:
@@ -112,4 +117,4 @@ class _CachedBodies:
         around = more.split(" in ")[1:]
         for k in range(len(around) - 1, -1, -1):
             outer = " in ".join(around[k:])
-            self.cached(self._loops[outer].traced.body)
+            self.cached(self._loops[outer].traced_body.body)

@@ -11,7 +11,7 @@ import numpy as np
 from tarsus import registry
 from tarsus.errors import InvalidValue
 from tarsus.program.run.backend import Array, Backend
-from tarsus.program.run.samples import evaluate
+from tarsus.program.run.evaluation import evaluate
 from tarsus.sensing.base import Sensor
 from tarsus.simulation import sensor_noise
 from tarsus.simulation.inputs import to_numpy

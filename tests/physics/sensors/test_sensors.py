@@ -21,7 +21,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, UnknownName
 from tarsus.model.mjcf import read_mjcf
 from tarsus.program.ir.trace import Builder
-from tarsus.program.run.samples import evaluate
+from tarsus.program.run.evaluation import evaluate
 from tarsus.sensing.encoders import Encoders
 from tarsus.sensing.frame_motion import FrameMotion
 from tarsus.sensing.height_scan import HeightScan

@@ -15,7 +15,7 @@ import tarsus
 from tarsus import cli
 from tarsus.errors import Unsupported
 from tarsus.exchange.c_export import export_c
-from tarsus.program.codegen.c_text import literal
+from tarsus.program.codegen.c_source import literal
 
 BALL = """<mujoco model="my ball-1"><worldbody><geom type="plane" size="9 9 1"/><body name="ball"
 pos="0 0 0.3"><freejoint name="free"/><geom name="foot" type="sphere" size=".1" mass="1"/>

@@ -58,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache's folder of this test, with one object, `mine.o`."""
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "cache"))
     cache.write("mine.o", b"code")
-    cache._say.cache_clear()
+    cache._warn.cache_clear()
     return tmp_path / "cache"
 
 

@@ -22,7 +22,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.program.lowering.passed import passed
+from tarsus.program.lowering.cold_interface import cold_interfaces
 from tarsus.program.run import native
 from tarsus.program.run.tiers import optimizes
 from tarsus.program.run.worlds import Worlds
@@ -135,7 +135,7 @@ def test_worlds_that_enter_at_once_get_the_same(threads: int, lanes: int) -> Non
 
 def broken(monkeypatch: pytest.MonkeyPatch, instead: Callable[[], None]) -> None:
     """Something else happens before a loop's function is compiled."""
-    compiled = native.compiled
+    compiled = native.compile_module
 
     def late(text: str, machine: llvm.TargetMachine) -> bytes:
         if NAME in text:
@@ -206,9 +206,9 @@ def waiting(cold: bool) -> Program:
 
 def test_a_function_is_passed_what_it_reads_and_gives_back_what_is_read_after_it() -> None:
     program = waiting(cold=True)
-    [found] = passed(program)
-    assert found.given == [("~held", 0), ("~more", 0), ("~x", 0), ("~y", 0)]
-    assert found.back == [("~x", 0), ("~y", 0)]
+    [found] = cold_interfaces(program)
+    assert found.live_in == [("~held", 0), ("~more", 0), ("~x", 0), ("~y", 0)]
+    assert found.live_out == [("~x", 0), ("~y", 0)]
     # worlds that enter stand beside others that do not
     begin, ends = np.arange(4.0, 20.0), []
     for how in (program, waiting(cold=False)):

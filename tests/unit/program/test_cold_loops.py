@@ -12,10 +12,10 @@ import pytest
 from casadi import SX
 
 from tarsus.program.ir import reference
+from tarsus.program.ir.closures import captured_expressions, copy_closure
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
-from tarsus.program.ir.within_reach import expressions, held
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import program_cache
 
@@ -103,8 +103,8 @@ def test_a_loop_is_given_what_it_alone_carries() -> None:
 
 def test_whole_it_is_what_it_would_have_been() -> None:
     on_need, at_once = counting(), counting(cold=False)
-    assert on_need.has_untraced and not on_need.whole.has_untraced and not at_once.has_untraced
-    assert on_need.whole.tables.keys() == at_once.tables.keys()
+    assert on_need.has_untraced and not on_need.expanded.has_untraced and not at_once.has_untraced
+    assert on_need.expanded.tables.keys() == at_once.tables.keys()
     values = {"x": np.arange(60.0)[:, None], "y": np.zeros((60, 1))}
     for name, value in reference.run(at_once, values, 4).items():
         if not name.startswith("~"):
@@ -114,22 +114,22 @@ def test_whole_it_is_what_it_would_have_been() -> None:
 def test_bodies_are_read_by_the_next_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_cache, "cache_key", lambda plan: plan)
     traced: list[str] = []
-    first = program_cache.cached_program("counting", lambda _: counting(traced.append)).whole
+    first = program_cache.cached_program("counting", lambda _: counting(traced.append)).expanded
     assert traced == ["squared", "back"]
     again = program_cache.cached_program("counting", lambda _: pytest.fail("traced again"))
-    assert again.whole.fingerprint == first.fingerprint
+    assert again.expanded.fingerprint == first.fingerprint
 
 
 def test_what_was_not_kept_is_traced_where_it_is_missing(
     monkeypatch: pytest.MonkeyPatch, own_cache: Path
 ) -> None:
     monkeypatch.setattr(program_cache, "cache_key", lambda plan: plan)
-    first = program_cache.cached_program("counting", lambda _: counting()).whole
+    first = program_cache.cached_program("counting", lambda _: counting()).expanded
     for file in own_cache.glob("counting.*.program"):
         lost = file.read_bytes()
         file.unlink()
         again = program_cache.cached_program("counting", lambda _: counting())
-        assert again.whole.fingerprint == first.fingerprint
+        assert again.expanded.fingerprint == first.fingerprint
         assert file.read_bytes() == lost
 
 
@@ -140,7 +140,7 @@ def test_a_body_reads_what_its_closure_holds_alone() -> None:
     hidden()
     after = b.cold_loop({"x": x}, lambda _: ({"x": hidden()}, SX(0)), 1, x)
     with pytest.raises(ValueError, match="'~hidden'"):
-        b.program(x=after["x"]).whole.fingerprint.isalnum()
+        b.program(x=after["x"]).expanded.fingerprint.isalnum()
 
 
 def test_a_body_declares_nothing_that_lasts() -> None:
@@ -148,7 +148,7 @@ def test_a_body_declares_nothing_that_lasts() -> None:
     x = b.declare("x", 1)
     after = b.cold_loop({"x": x}, lambda _: ({"x": b.parameter("p")}, SX(0)), 1, x)
     with pytest.raises(ValueError, match="declares \\['p'\\]"):
-        b.program(x=after["x"]).whole.fingerprint.isalnum()
+        b.program(x=after["x"]).expanded.fingerprint.isalnum()
 
 
 @pytest.mark.parametrize("cold", [False, True])
@@ -182,8 +182,8 @@ def test_a_function_is_held_as_it_is() -> None:
         return inner() + 1
 
     scale = SX.sym("scale")
-    before, kept = outer(), held(outer)
-    names = {symbol.name() for part in expressions(kept) for symbol in ca.symvar(part)}
+    before, kept = outer(), copy_closure(outer)
+    names = {symbol.name() for part in captured_expressions(kept) for symbol in ca.symvar(part)}
     assert names == {"a", "scale", "x_0", "x_1"}
     values[0], scale = SX.sym("b"), SX.sym("other")
     x[0] = 5

@@ -9,7 +9,7 @@ from casadi import SX
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.tangent import named, tangent
+from tarsus.program.ir.tangent import tangent_name, tangent_program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.directions import Directions
 from tarsus.program.run.worlds import Worlds
@@ -54,9 +54,9 @@ def program() -> Program:
 
 
 def test_directions_have_the_bits_of_worlds() -> None:
-    own = tangent(program(), ("x", "push"), ("x",))
-    varying = [r.name for r in own.registers if r.name.startswith(named(""))]
-    ends = {named("x"): N, named("push"): N + 2}
+    own = tangent_program(program(), ("x", "push"), ("x",))
+    varying = [r.name for r in own.registers if r.name.startswith(tangent_name(""))]
+    ends = {tangent_name("x"): N, tangent_name("push"): N + 2}
     for start in (0.9, -0.4):
         for push in ((0.2, -1.0), (0.2, 1.0)):
             many = Worlds(own, N + 2)
@@ -70,21 +70,23 @@ def test_directions_have_the_bits_of_worlds() -> None:
             one.run()
             many.advance()
             np.testing.assert_array_equal(one.view("x"), many.get("x")[0])
-            np.testing.assert_array_equal(one.view(named("x")), many.get(named("x")).T)
-            assert np.isfinite(one.view("x")).all() and one.view(named("x")).any(0).all()
+            np.testing.assert_array_equal(
+                one.view(tangent_name("x")), many.get(tangent_name("x")).T
+            )
+            assert np.isfinite(one.view("x")).all() and one.view(tangent_name("x")).any(0).all()
             assert one.view("n")[0] == many.get("n")[0, 0] > 1
 
 
 def test_a_second_run_remembers_nothing_of_the_first() -> None:
-    own = tangent(program(), ("push",), ("x",))
-    varying = [r.name for r in own.registers if r.name.startswith(named(""))]
-    one = Directions(own, varying, {named("push"): 2})
+    own = tangent_program(program(), ("push",), ("x",))
+    varying = [r.name for r in own.registers if r.name.startswith(tangent_name(""))]
+    one = Directions(own, varying, {tangent_name("push"): 2})
     found = []
     for _ in range(2):
         one.set("x", 0.9)
         one.set("push", np.array([0.2, -1.0]))
-        one.set(named("x"), 0.0)
+        one.set(tangent_name("x"), 0.0)
         one.run()
-        found.append(one.view(named("x")).copy())
+        found.append(one.view(tangent_name("x")).copy())
     np.testing.assert_array_equal(*found)
     np.testing.assert_array_equal(found[0][:3, 0], [0.4, -1.0, 0])

@@ -11,7 +11,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import grouping
-from tarsus.program.run.grouping import LEAST, Grouping, regrouped
+from tarsus.program.run.grouping import MIN_TOTAL_INTERVAL, Grouping, regroup
 from tarsus.program.run.worlds import Worlds
 
 ROUNDS = 40
@@ -44,9 +44,9 @@ def worlds(count: int, eager: bool, threads: int = 1, bits: int = 64) -> Worlds:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look after every step, and places that cost nothing to change."""
-    monkeypatch.setattr(grouping, "MOVING", 0.0)
-    monkeypatch.setattr(grouping, "LOOK", 1.0)
-    monkeypatch.setattr(grouping, "LEAST", 1.0)
+    monkeypatch.setattr(grouping, "MOVE_COST", 0.0)
+    monkeypatch.setattr(grouping, "CHECK_INTERVAL", 1.0)
+    monkeypatch.setattr(grouping, "MIN_TOTAL_INTERVAL", 1.0)
 
 
 @pytest.mark.parametrize(("threads", "bits"), [(1, 64), (2, 64), (1, 32)])
@@ -62,13 +62,13 @@ def test_the_bits_of_each_world_stay_its_own(threads: int, bits: int) -> None:
         each.advance()
         each.advance(4)
     # they did change places
-    assert changing._grouping is not None and changing._grouping.places is not None
-    assert (changing._grouping.places != np.arange(208)).any()
+    assert changing._grouping is not None and changing._grouping.positions is not None
+    assert (changing._grouping.positions != np.arange(208)).any()
     # nobody sees it
     for name in ("x", "often", "rounds"):
         np.testing.assert_array_equal(changing.get(name), staying.get(name))
         np.testing.assert_array_equal(changing.first(name), staying.first(name))
-        rooms = changing.room(name), staying.room(name)
+        rooms = changing.buffer(name), staying.buffer(name)
         changing.read(name, rooms[0])
         staying.read(name, rooms[1])
         np.testing.assert_array_equal(*rooms)
@@ -96,7 +96,7 @@ def test_as_few_change_places_as_can() -> None:
     records[:, 5] = np.arange(240).reshape(30, 8)
     records[:, 4] = effort = rng.choice([1000.0, 1600.0, 9000.0], size=(30, 8), p=[0.8, 0.15, 0.05])
     before = records.copy()
-    assert regrouped(records, 4)
+    assert regroup(records, 4)
     assert (records[:, 4] == 0).all()
     # whole records moved, each is there once
     number = records[:, 5].astype(int)
@@ -110,7 +110,7 @@ def test_as_few_change_places_as_can() -> None:
     assert (number == np.arange(240).reshape(30, 8))[alike].all()
     # now they stand as they should
     records[:, 4] = takes
-    assert not regrouped(records, 4)
+    assert not regroup(records, 4)
 
 
 def test_they_stay_where_moving_takes_longer_than_it_wins() -> None:
@@ -121,21 +121,21 @@ def test_they_stay_where_moving_takes_longer_than_it_wins() -> None:
     records[:, 100] = 10_000.0
     records[:, 100, 3] = 30_000.0
     records[:, 101] = np.arange(16).reshape(2, 8)
-    assert regrouped(records.copy(), 100)
+    assert regroup(records.copy(), 100)
     records = np.concatenate([records, np.zeros((2, 400, 8))], 1)
-    assert not regrouped(records, 100)
+    assert not regroup(records, 100)
 
 
 def test_where_all_take_the_same_it_looks_ever_more_rarely() -> None:
     records = np.zeros((64, 3, 8))
     own, looks = Grouping(records, 1, [0, 64]), []
     for step in range(4000):
-        records[:, 1] += LEAST / 64 / 10
-        own.look(1)
+        records[:, 1] += MIN_TOTAL_INTERVAL / 64 / 10
+        own.check(1)
         if records[0, 1, 0] == 0:
             looks.append(step)
     assert np.diff(looks).tolist() == [20, 40, 80, *[160] * (len(looks) - 4)]
-    assert own.places is None or (own.places == np.arange(512)).all()
+    assert own.positions is None or (own.positions == np.arange(512)).all()
 
 
 def test_one_group_or_lane_is_left_alone() -> None:

@@ -87,10 +87,10 @@ def test_bits_do_not_depend_on_optimization(bits: int, monkeypatch: pytest.Monke
 def test_code_in_pieces_has_short_blocks(lanes: int) -> None:
     """The bits are compared above."""
     longest = {}
-    for in_pieces in (False, True):
-        text = native.ir_text(trot().program, Target(lanes), in_pieces)
+    for split_blocks in (False, True):
+        text = native.ir_text(trot().program, Target(lanes), split_blocks)
         llvm.parse_assembly(text).verify()
-        longest[in_pieces] = max(
+        longest[split_blocks] = max(
             block.count("\n") for block in re.split(r"^[\w.]+:$", text, flags=re.M)
         )
     # stores come between instructions that have a name
@@ -362,7 +362,7 @@ def test_a_folder_in_the_object_s_place_leaves_no_litter(own_cache: Path) -> Non
     program = small()
     own_cache.mkdir(mode=0o700)
     (own_cache / f"{native._key(program, Target(1))}.o").mkdir()
-    with pytest.warns(TarsusWarning, match="no regular file"):
+    with pytest.warns(TarsusWarning, match="not a regular file"):
         answer(program)
     np.testing.assert_allclose(answer(program), EXPECTED, rtol=1e-15)
     assert len(list(own_cache.iterdir())) == 1

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tarsus.program.codegen.emit import ir_text
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir import reference
-from tarsus.program.ir.blocks import Lookup, Straight, While
+from tarsus.program.ir.blocks import BasicBlock, Lookup, While
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
@@ -67,7 +67,7 @@ def test_kept_values_are_inlined_before_a_cut_and_stored_only_when_read_after() 
     total = b.store("total", ca.sum1(square))
     unread = b.store("unread", ca.exp(total))
     program = b.program(x=square / total, y=unread)
-    assert [type(block) for block in program.blocks] == [Straight]
+    assert [type(block) for block in program.blocks] == [BasicBlock]
     assert [r.name for r in program.registers] == ["x", "y"]
     found = reference.run(program, {"x": [[1.0, 2.0]]})
     np.testing.assert_allclose(found["x"], [[0.2, 0.8]])
@@ -80,7 +80,7 @@ def test_a_value_kept_before_a_loop_is_read_inside_and_after_it() -> None:
     scale = b.store("scale", ca.SX(ca.vertcat(x, 2 * x)))
     last = b.loop({"k": SX(0)}, lambda v: ({"k": v["k"] + scale[0]}, v["k"] < 10), 100)
     program = b.program(x=last["k"] + scale[1])
-    assert [type(block) for block in program.blocks] == [Straight, While, Straight]
+    assert [type(block) for block in program.blocks] == [BasicBlock, While, BasicBlock]
     assert sorted(r.name for r in program.of_kind("temporary")) == ["~k", "~more", "~scale"]
     for found in (
         reference.run(program, {"x": [[3.0]]})["x"],
@@ -338,8 +338,8 @@ RULES: dict[str, tuple[Callable[..., SX], Callable[..., Fraction], dict[str, int
 def test_a_fused_multiply_add_rounds_once(rule: str) -> None:
     write, exact, counts = RULES[rule]
     program = function_of({"x": 3}, lambda x: {"y": write(x[0], x[1], x[2])})
-    [(block, _)] = program.straights()
-    assert tape(block.function).counts() == counts
+    [(block, _)] = program.basic_blocks()
+    assert tape(block.function).operation_counts() == counts
     rng = np.random.default_rng(1)
     x = rng.normal(size=(64, 3))
     x[::2, 2] = (
@@ -352,8 +352,8 @@ def test_a_fused_multiply_add_rounds_once(rule: str) -> None:
 
 def test_a_product_that_is_used_twice_is_not_fused() -> None:
     program = function_of({"x": 3}, lambda x: {"y": x[0] * x[1] + x[2], "z": x[0] * x[1]})
-    [(block, _)] = program.straights()
-    assert tape(block.function).counts() == {"mul": 1, "add": 1}
+    [(block, _)] = program.basic_blocks()
+    assert tape(block.function).operation_counts() == {"mul": 1, "add": 1}
     program = function_of(
         {"x": 4}, lambda x: {"y": x[0] * x[1] - x[2] * x[3], "z": (x[0] * x[1]) ** 2}
     )
@@ -365,8 +365,8 @@ def test_a_choice_becomes_one_select_and_what_is_not_chosen_cannot_hurt() -> Non
     program = function_of(
         {"x": 2}, lambda x: {"y": ca.if_else(x[0] > 0, ca.log(x[0]), x[1] / x[0])}
     )
-    [(block, _)] = program.straights()
-    counts = tape(block.function).counts()
+    [(block, _)] = program.basic_blocks()
+    counts = tape(block.function).operation_counts()
     assert counts["select"] == 1 and "if_else_zero" not in counts and "not" not in counts
     x = np.array([[2.0, 1.0], [-4.0, 1.0], [0.0, 5.0], [1.0, NAN], [NAN, 1.0], [-INF, 2.0]])
     with np.errstate(all="ignore"):
@@ -395,15 +395,15 @@ def test_choices_without_an_else_and_with_logic() -> None:
 
 def test_divisions_by_the_same_number_share_one_reciprocal() -> None:
     program = function_of({"x": 4}, lambda x: {"y": x[:3] / x[3], "z": 1 / x[3]})
-    [(block, _)] = program.straights()
-    assert tape(block.function).counts() == {"inv": 1, "mul": 3}
+    [(block, _)] = program.basic_blocks()
+    assert tape(block.function).operation_counts() == {"inv": 1, "mul": 3}
     x = np.random.default_rng(2).normal(size=(50, 4))
     worlds = compiled(program, {"x": x})
     np.testing.assert_allclose(worlds.get("y"), x[:, :3] / x[:, 3:], rtol=3e-16)
     np.testing.assert_array_equal(worlds.get("z"), 1 / x[:, 3:])
     single = function_of({"x": 2}, lambda x: {"y": x[0] / x[1]})
-    [(block, _)] = single.straights()
-    assert tape(block.function).counts() == {"div": 1}
+    [(block, _)] = single.basic_blocks()
+    assert tape(block.function).operation_counts() == {"div": 1}
 
 
 def test_a_huge_constant_is_infinite_in_single_precision() -> None:

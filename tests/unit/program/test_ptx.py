@@ -21,8 +21,8 @@ from tarsus.program.codegen.emit import Emitter
 from tarsus.program.codegen.kernels import GpuThreads
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir.trace import Builder
-from tarsus.program.lowering.schedule import on_demand
-from tarsus.program.lowering.spill import Memory, within
+from tarsus.program.lowering.schedule import schedule_on_demand
+from tarsus.program.lowering.spill import Memory, spill
 from tarsus.program.lowering.tape import Node, Tape
 from tarsus.program.run import ptx
 from tarsus.program.run.cuda import CHIPS
@@ -146,9 +146,9 @@ def test_the_order_on_demand_keeps_few_values_alive_and_the_tape_s_meaning() -> 
     ]
     nodes += [Node("add", (n if k == 1 else 2 * n + k - 2, n + k)) for k in range(1, n)]
     t = Tape(nodes, [((0, 0), len(nodes) - 1), ((1, 0), n + 7)])
-    ordered = on_demand(t)
+    ordered = schedule_on_demand(t)
     assert alive(t) >= n and alive(ordered) <= 4
-    assert ordered.counts() == t.counts()
+    assert ordered.operation_counts() == t.operation_counts()
     x = np.random.default_rng(1).normal(size=n)
     assert value(ordered, x) == value(t, x)
 
@@ -166,7 +166,7 @@ def test_a_tape_within_few_registers_holds_no_more_and_means_the_same(
     ]
     outputs = [((0, k), 299 - 9 * k) for k in range(8)] + [((0, 8), 3), ((0, 9), 299)]
     t, x = Tape(nodes, outputs), random.normal(size=n)
-    tight = within(t, 12, Memory(again, early, 1))
+    tight = spill(t, 12, Memory(again, early, 1))
     assert (
         alive(t) > 40 and alive(Tape(tight.nodes, [])) <= 12 + 1
     )  # the result beside what is held
@@ -174,7 +174,7 @@ def test_a_tape_within_few_registers_holds_no_more_and_means_the_same(
     assert {"store", "reload"} <= kinds and ("again" in kinds) == bool(again)
     assert bool(early) == (len(tight.outputs) < len(outputs))
     assert results(tight, x) == results(t, x)
-    assert within(t, 50, Memory([], [], 1)).counts() == t.counts()
+    assert spill(t, 50, Memory([], [], 1)).operation_counts() == t.operation_counts()
 
 
 def results(t: Tape, x: np.ndarray) -> dict[tuple[int, int], float]:
@@ -183,9 +183,9 @@ def results(t: Tape, x: np.ndarray) -> dict[tuple[int, int], float]:
     found: list[float] = []
     for node in t.nodes:
         if node.op == "store":
-            memory[node.place] = found[node.args[0]]
+            memory[node.slot] = found[node.args[0]]
         read = memory if node.op == "reload" else {(0, k): value for k, value in enumerate(x)}
-        found.append(sum(found[a] for a in node.args) if node.args else read[node.place])
+        found.append(sum(found[a] for a in node.args) if node.args else read[node.slot])
     memory |= {place: found[k] for place, k in t.outputs}
     return {place: value for place, value in memory.items() if place[0] == 0}
 
@@ -196,7 +196,7 @@ def value(t: Tape, x: np.ndarray) -> list[float]:
     for node in t.nodes:
         args = [found[a] for a in node.args]
         found.append(
-            x[node.place[1]]
+            x[node.slot[1]]
             if node.op == "input"
             else args[0] ** 2
             if node.op == "sq"
@@ -209,7 +209,7 @@ def alive(t: Tape) -> int:
     """Most values held at once, in the order in which the tape stands; constants and unused values
     cost nothing.
     """
-    uses = t.live()
+    uses = t.use_counts()
     last = {a: k for k, node in enumerate(t.nodes) if uses[k] for a in node.args}
     last |= {k: len(t.nodes) for _, k in t.outputs}
     change = np.zeros(len(t.nodes) + 2, int)

@@ -20,7 +20,7 @@ from tarsus.errors import IncompatibleOptions
 from tarsus.program.codegen import emit
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir import reference
-from tarsus.program.ir.blocks import Stamp, Straight, While
+from tarsus.program.ir.blocks import BasicBlock, Stamp, While
 from tarsus.program.ir.program import CYCLES, Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import native, ptx
@@ -180,7 +180,7 @@ def test_the_reference_writes_zeros() -> None:
         program, {"x": [[1.0, 3.0, 4.0], [2.0, 5.0, 6.0]], CYCLES: np.full((2, 3), 7.0)}
     )
     assert not found[CYCLES].any()
-    assert [type(block) for block in program.blocks if not isinstance(block, Straight)] == [
+    assert [type(block) for block in program.blocks if not isinstance(block, BasicBlock)] == [
         *(Stamp, While, Stamp, While, Stamp, Stamp)
     ]
     worlds = Worlds(program, 2, lanes=1)

@@ -1,1 +1,1 @@
-"""From operations to LLVM: functions, kernels and the layout of the registers in memory."""
+"""Code generation: from operations to LLVM IR and C, kernels, and the layout of registers."""

@@ -1,9 +1,9 @@
-"""Calls of cold functions, and the short way past the last of them.
+"""Calls of cold functions, and the fast path around the last of them.
 
-The end of a step is written twice where it is short: first for worlds that enter none of its cold
-loops, then for all others. If both ways met, everything that a cold loop may change would have to
-lie in one place in memory, and a standing robot would carry the empty slots of a fallen one through
-every step (docs/decisions/0065-a-step-s-end-twice.md).
+A short end of a step is written twice (`lowering.fast_path`): first for worlds that enter none of
+its cold loops, then for all others. If both paths merged, everything that a cold loop can change
+would have to be in one place in memory. A standing robot would then load and store the empty
+contact slots of a fallen one in every step (docs/decisions/0065-a-step-s-end-twice.md).
 """
 
 from __future__ import annotations
@@ -12,162 +12,166 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from tarsus.program.codegen import branch_weights, cold_table
+from tarsus.program.codegen.inactive_lanes import InactiveLanes
 from tarsus.program.codegen.kernels import KernelShell
 from tarsus.program.codegen.layout import Target
-from tarsus.program.codegen.rounds import Rounds
-from tarsus.program.ir.blocks import Block, ColdLoop, Straight, While
+from tarsus.program.ir.blocks import BasicBlock, Block, ColdLoop, While
 from tarsus.program.ir.program import Program
-from tarsus.program.lowering.passed import Entry
-from tarsus.program.lowering.short_way import ShortWay, short_way
+from tarsus.program.lowering.available_copies import Copies
+from tarsus.program.lowering.cold_interface import Entry
+from tarsus.program.lowering.fast_path import FastPath, find_fast_path
 from tarsus.program.lowering.tape import Node
-from tarsus.program.lowering.unchanged import Same
 
 END = "step.done"
 
 
-class ColdCalls(Rounds):
-    """Writes calls, and the short way around them."""
+class ColdCalls(InactiveLanes):
+    """Writes calls of cold functions, and the fast path around them."""
 
     def __init__(
         self,
         program: Program,
         target: Target,
-        frame: KernelShell,
+        shell: KernelShell,
         shared: Sequence[str],
-        in_pieces: bool,
+        split_blocks: bool,
     ) -> None:
-        super().__init__(program, target, frame, shared, in_pieces)
-        self._calls = 0  # functions so far
-        self._told = 0  # operations whose worlds know of them
-        self.operations: list[
-            tuple[int, int]
-        ] = []  # arithmetic instructions of each block, number of its loop or 0
-        self._short: ShortWay | None = None  # the short way, if there is one
-        self._doors: dict[int, str] = {}  # labels of blocks to which it leads, by their id
+        super().__init__(program, target, shell, shared, split_blocks)
+        self._calls = 0  # cold functions so far
+        self._counted = 0  # operations that have been added to the effort of worlds
+        # arithmetic instructions of each basic block, and the number of its loop or 0
+        self.operations: list[tuple[int, int]] = []
+        self._fast_path: FastPath | None = None
+        self._exits: dict[int, str] = {}  # labels of blocks to which it exits, by their id
 
     @abstractmethod
     def _block(self, block: Block) -> None:
         """Write a block."""
 
     @abstractmethod
-    def _straight(self, block: Straight) -> None:
-        """Write straight code."""
+    def _straight(self, block: BasicBlock) -> None:
+        """Write a basic block."""
 
-    def _short_way(self) -> ShortWay | None:
-        """The end of the step that is written twice."""
-        return short_way(self.program, self._is_cold)
+    def _find_fast_path(self) -> FastPath | None:
+        """Return the end of the step that is written twice."""
+        return find_fast_path(self.program, self._is_cold)
 
     def _step(self) -> None:
         """Write the blocks of a step."""
-        self._short = self._short_way()
+        self._fast_path = self._find_fast_path()
         for block in self.program.blocks:
             self._block(block)
-        self._tell(self.scribe.arithmetic - self._told)
-        if self._short:
-            # a line that is in no other end, or LLVM would let the two meet before
-            self.scribe.lines.append('  call void asm sideeffect "", ""()')
-            self._jump(END)
-            self.scribe.forget()
+        self._count_effort(self.writer.arithmetic - self._counted)
+        if self._fast_path:
+            # a line that the other end does not have, or LLVM would merge the two ends
+            self.writer.lines.append('  call void asm sideeffect "", ""()')
+            self._begin_block(END)
+            self.writer.forget()
 
-    def _arrive(self, at: Block) -> None:
-        """Before a block is written: the short way may begin here, or lead here."""
-        if self._short and at is self._short.blocks[0]:
-            self._take_short_way(self._short)
-        self._open(id(at))
+    def _enter_block(self, block: Block) -> None:
+        """Begin the fast path, or a target of its exits, before a block."""
+        if self._fast_path and block is self._fast_path.blocks[0]:
+            self._write_fast_path(self._fast_path)
+        self._place_exit(id(block))
 
-    def _open(self, place: int) -> None:
-        """A place to which the short way may lead."""
-        if place in self._doors:
-            self._jump(self._doors.pop(place))
-            self.scribe.forget()
+    def _place_exit(self, key: int) -> None:
+        """Write the label of a target of the fast path's exits."""
+        if key in self._exits:
+            self._begin_block(self._exits.pop(key))
+            self.writer.forget()
 
-    def _take_short_way(self, way: ShortWay) -> None:
-        """Write the step's end for worlds that enter no loop of it."""
-        s, first = self.scribe, "short.begin"
-        told, begun, count = self._told, s.arithmetic, len(self.operations)
-        masks, turns, local = self._masks, self._turns, self._local
+    def _write_fast_path(self, path: FastPath) -> None:
+        """Write the end of the step for worlds that enter none of its loops."""
+        w, label = self.writer, "short.begin"
+        counted, begin, count = self._counted, w.arithmetic, len(self.operations)
+        masks, iterations, local = self._masks, self._iterations, self._local
         if masks and self.target.lanes > 1:
-            # all worlds take part in this round, or none takes it
-            every = s.all(masks[-1])
-            s.lines += [f"  br i1 {every}, label %{first}, label %{self._door(way.blocks[0])}"]
-            s.lines.append(f"{first}:")
-        self._masks, self._turns, self._local = [], [], []
-        for k, block in enumerate(way.blocks):
-            self._same = way.known[k]
-            if way.around and k == way.inside:
-                self._leave(way.around.more, f"short.{k}.round", self._door(way.around))
-            if isinstance(block, Straight):
+            # only if all lanes are active
+            all_active = w.all(masks[-1])
+            other = self._exit_label(path.blocks[0])
+            w.lines += [f"  br i1 {all_active}, label %{label}, label %{other}"]
+            w.lines.append(f"{label}:")
+        self._masks, self._iterations, self._local = [], [], []
+        for k, block in enumerate(path.blocks):
+            self._copies = path.copies[k]
+            if path.enclosing and k == path.count_inside:
+                exit_label = self._exit_label(path.enclosing)
+                self._exit_if(path.enclosing.condition, f"short.{k}.round", exit_label)
+            if isinstance(block, BasicBlock):
                 self._straight(block)
             elif isinstance(block, While | ColdLoop):
-                self._leave(block.more, f"short.{k}", self._door(block))
-        self._tell(s.arithmetic - self._told)
-        # as if nothing had been written
-        self._masks, self._turns, self._local, self._same = masks, turns, local, Same()
-        self._told = told + s.arithmetic - begun
+                self._exit_if(block.condition, f"short.{k}", self._exit_label(block))
+        self._count_effort(w.arithmetic - self._counted)
+        # restore the state of the writer
+        self._masks, self._iterations, self._local = masks, iterations, local
+        self._copies = Copies()
+        self._counted = counted + w.arithmetic - begin
         del self.operations[count:]
-        s.lines += [f"  br label %{END}", f"{self._doors.pop(id(way.blocks[0]))}:"]
-        s.forget()
+        w.lines += [f"  br label %{END}", f"{self._exits.pop(id(path.blocks[0]))}:"]
+        w.forget()
 
-    def _door(self, block: Block) -> str:
-        """The label of a block, or of the end of a loop's round, to which the short way leads."""
-        assert self._short
-        way = self._short.blocks
-        number = way.index(block) if block in way else len(way)
-        return self._doors.setdefault(id(block), f"short.door{number}")
+    def _exit_label(self, block: Block) -> str:
+        """Return the label of a block, or of a loop's end, to which the fast path exits."""
+        assert self._fast_path
+        blocks = self._fast_path.blocks
+        number = blocks.index(block) if block in blocks else len(blocks)
+        return self._exits.setdefault(id(block), f"short.door{number}")
 
-    def _leave(self, more: str, tag: str, door: str) -> None:
-        """Leave the short way if a world wants a loop. What temporaries hold of the record is read
-        again for the other way, or it would have to wait at hand.
+    def _exit_if(self, condition: str, tag: str, exit_label: str) -> None:
+        """Exit from the fast path if a world enters a loop.
+
+        Temporaries that are copies of the record are loaded again there. Otherwise they would be
+        live on the fast path too.
         """
-        s = self.scribe
-        wanted = s.any(self._wanting(more))
-        s.lines += [
-            f"  br i1 {wanted}, label %{tag}.leave, label %{tag}.on, !prof !{branch_weights.COLD}",
+        w = self.writer
+        enters = w.any(self._entering(condition))
+        w.lines += [
+            f"  br i1 {enters}, label %{tag}.leave, label %{tag}.on, !prof !{branch_weights.COLD}",
             f"{tag}.leave:",
         ]
-        for (name, entry), own in self._same.items():
-            self._write(self._load(*own, anew=True), name, entry)
-        s.lines += [f"  br label %{door}", f"{tag}.on:"]
-        s.forget()
+        for (name, entry), own in self._copies.items():
+            self._write(self._load(*own, reload=True), name, entry)
+        w.lines += [f"  br label %{exit_label}", f"{tag}.on:"]
+        w.forget()
 
     def _is_cold(self, block: Block) -> bool:
-        """Whether it is a loop that is a function of its own."""
+        """Return whether a block is a loop with a function of its own."""
         cold = isinstance(block, While | ColdLoop) and block.cold
-        return cold and self.frame.has_cold_functions and not self.program.sections
+        return cold and self.shell.has_cold_functions and not self.program.sections
 
     def _call(self, block: While | ColdLoop) -> None:
-        """A call of the function that holds the loop, where a lane wants it."""
-        s, number = self.scribe, self._calls
-        wanted = self._wanting(block.more)
+        """Write the call of a cold loop's function, if a lane enters the loop."""
+        w, number = self.writer, self._calls
+        entering = self._entering(block.condition)
         if self._masks and self.target.lanes > 1:
-            self._write(s.select(wanted, s.const(1.0), s.const(0.0)), block.more, 0)
-        called = s.any(wanted)
+            self._write(w.select(entering, w.const(1.0), w.const(0.0)), block.condition, 0)
+        called = w.any(entering)
         self._calls += 1
-        s.lines += cold_table.call(number, called, self._handing(number))
-        s.forget()
+        w.lines += cold_table.call(number, called, self._handover(number))
+        w.forget()
 
-    def _is_there(self, block: Straight, node: Node, to: Entry) -> bool:
-        """Whether an entry of the record has a node's value already."""
+    def _is_stored_already(self, block: BasicBlock, node: Node, to: Entry) -> bool:
+        """Return whether an entry of the record already has a node's value."""
         if node.op != "input":
             return False
-        read = block.inputs[node.place[0]], node.place[1]
-        return self._same.get(read) == to
+        read = block.inputs[node.slot[0]], node.slot[1]
+        return self._copies.get(read) == to
 
-    def _wanting(self, more: str) -> str:
-        """The lanes that want a loop's next round: of several lanes those alone that take part."""
-        mask = self.scribe.lt(self.scribe.const(0.0), self._load(more, 0))
+    def _entering(self, condition: str) -> str:
+        """Return the mask of active lanes that begin another iteration."""
+        mask = self.writer.lt(self.writer.const(0.0), self._load(condition, 0))
         if self._masks and self.target.lanes > 1:
-            return self.scribe.operation("and", [mask, self._masks[-1]])
+            return self.writer.operation("and", [mask, self._masks[-1]])
         return mask
 
-    def _tell(self, operations: int) -> None:
-        """Add operations to the effort of the worlds that took them."""
-        s, begun = self.scribe, self.scribe.arithmetic
-        self._told += operations
-        if at := self.frame.effort(s, self.target, self.program):
-            before = s.access(f"load {self._number}, {at}, align {self._align}")
-            after = s.add(before, s.const(float(operations)))
+    def _count_effort(self, operations: int) -> None:
+        """Add operations to the effort of the active worlds."""
+        w, begin = self.writer, self.writer.arithmetic
+        self._counted += operations
+        if pointer := self.shell.effort(w, self.target, self.program):
+            before = w.access(f"load {self._number}, {pointer}, align {self._align}")
+            after = w.add(before, w.const(float(operations)))
             if self._masks:
-                after = s.select(self._masks[-1], after, before)
-            s.lines.append(f"  store {self._number} {after}, {at}, align {self._align}")
-        self._told += s.arithmetic - begun
+                after = w.select(self._masks[-1], after, before)
+            w.lines.append(f"  store {self._number} {after}, {pointer}, align {self._align}")
+        self._counted += w.arithmetic - begin

@@ -1,8 +1,8 @@
-"""IR for cold functions: the table that a kernel looks them up in, and their calls.
+"""LLVM IR for cold functions: the table of their addresses, and their calls.
 
-Where the table is empty, the kernel asks for the function and waits until it is there. Whoever
-loads the module fills in three kinds of addresses: of functions that start compiling an entry of
-the table, of one that pauses, and later of the cold functions (`run.cold_functions`).
+If an entry of the table is null, the kernel requests the function and waits until the entry is
+filled. The loader of the module sets three kinds of addresses: functions that start to compile an
+entry, a function that pauses, and later the cold functions (`run.cold_functions`).
 """
 
 from __future__ import annotations
@@ -11,44 +11,66 @@ from dataclasses import dataclass
 
 from tarsus.program.codegen.branch_weights import COLD
 
-TABLE, ASK, PAUSE, NOTHING = "cold", "ask", "pause", "nothing"  # symbols of the kernel's module
-SYMBOLS = TABLE, ASK, PAUSE, NOTHING
-NAME = "cold_function"  # of the function in each module of its own
-TABLES = "own_tables"  # of the program's tables there
-WAIT = 200  # microseconds between two looks
+# symbols of the kernel's module: table, request functions, pause, a function that does nothing
+TABLE, REQUEST, PAUSE, NOTHING = "cold", "ask", "pause", "nothing"
+SYMBOLS = TABLE, REQUEST, PAUSE, NOTHING
+NAME = "cold_function"  # symbol of the function in its own module
+TABLES = "own_tables"  # symbol of the addresses of look-up tables there
+POLL_INTERVAL = 200  # microseconds
 
 
 def table(count: int) -> list[str]:
-    """Write the table, the addresses, and a function that does nothing, for failures."""
+    """Return the table, the addresses, and a function that does nothing, for failures."""
     return [
         f"@{TABLE} = global [{count} x ptr] zeroinitializer",
-        f"@{ASK} = global [{count} x ptr] zeroinitializer",
+        f"@{REQUEST} = global [{count} x ptr] zeroinitializer",
         f"@{PAUSE} = global ptr null",
         f"define void @{NOTHING}(ptr %world, ptr %tables, ptr %shared) {{ ret void }}",
     ]
 
 
 @dataclass(frozen=True)
-class Handed:
-    """What a function shares with who calls it.
+class Handover:
+    """Temporaries that a cold function shares with its caller.
 
-    room: where it lies; there, back: lines that bring it there, and back what the function writes
+    Attributes
+    ----------
+    pointer
+        Name of the pointer to them.
+    copy_in
+        Lines that copy live-in entries before the call.
+    copy_out
+        Lines that copy live-out entries after the call.
     """
 
-    room: str
-    there: list[str]
-    back: list[str]
+    pointer: str
+    copy_in: list[str]
+    copy_out: list[str]
 
 
-def call(number: int, wanted: str, handed: Handed) -> list[str]:
-    """Call function `number` of the table if `wanted`, an i1, is true; hardly ever."""
+def call(number: int, condition: str, handover: Handover) -> list[str]:
+    """Return the call of a cold function, on a branch that is rarely taken.
+
+    Parameters
+    ----------
+    number
+        Index of the function in the table.
+    condition
+        Name of an i1: whether to call it.
+    handover
+        Temporaries that it shares.
+
+    Returns
+    -------
+    list of str
+        Lines: if the entry is null, request the function and wait for it; then call it.
+    """
     tag = f"call{number + 1}"
-    place, ask = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, ASK))
-    # is it there, else ask, and wait for it; then call it
+    entry, ask = (f"getelementptr (ptr, ptr @{of}, i64 {number})" for of in (TABLE, REQUEST))
     return [
-        f"  br i1 {wanted}, label %{tag}.look, label %{tag}.past, !prof !{COLD}",
+        f"  br i1 {condition}, label %{tag}.look, label %{tag}.past, !prof !{COLD}",
         f"{tag}.look:",
-        f"  %{tag}.first = load atomic ptr, ptr {place} acquire, align 8",
+        f"  %{tag}.first = load atomic ptr, ptr {entry} acquire, align 8",
         f"  %{tag}.none = icmp eq ptr %{tag}.first, null",
         f"  br i1 %{tag}.none, label %{tag}.ask, label %{tag}.call",
         f"{tag}.ask:",
@@ -57,24 +79,22 @@ def call(number: int, wanted: str, handed: Handed) -> list[str]:
         f"  br label %{tag}.wait",
         f"{tag}.wait:",
         f"  %{tag}.pausing = load ptr, ptr @{PAUSE}",
-        f"  call void %{tag}.pausing(i32 {WAIT})",
-        f"  %{tag}.then = load atomic ptr, ptr {place} acquire, align 8",
+        f"  call void %{tag}.pausing(i32 {POLL_INTERVAL})",
+        f"  %{tag}.then = load atomic ptr, ptr {entry} acquire, align 8",
         f"  %{tag}.still = icmp eq ptr %{tag}.then, null",
         f"  br i1 %{tag}.still, label %{tag}.wait, label %{tag}.call",
         f"{tag}.call:",
         f"  %{tag}.at = phi ptr [ %{tag}.first, %{tag}.look ], [ %{tag}.then, %{tag}.wait ]",
-        *handed.there,
-        f"  call void %{tag}.at(ptr %world, ptr %tables, ptr {handed.room})",
-        *handed.back,
+        *handover.copy_in,
+        f"  call void %{tag}.at(ptr %world, ptr %tables, ptr {handover.pointer})",
+        *handover.copy_out,
         f"  br label %{tag}.past",
         f"{tag}.past:",
     ]
 
 
 def function(body: list[str], tables: int) -> list[str]:
-    """A function of the table; tables: how many of its own it looks up, whose addresses who loads
-    it fills in.
-    """
+    """Return a cold function with a body; `tables`: number of its look-up tables."""
     own = [f"@{TABLES} = global [{tables} x ptr] zeroinitializer"] if tables else []
     return [
         *own,

@@ -1,10 +1,10 @@
-"""Elementary functions written out in basic operations, for any lane width and any target with FMA.
+"""Elementary functions in basic operations, for any number of lanes and any target with FMA.
 
-Nothing here calls a mathematics library and nothing leaves the compiler a choice (every fused
-multiply-add is explicit, no fast-math flags), so a lane's result has the same bits whatever the
-lane width or the machine; only the sign and payload of a NaN may differ. NaN in gives NaN out,
-infinities and signed zeros follow IEEE 754. Error bounds are in units in the last place (ulp) of
-the result, for float64 and float32 alike unless said; `elementary_steps` has the parts that
+Nothing here calls a mathematics library, and nothing leaves the compiler a choice: every fused
+multiply-add is explicit, and there are no fast-math flags. So a result has the same bits for any
+number of lanes and on any machine; only the sign and payload of a NaN may differ. NaN in gives NaN
+out; infinities and signed zeros follow IEEE 754. Error bounds are in units in the last place (ulp)
+of the result, for float64 and float32 unless stated. `elementary_steps` has the parts that
 functions share, `coefficients` the polynomials.
 """
 
@@ -21,26 +21,26 @@ from tarsus.program.codegen.elementary_steps import (
     at_most,
     atan_from,
     clamp,
+    exp_minus_one,
     exp_parts,
     expm1_near_zero,
     half_angle,
     horner,
     log2_pair,
-    log_ends,
     log_plus,
     nearest,
     power_of_two,
-    raised_minus,
     scaled,
+    with_special_logs,
 )
 
 
 def sin_cos(s: Arithmetic, x: str) -> tuple[str, str]:
-    """Sine and cosine, 30 operations: 1.5 ulp for |x| <= 1e5; in float32, 1.6 ulp for |x| <= 1e4.
+    """Return sine and cosine (30 operations): 1.5 ulp for |x| <= 1e5; float32: 1.6 for |x| <= 1e4.
 
     The absolute error stays below 1e-15 (float32: 5e-7) up to |x| = 2**50 (2**21); beyond, the
-    result means nothing. The sine of -0 is +0. The quarter turn is found and applied in floating
-    point: as a factor of -1, 0 or 1 each for the sine and the cosine of what remains.
+    result is undefined. The sine of -0 is +0. The quadrant is applied in floating point, as factors
+    of -1, 0 or 1 of the sine and cosine of the reduced argument.
     """
     parts = [s.const(-part) for part in table.HALF_PI[s.bits]]
     one, per_turn = s.const(1.0), s.const(2.0 / math.pi)
@@ -58,12 +58,12 @@ def sin_cos(s: Arithmetic, x: str) -> tuple[str, str]:
 
 
 def tan(s: Arithmetic, x: str) -> str:
-    """Tangent: 3.5 ulp on the range of `sin_cos`."""
+    """Return the tangent: 3.5 ulp on the range of `sin_cos`."""
     return s.div(*sin_cos(s, x))
 
 
 def atan(s: Arithmetic, x: str) -> str:
-    """Arc tangent: 2 ulp."""
+    """Return the arc tangent: 2 ulp."""
     size, one = s.abs(x), s.const(1.0)
     near, far = s.le(size, s.const(math.sqrt(2) - 1)), s.le(s.const(math.sqrt(2) + 1), size)
     above = s.select(near, size, s.select(far, s.const(-1.0), s.sub(size, one)))
@@ -73,7 +73,7 @@ def atan(s: Arithmetic, x: str) -> str:
 
 
 def atan2(s: Arithmetic, y: str, x: str) -> str:
-    """Angle of the point (x, y), 38 operations: 2 ulp; |x| + |y| must not overflow."""
+    """Return the angle of the point (x, y) (38 operations): 2 ulp; |x| + |y| must not overflow."""
     zero, ahead = s.const(0.0), s.copysign(s.const(1.0), x)
     wide, high = s.abs(x), s.abs(y)
     steep = s.lt(wide, high)
@@ -91,7 +91,7 @@ def atan2(s: Arithmetic, y: str, x: str) -> str:
 
 
 def asin(s: Arithmetic, x: str) -> str:
-    """Arc sine: 2.5 ulp; NaN outside [-1, 1]."""
+    """Return the arc sine: 2.5 ulp; NaN outside [-1, 1]."""
     size, zero = s.abs(x), s.const(0.0)
     big, root, z = half_angle(s, size)
     v = s.select(big, s.mul(root, s.const(-2.0)), size)
@@ -101,7 +101,7 @@ def asin(s: Arithmetic, x: str) -> str:
 
 
 def acos(s: Arithmetic, x: str) -> str:
-    """Arc cosine: 1.5 ulp, near -1 and 1 too; NaN outside [-1, 1]."""
+    """Return the arc cosine: 1.5 ulp, near -1 and 1 too; NaN outside [-1, 1]."""
     zero, one = s.const(0.0), s.const(1.0)
     big, root, z = half_angle(s, s.abs(x))
     v = s.select(big, s.copysign(s.add(root, root), x), s.neg(x))
@@ -112,29 +112,29 @@ def acos(s: Arithmetic, x: str) -> str:
 
 
 def exp(s: Arithmetic, x: str) -> str:
-    """Exponential: 1.5 ulp, gradual underflow included."""
+    """Return the exponential: 1.5 ulp, gradual underflow included."""
     n, q = exp_parts(s, clamp(s, x, *FORMATS[s.bits].exp_range))
     return scaled(s, s.add(s.const(1.0), q), n)
 
 
 def expm1(s: Arithmetic, x: str) -> str:
-    """exp(x) - 1: 2.5 ulp for normal results."""
+    """Return exp(x) - 1: 2.5 ulp for normal results."""
     form = FORMATS[s.bits]
     n, q = exp_parts(s, clamp(s, x, form.expm1_low, form.exp_range[1]))
-    half = raised_minus(s, n, q, 1)
+    half = exp_minus_one(s, n, q, 1)
     return s.copysign(s.add(half, half), x)
 
 
 def sinh(s: Arithmetic, x: str) -> str:
-    """Hyperbolic sine: 2.5 ulp for normal results."""
+    """Return the hyperbolic sine: 2.5 ulp for normal results."""
     n, q = exp_parts(s, at_most(s, s.abs(x), FORMATS[s.bits].sinh_high))
-    h = raised_minus(s, n, q, 2)
+    h = exp_minus_one(s, n, q, 2)
     half = s.add(h, s.div(h, s.fma(s.const(4.0), h, s.const(1.0))))
     return s.copysign(s.add(half, half), x)
 
 
 def cosh(s: Arithmetic, x: str) -> str:
-    """Hyperbolic cosine: 2 ulp."""
+    """Return the hyperbolic cosine: 2 ulp."""
     n, q = exp_parts(s, at_most(s, s.abs(x), FORMATS[s.bits].sinh_high))
     scale = power_of_two(s, s.sub(n, s.const(2.0)))
     h = s.fma(scale, q, scale)
@@ -143,38 +143,38 @@ def cosh(s: Arithmetic, x: str) -> str:
 
 
 def tanh(s: Arithmetic, x: str) -> str:
-    """Hyperbolic tangent: 3 ulp."""
+    """Return the hyperbolic tangent: 3 ulp."""
     size = at_most(s, s.abs(x), FORMATS[s.bits].tanh_high)
-    grown = raised_minus(s, *exp_parts(s, s.add(size, size)), 0)
+    grown = exp_minus_one(s, *exp_parts(s, s.add(size, size)), 0)
     return s.copysign(s.div(grown, s.add(grown, s.const(2.0))), x)
 
 
 def log(s: Arithmetic, x: str) -> str:
-    """Natural logarithm: 1 ulp, subnormal arguments included."""
-    return log_ends(s, x, log_plus(s, x, s.const(0.0)))
+    """Return the natural logarithm: 1 ulp, subnormal arguments included."""
+    return with_special_logs(s, x, log_plus(s, x, s.const(0.0)))
 
 
 def log1p(s: Arithmetic, x: str) -> str:
-    """log(1 + x): 1 ulp."""
+    """Return log(1 + x): 1 ulp."""
     one = s.const(1.0)
     total = s.add(one, x)
     lost = s.div(s.sub(x, s.sub(total, one)), total)
-    return s.copysign(log_ends(s, total, log_plus(s, total, lost)), x)
+    return s.copysign(with_special_logs(s, total, log_plus(s, total, lost)), x)
 
 
 def power(s: Arithmetic, x: str, y: str) -> str:
-    """x**y: 1.5 ulp if normal; special values as C's pow (x**0 and 1**y are 1 even with a NaN)."""
+    """Return x**y: 1.5 ulp if normal; special values as in C: x**0 and 1**y are 1 even for NaN."""
     form = FORMATS[s.bits]
     zero, half, one = s.const(0.0), s.const(0.5), s.const(1.0)
     size, limit = s.abs(x), 2.0 ** (form.digits + 18)
-    held = clamp(s, y, -limit, limit)
-    whole, halved = s.eq(s.floor(held), held), s.mul(held, half)
+    exponent = clamp(s, y, -limit, limit)
+    whole, halved = s.eq(s.floor(exponent), exponent), s.mul(exponent, half)
     high, low = log2_pair(s, size)
     high = s.select(whole, high, s.select(s.lt(x, zero), s.const(NAN), high))
     high = s.select(s.lt(size, s.const(INF)), high, size)
     high = s.select(s.eq(size, zero), s.const(-INF), high)
-    product = s.mul(held, high)
-    rest = s.fma(held, low, s.fma(held, high, s.neg(product)))
+    product = s.mul(exponent, high)
+    rest = s.fma(exponent, low, s.fma(exponent, high, s.neg(product)))
     rest = s.select(s.lt(s.abs(product), s.const(form.power_limit)), rest, zero)
     product = clamp(s, product, -form.power_limit, form.power_limit)
     n = nearest(s, product, one, 1.0)
@@ -186,19 +186,19 @@ def power(s: Arithmetic, x: str, y: str) -> str:
 
 
 def hypot(s: Arithmetic, x: str, y: str) -> str:
-    """sqrt(x*x + y*y) without overflow or underflow on the way: 1.5 ulp for normal results."""
+    """Return sqrt(x*x + y*y) without intermediate overflow: 1.5 ulp for normal results."""
     large, small, step = (2.0**k for k in FORMATS[s.bits].hypot_scale)
     one, up, down = s.const(1.0), s.const(step), s.const(1.0 / step)
     size = s.add(s.abs(x), s.abs(y))
-    huge, tiny = s.lt(s.const(large), size), s.lt(size, s.const(small))
-    scale = s.select(huge, down, s.select(tiny, up, one))
-    back = s.select(huge, up, s.select(tiny, down, one))
+    is_large, is_small = s.lt(s.const(large), size), s.lt(size, s.const(small))
+    scale = s.select(is_large, down, s.select(is_small, up, one))
+    back = s.select(is_large, up, s.select(is_small, down, one))
     x, y = s.mul(x, scale), s.mul(y, scale)
     return s.mul(s.sqrt(s.fma(x, x, s.mul(y, y))), back)
 
 
 def fmod(s: Arithmetic, x: str, y: str) -> str:
-    """Remainder with x's sign: exact where |x / y| < 2**53 (float32: 2**24), else meaningless."""
+    """Return the remainder with the sign of x: exact where |x / y| < 2**53 (float32: 2**24)."""
     size, by = s.abs(x), s.abs(y)
     rest = s.fma(s.neg(s.floor(s.div(size, by))), by, size)
     rest = s.select(s.lt(rest, s.const(0.0)), s.add(rest, by), rest)

@@ -1,4 +1,4 @@
-"""A program as LLVM IR text: `lanes` worlds in every instruction, loops with a mask a lane."""
+"""Emit a program as LLVM IR: an instruction for all lanes, and loops with a mask per lane."""
 
 from __future__ import annotations
 
@@ -11,80 +11,95 @@ from tarsus.program.codegen import branch_weights, cold_table
 from tarsus.program.codegen.cold_calls import ColdCalls
 from tarsus.program.codegen.kernels import KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
-from tarsus.program.codegen.registers import BY, ROOM, SLICED, SPARE
-from tarsus.program.ir.blocks import Block, ColdLoop, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.codegen.register_file import HANDOVER, SAVED, SLICED, SPILL
+from tarsus.program.ir.blocks import BasicBlock, Block, ColdLoop, Lookup, Slice, Stamp, While
 from tarsus.program.ir.program import CYCLES, Program
-from tarsus.program.lowering.ends import ends
+from tarsus.program.lowering.output_stores import schedule_stores
 from tarsus.program.lowering.spill import Memory
 from tarsus.program.lowering.tape import Node, tape
 
-LONG_PIECE = 500  # lines of a straight piece that may be a function of its own
-POINTERS = ("%world", "%tables", "%shared", "%work", "%memory", ROOM, BY, SLICED)
+MIN_OUTLINED_LINES = 500  # of a basic block that is outlined to a separate function
+POINTERS = ("%world", "%tables", "%shared", "%work", "%memory", HANDOVER, SAVED, SLICED)
 NAME = re.compile(r"%[\w.]+")
-EXACT_FLOAT32 = 1 << 24  # beyond it float32 skips integers, and with them entries of a table
+MAX_EXACT_FLOAT32 = 1 << 24  # float32 represents no larger integers exactly
 
 
 class Emitter(ColdCalls):
-    """Writes a kernel: what is done with a world; the frame says how they are stored and walked.
+    """Writes a kernel: the code of a step, inside of a shell that iterates over worlds.
 
-    shared: temporaries of a loop's function that lie where its caller brought them
-    in_pieces: whether the code is cut into short blocks, and long straight pieces are functions of
-        their own: for cold code, and all that is not optimized. LLVM compiles pieces in less time,
-        and their places on the stack are free when they end: a robot that falls calls functions of
-        hundreds of thousands of instructions, each within another, and without pieces they need
-        more than the 8 MB that a stack may have.
+    Parameters
+    ----------
+    program
+        Program whose code is written.
+    target
+        Lanes and bits.
+    shell
+        How worlds are stored and iterated; groups of lanes by default.
+    shared
+        Temporaries of a cold function that its caller passes in memory.
+    split_blocks
+        Whether LLVM basic blocks are kept short and long ones are outlined to functions: for cold
+        code, and all code that is not optimized. LLVM compiles short functions faster, and their
+        stack is free when they return. A robot that falls calls nested functions of hundreds of
+        thousands of instructions, which would otherwise exceed a stack of 8 MB.
     """
 
     def __init__(
         self,
         program: Program,
         target: Target,
-        frame: KernelShell | None = None,
+        shell: KernelShell | None = None,
         shared: Sequence[str] = (),
-        in_pieces: bool = False,
+        split_blocks: bool = False,
     ) -> None:
-        super().__init__(program, target, frame or LaneGroups(), shared, in_pieces)
+        super().__init__(program, target, shell or LaneGroups(), shared, split_blocks)
         program = self.program
-        # what is known while blocks are written
         self._labels = 0
-        self._pieces: list[str] = []  # functions of long straight pieces
-        self._turns: list[str] = []  # how many rounds each loop around has begun
-        self._stays = False  # whether a loop's code stays in it
-        self._odds = isinstance(self.frame, LaneGroups)  # whether LLVM is told how often
-        if program.sections and not (target == Target(1) and isinstance(self.frame, LaneGroups)):
+        self._outlined: list[str] = []  # functions of outlined blocks
+        self._iterations: list[str] = []  # counters of the enclosing loops
+        self._disables_licm = False  # whether a loop excludes loop-invariant code motion
+        self._has_weights = isinstance(self.shell, LaneGroups)  # whether branches have weights
+        if program.sections and not (target == Target(1) and isinstance(self.shell, LaneGroups)):
             raise IncompatibleOptions(
-                f"the program {program.name!r} has time stamps, which are read only for one world"
-                " at a time, on a CPU and in float64: compile it with lanes=1 and bits=64.",
+                f"the program {program.name!r} is timed, which is possible only for one world at a"
+                " time, on a CPU and in float64: compile it with lanes=1 and bits=64.",
                 "lanes",
             )
 
     def text(self) -> str:
-        """Return the kernel's module, without those of its cold functions."""
+        """Return the module of the kernel, without its cold functions."""
         self._step()
-        around = self.frame.around(self.program, self.target, self._workspace())
-        declarations = [*self.scribe.declarations(), *around.declarations]
+        shell = self.shell.wrap(self.program, self.target, self._workspace())
+        declarations = [*self.writer.declarations(), *shell.declarations]
         table = cold_table.table(self._calls) if self._calls else []
-        lines = [*declarations, *table, *self._pieces]
-        lines += [*around.opening, *self.scribe.lines, *around.closing]
-        told = [*(branch_weights.STAYING if self._stays else ()), *branch_weights.TOLD]
-        return "\n".join([*lines, *told, ""])
+        lines = [*declarations, *table, *self._outlined]
+        lines += [*shell.opening, *self.writer.lines, *shell.closing]
+        metadata = [*(branch_weights.NO_LICM if self._disables_licm else ())]
+        return "\n".join([*lines, *metadata, *branch_weights.METADATA, ""])
 
     def cold_function(self) -> str:
-        """The module of one of those functions, `cold_table.NAME`, of a program of one loop
-        (`Program.part`).
+        """Return the module of a cold function, whose program is one loop.
+
+        The program is one of `Program.cold_program`; the function's symbol is `cold_table.NAME`.
         """
-        self._inside = True
+        self._in_cold_function = True
         for block in self.program.blocks:
             self._block(block)
         table = cold_table.table(self._calls) if self._calls else []
-        lines = [self._workspace(), *self.scribe.lines]
+        lines = [self._workspace(), *self.writer.lines]
         whole = cold_table.function(lines, len(self.program.tables))
-        lines = [*self.scribe.declarations(), *table, *self._pieces, *whole, *branch_weights.TOLD]
+        lines = [
+            *self.writer.declarations(),
+            *table,
+            *self._outlined,
+            *whole,
+            *branch_weights.METADATA,
+        ]
         return "\n".join([*lines, ""])
 
     def _block(self, block: Block) -> None:
-        self._arrive(block)
-        if isinstance(block, Straight):
+        self._enter_block(block)
+        if isinstance(block, BasicBlock):
             self._straight(block)
         elif isinstance(block, While):
             self._call(block) if self._is_cold(block) else self._while(block)
@@ -99,88 +114,92 @@ class Emitter(ColdCalls):
         else:
             assert_never(block)
 
-    def _straight(self, block: Straight) -> None:
-        t = self.frame.arranged(tape(block.function), self.target, self._lying(block))
-        s, outputs = self.scribe, (*block.outputs, SPARE)
-        begun, first = s.arithmetic, len(s.lines)
+    def _straight(self, block: BasicBlock) -> None:
+        t = self.shell.schedule(tape(block.function), self.target, self._memory_of(block))
+        s, outputs = self.writer, (*block.outputs, SPILL)
+        begin, first = s.arithmetic, len(s.lines)
         values: list[str] = []
-        soon, late = ends(t, block, self.frame.overlaps)
-        for k, (node, used) in enumerate(zip(t.nodes, t.live(), strict=True)):
+        early, late = schedule_stores(t, block, self.shell.reuses_memory)
+        for k, (node, used) in enumerate(zip(t.nodes, t.use_counts(), strict=True)):
             values.append(self._value(node, values, block, outputs) if used else "")
-            for register, entry in soon.get(k, ()):
+            for register, entry in early.get(k, ()):
                 self._store(s.number(values[k]), register, entry)
-        self.operations.append((s.arithmetic - begun, self._labels if self._masks else 0))
+        self.operations.append((s.arithmetic - begin, self._labels if self._masks else 0))
         for register, entry, k in late:
-            if not self._is_there(block, t.nodes[k], (register, entry)):
+            if not self._is_stored_already(block, t.nodes[k], (register, entry)):
                 self._store(s.number(values[k]), register, entry)
-        self._move_long_piece(first)
+        self._outline_if_long(first)
         s.forget()
 
-    def _move_long_piece(self, first: int) -> None:
-        """Move a long straight piece into a function of its own, if code is written so.
-
-        first: number of its first line
-        """
-        s = self.scribe
+    def _outline_if_long(self, first: int) -> None:
+        """Move the lines from index `first` on to a separate function, if they are many."""
+        s = self.writer
         code = s.lines[first:]
-        if not self.in_pieces or not self.frame.has_cold_functions or len(code) < LONG_PIECE:
+        if (
+            not self.split_blocks
+            or not self.shell.has_cold_functions
+            or len(code) < MIN_OUTLINED_LINES
+        ):
             return
-        kinds = dict.fromkeys(POINTERS, "ptr")
-        kinds |= dict.fromkeys(self._masks, s.mask) | dict.fromkeys(self._turns, "i64")
+        types = dict.fromkeys(POINTERS, "ptr")
+        types |= dict.fromkeys(self._masks, s.mask) | dict.fromkeys(self._iterations, "i64")
         used = set(NAME.findall("\n".join(code)))
-        given = ", ".join(f"{kind} {name}" for name, kind in kinds.items() if name in used)
-        name = f"@piece{len(self._pieces)}"
-        opening = f"define internal void {name}({given}) noinline #0 {{\nentry:"
-        self._pieces.append("\n".join([opening, *code, "  ret void", "}"]))
-        s.lines[first:] = [f"  call void {name}({given})"]
+        parameters = ", ".join(f"{kind} {name}" for name, kind in types.items() if name in used)
+        name = f"@piece{len(self._outlined)}"
+        opening = f"define internal void {name}({parameters}) noinline #0 {{\nentry:"
+        self._outlined.append("\n".join([opening, *code, "  ret void", "}"]))
+        s.lines[first:] = [f"  call void {name}({parameters})"]
 
     def _value(
-        self, node: Node, values: list[str], block: Straight, outputs: tuple[str, ...]
+        self, node: Node, values: list[str], block: BasicBlock, outputs: tuple[str, ...]
     ) -> str:
-        """The name of one node's value; those of the nodes before it are given."""
-        op, s = node.op, self.scribe
+        """Write a node and return the name of its value, given those of earlier nodes."""
+        op, s = node.op, self.writer
         if op == "input":
-            return self._load(block.inputs[node.place[0]], node.place[1])
+            return self._load(block.inputs[node.slot[0]], node.slot[1])
         if op == "again":
-            return self._load(block.inputs[node.place[0]], node.place[1], anew=True)
+            return self._load(block.inputs[node.slot[0]], node.slot[1], reload=True)
         if op == "reload":
-            return self._load(outputs[node.place[0]], node.place[1], anew=True)
+            return self._load(outputs[node.slot[0]], node.slot[1], reload=True)
         if op == "store":
-            self._store(s.number(values[node.args[0]]), outputs[node.place[0]], node.place[1])
+            self._store(s.number(values[node.args[0]]), outputs[node.slot[0]], node.slot[1])
             return ""
         if op == "const":
             return s.const(node.value)
         return s.operation(op, [values[a] for a in node.args])
 
-    def _lying(self, block: Straight) -> Memory:
-        """What of a block's arguments lies in memory: records, and temporaries put there."""
-        lying = self._persistent | self._memory
+    def _memory_of(self, block: BasicBlock) -> Memory:
+        """Return the arguments of a block that are in memory."""
+        names = self._persistent | self._memory
         written = [
-            k for k, name in enumerate(block.outputs) if name in lying and name not in block.inputs
+            k for k, name in enumerate(block.outputs) if name in names and name not in block.inputs
         ]
-        return Memory(
-            [k for k, name in enumerate(block.inputs) if name in lying], written, len(block.outputs)
-        )
+        read = [k for k, name in enumerate(block.inputs) if name in names]
+        return Memory(read, written, len(block.outputs))
 
     def _while(self, block: While) -> None:
-        # is there a first round?
+        # does any lane begin an iteration?
         self._labels += 1
-        tag, s = f"loop{self._labels}", self.scribe
-        self._jump(f"{tag}.before")
-        first = self._wanting(block.more)
+        tag, s = f"loop{self._labels}", self.writer
+        self._begin_block(f"{tag}.before")
+        first = self._entering(block.condition)
         some = s.any(first)
-        chance = branch_weights.of_loop(block) if self._odds and not self._inside else ""
+        weights = (
+            branch_weights.loop_weights(block)
+            if self._has_weights and not self._in_cold_function
+            else ""
+        )
         s.lines += [
-            f"  br i1 {some}, label %{tag}.first, label %{tag}.exit{chance}",
+            f"  br i1 {some}, label %{tag}.first, label %{tag}.exit{weights}",
             f"{tag}.first:",
         ]
-        # the body, for the lanes that want it
-        begun = s.arithmetic - self._told
-        self._masks.append(s.called_mask(f"%{tag}.mask"))
-        self._turns.append(f"%{tag}.count")
+        # the body, for active lanes
+        begin = s.arithmetic - self._counted
+        self._masks.append(s.declare_mask(f"%{tag}.mask"))
+        self._iterations.append(f"%{tag}.count")
         self._local.append(self._scopes.get(id(block), frozenset()))
-        kept = self._to_be_kept(block)
-        self._put_by(kept, first, tag, "first")
+        saved = self._entries_to_save(block)
+        self._save(saved, first, tag, "first")
         s.lines += [
             f"{tag}.body:",
             f"  %{tag}.count = phi i64 [ 1, %{tag}.first.by ], [ %{tag}.next, %{tag}.again.by ]",
@@ -190,78 +209,80 @@ class Emitter(ColdCalls):
         s.forget()
         for inner in block.body:
             self._block(inner)
-        self._open(id(block))
-        self._tell(s.arithmetic - self._told - begun)
-        begun = s.arithmetic
-        self._put_right(kept, tag)
-        self._told += s.arithmetic - begun  # so cold that nobody counts it
+        self._place_exit(id(block))
+        self._count_effort(s.arithmetic - self._counted - begin)
+        begin = s.arithmetic
+        self._restore(saved, tag)
+        self._counted += s.arithmetic - begin  # too rare to count
         self._masks.pop()
-        self._turns.pop()
+        self._iterations.pop()
         self._local.pop()
-        # another one? no value read before holds after it
-        more = self._wanting(block.more)
+        # another iteration? values loaded before are not valid in it
+        more = self._entering(block.condition)
         some = s.any(more)
         s.lines += [
             f"  %{tag}.more = and {s.mask} {more}, {more}",
             f"  %{tag}.next = add i64 %{tag}.count, 1",
-            f"  %{tag}.within = icmp slt i64 %{tag}.count, {block.maximum}",
+            f"  %{tag}.within = icmp slt i64 %{tag}.count, {block.max_iterations}",
             f"  %{tag}.go = and i1 %{tag}.within, {some}",
-            f"  br i1 %{tag}.go, label %{tag}.again, label %{tag}.exit{chance}",
+            f"  br i1 %{tag}.go, label %{tag}.again, label %{tag}.exit{weights}",
             f"{tag}.again:",
         ]
-        self._put_by(kept, more, tag, "again", self._hint(block))
+        self._save(saved, more, tag, "again", self._loop_metadata(block))
         s.lines.append(f"{tag}.exit:")
         s.forget()
 
-    def _hint(self, block: While) -> str:
-        """For the outermost loop that holds others: what is the same in every round is computed
-        where it stands. Taken out of the loop it would be computed also for the loops inside that
-        are hardly ever entered, and need more registers than there are.
+    def _loop_metadata(self, block: While) -> str:
+        """Return metadata that excludes loop-invariant code motion from the outermost loop.
+
+        Moved out of it, invariant values of inner loops would be computed even if those loops are
+        not entered, and need more registers than there are.
         """
-        whole = not self._masks and any(isinstance(inner, While) for inner in block.body)
-        if not whole or self._inside:
+        has_inner = not self._masks and any(isinstance(inner, While) for inner in block.body)
+        if not has_inner or self._in_cold_function:
             return ""
-        self._stays = True
+        self._disables_licm = True
         return ", !llvm.loop !0"
 
     def _lookup(self, block: Lookup) -> None:
-        s, number = self.scribe, list(self.program.tables).index(block.table)
+        s, number = self.writer, list(self.program.tables).index(block.table)
         last = len(self.program.tables[block.table]) - 1
-        if self.target.bits == 32 and last > EXACT_FLOAT32:
+        if self.target.bits == 32 and last > MAX_EXACT_FLOAT32:
             raise IncompatibleOptions(
-                f"the table {block.table!r} has {last + 1} entries, but float32 indexes exactly"
-                f" only up to {EXACT_FLOAT32}: use precision 'float64'.",
+                f"the table {block.table!r} has {last + 1} entries, but float32 can index only"
+                f" {MAX_EXACT_FLOAT32}: use precision 'float64'.",
                 "precision",
             )
-        table = self.frame.table(s, self.target, self.program, number)
+        table = self.shell.table(s, self.target, self.program, number)
         for entry in range(self.program.sizes[block.index]):
             index = self._load(block.index, entry)
-            held = s.fmin(s.fmax(s.floor(index), s.const(0.0)), s.const(float(last)))
-            self._store(s.gather(table, held), block.output, entry)
+            clamped = s.fmin(s.fmax(s.floor(index), s.const(0.0)), s.const(float(last)))
+            self._store(s.gather(table, clamped), block.output, entry)
         s.forget()
 
     def _slice(self, block: Slice) -> None:
-        first = len(self.scribe.lines)
-        size, moved = self.program.sizes[block.part], self._moved(block)
+        first = len(self.writer.lines)
+        size, shift = self.program.sizes[block.part], self._slice_offset(block)
         for k in range(size):
             if block.stored:
-                self._store(self._load(block.part, k), block.whole, k, moved)
+                self._store(self._load(block.part, k), block.whole, k, shift)
             else:
-                self._store(self._load(block.whole, k, moved=moved), block.part, k)
-        self._move_long_piece(first)
-        self.scribe.forget()
+                self._store(self._load(block.whole, k, shift=shift), block.part, k)
+        self._outline_if_long(first)
+        self.writer.forget()
 
-    def _moved(self, block: Slice) -> str:
-        """Where the part of this round begins in the whole, an i64."""
-        before = self.scribe.access(f"sub i64 {self._turns[-1]}, 1")
-        return self.scribe.access(f"mul i64 {before}, {self.program.sizes[block.part]}")
+    def _slice_offset(self, block: Slice) -> str:
+        """Return the name of an i64: where the slice of this iteration begins."""
+        before = self.writer.access(f"sub i64 {self._iterations[-1]}, 1")
+        return self.writer.access(f"mul i64 {before}, {self.program.sizes[block.part]}")
 
     def _stamp(self, block: Stamp) -> None:
-        """Read the counter between two pieces of code that must not mix: all memory is, for all
-        that LLVM may know, rewritten here, so what was computed before is stored before, and what
-        is used after is loaded after.
+        """Read the cycle counter between two sections of code that must not mix.
+
+        An empty assembly statement that may write all memory is a barrier: LLVM stores results
+        before it, and loads values after it.
         """
-        s = self.scribe
+        s = self.writer
         s.declare("i64 @llvm.readcyclecounter()")
         barrier = '  call void asm sideeffect "", "r,r,~{memory}"(ptr %work, ptr %world)'
         s.lines.append(barrier)
@@ -277,6 +298,6 @@ class Emitter(ColdCalls):
         s.lines += [f"  store i64 {now}, {clock}, align 8", barrier]
 
 
-def ir_text(program: Program, target: Target, in_pieces: bool = False) -> str:
-    """Return the LLVM IR of the program's kernel; in_pieces: as of `Emitter`."""
-    return Emitter(program, target, in_pieces=in_pieces).text()
+def ir_text(program: Program, target: Target, split_blocks: bool = False) -> str:
+    """Return the LLVM IR of a program's kernel; `split_blocks` as of `Emitter`."""
+    return Emitter(program, target, split_blocks=split_blocks).text()

@@ -1,4 +1,4 @@
-"""Lines of LLVM IR: names of values, declarations, constants in every lane."""
+"""Lines of LLVM IR: SSA names, declarations, constants in every lane."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import struct
 import sys
 from typing import Self
 
-MAX_BLOCK = 500  # instructions of a short basic block
+MAX_BLOCK = 500  # instructions of an LLVM basic block, where they are split
 
 
 class IrLines:
-    """Lines of IR over values of `lanes` numbers with `bits` bits; values go by their SSA names.
+    """Lines of IR over values of `lanes` numbers; a value is named by its SSA name.
 
-    Masks (one bit a lane) and numbers are told apart by name, so that comparisons stay masks until
-    used as 0 or 1.
+    The writer knows which names are masks (one bit per lane), so that comparisons stay masks until
+    they are used as 0 or 1.
 
     Parameters
     ----------
     lanes, bits : int
-        Numbers of a value, and bits of a number.
+        Numbers per value, and bits per number.
     short_blocks : bool
-        Whether basic blocks are cut. After every call LLVM's quick instruction selection counts
-        what is left of the block, and straight code is one block of up to 30,000 instructions.
+        Whether basic blocks are split. After every call LLVM's fast instruction selection scans the
+        rest of the block, and a step has blocks of up to 30,000 instructions.
     letter : str
         First letter of the names of values.
     """
@@ -34,7 +34,7 @@ class IrLines:
         self._block_length = MAX_BLOCK if short_blocks else sys.maxsize
         self._block_begin = 0
         self.lines: list[str] = []
-        self._count = self._of_memory = 0
+        self._count = self._memory_count = 0
         self._masks: set[str] = set()
         self._declared: dict[str, None] = {}
         self._angles: dict[str, tuple[str, str]] = {}
@@ -44,8 +44,8 @@ class IrLines:
         self.mask = self._of("i1")
         self._suffix = (f"v{lanes}" if lanes > 1 else "") + f"f{bits}"
 
-    def beside(self, lanes: int) -> Self:
-        """A writer of so many lanes into the same lines."""
+    def with_lanes(self, lanes: int) -> Self:
+        """Return a writer with another number of lanes that writes to the same lines."""
         short_blocks = self._block_length == MAX_BLOCK
         other = type(self)(lanes, self.bits, short_blocks, "w")
         other.lines, other._declared = self.lines, self._declared
@@ -55,24 +55,24 @@ class IrLines:
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
 
     def declare(self, signature: str) -> None:
-        """Remember an intrinsic to declare."""
+        """Add the declaration of an intrinsic."""
         self._declared["declare " + signature] = None
 
     def declarations(self) -> list[str]:
-        """Declarations of all intrinsics used."""
+        """Return the declarations of all intrinsics used."""
         return list(self._declared)
 
     def forget(self) -> None:
-        """A new block of code begins: nothing computed before may be shared."""
+        """Begin a new block, which shares no sines and cosines with earlier ones."""
         self._angles.clear()
 
     @property
     def arithmetic(self) -> int:
-        """How many instructions there are that are no access to memory."""
-        return self._count - self._of_memory
+        """Number of instructions except memory accesses."""
+        return self._count - self._memory_count
 
     def define(self, expression: str) -> str:
-        """A new name for an instruction's result."""
+        """Write an instruction and return the name of its result."""
         if self._count - self._block_begin >= self._block_length:
             label = f"cut.{self._letter}{self._count}"
             self.lines += [f"  br label %{label}", f"{label}:"]
@@ -83,19 +83,19 @@ class IrLines:
         return name
 
     def access(self, expression: str) -> str:
-        """The same for a load or an address."""
-        self._of_memory += 1
+        """Write a load or an address computation and return the name of its result."""
+        self._memory_count += 1
         return self.define(expression)
 
     def const(self, x: float) -> str:
-        """The same number in every lane."""
+        """Return a constant with the same number in every lane."""
         if self.bits == 32:
             x = _rounded(x)
         word = f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
         return word if self.lanes == 1 else f"splat ({self.scalar} {word})"
 
-    def everywhere(self, number: str) -> str:
-        """A scalar in every lane."""
+    def broadcast(self, number: str) -> str:
+        """Return a value with a scalar in every lane."""
         if self.lanes == 1:
             return number
         one = self.define(f"insertelement {self.vector} poison, {self.scalar} {number}, i64 0")
@@ -103,7 +103,7 @@ class IrLines:
         return self.define(f"shufflevector {self.vector} {one}, {self.vector} poison, {how}")
 
     def integer(self, x: int) -> str:
-        """The same integer in every lane."""
+        """Return a constant with the same integer in every lane."""
         return str(x) if self.lanes == 1 else f"splat (i{self.bits} {x})"
 
 

@@ -1,4 +1,4 @@
-"""Writes operations on lanes as LLVM IR: no fast-math flags, so only this file decides the bits."""
+"""Write operations as LLVM IR; without fast-math flags, this file alone determines the bits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tarsus.program.codegen.ir_lines import IrLines
 
 
 class IrWriter(IrLines):
-    """Operations on values of `lanes` numbers."""
+    """Writes operations on values of `lanes` numbers."""
 
     def _binary(self, op: str, a: str, b: str) -> str:
         return self.define(f"{op} {self.vector} {a}, {b}")
@@ -39,7 +39,7 @@ class IrWriter(IrLines):
         return self.define(call % args)
 
     def fma(self, a: str, b: str, c: str) -> str:
-        """a * b + c with one rounding."""
+        """Return a * b + c with one rounding."""
         return self._intrinsic("fma", a, b, c)
 
     def abs(self, a: str) -> str:
@@ -75,7 +75,7 @@ class IrWriter(IrLines):
         return self._compare("une", a, b)
 
     def select(self, condition: str, a: str, b: str) -> str:
-        """a where the condition holds, else b."""
+        """Return a where the condition holds, else b."""
         return self.define(
             f"select {self.mask} {self.truth(condition)}, {self.vector} {a}, {self.vector} {b}"
         )
@@ -87,11 +87,11 @@ class IrWriter(IrLines):
         return self.select(self.lt(a, b), b, a)
 
     def truth(self, a: str) -> str:
-        """A mask: non-zero is true."""
+        """Return a value as a mask: nonzero is true."""
         return a if a in self._masks else self.ne(a, self.const(0.0))
 
     def number(self, a: str) -> str:
-        """A number: a mask becomes 1 or 0."""
+        """Return a value as a number: a mask becomes 1 or 0."""
         if a not in self._masks:
             return a
         return self.define(
@@ -104,17 +104,17 @@ class IrWriter(IrLines):
         self._masks.add(name)
         return name
 
-    def called_mask(self, name: str) -> str:
-        """A mask that lines of another origin define."""
+    def declare_mask(self, name: str) -> str:
+        """Register a name as a mask that other lines define."""
         self._masks.add(name)
         return name
 
     def any(self, mask: str) -> str:
-        """One bit: is any lane's mask set?"""
+        """Return an i1: whether any lane of the mask is set."""
         return self._reduced("or", mask)
 
     def all(self, mask: str) -> str:
-        """One bit: is every lane's mask set?"""
+        """Return an i1: whether all lanes of the mask are set."""
         return self._reduced("and", mask)
 
     def _reduced(self, how: str, mask: str) -> str:
@@ -125,20 +125,31 @@ class IrWriter(IrLines):
         return self.define(f"call {name}({self.mask} {mask})")
 
     def bits_of(self, a: str) -> str:
-        """The number's bits as an integer."""
+        """Return the bits of a number as an integer."""
         return self.define(f"bitcast {self.vector} {a} to {self._of(f'i{self.bits}')}")
 
     def from_bits(self, a: str) -> str:
-        """An integer's bits as a number."""
+        """Return the bits of an integer as a number."""
         return self.define(f"bitcast {self._of(f'i{self.bits}')} {a} to {self.vector}")
 
     def integer_op(self, op: str, a: str, b: str) -> str:
-        """An integer instruction (add, and, or, shl, lshr, ashr) on all lanes."""
+        """Write an integer instruction (add, and, or, shl, lshr, ashr) on all lanes."""
         return self.define(f"{op} {self._of(f'i{self.bits}')} {a}, {b}")
 
     def gather(self, table: str, index: str) -> str:
-        """table[index] lane by lane, `table` being a typed pointer; the index must be inside it;
-        NaN reads entry 0.
+        """Return table[index] in every lane.
+
+        Parameters
+        ----------
+        table
+            Typed pointer to the first entry.
+        index
+            Index inside of the table; NaN reads entry 0.
+
+        Returns
+        -------
+        str
+            Name of the values.
         """
         index = self.select(self.eq(index, index), index, self.const(0.0))
         wide = self.define(f"fptosi {self.vector} {index} to {self._of('i64')}")
@@ -146,25 +157,25 @@ class IrWriter(IrLines):
             return self._entry(table, wide)
         gathered = "poison"
         for lane in range(self.lanes):
-            at = self.define(f"extractelement {self._of('i64')} {wide}, i32 {lane}")
-            value = self._entry(table, at)
+            one = self.define(f"extractelement {self._of('i64')} {wide}, i32 {lane}")
+            value = self._entry(table, one)
             gathered = self.define(
                 f"insertelement {self.vector} {gathered}, {self.scalar} {value}, i32 {lane}"
             )
         return gathered
 
-    def _entry(self, table: str, at: str) -> str:
+    def _entry(self, table: str, index: str) -> str:
         space = table.rpartition(" ")[0]
-        address = self.access(f"getelementptr {self.scalar}, {table}, i64 {at}")
+        address = self.access(f"getelementptr {self.scalar}, {table}, i64 {index}")
         return self.access(f"load {self.scalar}, {space} {address}")
 
     def operation(self, op: str, args: list[str]) -> str:
-        """One node of a tape."""
-        simple = SIMPLE.get(op)
-        if simple is not None:
+        """Write an operation of a tape and return the name of its result."""
+        direct = DIRECT.get(op)
+        if direct is not None:
             if not self._masks.isdisjoint(args):
                 args = [self.number(a) for a in args]
-            return simple(self, *args)
+            return direct(self, *args)
         if op in ("and", "or"):
             return self._logic(op, self.truth(args[0]), self.truth(args[1]))
         if op == "not":
@@ -176,13 +187,13 @@ class IrWriter(IrLines):
             return self.select(args[0], values[0], values[1])
         numbers = [self.number(a) for a in args]
         if op in ("sin", "cos"):
-            return self._turn(numbers[0])[op == "cos"]
+            return self._sin_cos(numbers[0])[op == "cos"]
         function = getattr(elementary, FUNCTIONS.get(op, op), None)
         if function is None:
-            raise ValueError(f"the operation {op!r} cannot be compiled; write it with simpler ones")
+            raise ValueError(f"operation {op!r} is unsupported: write it with simpler ones")
         return function(self, *numbers)
 
-    def _turn(self, angle: str) -> tuple[str, str]:
+    def _sin_cos(self, angle: str) -> tuple[str, str]:
         if angle not in self._angles:
             self._angles[angle] = elementary.sin_cos(self, angle)
         return self._angles[angle]
@@ -193,7 +204,7 @@ def _sign(s: IrWriter, a: str) -> str:
     return s.select(s.lt(zero, a), s.const(1.0), s.select(s.lt(a, zero), s.const(-1.0), a))
 
 
-SIMPLE: dict[str, Callable[..., str]] = {
+DIRECT: dict[str, Callable[..., str]] = {
     "add": IrWriter.add,
     "sub": IrWriter.sub,
     "mul": IrWriter.mul,

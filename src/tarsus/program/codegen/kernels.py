@@ -1,5 +1,6 @@
-"""Where worlds lie in memory and how a kernel walks them: groups of lanes on a processor, a thread
-a world on a GPU.
+"""Shells of kernels: how worlds are stored and iterated.
+
+On a CPU a kernel loops over groups of lanes; on a GPU each world has a thread.
 """
 
 from __future__ import annotations
@@ -9,21 +10,19 @@ from dataclasses import dataclass
 
 from tarsus.program.codegen.cold_table import TABLES
 from tarsus.program.codegen.ir_writer import IrWriter
-from tarsus.program.codegen.layout import Target, effort_at, lane_record_size, logged_size
+from tarsus.program.codegen.layout import Target, effort_offset, lane_record_size, logged_size
 from tarsus.program.ir.program import Program
-from tarsus.program.lowering.schedule import on_demand
-from tarsus.program.lowering.spill import Memory, in_memory, most_alive, within
+from tarsus.program.lowering.schedule import schedule_on_demand
+from tarsus.program.lowering.spill import Memory, register_pressure, registers_in_memory, spill
 from tarsus.program.lowering.tape import Tape, tape
 
-HELD = {
-    32: 235,
-    64: 105,
-}  # numbers of these bits that a GPU's thread holds, its 255 registers less addresses and flags
+# values of these bits in the registers of a GPU thread: its 255 less addresses and flags
+GPU_REGISTERS = {32: 235, 64: 105}
 
 
 @dataclass(frozen=True)
-class Around:
-    """IR lines before and after the code of one step, and what they need declared."""
+class KernelCode:
+    """Lines of IR before and after the code of one step, and their declarations."""
 
     declarations: list[str]
     opening: list[str]
@@ -31,55 +30,55 @@ class Around:
 
 
 class KernelShell(ABC):
-    """How worlds are stored and walked."""
+    """How worlds are stored and iterated."""
 
     has_cold_functions: bool = False
-    """Whether cold loops are functions of their own."""
+    """Whether cold loops are separate functions."""
 
-    overlaps: bool = False
-    """Whether a temporary may lie where another lay that is done."""
+    reuses_memory: bool = False
+    """Whether temporaries with disjoint live ranges share memory."""
 
     @property
     def fingerprint(self) -> str:
-        """What of it decides the code."""
+        """Text that identifies the code of the shell."""
         return type(self).__name__
 
-    def effort(self, scribe: IrWriter, target: Target, program: Program) -> str | None:
-        """A typed pointer to how many operations the worlds took; None where nobody asks."""
+    def effort(self, writer: IrWriter, target: Target, program: Program) -> str | None:
+        """Return a typed pointer to the operation counter of the worlds; None if not counted."""
         return None
 
     @abstractmethod
-    def around(self, program: Program, target: Target, work: str) -> Around:
-        """The kernel around one step's code; `work` is the line that reserves the workspace."""
+    def wrap(self, program: Program, target: Target, work: str) -> KernelCode:
+        """Return the kernel around the code of a step; `work`: lines that allocate memory."""
 
     @abstractmethod
-    def persistent(self, scribe: IrWriter, target: Target, entry: int) -> str:
-        """A typed pointer to one entry of the current world's record."""
+    def persistent(self, writer: IrWriter, target: Target, entry: int) -> str:
+        """Return a typed pointer to an entry of the current world's record."""
 
     @abstractmethod
-    def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
-        """A typed pointer to the first entry of a table."""
+    def table(self, writer: IrWriter, target: Target, program: Program, number: int) -> str:
+        """Return a typed pointer to the first entry of a look-up table."""
 
-    def in_memory(self, program: Program, target: Target) -> list[str]:
-        """The temporaries that code must keep in memory rather than in registers."""
+    def registers_in_memory(self, program: Program, target: Target) -> list[str]:
+        """Return the temporaries that code must keep in memory."""
         return []
 
-    def arranged(self, t: Tape, target: Target, memory: Memory) -> Tape:
-        """The tape in the order in which it is written."""
+    def schedule(self, t: Tape, target: Target, memory: Memory) -> Tape:
+        """Return the tape with its operations in the order of the code."""
         return t
 
 
 class LaneGroups(KernelShell):
-    """kernel(worlds, log, tables, first, last, steps, groups) over worlds[group][entry][lane].
+    """Kernel of a CPU: kernel(worlds, log, tables, first, last, steps, groups).
 
-    Worlds that stand side by side wait for each other: what each takes is counted (`run.grouping`).
-    After each step the state and report registers are copied to log[step][group][entry][lane] if
-    log is not null.
+    Worlds are stored as worlds[group][entry][lane]. The worlds of a group wait for each other, so
+    the operations of each are counted (`run.grouping`). After each step the state and report
+    registers are copied to log[step][group][entry][lane], if log is not null.
     """
 
     has_cold_functions = True
 
-    def around(self, program: Program, target: Target, work: str) -> Around:
+    def wrap(self, program: Program, target: Target, work: str) -> KernelCode:
         vector, logged = target.vector, logged_size(program)
         size = logged * target.lanes * target.bits // 8
         opening = f"""\
@@ -121,41 +120,42 @@ exit:
   ret void
 }}
 attributes #0 = {{ nounwind "stackrealign" }}"""
-        return Around(
+        return KernelCode(
             ["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"], [opening], [closing]
         )
 
-    def persistent(self, scribe: IrWriter, target: Target, entry: int) -> str:
-        place = f"getelementptr inbounds {target.vector}, ptr %world, i64 {entry}"
-        return f"ptr {scribe.access(place)}"
+    def persistent(self, writer: IrWriter, target: Target, entry: int) -> str:
+        pointer = f"getelementptr inbounds {target.vector}, ptr %world, i64 {entry}"
+        return f"ptr {writer.access(pointer)}"
 
-    def effort(self, scribe: IrWriter, target: Target, program: Program) -> str | None:
-        return self.persistent(scribe, target, effort_at(program)) if target.lanes > 1 else None
+    def effort(self, writer: IrWriter, target: Target, program: Program) -> str | None:
+        return self.persistent(writer, target, effort_offset(program)) if target.lanes > 1 else None
 
-    def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
-        slot = scribe.access(f"getelementptr ptr, ptr %tables, i64 {number}")
-        return f"ptr {scribe.access(f'load ptr, ptr {slot}')}"
+    def table(self, writer: IrWriter, target: Target, program: Program, number: int) -> str:
+        slot = writer.access(f"getelementptr ptr, ptr %tables, i64 {number}")
+        return f"ptr {writer.access(f'load ptr, ptr {slot}')}"
 
 
 class ColdShell(LaneGroups):
-    """A function that a kernel over groups of lanes calls for a loop (`cold_table`)."""
+    """Cold function, which a kernel over groups of lanes calls for a loop (`cold_table`)."""
 
-    overlaps = True
+    reuses_memory = True
 
-    def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
-        slot = scribe.access(f"getelementptr ptr, ptr @{TABLES}, i64 {number}")
-        return f"ptr {scribe.access(f'load ptr, ptr {slot}')}"
+    def table(self, writer: IrWriter, target: Target, program: Program, number: int) -> str:
+        slot = writer.access(f"getelementptr ptr, ptr @{TABLES}, i64 {number}")
+        return f"ptr {writer.access(f'load ptr, ptr {slot}')}"
 
 
 class GpuThreads(KernelShell):
-    """kernel(worlds, tables, count, steps) over worlds[entry][world]: one thread for each world.
+    """Kernel of a GPU: kernel(worlds, tables, count, steps), one thread per world.
 
-    tables: all of them, one behind the other; count points to the number of worlds in memory. It is
-    read anew in every step: a number known before would let the compiler compute all the addresses
-    of a record once, and a thread's registers would be full of them.
+    Worlds are stored as worlds[entry][world], look-up tables contiguously. `count` points to the
+    number of worlds in memory, which is loaded again in every step. If it were known before, the
+    compiler would compute all addresses of a record once, and fill the thread's registers with
+    them.
     """
 
-    def around(self, program: Program, target: Target, work: str) -> Around:
+    def wrap(self, program: Program, target: Target, work: str) -> KernelCode:
         opening = f"""{self._opening(work)}
   %all = load i64, ptr addrspace(1) %count
   %inside = icmp slt i64 %mine, %all
@@ -177,7 +177,7 @@ exit:
   ret void
 }
 attributes #0 = { nounwind }"""
-        return Around(self._declarations(), [opening], [closing])
+        return KernelCode(self._declarations(), [opening], [closing])
 
     def _declarations(self) -> list[str]:
         return [
@@ -186,7 +186,7 @@ attributes #0 = { nounwind }"""
         ]
 
     def _opening(self, work: str) -> str:
-        """The kernel's head up to its world's number, %mine."""
+        """Return the head of the kernel, up to the index of its world, %mine."""
         return f"""\
 define ptx_kernel void @kernel(ptr addrspace(1) noalias %worlds, ptr addrspace(1) noalias %tables,
     ptr addrspace(1) %count, i64 %steps) #0 {{
@@ -199,32 +199,32 @@ entry:
   %number = add i32 %block.first, %thread
   %mine = zext i32 %number to i64"""
 
-    def persistent(self, scribe: IrWriter, target: Target, entry: int) -> str:
-        at = scribe.define(f"mul i64 %stride, {entry}")
-        return (
-            "ptr addrspace(1)"
-            f" {scribe.access(f'getelementptr {target.scalar}, ptr addrspace(1) %world, i64 {at}')}"
-        )
+    def persistent(self, writer: IrWriter, target: Target, entry: int) -> str:
+        offset = writer.define(f"mul i64 %stride, {entry}")
+        pointer = f"getelementptr {target.scalar}, ptr addrspace(1) %world, i64 {offset}"
+        return f"ptr addrspace(1) {writer.access(pointer)}"
 
-    def table(self, scribe: IrWriter, target: Target, program: Program, number: int) -> str:
+    def table(self, writer: IrWriter, target: Target, program: Program, number: int) -> str:
         first = sum(len(values) for values in list(program.tables.values())[:number])
         pointer = f"getelementptr {target.scalar}, ptr addrspace(1) %tables, i64 {first}"
-        return f"ptr addrspace(1) {scribe.access(pointer)}"
+        return f"ptr addrspace(1) {writer.access(pointer)}"
 
-    def in_memory(self, program: Program, target: Target) -> list[str]:
-        looped = [block for block, inside in program.straights() if inside]
-        alive = {block: most_alive(on_demand(tape(block.function))) for block in looped}
-        return in_memory(program, alive, HELD[target.bits])
+    def registers_in_memory(self, program: Program, target: Target) -> list[str]:
+        looped = [block for block, inside in program.basic_blocks() if inside]
+        pressure = {
+            block: register_pressure(schedule_on_demand(tape(block.function))) for block in looped
+        }
+        return registers_in_memory(program, pressure, GPU_REGISTERS[target.bits])
 
-    def arranged(self, t: Tape, target: Target, memory: Memory) -> Tape:
-        return within(on_demand(t), HELD[target.bits], memory)
+    def schedule(self, t: Tape, target: Target, memory: Memory) -> Tape:
+        return spill(schedule_on_demand(t), GPU_REGISTERS[target.bits], memory)
 
 
 class HostThread(GpuThreads):
-    """The same kernel for a processor, kernel(worlds, tables, count, steps, mine): the caller says
-    which thread it is.
+    """GPU kernel compiled for a CPU: kernel(worlds, tables, count, steps, mine).
 
-    With it the GPU's code, its memory layout and its launcher are tested where there is no GPU.
+    The caller passes the index of the thread. It tests the code, memory layout and launcher of the
+    GPU on machines without one.
     """
 
     def _declarations(self) -> list[str]:

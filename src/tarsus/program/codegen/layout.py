@@ -1,4 +1,4 @@
-"""How many worlds and bits code is made for, and where registers lie in record and workspace."""
+"""Target of emitted code, and layout of registers in a world's record and in the workspace."""
 
 from __future__ import annotations
 
@@ -9,54 +9,62 @@ from tarsus.program.ir.program import Program
 
 @dataclass(frozen=True)
 class Target:
-    """The target of emitted code: worlds per instruction, and 32 or 64 bits per number."""
+    """Target of emitted code.
+
+    Attributes
+    ----------
+    lanes
+        Worlds per instruction.
+    bits
+        Bits of a number, 32 or 64.
+    """
 
     lanes: int
     bits: int = 64
 
     @property
     def scalar(self) -> str:
-        """LLVM's name of one number."""
+        """LLVM type of a number."""
         return "double" if self.bits == 64 else "float"
 
     @property
     def vector(self) -> str:
-        """LLVM's name of one number in every lane."""
+        """LLVM type of a number in every lane."""
         return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
 
     def of(self, scalar: str) -> str:
-        """A vector of another scalar type, one a lane."""
+        """Return the LLVM type of another scalar in every lane."""
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
 
 
 def layout(program: Program) -> tuple[dict[str, int], dict[str, int]]:
-    """Offsets of persistent registers in a world's record, and of temporaries in the workspace."""
-    persistent, temporary, at = {}, {}, 0
+    """Return offsets of persistent registers in a record, and of temporaries in the workspace."""
+    persistent, temporary, offset = {}, {}, 0
     for register in program.persistent:
-        persistent[register.name] = at
-        at += register.size
-    at = 0
+        persistent[register.name] = offset
+        offset += register.size
+    offset = 0
     for register in program.of_kind("temporary"):
-        temporary[register.name] = at
-        at += register.size
+        temporary[register.name] = offset
+        offset += register.size
     return persistent, temporary
 
 
 def record_size(program: Program) -> int:
-    """Numbers a world keeps between runs."""
+    """Return the size of a world's record: its persistent registers."""
     return sum(r.size for r in program.persistent)
 
 
 def lane_record_size(program: Program, target: Target) -> int:
-    """Numbers of a record in lanes: with several, its effort and the number of its world too."""
+    """Return the size of a record in lanes; with several it has the effort and world index too."""
     return record_size(program) + (2 if target.lanes > 1 else 0)
 
 
-def effort_at(program: Program) -> int:
-    """Where in such a record stands how many operations its world took; its number comes next."""
+def effort_offset(program: Program) -> int:
+    """Return the offset of a world's effort, its operation count; its index comes next."""
     return record_size(program)
 
 
 def logged_size(program: Program) -> int:
-    """Numbers a world writes into the log each step: state and report."""
+    """Return the numbers that a world writes to the log in a step: state and report registers."""
     return sum(r.size for r in program.of_kind("state", "report"))

@@ -1,1 +1,1 @@
-"""Programs as blocks traced from CasADi (intermediate representation), evaluated by a reference."""
+"""Intermediate representation: programs of basic blocks and loops, traced from CasADi."""

@@ -1,8 +1,7 @@
-"""A program is blocks over named registers: straight-line code, masked loops, look-ups, slices,
-stamps.
+"""Blocks of a program: basic blocks, masked loops, table look-ups, slices, time stamps.
 
-Every world has its own copy of the registers. Persistent registers (state, report, parameter) live
-in memory between calls; temporaries live for one run of the program.
+Blocks read and write named registers. Every world has its own copy of the registers. Persistent
+registers (state, report, parameter) stay in memory between runs; temporaries exist during one run.
 """
 
 from __future__ import annotations
@@ -22,26 +21,34 @@ Kind = Literal["state", "report", "parameter", "temporary"]
 
 @dataclass(frozen=True)
 class Register:
-    """Numbers of each world under one name."""
+    """Named array of numbers, one copy per world.
+
+    Attributes
+    ----------
+    name
+        Unique name within a program.
+    size
+        Number of entries per world.
+    kind
+        state: read and written by every run. report: written by runs, only if its value changes.
+        parameter: only read. temporary: exists during one run.
+    """
 
     name: str
     size: int
-    """How many numbers a world has of it."""
     kind: Kind
-    """Who keeps them.
-
-    state: read and written by every run.
-    report: written by every run; one that has to say the same as the last may leave it.
-    parameter: only read.
-    temporary: exists during one run.
-    """
 
 
 @dataclass(frozen=True, eq=False)
-class Straight:
-    """outputs = function(inputs): all inputs are read before any output is written.
+class BasicBlock:
+    """Straight-line code, outputs = function(inputs); reads all inputs before it writes.
 
-    code: the function as CasADi serializes it
+    Attributes
+    ----------
+    code
+        The function, serialized by CasADi.
+    inputs, outputs
+        Registers that it reads and writes, in the order of the function's arguments.
     """
 
     code: str
@@ -49,47 +56,56 @@ class Straight:
     outputs: tuple[str, ...]
 
     @classmethod
-    def of(cls, function: ca.Function, inputs: Sequence[str], outputs: Sequence[str]) -> Straight:
-        """The block of a function."""
+    def of(cls, function: ca.Function, inputs: Sequence[str], outputs: Sequence[str]) -> BasicBlock:
+        """Return the block of a function."""
         block = cls(function.serialize(), tuple(inputs), tuple(outputs))
         block.__dict__["function"] = function
         return block
 
     @cached_property
     def function(self) -> ca.Function:
-        """From the inputs, a column each, to the outputs."""
+        """Function from columns of inputs to columns of outputs."""
         return ca.Function.deserialize(self.code)
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The registers that it reads."""
+        """Registers that it reads."""
         return self.inputs
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The registers that it writes."""
+        """Registers that it writes."""
         return self.outputs
 
 
 @dataclass(frozen=True, eq=False)
 class While:
-    """Run `body` while register `more` is positive, at most `maximum` times, each world for itself.
+    """Loop that runs while a condition is positive, in each world separately.
 
-    A world that is done keeps its registers while others go on. A `cold` one is entered by few:
-    its code is a function of its own, compiled when a world first needs it.
+    A world that has left the loop keeps its registers while others continue.
+
+    Attributes
+    ----------
+    condition
+        Register that is tested before every iteration.
+    body
+        Blocks of an iteration.
+    max_iterations
+        Limit on the number of iterations.
+    cold
+        Whether few worlds enter it. Its code is then a separate function, compiled when first
+        called.
     """
 
-    more: str
+    condition: str
     body: tuple[Block, ...]
-    maximum: int
+    max_iterations: int
     cold: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Traced:
-    """The body of a cold loop: its own registers, its blocks, the tables that
-    they look up.
-    """
+class LoopBody:
+    """Body of a cold loop, with its own registers and tables."""
 
     registers: tuple[Register, ...]
     body: tuple[Block, ...]
@@ -98,42 +114,48 @@ class Traced:
 
 @dataclass(frozen=True, eq=False)
 class ColdLoop:
-    """A `cold` loop whose body is traced when someone first asks for it.
+    """Cold loop whose body is traced when first used.
 
-    reads, writes: registers of the program around it that the body may read, and those it writes
-    make: traces the body
+    Attributes
+    ----------
+    condition, max_iterations
+        As of `While`.
+    reads, writes
+        Registers of the surrounding program that the body may read, and those it writes.
+    trace
+        Function that traces the body.
     """
 
-    more: str
-    maximum: int
+    condition: str
+    max_iterations: int
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    make: Callable[[], Traced]
+    trace: Callable[[], LoopBody]
     cold: bool = True
 
     @cached_property
-    def traced(self) -> Traced:
-        """Its body."""
-        return self.make()
+    def traced_body(self) -> LoopBody:
+        """Body of the loop."""
+        return self.trace()
 
-    def loop(self) -> While:
-        """The loop with its body."""
-        return While(self.more, self.traced.body, self.maximum, self.cold)
+    def as_while(self) -> While:
+        """Return the loop with its traced body."""
+        return While(self.condition, self.traced_body.body, self.max_iterations, self.cold)
 
     @property
     def read(self) -> tuple[str, ...]:
-        """What it writes it reads first: it may not run."""
+        """Registers that it reads; those it writes too, because it may not run."""
         return tuple(dict.fromkeys((*self.written, *self.reads)))
 
     @property
     def written(self) -> tuple[str, ...]:
-        """With its condition."""
-        return tuple(dict.fromkeys((self.more, *self.writes)))
+        """Registers that it writes, its condition among them."""
+        return tuple(dict.fromkeys((self.condition, *self.writes)))
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """output[k] = table[round down(index[k])], the index held inside the table."""
+    """Table look-up, output[k] = table[floor(index[k])], with the index clamped to the table."""
 
     table: str
     index: str
@@ -141,21 +163,30 @@ class Lookup:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The index."""
+        """Register of the index."""
         return (self.index,)
 
     @property
     def written(self) -> tuple[str, ...]:
-        """What the table has there."""
+        """Register of the values."""
         return (self.output,)
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """What belongs to the round of the innermost loop around it: in round k = 0, 1, ... the numbers
-    of `whole`, a temporary, from k times the size of `part` on.
+    """Copy between a register and the slice of an array for the current iteration.
 
-    stored: they get the values of `part`; else it gets theirs
+    In iteration k = 0, 1, ... of the innermost loop around it, the slice of `whole` begins at k
+    times the size of `part`.
+
+    Attributes
+    ----------
+    whole
+        Temporary that holds the array.
+    part
+        Register of the size of a slice.
+    stored
+        Whether `part` is copied to the slice; otherwise the slice is copied to `part`.
     """
 
     whole: str
@@ -164,22 +195,28 @@ class Slice:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Also the whole where only a part of it is written."""
+        """Registers that it reads; `whole` also if only a slice of it is written."""
         return (self.part, self.whole) if self.stored else (self.whole,)
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The whole or the part."""
+        """Register that it writes."""
         return (self.whole,) if self.stored else (self.part,)
 
 
 @dataclass(frozen=True, eq=False)
 class Stamp:
-    """Adds the processor's cycles since the last stamp to entry `section` of the register CYCLES.
+    """Time stamp: adds the CPU cycles since the last stamp to an entry of register CYCLES.
 
-    None: the step begins, and every section with nothing. clock: the register that holds the
-    counter's last reading. Code on either side stays there. The reference evaluator, which has no
-    counter, writes zeros.
+    The compiler moves no code across it. The reference evaluator, which has no counter, writes
+    zeros.
+
+    Attributes
+    ----------
+    section
+        Entry of CYCLES; None at the start of a step, where all entries become zero.
+    clock
+        Register of the counter's last reading.
     """
 
     section: int | None
@@ -187,77 +224,77 @@ class Stamp:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The counter's last reading."""
+        """Register of the counter's last reading."""
         return (self.clock,)
 
     @property
     def written(self) -> tuple[str, ...]:
-        """No register of the program: CYCLES is the timer's."""
+        """No register: CYCLES belongs to the timer."""
         return ()
 
 
-Block = Straight | While | ColdLoop | Lookup | Slice | Stamp
+Block = BasicBlock | While | ColdLoop | Lookup | Slice | Stamp
 
 
-def with_cold_loops(
+def replace_cold_loops(
     blocks: tuple[Block, ...], change: Callable[[ColdLoop], Block]
 ) -> tuple[Block, ...]:
-    """Return the blocks with others for their cold loops, in order; the same if there are none."""
+    """Return blocks with every cold loop replaced by `change(loop)`; the same object if none is."""
 
-    def new(block: Block) -> Block:
+    def replaced(block: Block) -> Block:
         if isinstance(block, ColdLoop):
             return change(block)
         if isinstance(block, While):
-            body = with_cold_loops(block.body, change)
+            body = replace_cold_loops(block.body, change)
             return block if body is block.body else replace(block, body=body)
         return block
 
-    changed = tuple(map(new, blocks))
+    changed = tuple(map(replaced, blocks))
     return blocks if all(a is b for a, b in zip(changed, blocks, strict=True)) else changed
 
 
-def outermost_cold(blocks: tuple[Block, ...]) -> Iterator[While | ColdLoop]:
-    """The `cold` loops that stand in no other, in order."""
+def outermost_cold_loops(blocks: tuple[Block, ...]) -> Iterator[While | ColdLoop]:
+    """Yield the cold loops that are in no other cold loop, in order."""
     for block in blocks:
         if isinstance(block, ColdLoop) or (isinstance(block, While) and block.cold):
             yield block
         elif isinstance(block, While):
-            yield from outermost_cold(block.body)
+            yield from outermost_cold_loops(block.body)
 
 
-def flat(blocks: tuple[Block, ...], inside: bool = False) -> Iterator[tuple[Block, bool]]:
-    """The blocks that are no loops with a body, and whether they stand in one."""
+def flatten(blocks: tuple[Block, ...], inside: bool = False) -> Iterator[tuple[Block, bool]]:
+    """Yield the blocks inside of loops and outside, with a flag that is True inside of a loop."""
     for block in blocks:
         if isinstance(block, While):
-            yield from flat(block.body, True)
+            yield from flatten(block.body, True)
         else:
             yield block, inside
 
 
-def names_in(blocks: tuple[Block, ...]) -> set[str]:
-    """The registers that blocks read or write."""
+def registers_in(blocks: tuple[Block, ...]) -> set[str]:
+    """Return the registers that blocks read or write."""
     names: set[str] = set()
     for block in blocks:
         if isinstance(block, While):
-            names |= {block.more} | names_in(block.body)
+            names |= {block.condition} | registers_in(block.body)
         else:
             names.update(block.read, block.written)
     return names
 
 
-def feed(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
-    """Hash all that decides their code; of cold loops what they read and write."""
+def update_hash(digest: hashlib._Hash, blocks: tuple[Block, ...]) -> None:
+    """Add everything that affects the code of blocks to a hash; of cold loops the interface."""
     for block in blocks:
-        if isinstance(block, Straight):
+        if isinstance(block, BasicBlock):
             digest.update(repr((block.inputs, block.outputs)).encode())
             digest.update(block.code.encode())
         elif isinstance(block, While):
-            digest.update(repr((block.more, block.maximum, block.cold)).encode())
-            feed(digest, block.body)
+            digest.update(repr((block.condition, block.max_iterations, block.cold)).encode())
+            update_hash(digest, block.body)
             digest.update(b"end")
         elif isinstance(block, ColdLoop):
-            told = ("cold", block.more, block.maximum, block.reads, block.writes)
-            digest.update(repr(told).encode())
+            interface = ("cold", block.condition, block.max_iterations, block.reads, block.writes)
+            digest.update(repr(interface).encode())
         elif isinstance(block, Stamp):
             digest.update(repr(("stamp", block.section, block.clock)).encode())
         elif isinstance(block, Slice):

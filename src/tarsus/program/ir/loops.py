@@ -1,4 +1,4 @@
-"""Loops of a program that is being written: until something holds, or over items."""
+"""Write loops: until a condition fails, over a range, or over items."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.program.ir.blocks import Slice
-from tarsus.program.ir.drafts import Drafted, Loop
-from tarsus.program.ir.kept_values import Held, KeptValues, alike, numbers, with_numbers
+from tarsus.program.ir.stored_values import StoredValues
 from tarsus.program.ir.symbolic import entries
+from tarsus.program.ir.trees import Tree, have_same_structure, variable_entries, with_entries
+from tarsus.program.ir.unfinished_blocks import Unfinished, UnfinishedLoop
 
 Values = dict[str, SX]
 Item = TypeVar("Item")
-Step = tuple[list[SX], Held]
+Step = tuple[list[SX], Tree]
 Body = Callable[[Values], tuple[Values, SX]]
 
 
-class Loops(KeptValues):
-    """Writes loops: their bodies are traced once."""
+class Loops(StoredValues):
+    """Writes loops; the body of a loop is traced once."""
 
     def loop(
         self,
@@ -32,43 +33,103 @@ class Loops(KeptValues):
         first: SX | None = None,
         cold: bool = False,
     ) -> Values:
-        """Carry `start` through body(values) -> (values, more) while more > 0; the last values.
+        """Write a loop that carries values through iterations, in each world separately.
 
-        Worlds where `first` is not positive do not enter the loop at all; cold: few ever do
-        (`While.cold`).
+        Parameters
+        ----------
+        start
+            Values before the first iteration, by name.
+        body
+            Function from the carried values to their next values and a condition; the loop
+            continues while the condition is positive.
+        maximum
+            Limit on the number of iterations.
+        first
+            Condition of the first iteration; by default every world enters the loop.
+        cold
+            Whether few worlds enter it (`While.cold`).
+
+        Returns
+        -------
+        dict of SX
+            Symbols of the values after the loop.
         """
-        symbols, names, more = self._begun(start, first)
+        symbols, names, condition = self._begin_loop(start, first)
         outer, self._blocks = self._blocks, []
-        self._round(body, symbols, names, more)
-        outer.append(Loop(more, self._blocks, maximum, cold))
+        self._trace_body(body, symbols, names, condition)
+        outer.append(UnfinishedLoop(condition, self._blocks, maximum, cold))
         self._blocks = outer
         return symbols
 
-    def map_range(self, name: str, count: int, make: Callable[[SX], Held]) -> list[Held]:
-        """[make(0), ..., make(count - 1)], found by a loop whose code holds one of them.
+    def map_range(self, name: str, count: int, make: Callable[[SX], Tree]) -> list[Tree]:
+        """Return [make(0), ..., make(count - 1)], computed by a loop.
 
-        make: from the index () to expressions, or a structure of them that looks alike for all.
+        Parameters
+        ----------
+        name
+            Name of the register of results.
+        count
+            Number of iterations.
+        make
+            Function from an index () to expressions or a structure of them. The structure must be
+            the same for all indices.
+
+        Returns
+        -------
+        list
+            The `count` results.
         """
         return self.scan(name, [SX(0)], count, lambda at: ([at[0] + 1], make(at[0])))[1]
 
     def scan(
-        self, name: str, start: list[SX], count: int, step: Callable[[list[SX]], Step[Held]]
-    ) -> tuple[list[SX], list[Held]]:
-        """start, carried through step(values) -> (values, made) `count` times by a loop: what it is
-        at last, and what each round made, expressions or a structure of them that look alike.
+        self, name: str, start: list[SX], count: int, step: Callable[[list[SX]], Step[Tree]]
+    ) -> tuple[list[SX], list[Tree]]:
+        """Carry values through `count` iterations of a loop and collect a result of each.
+
+        Parameters
+        ----------
+        name
+            Name of the register of results.
+        start
+            Values before the first iteration.
+        count
+            Number of iterations.
+        step
+            Function from the carried values to their next values and a result, expressions or a
+            structure of them. The structure must be the same in all iterations.
+
+        Returns
+        -------
+        carried : list of SX
+            Values after the last iteration.
+        results : list
+            Result of each iteration.
         """
-        return self._rounds(name, start, count, (), lambda values, _: step(values))
+        return self._trace_iterations(name, start, count, (), lambda values, _: step(values))
 
     def map_items(
-        self, name: str, items: Sequence[Item], make: Callable[[Item], Held]
-    ) -> list[Held]:
-        """[make(item) for each item]; where `loops_over` them, by a loop that holds one of them.
+        self, name: str, items: Sequence[Item], make: Callable[[Item], Tree]
+    ) -> list[Tree]:
+        """Return [make(item) for each item], by a loop if `loops_over` the items.
 
-        items: expressions, or structures of them
+        Parameters
+        ----------
+        name
+            Name of the register of results.
+        items
+            Expressions or structures of them.
+        make
+            Function from an item to expressions or a structure of them.
+
+        Returns
+        -------
+        list
+            Result of each item.
         """
         if not self.loops_over(items):
             return [make(item) for item in items]
-        return self._rounds(name, [], len(items), items, lambda _, item: ([], make(item)))[1]
+        count = len(items)
+        return self._trace_iterations(name, [], count, items, lambda _, item: ([], make(item)))[1]
 
     def fold(
         self,
@@ -77,102 +138,105 @@ class Loops(KeptValues):
         items: Sequence[Item],
         add: Callable[[list[SX], Item], list[SX]],
     ) -> list[SX]:
-        """add(... add(add(start, items[0]), items[1]) ...), as `map_items`."""
+        """Return add(... add(add(start, items[0]), items[1]) ...), by a loop as `map_items`."""
         if not self.loops_over(items):
             return reduce(add, items, start)
-        return self._rounds(
+        return self._trace_iterations(
             name, start, len(items), items, lambda values, item: (add(values, item), [])
         )[0]
 
     def loops_over(self, items: Sequence[Any]) -> bool:
-        """Whether cold code is traced, and the items look alike."""
-        return self.is_tracing_cold and alike(items)
+        """Return whether `map_items` and `fold` write a loop.
+
+        They do in cold code, where code size counts more than speed, if all items have the same
+        structure.
+        """
+        return self.is_tracing_cold and have_same_structure(items)
 
     @property
     def is_tracing_cold(self) -> bool:
-        """Whether cold code is being traced, which should be short rather than fast."""
+        """Whether the body of a cold loop is being traced, whose code should be small."""
         return bool(self._scope)
 
-    def _rounds(
+    def _trace_iterations(
         self,
         name: str,
         start: list[SX],
         count: int,
         items: Sequence[Item],
-        step: Callable[[list[SX], Item], Step[Held]],
-    ) -> tuple[list[SX], list[Held]]:
-        """A loop: what it carried, at last, and what each round made; items: one for each round, or
-        none at all.
-        """
+        step: Callable[[list[SX], Item], Step[Tree]],
+    ) -> tuple[list[SX], list[Tree]]:
+        """Write a loop; return the carried values and the results. Items: one each, or none."""
 
-        def declared(what: str, size: int) -> tuple[str, list[SX]]:
-            register = self._fresh(what)
+        def declare(base: str, size: int) -> tuple[str, list[SX]]:
+            register = self._unique_name(base)
             return register, entries(self.declare(register, size, "temporary"))
 
-        # what it carries, and all items
-        rows = [numbers(item) for item in items]
-        total, carried = declared(f"{name}_now", len(start))
-        more, _ = declared("more", 1)
-        self._pending.update({total: ca.vertcat(SX(0, 1), *start), more: SX(1)})
-        outer, inside = self._blocks, list[Drafted]()
+        # the carried values, and an array of all items
+        rows = [variable_entries(item) for item in items]
+        state, carried = declare(f"{name}_now", len(start))
+        condition, _ = declare("more", 1)
+        self._pending.update({state: ca.vertcat(SX(0, 1), *start), condition: SX(1)})
+        outer, body = self._blocks, list[Unfinished]()
         item = None
         if rows:
-            whole, _ = declared(f"{name}_of", len(rows) * len(rows[0]))
-            part, symbols = declared(f"{name}_own", len(rows[0]))
+            whole, _ = declare(f"{name}_of", len(rows) * len(rows[0]))
+            part, symbols = declare(f"{name}_own", len(rows[0]))
             self._pending[whole] = ca.vertcat(*(x for row in rows for x in row))
-            inside.append(Slice(whole, part))
-            item = with_numbers(items[0], symbols)
-        self._cut()
-        # a round, and what it makes, in its own place
-        self._blocks = inside
-        values, made = step(carried, cast(Item, item))
-        row = numbers(made)
-        own, _ = declared(f"{name}_row", len(row))
-        kept, stack = declared(name, count * len(row))
+            body.append(Slice(whole, part))
+            item = with_entries(items[0], symbols)
+        self._close_block()
+        # an iteration, whose result goes to its slice of an array
+        self._blocks = body
+        values, result = step(carried, cast(Item, item))
+        row = variable_entries(result)
+        part, _ = declare(f"{name}_row", len(row))
+        whole, results = declare(name, count * len(row))
         self._pending.update(
-            {total: ca.vertcat(SX(0, 1), *values), own: ca.vertcat(SX(0, 1), *row)}
+            {state: ca.vertcat(SX(0, 1), *values), part: ca.vertcat(SX(0, 1), *row)}
         )
-        self._cut()
+        self._close_block()
         if row:
-            self._blocks.append(Slice(kept, own, stored=True))
-        outer.append(Loop(more, self._blocks, count))
+            self._blocks.append(Slice(whole, part, stored=True))
+        outer.append(UnfinishedLoop(condition, self._blocks, count))
         self._blocks = outer
-        places = [k * len(row) for k in range(count + 1)]
-        return carried, [with_numbers(made, stack[a:b]) for a, b in pairwise(places)]
+        offsets = [k * len(row) for k in range(count + 1)]
+        return carried, [with_entries(result, results[a:b]) for a, b in pairwise(offsets)]
 
-    def _begun(
+    def _begin_loop(
         self, start: Mapping[str, SX], first: SX | None
     ) -> tuple[Values, dict[str, str], str]:
-        """Symbols and names of what a loop carries, and the name of what says whether to go on."""
-        # a register for each value carried, and one that says whether to go on
+        """Return symbols and registers of the carried values, and the condition register."""
         names: dict[str, str] = {}
         symbols: Values = {}
         for key, value in start.items():
-            names[key] = self._fresh(key)
+            names[key] = self._unique_name(key)
             symbols[key] = self.declare(names[key], value.numel(), "temporary")
-        more = self._fresh("more")
-        self.declare(more, 1, "temporary")
-        # its start ends the block before the loop
+        condition = self._unique_name("more")
+        self.declare(condition, 1, "temporary")
+        # the block before the loop stores the start values
         self._pending.update(
             {names[key]: value for key, value in start.items()}
-            | {more: SX(1) if first is None else first}
+            | {condition: SX(1) if first is None else first}
         )
-        self._cut()
-        return symbols, names, more
+        self._close_block()
+        return symbols, names, condition
 
-    def _round(self, body: Body, symbols: Values, names: dict[str, str], more: str) -> None:
+    def _trace_body(
+        self, body: Body, symbols: Values, names: dict[str, str], condition: str
+    ) -> None:
         """Trace a loop's body once."""
-        values, again = body(dict(symbols))
+        values, more = body(dict(symbols))
         if missing := set(names) ^ set(values):
             raise ValueError(
-                f"the loop's body must give back exactly what it was given; check {sorted(missing)}"
+                "the loop's body must return the same values as it is given; check"
+                f" {sorted(missing)}"
             )
-        # what it gives back must have the sizes of what it was given
         for key, symbol in symbols.items():
             if values[key].numel() != symbol.numel():
                 raise ValueError(
-                    f"the loop's {key!r} has {symbol.numel()} numbers, its body gives"
+                    f"the loop's {key!r} has {symbol.numel()} entries, but its body returns"
                     f" {values[key].numel()}"
                 )
-        self._pending.update({names[key]: values[key] for key in names} | {more: again})
-        self._cut()
+        self._pending.update({names[key]: values[key] for key in names} | {condition: more})
+        self._close_block()

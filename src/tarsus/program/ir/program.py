@@ -1,4 +1,4 @@
-"""A program: blocks over named registers, one after the other."""
+"""A program: a sequence of blocks over named registers."""
 
 from __future__ import annotations
 
@@ -11,47 +11,68 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.program.ir.blocks import (
+    BasicBlock,
     Block,
     ColdLoop,
     Kind,
     Register,
     Slice,
-    Straight,
     While,
-    feed,
-    flat,
-    names_in,
-    outermost_cold,
-    with_cold_loops,
+    flatten,
+    outermost_cold_loops,
+    registers_in,
+    replace_cold_loops,
+    update_hash,
 )
 
-CYCLES = "cycles"
+CYCLES = "cycles"  # register of the cycles of each section
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A program: blocks that read and write registers, one after the other.
+    """Blocks that read and write registers, run in order.
 
-    A simulation's program is one time step; it runs once a step for every world. `Builder` writes
-    a program, `reference.run` evaluates it in Python, `run.worlds.Worlds` compiles and runs it.
-    Loops that are traced `ColdLoop` hold registers, blocks and tables that the program has not yet:
-    `whole` has all.
+    The program of a simulation is one time step; it runs once per step for every world. `Builder`
+    writes a program, `reference.run` interprets it, `run.worlds.Worlds` compiles and runs it. The
+    body of a `ColdLoop` has its own registers, blocks and tables; `expanded` includes them.
+
+    Attributes
+    ----------
+    name
+        Name for messages.
+    registers
+        Registers that blocks read or write.
+    blocks
+        Blocks in order.
+    tables
+        Arrays (entries,) that all worlds share, by name, for `Lookup`.
+    sections
+        Names of the entries of register CYCLES, if the program is timed (`Builder.stamp`).
+    origin
+        Cache key of its cold loops: programs of one origin trace them alike.
+
+    Examples
+    --------
+    >>> from tarsus.program.ir.trace import Builder
+    >>> from tarsus.program.run.worlds import Worlds
+    >>> builder = Builder("counter")
+    >>> x = builder.declare("x", 1)
+    >>> program = builder.program(x=x + 1)
+    >>> worlds = Worlds(program, worlds=2)
+    >>> worlds.advance(steps=3)
+    >>> worlds.get("x").ravel().tolist()
+    [3.0, 3.0]
     """
 
     name: str
     registers: tuple[Register, ...]
-    """All numbers that blocks read or write."""
     blocks: tuple[Block, ...]
-    """The work, in order."""
     tables: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    """Arrays (entries,) that all worlds share, by name, for `Lookup`."""
     sections: tuple[str, ...] = ()
-    """Names of the entries of the register CYCLES, if the program is timed (`Builder.stamp`)."""
     origin: str = ""
-    """Cache key of its cold loops: programs of one origin trace them alike."""
 
     def of_kind(self, *kinds: Kind) -> tuple[Register, ...]:
-        """Registers of the given kinds in order."""
+        """Return the registers of the given kinds, in order."""
         return tuple(r for r in self.registers if r.kind in kinds)
 
     @cached_property
@@ -61,41 +82,41 @@ class Program:
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """Numbers a world by register name."""
+        """Size of each register, by name."""
         return {r.name: r.size for r in self.registers}
 
     @cached_property
-    def cold(self) -> tuple[While | ColdLoop, ...]:
-        """The outermost `cold` loops in order; none where cycles are counted."""
-        return () if self.sections else tuple(outermost_cold(self.blocks))
+    def cold_loops(self) -> tuple[While | ColdLoop, ...]:
+        """Outermost cold loops in order; none in a timed program."""
+        return () if self.sections else tuple(outermost_cold_loops(self.blocks))
 
-    def shared(self, number: int) -> tuple[str, ...]:
-        """The temporaries that one of the `cold` loops reads or writes."""
-        used = names_in((self.cold[number],))
+    def shared_temporaries(self, number: int) -> tuple[str, ...]:
+        """Return the temporaries that a cold loop reads or writes."""
+        used = registers_in((self.cold_loops[number],))
         return tuple(r.name for r in self.of_kind("temporary") if r.name in used)
 
     @cached_property
-    def whole(self) -> Program:
-        """The program with all bodies traced: the same if they are."""
+    def expanded(self) -> Program:
+        """The program with the bodies of all cold loops; itself if it has none to trace."""
         registers, tables = list(self.registers), dict(self.tables)
 
-        def loop(cold: ColdLoop) -> Block:
-            registers.extend(cold.traced.registers)
-            tables.update(cold.traced.tables)
-            return replace(cold.loop(), body=with_cold_loops(cold.traced.body, loop))
+        def expand(cold: ColdLoop) -> Block:
+            registers.extend(cold.traced_body.registers)
+            tables.update(cold.traced_body.tables)
+            return replace(cold.as_while(), body=replace_cold_loops(cold.traced_body.body, expand))
 
-        blocks = with_cold_loops(self.blocks, loop)
+        blocks = replace_cold_loops(self.blocks, expand)
         if blocks is self.blocks:
             return self
         return Program(self.name, tuple(registers), blocks, tables, self.sections)
 
-    def part(self, number: int) -> Program:
-        """One of the `cold` loops as a program of its own."""
-        loop, shared = self.cold[number], self.shared(number)
+    def cold_program(self, number: int) -> Program:
+        """Return a cold loop as a separate program."""
+        loop, shared = self.cold_loops[number], self.shared_temporaries(number)
         own, tables = tuple[Register, ...](), self.tables
         if isinstance(loop, ColdLoop):
-            own, tables = loop.traced.registers, loop.traced.tables
-            loop = loop.loop()
+            own, tables = loop.traced_body.registers, loop.traced_body.tables
+            loop = loop.as_while()
         outside = tuple(r for r in self.of_kind("temporary") if r.name in shared)
         blocks, origin = (replace(loop, cold=False),), f"{self.origin}.{number}"
         registers = (*self.persistent, *outside, *own)
@@ -103,29 +124,32 @@ class Program:
 
     @cached_property
     def has_untraced(self) -> bool:
-        """Whether some loop has yet to be traced."""
-        return with_cold_loops(self.blocks, lambda one: While(one.more, (), 0)) is not self.blocks
+        """Whether it has cold loops whose bodies are traced on first use."""
+        return (
+            replace_cold_loops(self.blocks, lambda loop: While(loop.condition, (), 0))
+            is not self.blocks
+        )
 
-    def straights(self) -> Iterator[tuple[Straight, bool]]:
-        """Every straight block and whether it stands inside a loop."""
-        yield from ((b, inside) for b, inside in flat(self.blocks) if isinstance(b, Straight))
+    def basic_blocks(self) -> Iterator[tuple[BasicBlock, bool]]:
+        """Yield every basic block, with a flag that is True inside of a loop."""
+        yield from ((b, inside) for b, inside in flatten(self.blocks) if isinstance(b, BasicBlock))
 
     @cached_property
     def slices(self) -> tuple[Slice, ...]:
-        """Every slice."""
-        return tuple(block for block, _ in flat(self.blocks) if isinstance(block, Slice))
+        """All slices."""
+        return tuple(block for block, _ in flatten(self.blocks) if isinstance(block, Slice))
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that decides the compiled code: all of it is traced for that."""
-        return self.whole.outline
+        """Hash of everything that affects the compiled code; traces all cold loops."""
+        return self.expanded.hot_fingerprint
 
     @cached_property
-    def outline(self) -> str:
-        """The same of what has been traced: what every world runs."""
+    def hot_fingerprint(self) -> str:
+        """Hash of everything that affects the hot code, which every world runs."""
         digest = hashlib.sha256()
         for register in self.registers:
             digest.update(f"{register}".encode())
-        feed(digest, self.blocks)
+        update_hash(digest, self.blocks)
         digest.update(repr([(k, len(v)) for k, v in self.tables.items()]).encode())
         return digest.hexdigest()

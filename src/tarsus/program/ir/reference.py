@@ -1,4 +1,4 @@
-"""The reference evaluator: the same program through CasADi's own virtual machine and NumPy."""
+"""Reference interpreter: evaluate a program with CasADi's virtual machine and NumPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.program.ir.blocks import Block, ColdLoop, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.ir.blocks import BasicBlock, Block, ColdLoop, Lookup, Slice, Stamp, While
 from tarsus.program.ir.program import CYCLES, Program
 
 Array = NDArray[np.float64]
@@ -17,8 +17,23 @@ Mask = NDArray[np.bool_]
 
 
 def run(program: Program, values: Mapping[str, ArrayLike], steps: int = 1) -> dict[str, Array]:
-    """All registers, each (worlds, size), after `steps` runs from the given persistent ones."""
-    program = program.whole
+    """Run a program.
+
+    Parameters
+    ----------
+    program
+        Program to run.
+    values
+        Initial values of persistent registers, (size,) or (worlds, size).
+    steps
+        Number of runs.
+
+    Returns
+    -------
+    dict of Array
+        Final values of all registers, each (worlds, size).
+    """
+    program = program.expanded
     worlds = max(np.atleast_2d(np.asarray(v)).shape[0] for v in values.values())
     registers = {r.name: np.zeros((worlds, r.size)) for r in program.registers}
     for name, value in values.items():
@@ -32,38 +47,37 @@ def _run_blocks(
     program: Program,
     blocks: tuple[Block, ...],
     registers: dict[str, Array],
-    live: Mask,
-    turn: int = 0,
+    active: Mask,
+    iteration: int = 0,
 ) -> None:
-    """turn: the round of the loop around them."""
-    # one after the other, for the worlds that take part
+    """Run blocks in the active worlds, in an iteration of the loop around them."""
     for block in blocks:
-        if isinstance(block, Straight):
-            inputs = [registers[name][live].T for name in block.inputs]
-            count = int(live.sum())
+        if isinstance(block, BasicBlock):
+            inputs = [registers[name][active].T for name in block.inputs]
+            count = int(active.sum())
             results = block.function.map(count).call([ca.DM(x) for x in inputs])
             for name, result in zip(block.outputs, results, strict=True):
-                registers[name][live] = np.array(result).reshape(-1, count).T
+                registers[name][active] = np.array(result).reshape(-1, count).T
         elif isinstance(block, While):
-            for k in range(block.maximum):
-                still = live & (registers[block.more][:, 0] > 0)
-                if not still.any():
+            for k in range(block.max_iterations):
+                remaining = active & (registers[block.condition][:, 0] > 0)
+                if not remaining.any():
                     break
-                _run_blocks(program, block.body, registers, still, k)
+                _run_blocks(program, block.body, registers, remaining, k)
         elif isinstance(block, Slice):
             whole, part = registers[block.whole], registers[block.part]
-            own = slice(turn * part.shape[1], (turn + 1) * part.shape[1])
+            own = slice(iteration * part.shape[1], (iteration + 1) * part.shape[1])
             if block.stored:
-                whole[live, own] = part[live]
+                whole[active, own] = part[active]
             else:
-                part[live] = whole[live, own]
+                part[active] = whole[active, own]
         elif isinstance(block, Stamp):
-            registers[CYCLES][live] = 0.0
+            registers[CYCLES][active] = 0.0
         elif isinstance(block, Lookup):
             table = program.tables[block.table]
-            index = np.clip(np.floor(registers[block.index][live]), 0, len(table) - 1)
-            registers[block.output][live] = table[np.nan_to_num(index).astype(int)]
+            index = np.clip(np.floor(registers[block.index][active]), 0, len(table) - 1)
+            registers[block.output][active] = table[np.nan_to_num(index).astype(int)]
         elif isinstance(block, ColdLoop):
-            raise ValueError("a cold loop is run from `Program.whole`")
+            raise ValueError("a cold loop must be expanded first: run `Program.expanded`")
         else:
             assert_never(block)

@@ -1,10 +1,10 @@
-"""A program's derivative along a direction, as a program.
+"""Differentiate a program along a direction by forward mode; the result is a program.
 
-Beside each register that depends on what is varied stands another, its tangent; a straight block
-becomes one that computes its outputs' tangents too, by the chain rule, and loops go round as often
-as before. So each world is differentiated through the branches it takes: exact wherever the step is
-smooth there, and one-sided where it switches. Worlds differ in direction: a Jacobian's columns lie
-in the lanes.
+Each register that depends on the varied registers gets a second one, its tangent. A basic block
+also computes the tangents of its outputs, by the chain rule. Loops run as many iterations as
+before. A world is thus differentiated through the branches that it takes: exactly where the step is
+smooth, one-sided where it switches. Worlds differ in direction, so the columns of a Jacobian are in
+the lanes.
 """
 
 from __future__ import annotations
@@ -19,106 +19,127 @@ import numpy as np
 from casadi import SX
 
 from tarsus.program.ir.blocks import (
+    BasicBlock,
     Block,
     ColdLoop,
     Register,
     Slice,
-    Straight,
     While,
-    with_cold_loops,
+    replace_cold_loops,
 )
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import GUESS
 
 Names = frozenset[str]
-ENTERED = "~entered"  # report: positive where a world would have entered a loop that was left out
+ENTERED = "~entered"  # report: positive where a world would enter an omitted cold loop
 
 
-def named(register: str) -> str:
-    """The name of a register's tangent."""
+def tangent_name(register: str) -> str:
+    """Return the name of a register's tangent."""
     return f"d {register}"
 
 
-def tangent(
+def tangent_program(
     program: Program, along: Collection[str], of: Collection[str], whole: bool = True
 ) -> Program:
-    """The program with the tangents of registers.
+    """Return the program with tangents of registers.
 
-    along: states and parameters that are varied; their tangents say how, before a run
-    of: states and reports whose tangents are wanted after it
-    whole: whether cold loops are in it; else ENTERED says who would need them
-    The program has a tangent of other states too if what is wanted depends on them: zero, before a
-    run, unless they are varied. Raises ValueError for a program that counts cycles.
+    It also has tangents of other states on which the results depend. They are zero before a run,
+    unless they are varied.
+
+    Parameters
+    ----------
+    program
+        Program to differentiate.
+    along
+        States and parameters that are varied. Their tangents give the direction, before a run.
+    of
+        States and reports whose tangents are computed.
+    whole
+        Whether cold loops are included; otherwise the report ENTERED marks the worlds that would
+        enter one.
+
+    Returns
+    -------
+    Program
+        Program with the registers of `program` and their tangents.
+
+    Raises
+    ------
+    ValueError
+        If the program is timed.
     """
     if program.sections:
-        raise ValueError("a program that counts cycles has no tangent: a counter is no function")
-    program = program.whole if whole else _without_later(program)
-    blocks: dict[int, Chained | Sliced]
-    blocks = {id(block): Chained(block) for block, _ in program.straights()}
-    blocks |= {id(block): Sliced(block) for block in program.slices}
-    # what depends on the one, and what the other depends on
-    guessed = {r.name for r in program.registers if r.name.startswith(f"~{GUESS}")}
-    active = _grown(
+        raise ValueError("a timed program cannot be differentiated: trace it with timed=False")
+    program = program.expanded if whole else _without_cold_loops(program)
+    blocks: dict[int, TangentBlock | TangentSlice]
+    blocks = {id(block): TangentBlock(block) for block, _ in program.basic_blocks()}
+    blocks |= {id(block): TangentSlice(block) for block in program.slices}
+    # activity analysis: registers that depend on the inputs, and on which the outputs depend
+    guesses = {r.name for r in program.registers if r.name.startswith(f"~{GUESS}")}
+    active = _fixed_point(
         frozenset(along),
-        lambda found: found.union(*(b.reached(found) for b in blocks.values())) - guessed,
+        lambda names: names.union(*(b.dependents(names) for b in blocks.values())) - guesses,
     )
-    needed = _grown(
+    needed = _fixed_point(
         active.intersection(of),
-        lambda found: found.union(*(b.used(found, active) for b in blocks.values())),
+        lambda names: names.union(*(b.dependencies(names, active) for b in blocks.values())),
     )
-    # the registers, and the blocks
+    # registers and blocks with tangents
     kept = needed | active & frozenset(along)
-    duals = [Register(named(r.name), r.size, r.kind) for r in program.registers if r.name in kept]
+    tangents = [
+        Register(tangent_name(r.name), r.size, r.kind) for r in program.registers if r.name in kept
+    ]
 
-    def duals_of(body: tuple[Block, ...]) -> tuple[Block, ...]:
-        found: list[Block] = []
+    def with_tangents(body: tuple[Block, ...]) -> tuple[Block, ...]:
+        result: list[Block] = []
         for block in body:
             if isinstance(block, While):
-                found.append(replace(block, body=duals_of(block.body)))
+                result.append(replace(block, body=with_tangents(block.body)))
             else:
-                found += blocks[id(block)].dual(kept) if id(block) in blocks else [block]
-        return tuple(found)
+                result += blocks[id(block)].dual(kept) if id(block) in blocks else [block]
+        return tuple(result)
 
-    registers = (*program.registers, *duals)
-    return Program(f"{program.name}_tangent", registers, duals_of(program.blocks), program.tables)
+    name, registers = f"{program.name}_tangent", (*program.registers, *tangents)
+    return Program(name, registers, with_tangents(program.blocks), program.tables)
 
 
-def _without_later(program: Program) -> Program:
-    """The program without cold loops that are not traced, but with ENTERED."""
+def _without_cold_loops(program: Program) -> Program:
+    """Return the program without its untraced cold loops, which set ENTERED instead."""
     more, entered = SX.sym("more"), SX.sym("entered")
     either = ca.Function("either", [entered, more], [ca.fmax(entered, more)])
-    none = Straight.of(ca.Function("none", [], [SX(0)]), (), (ENTERED,))
+    none = BasicBlock.of(ca.Function("none", [], [SX(0)]), (), (ENTERED,))
 
-    def told(loop: ColdLoop) -> Block:
-        return Straight.of(either, (ENTERED, loop.more), (ENTERED,))
+    def mark(loop: ColdLoop) -> Block:
+        return BasicBlock.of(either, (ENTERED, loop.condition), (ENTERED,))
 
     registers = (*program.registers, Register(ENTERED, 1, "report"))
-    blocks = (none, *with_cold_loops(program.blocks, told))
+    blocks = (none, *replace_cold_loops(program.blocks, mark))
     return Program(program.name, registers, blocks, program.tables)
 
 
-def _grown(names: Names, more: Callable[[Names], Names]) -> Names:
-    """The names, and more of them until there are no more."""
-    while (found := more(names)) != names:
-        names = found
+def _fixed_point(names: Names, grow: Callable[[Names], Names]) -> Names:
+    """Apply `grow` until nothing changes."""
+    while (grown := grow(names)) != names:
+        names = grown
     return names
 
 
-class Chained:
-    """A straight block and the chain rule."""
+class TangentBlock:
+    """Basic block and its derivative."""
 
-    def __init__(self, block: Straight) -> None:
+    def __init__(self, block: BasicBlock) -> None:
         self.block = block
         function = block.function
         self._x = [SX.sym(name, function.size1_in(k)) for k, name in enumerate(block.inputs)]
         sized = zip(block.inputs, self._x, strict=True)
-        self._dx = [SX.sym(named(name), x.numel()) for name, x in sized]
+        self._dx = [SX.sym(tangent_name(name), x.numel()) for name, x in sized]
         self._y = function.call(self._x)
 
     @cached_property
     def _depends(self) -> dict[str, Names]:
-        """By output: the inputs whose change changes it."""
+        """Inputs on which each output depends."""
         owner = {
             symbol.element_hash(): name
             for name, dx in zip(self.block.inputs, self._dx, strict=True)
@@ -134,47 +155,48 @@ class Chained:
         }
 
     def _along(self, dx: list[SX]) -> list[SX]:
-        """The outputs' tangents along those of the inputs."""
+        """Return the tangents of the outputs for tangents of the inputs."""
         if not self._x or not self._y:
             return [SX.zeros(y.numel()) for y in self._y]
         dy = ca.jtimes(ca.vertcat(*self._y), ca.vertcat(*self._x), ca.vertcat(*dx))
-        ends = [0, *np.cumsum([y.numel() for y in self._y]).tolist()]
-        return [dy[a:b] for a, b in pairwise(ends)]
+        offsets = [0, *np.cumsum([y.numel() for y in self._y]).tolist()]
+        return [dy[a:b] for a, b in pairwise(offsets)]
 
-    def reached(self, active: Names) -> Names:
-        """Outputs that change where these registers do."""
+    def dependents(self, active: Names) -> Names:
+        """Return the outputs that depend on active registers."""
         return frozenset(name for name, inputs in self._depends.items() if inputs & active)
 
-    def used(self, needed: Names, active: Names) -> Names:
-        """Of these registers, the active ones that the tangents of the needed ones take."""
+    def dependencies(self, needed: Names, active: Names) -> Names:
+        """Return the active registers on which the tangents of needed ones depend."""
         outputs = needed.intersection(self._depends)
         return frozenset[str]().union(*(self._depends[name] for name in outputs)) & active
 
     def dual(self, kept: Names) -> list[Block]:
-        """The block with the tangents of the registers that are kept."""
+        """Return the block with the tangents of the kept registers."""
         block = self.block
-        inputs = [(n, dx) for n, dx in zip(block.inputs, self._dx, strict=True) if n in kept]
-        wanted = [name for name in block.outputs if name in kept]
-        if not wanted:
+        pairs = zip(block.inputs, self._dx, strict=True)
+        inputs = {tangent_name(name): dx for name, dx in pairs if name in kept}
+        outputs = [name for name in block.outputs if name in kept]
+        if not outputs:
             return [block]
-        moved = {named(name): dx for name, dx in inputs}
         sized = zip(block.inputs, self._x, strict=True)
-        still = [moved.get(named(name), SX.zeros(x.numel())) for name, x in sized]
-        tangents = dict(zip(block.outputs, self._along(still), strict=True))
+        direction = [inputs.get(tangent_name(name), SX.zeros(x.numel())) for name, x in sized]
+        tangents = dict(zip(block.outputs, self._along(direction), strict=True))
         function = ca.Function(
             "straight",
-            [*self._x, *moved.values()],
-            [*self._y, *(ca.densify(tangents[name]) for name in wanted)],
+            [*self._x, *inputs.values()],
+            [*self._y, *(ca.densify(tangents[name]) for name in outputs)],
             {"cse": True, "allow_free": False},
         )
-        outputs = (*block.outputs, *(named(name) for name in wanted))
-        return [Straight.of(function, (*block.inputs, *moved), outputs)]
+        written = (*block.outputs, *(tangent_name(name) for name in outputs))
+        return [BasicBlock.of(function, (*block.inputs, *inputs), written)]
 
 
 @dataclass(frozen=True)
-class Sliced:
-    """A slice and that of the tangents. Where a register's tangent is known, that of the other is
-    too, be it zero.
+class TangentSlice:
+    """Slice and the slice of its tangent.
+
+    If one of its two registers has a tangent, so has the other, even if it is zero.
     """
 
     block: Slice
@@ -183,16 +205,16 @@ class Sliced:
     def _both(self) -> Names:
         return frozenset((self.block.whole, self.block.part))
 
-    def reached(self, active: Names) -> Names:
-        """As of `Chained`."""
+    def dependents(self, active: Names) -> Names:
+        """Return both registers if one is active."""
         return self._both if self._both & active else frozenset()
 
-    def used(self, needed: Names, active: Names) -> Names:
-        """As of `Chained`."""
+    def dependencies(self, needed: Names, active: Names) -> Names:
+        """Return the active ones of both registers if one is needed."""
         return self._both & active if self._both & needed else frozenset()
 
     def dual(self, kept: Names) -> list[Block]:
-        """The slice, and that of the tangents if they are kept."""
+        """Return the slice, and that of the tangents if they are kept."""
         block = self.block
-        moved = replace(block, whole=named(block.whole), part=named(block.part))
-        return [block, moved] if self._both <= kept else [block]
+        tangent = replace(block, whole=tangent_name(block.whole), part=tangent_name(block.part))
+        return [block, tangent] if self._both <= kept else [block]

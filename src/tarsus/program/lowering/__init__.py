@@ -1,1 +1,1 @@
-"""From expressions to ordered operations: what is computed when, and what waits in memory."""
+"""Lowering: from expressions to ordered operations, live ranges and spill slots."""

@@ -1,8 +1,8 @@
-"""The instructions of a CasADi function, all at once.
+"""Decode all instructions of a CasADi function at once.
 
-Asked for one by one they take longer than all that is done with them. A serialized function has
-them one behind the other, four whole numbers of 32 bits each; where they begin is found by the
-first ones, asked for, and a sample says whether it is so. If not, all are asked for.
+Asking CasADi for one instruction after the other takes longer than compiling them. A serialized
+function contains them in sequence, four 32-bit integers each. The first ones, asked for, locate the
+sequence, and a sample of others confirms it. If that fails, all are asked for.
 """
 
 from __future__ import annotations
@@ -12,29 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int32]
-FIRST, SAMPLE = 4, 16  # instructions that are looked for, and looked at
-WIDE = 32  # letters of one: two a byte, a to p, the lower half first
+LOCATOR_SIZE, SAMPLE_SIZE = 4, 16  # instructions that locate the sequence, and that confirm it
+INSTRUCTION_LETTERS = 32  # two letters per byte, a to p, low nibble first
 
 
 def instructions(function: ca.Function) -> Rows:
-    """Rows (n, 4): operation, and place in the work vector or argument of the result; then places
-    or entries of what it takes, or a constant's bits.
+    """Return the instructions of a function.
+
+    Parameters
+    ----------
+    function
+        Straight-line function of SX.
+
+    Returns
+    -------
+    Array
+        Rows (n, 4): operation; slot of the work vector, or argument, of the result; then two slots
+        or entries of operands, or the bits of a constant.
     """
     n = function.n_instructions()
     text = np.frombuffer(function.serialize().encode(), np.uint8)
-    first = _letters(np.array([_asked(function, k) for k in range(min(FIRST, n))], np.int32))
-    begin = text.tobytes().find(first.tobytes())
-    halves = text[begin : begin + WIDE * n] - ord("a")
-    if begin >= 0 and len(halves) == WIDE * n:
-        rows = (halves[::2] | halves[1::2] << 4).astype(np.uint8).view(np.int32).reshape(n, 4)
-        some = np.linspace(0, n - 1, min(SAMPLE, n)).astype(int).tolist()
-        if all(rows[k].tolist() == _asked(function, k) for k in some):
+    locator = np.array([_query(function, k) for k in range(min(LOCATOR_SIZE, n))], np.int32)
+    begin = text.tobytes().find(_to_letters(locator).tobytes())
+    nibbles = text[begin : begin + INSTRUCTION_LETTERS * n] - ord("a")
+    if begin >= 0 and len(nibbles) == INSTRUCTION_LETTERS * n:
+        rows = (nibbles[::2] | nibbles[1::2] << 4).astype(np.uint8).view(np.int32).reshape(n, 4)
+        sample = np.linspace(0, n - 1, min(SAMPLE_SIZE, n)).astype(int).tolist()
+        if all(rows[k].tolist() == _query(function, k) for k in sample):
             return rows
-    return np.array([_asked(function, k) for k in range(n)], np.int32).reshape(n, 4)
+    return np.array([_query(function, k) for k in range(n)], np.int32).reshape(n, 4)
 
 
-def _asked(function: ca.Function, k: int) -> list[int]:
-    """The row of instruction k."""
+def _query(function: ca.Function, k: int) -> list[int]:
+    """Return the row of instruction k, asked from CasADi."""
     code = function.instruction_id(k)
     ins, outs = function.instruction_input(k), function.instruction_output(k)
     if code == ca.OP_CONST:
@@ -45,8 +55,8 @@ def _asked(function: ca.Function, k: int) -> list[int]:
     return [code, outs[0], ins[0], ins[-1]]
 
 
-def _letters(rows: Rows) -> NDArray[np.uint8]:
-    """Rows as they stand in a serialized function."""
-    numbers = np.ascontiguousarray(rows).view(np.uint8).ravel()
-    halves = np.stack([numbers & 15, numbers >> 4], 1).ravel() + ord("a")
-    return halves.astype(np.uint8)
+def _to_letters(rows: Rows) -> NDArray[np.uint8]:
+    """Return rows as they appear in a serialized function."""
+    values = np.ascontiguousarray(rows).view(np.uint8).ravel()
+    nibbles = np.stack([values & 15, values >> 4], 1).ravel() + ord("a")
+    return nibbles.astype(np.uint8)

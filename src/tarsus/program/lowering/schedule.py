@@ -1,8 +1,7 @@
-"""The order in which a tape's operations are written, chosen so that few values are alive at once.
+"""Schedule a tape's operations so that few values are live at once.
 
-A processor's compiler reorders straight-line code within its few registers by itself; a GPU's
-assembler keeps much of the order it is given, and what does not fit into a thread's registers goes
-to memory. The order does not change a bit.
+A CPU compiler reorders straight-line code by itself. A GPU assembler keeps much of the order that
+it is given, and spills what exceeds the registers of a thread. The order does not change results.
 """
 
 from __future__ import annotations
@@ -10,15 +9,19 @@ from __future__ import annotations
 from tarsus.program.lowering.tape import Node, Tape
 
 
-def on_demand(t: Tape) -> Tape:
-    """Every value just before its first use, the argument that needs more registers first."""
+def schedule_on_demand(t: Tape) -> Tape:
+    """Return the tape with every value just before its first use.
+
+    Of the arguments of a node, the one that needs more registers comes first (Sethi and Ullman
+    1970).
+    """
     need = _registers_needed(t)
     order: list[int] = []
     done = [False] * len(t.nodes)
     for _, output in t.outputs:
-        waiting = [(output, False)]
-        while waiting:
-            k, ready = waiting.pop()
+        stack = [(output, False)]
+        while stack:
+            k, ready = stack.pop()
             if done[k]:
                 continue
             if ready:
@@ -26,12 +29,12 @@ def on_demand(t: Tape) -> Tape:
                 order.append(k)
                 continue
             args = sorted(set(t.nodes[k].args), key=lambda a: need[a])
-            waiting += [(k, True), *((a, False) for a in args if not done[a])]
+            stack += [(k, True), *((a, False) for a in args if not done[a])]
     return _in_order(t, order)
 
 
 def _registers_needed(t: Tape) -> list[int]:
-    """Registers of each value's tree if nothing is shared (Sethi and Ullman's number)."""
+    """Return the Sethi-Ullman number of each node: registers of its tree if nothing is shared."""
     need: list[int] = []
     for node in t.nodes:
         own = sorted((need[a] for a in set(node.args)), reverse=True)
@@ -40,9 +43,9 @@ def _registers_needed(t: Tape) -> list[int]:
 
 
 def _in_order(t: Tape, order: list[int]) -> Tape:
-    at = {old: new for new, old in enumerate(order)}
+    index = {old: new for new, old in enumerate(order)}
     nodes = [
-        Node(n.op, tuple(at[a] for a in n.args), n.value, n.place)
+        Node(n.op, tuple(index[a] for a in n.args), n.value, n.slot)
         for n in (t.nodes[k] for k in order)
     ]
-    return Tape(nodes, [(place, at[k]) for place, k in t.outputs])
+    return Tape(nodes, [(slot, index[k]) for slot, k in t.outputs])

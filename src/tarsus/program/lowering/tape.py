@@ -1,7 +1,8 @@
-"""From CasADi functions to tapes of machine operations: selects, fused multiply-adds, sine-cosine.
+"""Instruction selection: from CasADi functions to tapes of machine operations.
 
-Multiply-adds are fused here, by a rule that looks at the expression alone, and never by the
-compiler: so a world's bits do not depend on the lane width, the batch or the machine.
+Selects, shared reciprocals and fused multiply-adds are formed here, by rules that depend only on
+the expression. The compiler fuses nothing. So the bits of a result do not depend on the number of
+lanes, the batch or the machine.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from tarsus.program.lowering.instructions import instructions
 
 NAMES = {getattr(ca, name): name[3:].lower() for name in dir(ca) if name.startswith("OP_")}
-TAKES_TWO = {
+BINARY = {
     *("add", "sub", "mul", "div", "pow", "constpow", "fmod", "remainder", "fmin", "fmax"),
     *("lt", "le", "eq", "ne", "and", "or", "if_else_zero", "copysign", "atan2", "hypot"),
 }
@@ -23,23 +24,43 @@ MASKS = {"lt", "le", "eq", "ne", "not", "and", "or"}
 
 @dataclass(slots=True)
 class Node:
-    """One operation: `args` index earlier nodes; inputs and outputs name (argument, entry)."""
+    """Operation of a tape.
+
+    Attributes
+    ----------
+    op
+        Name of the operation.
+    args
+        Indices of earlier nodes.
+    value
+        Value of a constant.
+    slot
+        Argument and entry of an input, or of a store.
+    """
 
     op: str
     args: tuple[int, ...]
     value: float = 0.0
-    place: tuple[int, int] = (0, 0)
+    slot: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
 class Tape:
-    """Nodes in order, and for each output entry the node that gives it."""
+    """Operations in order (a Wengert list).
+
+    Attributes
+    ----------
+    nodes
+        Operations.
+    outputs
+        Argument and entry of each output, and the index of its node.
+    """
 
     nodes: list[Node]
     outputs: list[tuple[tuple[int, int], int]]
 
-    def live(self) -> list[int]:
-        """How often each node is used; unused ones need not be emitted."""
+    def use_counts(self) -> list[int]:
+        """Return how often each node is used; code for unused ones is not emitted."""
         nodes, uses = self.nodes, [0] * len(self.nodes)
         for _, node in self.outputs:
             uses[node] += 1
@@ -52,47 +73,47 @@ class Tape:
                     uses[a] += 1
         return uses
 
-    def counts(self) -> dict[str, int]:
-        """Number of operations by name, without inputs and constants."""
-        found: dict[str, int] = {}
-        for node, uses in zip(self.nodes, self.live(), strict=True):
+    def operation_counts(self) -> dict[str, int]:
+        """Return the number of operations by name, without inputs and constants."""
+        counts: dict[str, int] = {}
+        for node, uses in zip(self.nodes, self.use_counts(), strict=True):
             if uses and node.op not in ("input", "const"):
-                found[node.op] = found.get(node.op, 0) + 1
-        return found
+                counts[node.op] = counts.get(node.op, 0) + 1
+        return counts
 
 
 def tape(function: ca.Function) -> Tape:
-    """The tape of a straight-line function; ValueError for an operation without scalar meaning."""
-    return _fused(_with_reciprocals(_with_selects(_read(function))))
+    """Return the tape of a straight-line function of SX."""
+    return _fuse_multiply_adds(_share_reciprocals(_form_selects(_read(function))))
 
 
 def _read(function: ca.Function) -> Tape:
-    """CasADi's instructions, each result a node."""
+    """Return CasADi's instructions as nodes in SSA form."""
     nodes: list[Node] = []
     outputs: list[tuple[tuple[int, int], int]] = []
     rows = instructions(function)
-    at = [0] * (function.sz_w() + 1)
+    node_of = [0] * (function.sz_w() + 1)  # last node written to each slot of the work vector
     constants = np.ascontiguousarray(rows[:, 2:]).view(np.float64)[:, 0].tolist()
     for (code, to, one, two), constant in zip(rows.tolist(), constants, strict=True):
         op = NAMES[code]
         if op == "output":
-            outputs.append(((to, two), at[one]))
+            outputs.append(((to, two), node_of[one]))
             continue
         if op == "input":
             node = Node(op, (), 0.0, (one, two))
         elif op == "const":
             node = Node(op, (), constant)
-        elif op in TAKES_TWO:
-            node = Node(op, (at[one], at[two]))
+        elif op in BINARY:
+            node = Node(op, (node_of[one], node_of[two]))
         else:
-            node = Node(op, (at[one],))
-        at[to] = len(nodes)
+            node = Node(op, (node_of[one],))
+        node_of[to] = len(nodes)
         nodes.append(node)
     return Tape(nodes, outputs)
 
 
-def _with_selects(t: Tape) -> Tape:
-    """c ? a : 0 + !c ? b : 0 becomes one select(c, a, b)."""
+def _form_selects(t: Tape) -> Tape:
+    """Replace (c ? a : 0) + (!c ? b : 0) by select(c, a, b)."""
     nodes = t.nodes
     for node in nodes:
         if node.op != "add":
@@ -106,37 +127,40 @@ def _with_selects(t: Tape) -> Tape:
     return t
 
 
-def _with_reciprocals(t: Tape) -> Tape:
-    """Divisions by one number become multiplications (CasADi folds x * (1 / y) to x / y)."""
-    # how often each number divides
-    uses = t.live()
+def _share_reciprocals(t: Tape) -> Tape:
+    """Replace several divisions by one value by multiplications with its reciprocal.
+
+    CasADi folds x * (1 / y) to x / y.
+    """
+    # count the divisions by each value
+    uses = t.use_counts()
     divisors: dict[int, int] = {}
     for node, used in zip(t.nodes, uses, strict=True):
         if used and node.op in ("div", "inv"):
             divisors[node.args[-1]] = divisors.get(node.args[-1], 0) + 1
-    # rewrite, each reciprocal where it is first needed
+    # compute each reciprocal where it is first needed
     nodes: list[Node] = []
-    at: list[int] = []
+    index: list[int] = []  # in the new tape, of each node
     reciprocal: dict[int, int] = {}
     for node in t.nodes:
         divisor = node.args[-1] if node.op in ("div", "inv") else -1
-        node.args = tuple([at[a] for a in node.args])
+        node.args = tuple([index[a] for a in node.args])
         if divisors.get(divisor, 0) > 1:
             if divisor not in reciprocal:
                 reciprocal[divisor] = len(nodes)
-                nodes.append(Node("inv", (at[divisor],)))
+                nodes.append(Node("inv", (index[divisor],)))
             if node.op == "inv":
-                at.append(reciprocal[divisor])
+                index.append(reciprocal[divisor])
                 continue
             node.op, node.args = "mul", (node.args[0], reciprocal[divisor])
-        at.append(len(nodes))
+        index.append(len(nodes))
         nodes.append(node)
-    return Tape(nodes, [(place, at[k]) for place, k in t.outputs])
+    return Tape(nodes, [(slot, index[k]) for slot, k in t.outputs])
 
 
-def _fused(t: Tape) -> Tape:
-    """a * b + c with a product that nothing else uses becomes one fused multiply-add."""
-    nodes, uses = t.nodes, t.live()
+def _fuse_multiply_adds(t: Tape) -> Tape:
+    """Fuse a * b + c to one multiply-add, if nothing else uses the product."""
+    nodes, uses = t.nodes, t.use_counts()
 
     def product(k: int) -> tuple[int, int] | None:
         node = nodes[k]

@@ -1,1 +1,1 @@
-"""Compiled programs at work: the processor, threads, GPUs, and the cache of compiled code."""
+"""Run compiled programs: CPU, threads, GPUs, and the cache of compiled code."""

@@ -1,4 +1,4 @@
-"""What a simulation asks of a back end: many worlds' registers, and a program run over them."""
+"""Interface of back ends: registers of many worlds, and a program that runs over them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ Array = NDArray[Any]  # float64 or float32
 
 
 class Backend(ABC):
-    """`count` copies of a program's persistent registers and a compiled kernel that runs over them.
+    """Persistent registers of `count` worlds, and a compiled kernel that runs over them.
 
-    arrays: the module whose arrays it gives and takes, NumPy or CuPy
-    target: lanes and bits of the compiled code
-    dtype: of every register
+    Attributes
+    ----------
+    arrays
+        Module of the arrays that it takes and returns, NumPy or CuPy.
+    target
+        Lanes and bits of the compiled code.
+    dtype
+        Type of every register.
     """
 
     arrays: Any = np
@@ -28,87 +33,94 @@ class Backend(ABC):
     def __init__(self, program: Program, worlds: int, target: Target) -> None:
         self.program, self.count, self.target = program, worlds, target
         self.dtype = np.dtype(np.float64 if target.bits == 64 else np.float32)
-        self._at = layout(program)[0]
-        # parameters that were looked through since they were set, and registers others may write
-        self._known: dict[str, bool] = {}
+        self._offsets = layout(program)[0]
+        # whether a parameter has nonzero entries, if known; registers that others may write
+        self._nonzero: dict[str, bool] = {}
         parameters = {register.name for register in program.of_kind("parameter")}
-        self._lent = self._at.keys() - parameters
+        self._writable = self._offsets.keys() - parameters
 
     def __contains__(self, name: str) -> bool:
-        return name in self._at
+        return name in self._offsets
 
     @abstractmethod
     def get(self, name: str) -> Array:
-        """A copy of one register of all worlds in this computer's memory, (worlds, size)."""
+        """Return a copy of a register of all worlds in host memory, (worlds, size)."""
 
     @abstractmethod
     def output(self, name: str) -> Any:
-        """A copy of a register of all worlds, (worlds, size), an array of the back end's kind."""
+        """Return a copy of a register of all worlds, (worlds, size), as an array of `arrays`."""
 
     def any(self, name: str) -> bool:
-        """Whether a register holds anything but zeros in any world; of a parameter, which only
-        `set` changes, remembered.
-        """
-        if name in self._lent:
-            return self._looked_through(name)
-        if name not in self._known:
-            self._known[name] = self._looked_through(name)
-        return self._known[name]
+        """Return whether a register is nonzero in any world; cached for parameters."""
+        if name in self._writable:
+            return self._has_nonzero(name)
+        if name not in self._nonzero:
+            self._nonzero[name] = self._has_nonzero(name)
+        return self._nonzero[name]
 
-    def _looked_through(self, name: str) -> bool:
-        """Whether a register holds anything but zeros in any world."""
+    def _has_nonzero(self, name: str) -> bool:
         return bool(self.arrays.any(self.output(name)))
 
     @abstractmethod
     def view(self, name: str) -> Any:
-        """A register in place, without a copy: writing to it changes the worlds."""
+        """Return a register without a copy; writing to it changes the worlds."""
 
     @abstractmethod
     def first(self, name: str) -> Array:
-        """The register of the first world, (size,): a copy in this computer's memory."""
+        """Return a copy of the first world's register in host memory, (size,)."""
 
     @abstractmethod
     def set(self, name: str, values: ArrayLike, where: Any = None) -> None:
-        """Write one register, (size,) for all worlds alike or (worlds, size); only the worlds in
-        `where` if given.
+        """Write a register.
+
+        Parameters
+        ----------
+        name
+            Name of the register.
+        values
+            Values, (size,) for all worlds or (worlds, size).
+        where
+            Mask of the worlds to write, (worlds,); all by default.
         """
 
     @abstractmethod
     def advance(self, steps: int = 1) -> None:
-        """Run the program `steps` times on every world."""
+        """Run the program `steps` times in every world."""
 
     @abstractmethod
     def record(self, steps: int) -> dict[str, Array]:
-        """Run `steps` times; state and report registers after each: (steps, worlds, size)."""
+        """Run `steps` times and return the states and reports of each: (steps, worlds, size)."""
 
     @abstractmethod
     def compile_ahead(self) -> None:
-        """Compile at once what only some steps run, such as falls, limits and joints that turn
-        fast: otherwise the first step that does waits for it, for seconds.
+        """Compile all cold code now: falls, joint limits, fast joints.
+
+        Otherwise the first step that needs it waits for seconds.
         """
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Memory of all worlds between steps."""
+        """Size in bytes of all worlds between steps."""
 
     def bytes_per_world(self) -> float:
-        """Memory a world takes between steps."""
+        """Return the bytes per world between steps."""
         return self.nbytes / self.count
 
     def _entries(self, name: str) -> slice:
-        if name not in self._at:
-            raise unknown_name("register", name, self._at)
-        return slice(self._at[name], self._at[name] + self.program.sizes[name])
+        if name not in self._offsets:
+            raise unknown_name("register", name, self._offsets)
+        offset = self._offsets[name]
+        return slice(offset, offset + self.program.sizes[name])
 
     def _for_all(self, name: str, values: Any) -> Any:
-        """The values as an array (worlds, size) of the back end's kind."""
+        """Return values as an array (worlds, size) of `arrays`."""
         size = self.program.sizes[name]
-        given = self.arrays.asarray(values, dtype=self.dtype)
+        array = self.arrays.asarray(values, dtype=self.dtype)
         try:
-            return self.arrays.broadcast_to(given, (self.count, size))
+            return self.arrays.broadcast_to(array, (self.count, size))
         except ValueError:
             raise InvalidValue(
-                f"{name} must have shape ({size},) or ({self.count}, {size}), not {given.shape}.",
+                f"{name} must have shape ({size},) or ({self.count}, {size}), not {array.shape}.",
                 name,
             ) from None

@@ -17,11 +17,11 @@ from types import ModuleType
 
 from tarsus.errors import TarsusWarning
 from tarsus.program.run import owned_files, profile_files
-from tarsus.program.run.owned_files import NotOurs
+from tarsus.program.run.owned_files import UntrustedFile
 
-COMPILER = Path(__file__).parents[1]  # program/ with its four folders
-SEAL = hashlib.sha256().digest_size
-LARGEST = 1 << 28  # bytes; no object comes near it
+COMPILER = Path(__file__).parents[1]  # the folder program/
+CHECKSUM_SIZE = hashlib.sha256().digest_size
+MAX_SIZE = 1 << 28  # bytes, far larger than any object
 WINDOWS = os.name == "nt"
 
 
@@ -36,10 +36,9 @@ def cache_folder() -> Path:
 
 @cache
 def source_hash(compiler: Path = COMPILER) -> str:
-    """A hash of every source file of the compiler, its path included.
+    """Return a hash of all source files of the compiler and their paths.
 
-    Code in the cache is only as good as the compiler that made it: a change anywhere under
-    `program/` gives every object a new name.
+    It is part of every cache key: a change anywhere under `program/` gives all objects new names.
     """
     digest = hashlib.sha256()
     for file in sorted(compiler.rglob("*.py")):
@@ -51,44 +50,42 @@ def source_hash(compiler: Path = COMPILER) -> str:
 def read(name: str) -> bytes | None:
     """Return the object cached under a name; None if it is missing, damaged or not the user's."""
     try:
-        found = _files().content(cache_folder(), name, LARGEST)
-    except (OSError, RuntimeError):  # there is none, or no home to look in
+        content = _files().content(cache_folder(), name, MAX_SIZE)
+    except (OSError, RuntimeError):  # no such file, or no home folder
         return None
-    except NotOurs as reason:
-        _say(str(reason))
+    except UntrustedFile as reason:
+        _warn(str(reason))
         return None
-    code, seal = found[:-SEAL], found[-SEAL:]
-    return code if seal == _seal(name, code) else None
+    code, checksum = content[:-CHECKSUM_SIZE], content[-CHECKSUM_SIZE:]
+    return code if checksum == _checksum(name, code) else None
 
 
 def write(name: str, code: bytes) -> None:
-    """Write an object for later processes; a cache that cannot be written is no error.
+    """Write an object to the cache; do nothing if the cache cannot be written.
 
-    It is written beside and renamed, so that a reader never sees half an object.
+    It is written to a temporary file and renamed, so that no reader sees half an object.
     """
     try:
         cache_folder().mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
-        _files().replace(cache_folder(), name, code + _seal(name, code))
+        _files().replace(cache_folder(), name, code + _checksum(name, code))
     except (OSError, RuntimeError):
         return
-    except NotOurs as reason:
-        _say(str(reason))
+    except UntrustedFile as reason:
+        _warn(str(reason))
 
 
 def _files() -> ModuleType:
-    """How files are kept on this system so that no one else writes them."""
+    """Return the module for files that only the user can write, on this system."""
     return profile_files if WINDOWS else owned_files
 
 
-def _seal(name: str, code: bytes) -> bytes:
-    """A checksum behind an object in the cache: damaged machine code must never run, nor must an
-    object under another's name.
-    """
+def _checksum(name: str, code: bytes) -> bytes:
+    """Return the checksum of an object and its name; damaged or renamed objects are not run."""
     return hashlib.sha256(name.encode() + b"\0" + code).digest()
 
 
-@cache  # a reason is said once
-def _say(reason: str) -> None:
+@cache  # one warning per reason
+def _warn(reason: str) -> None:
     warnings.warn(
         TarsusWarning(
             f"{reason}: its compiled code is not used, so the first step takes longer; set"

@@ -1,14 +1,14 @@
-"""Compile functions of the cold path when a running kernel first needs them.
+"""Compile functions of the cold path when a running kernel first calls them.
 
-A kernel has a table of its cold functions, empty at first. Where a world needs one that is not
-there, the kernel asks for it and waits, looking at the table every 0.2 ms; the function is compiled
-(or read from the cache), and its address is written to the table. The kernel then calls it. From
-then on it costs one look at the table.
+A kernel has a table of addresses of its cold functions, null at first. If a world needs a function
+with a null entry, the kernel requests it and polls the entry every 0.2 ms. A thread compiles the
+function, or reads it from the cache, and writes its address to the table. The kernel then calls it.
+Later calls only load the entry.
 
-A kernel runs outside Python. What it calls to ask is a built-in function that starts a thread, so
-that no line of Python stands between its call and its return, where Ctrl-C would be lost. A
-function that cannot be compiled is replaced by one that does nothing, and whoever runs the kernel
-raises the error afterwards (`raise_failures`).
+A kernel runs outside of Python. To request a function it calls a built-in that starts a thread. No
+Python code runs in between, where Ctrl-C would be lost. If a function cannot be compiled, the table
+gets a function that does nothing, and the caller of the kernel raises the error afterwards
+(`raise_failures`).
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from typing import Any
 
 from llvmlite.binding.orcjit import ResourceTracker
 
-from tarsus.program.codegen.cold_table import ASK, NAME, NOTHING, PAUSE, TABLE
+from tarsus.program.codegen.cold_table import NAME, NOTHING, PAUSE, REQUEST, TABLE
 
-Ask = ctypes.CFUNCTYPE(None)
-WAITING: list[Callable[[bool], None]] = []  # called when a run waits for a function, and goes on
+Request = ctypes.CFUNCTYPE(None)
+WAITING: list[Callable[[bool], None]] = []  # called when a run begins and ends to wait
 
 
 @dataclass(frozen=True, eq=False)
 class ColdFunction:
-    """A compiled function.
+    """Compiled cold function.
 
     Attributes
     ----------
     module : ResourceTracker
         Its code in memory, with addresses by symbol.
     tables : list of arrays
-        Tables that the code points to, which must live as long.
+        Look-up tables that the code points to, kept alive here.
     inner : ColdFunctions or None
-        Functions that it needs in turn.
+        Cold functions that it calls.
     """
 
     module: ResourceTracker
@@ -52,7 +52,7 @@ class ColdFunction:
 
 @dataclass(frozen=True, eq=False)
 class Failure:
-    """A function that could not be compiled, and why."""
+    """Function that could not be compiled, and the exception."""
 
     reason: BaseException
     owner: ColdFunctions
@@ -69,9 +69,9 @@ class ColdFunctions:
     module : ResourceTracker
         The code that calls them.
     compile_function : callable
-        Compiles the function of a number.
+        Compiles the function with an index.
     failures : list of Failure
-        Where failures are added, for whoever runs the kernel.
+        List to which failures are added, for the caller of the kernel.
     """
 
     def __init__(
@@ -84,16 +84,16 @@ class ColdFunctions:
         self.failures = failures
         self._compile, self._lock, self._nothing = compile_function, RLock(), module[NOTHING]
         self._functions: dict[int, ColdFunction] = {}
-        self._asks = [Ask(partial(start_new_thread, self.load, (k,))) for k in range(count)]
+        self._requests = [Request(partial(start_new_thread, self.load, (k,))) for k in range(count)]
         addresses = ctypes.c_void_p * count
         self._table = addresses.from_address(module[TABLE])
-        asks = addresses.from_address(module[ASK])
-        for k, ask in enumerate(self._asks):
-            asks[k] = ctypes.cast(ask, ctypes.c_void_p)
+        requests = addresses.from_address(module[REQUEST])
+        for k, request in enumerate(self._requests):
+            requests[k] = ctypes.cast(request, ctypes.c_void_p)
         ctypes.c_void_p.from_address(module[PAUSE]).value = _pause()
 
     def load(self, number: int) -> None:
-        """Compile a function and write its address to the table, if it is not there."""
+        """Compile a function and write its address to the table, unless that is done."""
         with self._lock:
             failed = any(f.owner is self and f.number == number for f in self.failures)
             if number in self._functions or failed:
@@ -109,8 +109,8 @@ class ColdFunctions:
                 _report_waiting(False)
 
     def load_all(self) -> None:
-        """Compile all functions, and those that they need; raise why one cannot be compiled."""
-        for k in range(len(self._asks)):
+        """Compile all functions and those that they call; raise the error if one fails."""
+        for k in range(len(self._requests)):
             self.load(k)
         self.raise_failures()
         for function in self._functions.values():
@@ -118,7 +118,7 @@ class ColdFunctions:
                 function.inner.load_all()
 
     def raise_failures(self) -> None:
-        """Raise why a function could not be compiled; the next run that needs it asks again."""
+        """Raise the first failure, if any; the next run requests the functions again."""
         with self._lock:
             failures = list(self.failures)
             self.failures.clear()
@@ -129,7 +129,7 @@ class ColdFunctions:
 
 
 class WaitClock:
-    """Measure in a `with` block how long runs have waited for functions: `seconds`."""
+    """Measures the time that runs wait for functions in a `with` block, as `seconds`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -145,7 +145,7 @@ class WaitClock:
     def _waits(self, waits: bool) -> None:
         if waits:
             self._began.append(perf_counter())
-        elif self._began:  # a function within another's counts once
+        elif self._began:  # nested waits count once
             began = self._began.pop()
             self.seconds += 0.0 if self._began else perf_counter() - began
 
@@ -157,7 +157,7 @@ def _report_waiting(waits: bool) -> None:
 
 @cache
 def _pause() -> int | None:
-    """Return the address of a function of the system's that waits."""
+    """Return the address of a system function that sleeps or yields."""
     if sys.platform == "win32":
         wait = ctypes.WinDLL("kernel32").SwitchToThread
     else:

@@ -1,8 +1,6 @@
-"""The kernel on an NVIDIA GPU: PTX made here, machine code by the driver, kept on disk; arrays and
-launches by CuPy.
+"""Run kernels on NVIDIA GPUs with CuPy: PTX is assembled by the driver and cached on disk.
 
-CuPy's arrays go to PyTorch and JAX and back without a copy, by DLPack or
-`__cuda_array_interface__`.
+CuPy exchanges arrays with PyTorch and JAX without a copy, by DLPack or `__cuda_array_interface__`.
 """
 
 from __future__ import annotations
@@ -23,23 +21,22 @@ from tarsus.program.run import cache, ptx
 from tarsus.program.run.backend import Array
 from tarsus.program.run.threads import Launcher
 
-BLOCK = (
-    128  # threads that share a multiprocessor's scheduler; see docs/decisions/0011-gpu-backend.md
-)
-CHIPS = (
-    75,
-    80,
-    86,
-    89,
-    90,
-    100,
-    120,
-)  # compute capabilities that code is made for; later ones run an earlier's
+BLOCK_SIZE = 128  # threads per block; see docs/decisions/0011-gpu-backend.md
+# compute capabilities for which code is compiled; later GPUs run the code of an earlier one
+CHIPS = (75, 80, 86, 89, 90, 100, 120)
 
 
 @functools.cache
 def cupy_with_gpu() -> Any:
-    """Return CuPy with a GPU to run on; MissingPackage or Unsupported says what is missing."""
+    """Return CuPy.
+
+    Raises
+    ------
+    MissingPackage
+        If CuPy is not installed.
+    Unsupported
+        If there is no GPU that it can use.
+    """
     try:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
@@ -50,14 +47,14 @@ def cupy_with_gpu() -> Any:
             "cupy",
         ) from None
     try:
-        found = cupy.cuda.runtime.getDeviceCount()
+        count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise Unsupported(
             f"device 'cuda' needs an NVIDIA GPU with a driver that CuPy {cupy.__version__} can use"
             f" ({error}): install or update the driver, or use device 'cpu'.",
             "cuda",
         ) from None
-    if not found:
+    if not count:
         raise Unsupported(
             "device 'cuda' needs an NVIDIA GPU, but none is visible: use device 'cpu'.", "cuda"
         )
@@ -65,35 +62,43 @@ def cupy_with_gpu() -> Any:
 
 
 def chip_for(capability: str) -> str:
-    """The newest chip code can be made for that a GPU of this compute capability ("90") can run."""
-    fitting = [chip for chip in CHIPS if chip <= int(capability)]
-    if not fitting:
+    """Return the newest chip whose code a GPU of this compute capability ("90") can run."""
+    compatible = [chip for chip in CHIPS if chip <= int(capability)]
+    if not compatible:
         raise Unsupported(
             f"this GPU has compute capability {capability}, but {CHIPS[0]} or later is needed: use"
             " device 'cpu'.",
             "cuda",
         )
-    return f"sm_{fitting[-1]}"
+    return f"sm_{compatible[-1]}"
 
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A kernel in the driver's hands and what it takes: registers and bytes of local memory (stack,
-    spills) a thread.
+    """Loaded kernel and its resources.
 
-    most: threads a block may have.
+    Attributes
+    ----------
+    function
+        CuPy's function.
+    registers
+        Registers per thread.
+    local_bytes
+        Bytes of local memory (stack, spills) per thread.
+    max_threads
+        Largest number of threads per block.
     """
 
     function: Any
     registers: int
-    local: int
-    most: int
+    local_bytes: int
+    max_threads: int
 
 
 class CudaLauncher(Launcher):
-    """The current CUDA device and CuPy's current stream; `block`: threads a block."""
+    """Current CUDA device and CuPy's current stream, with `block` threads per block."""
 
-    def __init__(self, block: int = BLOCK) -> None:
+    def __init__(self, block: int = BLOCK_SIZE) -> None:
         self.arrays = cupy_with_gpu()
         self.block = block
 
@@ -101,52 +106,48 @@ class CudaLauncher(Launcher):
         return _load(program, bits, self.arrays.cuda.Device().id)
 
     def start(self, kernel: CudaKernel, worlds: int, arguments: tuple[Any, Any, Any, int]) -> None:
-        block = min(self.block, kernel.most)
+        block = min(self.block, kernel.max_threads)
         *arrays, steps = arguments
         kernel.function((-(-worlds // block),), (block,), (*arrays, np.int64(steps)))
 
     def wait(self) -> None:
         self.arrays.cuda.Device().synchronize()
 
-    def described(self, kernel: CudaKernel) -> dict[str, Any]:
+    def describe(self, kernel: CudaKernel) -> dict[str, Any]:
         runtime, device = self.arrays.cuda.runtime, self.arrays.cuda.Device()
-        found, clock = (
-            device.attributes,
-            device.attributes.get("ClockRate"),
-        )  # kHz; not every version reports it
+        attributes = device.attributes
+        clock = attributes.get("ClockRate")  # kHz; not every version reports it
         return {
             "name": runtime.getDeviceProperties(device.id)["name"].decode(),
             "compute_capability": device.compute_capability,
             "driver": runtime.driverGetVersion(),
-            "multiprocessors": found["MultiProcessorCount"],
+            "multiprocessors": attributes["MultiProcessorCount"],
             "hertz": 1e3 * clock if clock else None,
             "registers": kernel.registers,
-            "local_bytes": kernel.local,
-            "threads_a_block_at_most": kernel.most,
+            "local_bytes": kernel.local_bytes,
+            "threads_a_block_at_most": kernel.max_threads,
         }
 
-    def fetched(self, array: Any) -> Array:
+    def to_host(self, array: Any) -> Array:
         return self.arrays.asnumpy(array)
 
 
 def _load(program: Program, bits: int, device: int) -> CudaKernel:
     cupy = cupy_with_gpu()
-    with cupy.cuda.Device(device) as held:
-        cupy.cuda.runtime.free(0)  # the driver's context comes with the runtime's first call
+    with cupy.cuda.Device(device) as current:
+        cupy.cuda.runtime.free(0)  # creates the driver's context
         module = cupy.cuda.function.Module()
-        module.load(_machine_code(cupy, program, bits, held.compute_capability))
+        module.load(_machine_code(cupy, program, bits, current.compute_capability))
         function = module.get_function("kernel")
         driver = cupy.cuda.driver
         names = ("NUM_REGS", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
-        ask = (getattr(driver, f"CU_FUNC_ATTRIBUTE_{name}") for name in names)
-        return CudaKernel(
-            function, *(driver.funcGetAttribute(attribute, function.ptr) for attribute in ask)
-        )
+        attributes = (getattr(driver, f"CU_FUNC_ATTRIBUTE_{name}") for name in names)
+        return CudaKernel(function, *(driver.funcGetAttribute(a, function.ptr) for a in attributes))
 
 
 def _machine_code(cupy: Any, program: Program, bits: int, capability: str) -> bytes:
-    """The kernel for this GPU, from the cache or from the driver's assembler."""
-    # everything that the code depends on names it
+    """Return the code for this GPU, from the cache or from the driver's assembler."""
+    # the cache key has everything that affects the code
     chip, version = chip_for(capability), cupy.cuda.runtime.driverGetVersion()
     parts = (
         program.fingerprint,

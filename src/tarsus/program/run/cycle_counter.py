@@ -1,4 +1,4 @@
-"""How long a cycle of the counter is that time stamps read: measured against the system's clock."""
+"""Measure the period of the cycle counter that time stamps read, against the system clock."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from tarsus.program.ir.program import CYCLES
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 
-SWEEPS, ROUNDS = 100_000, 9  # milliseconds a round, beside which a call's microsecond is nothing
+ITERATIONS, REPETITIONS = 100_000, 9  # milliseconds each, much longer than a call
 
 
 def seconds_per_cycle() -> float:
-    """Seconds between two ticks of the counter; constant where it does not follow the clock.
+    """Return the seconds between two ticks of the counter.
 
-    x86 since about 2008 (invariant TSC) and Arm are such; where it follows the clock, it is that of
-    just now.
+    It is constant on x86 since about 2008 (invariant TSC) and on Arm. On other processors the
+    counter follows the clock frequency, and the value is that of the moment.
     """
     b = Builder("counter", timed=True)
     x = b.declare("x", 1)
     last = b.loop(
-        {"x": x, "k": SX(0)}, lambda v: ({"x": 0.5 * v["x"] + 1, "k": v["k"] + 1}, SX(1)), SWEEPS
+        {"x": x, "k": SX(0)},
+        lambda v: ({"x": 0.5 * v["x"] + 1, "k": v["k"] + 1}, SX(1)),
+        ITERATIONS,
     )
     worlds = Worlds(b.program(x=last["x"]), 1, lanes=1)
-    found = []
-    for _ in range(ROUNDS):
+    periods = []
+    for _ in range(REPETITIONS):
         began = perf_counter()
         worlds.advance()
-        found.append((perf_counter() - began) / float(np.sum(worlds.get(CYCLES))))
-    return median(found)
+        periods.append((perf_counter() - began) / float(np.sum(worlds.get(CYCLES))))
+    return median(periods)

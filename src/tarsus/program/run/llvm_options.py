@@ -1,4 +1,4 @@
-"""How LLVM orders instructions, for every machine of this process."""
+"""Options of LLVM's instruction schedulers, for this process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import llvmlite.binding as llvm
 
 @cache
 def for_few_registers() -> None:
-    """Schedule straight code for few registers (`list-burr`); called before a machine is made.
+    """Schedule for low register pressure (`list-burr`); call it before creating a target machine.
 
-    LLVM's own choice for x86 looks at latencies first and spills more: a walking HOAP-1's step
-    takes 5.1 us with it and 4.7 us so, to the same bits (decision 0026). And order instructions
-    again once registers are given, which level 1 leaves out: it then makes the code of level 2.
+    LLVM's default for x86 schedules for latency and spills more. A step of a walking HOAP-1 takes
+    5.1 us with it, and 4.7 us with `list-burr`, with the same bits (decision 0026). Scheduling
+    after register allocation is enabled too, which optimization level 1 omits; it then generates
+    the code of level 2.
     """
     llvm.set_option("tarsus", "-pre-RA-sched=list-burr")
     llvm.set_option("tarsus", "-post-RA-scheduler")

@@ -1,4 +1,4 @@
-"""Turn LLVM IR into machine code for this processor."""
+"""Compile LLVM IR to machine code for this CPU."""
 
 from __future__ import annotations
 
@@ -9,25 +9,35 @@ import llvmlite.binding as llvm
 
 from tarsus.program.run.llvm_options import for_few_registers
 
-VECTOR_BITS = {"avx512vl": 512, "avx": 256}  # else 128, which every 64-bit processor has
+VECTOR_BITS = {"avx512vl": 512, "avx": 256}  # by CPU feature; 128 on every 64-bit CPU
 
 
 @dataclass(frozen=True)
 class Host:
-    """The target processor of compiled code."""
+    """CPU for which code is compiled.
+
+    Attributes
+    ----------
+    cpu
+        LLVM's name of the CPU.
+    features
+        LLVM's list of its features.
+    vector_bits
+        Width of a vector register.
+    """
 
     cpu: str
     features: str
     vector_bits: int
 
     def lanes(self, bits: int) -> int:
-        """Worlds a vector register holds."""
+        """Return the number of worlds per vector register."""
         return self.vector_bits // bits
 
 
 @cache
 def host() -> Host:
-    """The processor this process runs on."""
+    """Return the CPU of this process."""
     features = llvm.get_host_cpu_features()
     widths = [width for name, width in VECTOR_BITS.items() if features.get(name)]
     return Host(llvm.get_host_cpu_name(), features.flatten(), max(widths, default=128))
@@ -35,7 +45,11 @@ def host() -> Host:
 
 @cache
 def compiler(optimized: bool) -> llvm.TargetMachine:
-    """Level 1 makes code as fast as level 2, in three quarters of the time (decision 0041)."""
+    """Return the target machine.
+
+    It uses optimization level 1, whose code is as fast as that of level 2 and takes three quarters
+    of the time to compile (decision 0041).
+    """
     for_few_registers()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -51,19 +65,20 @@ def compiler(optimized: bool) -> llvm.TargetMachine:
 
 
 def module(text: str, target_machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    """Parse a module, and improve it if the machine is the one that optimizes."""
-    made = llvm.parse_assembly(text)
-    made.verify()
+    """Parse a module, and optimize it if the target machine optimizes."""
+    parsed = llvm.parse_assembly(text)
+    parsed.verify()
     if target_machine is compiler(True):
-        _improve(made, target_machine)
-    return made
+        _optimize(parsed, target_machine)
+    return parsed
 
 
-def _improve(made: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> None:
-    """Move temporaries into registers, then simplify.
+def _optimize(parsed: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> None:
+    """Promote temporaries to registers (SROA), then simplify.
 
-    LLVM's other standard passes search straight code for repetitions that are not there, and move
-    values out of loops that are then spilled: ten times as long, for slower code (decision 0041).
+    LLVM's other standard passes search for redundancies that were removed before, and hoist values
+    out of loops that are then spilled. They take ten times as long, for slower code (decision
+    0041).
     """
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
@@ -71,14 +86,14 @@ def _improve(made: llvm.ModuleRef, target_machine: llvm.TargetMachine) -> None:
     passes.add_instruction_combine_pass()
     passes.add_dead_code_elimination_pass()
     options = llvm.create_pipeline_tuning_options(speed_level=1)
-    passes.run(made, llvm.create_pass_builder(target_machine, options))
+    passes.run(parsed, llvm.create_pass_builder(target_machine, options))
 
 
 def assembly(text: str, target_machine: llvm.TargetMachine) -> str:
-    """Return the machine code of a module as text."""
+    """Return the machine code of a module as assembly text."""
     return target_machine.emit_assembly(module(text, target_machine))
 
 
-def compiled(text: str, target_machine: llvm.TargetMachine) -> bytes:
-    """Return the machine code of a module."""
+def compile_module(text: str, target_machine: llvm.TargetMachine) -> bytes:
+    """Return the object code of a module."""
     return target_machine.emit_object(module(text, target_machine))

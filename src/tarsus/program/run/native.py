@@ -1,4 +1,4 @@
-"""Compile a program for this machine's processor and call it."""
+"""Compile a program for this CPU, link it in memory, and call it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ import numpy as np
 
 from tarsus.errors import TarsusWarning
 from tarsus.program.codegen.cold_table import NAME, SYMBOLS, TABLES
-from tarsus.program.codegen.directional import DirectionalEmitter, OneWorld
 from tarsus.program.codegen.emit import Emitter, ir_text
 from tarsus.program.codegen.kernels import ColdShell, HostThread, KernelShell, LaneGroups
 from tarsus.program.codegen.layout import Target
+from tarsus.program.codegen.tangent_kernel import DirectionLanes, TangentEmitter
 from tarsus.program.ir.program import Program
 from tarsus.program.run import cache as disk
 from tarsus.program.run import machine
 from tarsus.program.run.cold_functions import ColdFunction, ColdFunctions, Failure
-from tarsus.program.run.machine import compiled, compiler, host
+from tarsus.program.run.machine import compile_module, compiler, host
 from tarsus.program.run.tiers import optimizes, optimizes_cold
 
 LOG = logging.getLogger(__name__)
-LONG = 250_000  # instructions of a program whose compiling time is announced
-PACE = 3e-5  # s of the processor that an instruction of such a program takes
-STACK_PROBES = ("__chkstk",)  # called on Windows by a function whose stack is more than a page
+LONG_PROGRAM = 250_000  # instructions from which on a warning tells the compile time
+SECONDS_PER_INSTRUCTION = 3e-5  # of CPU time to compile such a program
+STACK_PROBES = ("__chkstk",)  # called on Windows by functions with more than a page of stack
 Kernel = Callable[..., None]
 CompileCold = Callable[[list[Failure], int], ColdFunction]
 
@@ -45,36 +45,43 @@ def compile_kernel(
 ) -> tuple[Kernel, ColdFunctions | None]:
     """Compile a program over groups of lanes.
 
-    Returns the kernel, a C function with the arguments of `kernels.LaneGroups`, and its cold
-    functions.
-
     Parameters
     ----------
-    quick : bool
-        Whether nothing is optimized, for a few runs.
+    program
+        Program to compile.
+    target
+        Lanes and bits.
+    quick
+        Whether to compile without optimization, for a few runs.
+
+    Returns
+    -------
+    kernel : callable
+        C function with the arguments of `kernels.LaneGroups`.
+    cold : ColdFunctions or None
+        Its cold functions.
     """
     signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4
-    build = Build(program, target, LaneGroups(), optimizes() and not quick)
-    emitter = partial(Emitter, program, target, in_pieces=not build.optimized)
+    build = KernelBuild(program, target, LaneGroups(), optimizes() and not quick)
+    emitter = partial(Emitter, program, target, split_blocks=not build.optimized)
     return _load(build, signature, emitter, partial(_cold_loop, program, target, quick))
 
 
 def compile_thread(program: Program, bits: int) -> Kernel:
-    """Compile the GPU kernel of one world as a C function on this processor.
-
-    Its arguments: `kernels.HostThread`.
-    """
-    program, target, frame = program.whole, Target(1, bits), HostThread()
+    """Compile the GPU kernel for this CPU; its arguments are those of `kernels.HostThread`."""
+    program, target, shell = program.expanded, Target(1, bits), HostThread()
     signature = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
-    build = Build(program, target, frame, optimizes())
-    emitter = partial(Emitter, program, target, frame, in_pieces=not build.optimized)
+    build = KernelBuild(program, target, shell, optimizes())
+    emitter = partial(Emitter, program, target, shell, split_blocks=not build.optimized)
     return _load(build, signature, emitter, None)[0]
 
 
-def compile_directions(program: Program, frame: OneWorld) -> tuple[Kernel, ColdFunctions | None]:
-    """Compile a kernel of one world and many directions, and its cold functions.
+def compile_directions(
+    program: Program, shell: DirectionLanes
+) -> tuple[Kernel, ColdFunctions | None]:
+    """Compile a tangent program of one world, and its cold functions.
 
-    Its arguments: `directional.OneWorld`.
+    The kernel's arguments are those of `tangent_kernel.DirectionLanes`.
     """
 
     def cold_loop(failures: list[Failure], number: int) -> ColdFunction:
@@ -82,30 +89,30 @@ def compile_directions(program: Program, frame: OneWorld) -> tuple[Kernel, ColdF
         code = _code(name, program.name, lambda: emitter(True).cold_module(number), compiler(False))
         return ColdFunction(_linked(name, code, [NAME]), [], None)
 
-    emitter = partial(DirectionalEmitter, program, frame)
-    build = Build(program, Target(1), frame, optimizes_cold(1, _operations(program)))
+    emitter = partial(TangentEmitter, program, shell)
+    build = KernelBuild(program, Target(1), shell, optimizes_cold(1, _operations(program)))
     signature = [ctypes.c_void_p] * 3
     return _load(build, signature, partial(emitter, not build.optimized), cold_loop)
 
 
 @dataclass(frozen=True, eq=False)
-class Build:
-    """A kernel to compile."""
+class KernelBuild:
+    """Kernel to compile."""
 
     program: Program
     target: Target
-    frame: KernelShell
+    shell: KernelShell
     optimized: bool
 
     @cached_property
     def key(self) -> str:
-        """A hash of everything that decides its code."""
-        return _key(self.program, self.target, self.frame, self.optimized)
+        """Cache key: a hash of everything that affects its code."""
+        return _key(self.program, self.target, self.shell, self.optimized)
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A kernel in memory."""
+    """Kernel in memory."""
 
     module: llvm.orcjit.ResourceTracker
     kernel: Kernel
@@ -113,43 +120,44 @@ class Loaded:
 
 
 def _load(
-    build: Build,
+    build: KernelBuild,
     signature: list[Any],
     emitter: Callable[[], Emitter],
     compile_cold: CompileCold | None,
 ) -> tuple[Kernel, ColdFunctions | None]:
-    """Return the kernel and its cold functions, compiled if this process has not loaded them."""
+    """Return the kernel and its cold functions; compile them if they are not loaded yet."""
     program, key = build.program, build.key
-    # cold loops that are traced on first need differ by origin
-    known = key, (program.origin or program) if program.has_untraced else ""
+    # programs with untraced cold loops are distinguished by origin
+    identity = key, (program.origin or program) if program.has_untraced else ""
     with _linking:
-        if known not in _loaded:
-            what = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
+        if identity not in _loaded:
+            label = f"{program.name}, {build.target.lanes} x float{build.target.bits}"
             if disk.read(f"{key}.o") is None:
                 _warn_if_long(program)
-            code = _code(key, what, lambda: emitter().text(), compiler(build.optimized))
-            count = len(program.cold) if compile_cold else 0
+            code = _code(key, label, lambda: emitter().text(), compiler(build.optimized))
+            count = len(program.cold_loops) if compile_cold else 0
             module = _linked(key, code, ["kernel", *(SYMBOLS if count else ())])
             kernel = ctypes.CFUNCTYPE(None, *signature)(module["kernel"])
             cold = None
             if compile_cold and count:
                 failures = list[Failure]()
                 cold = ColdFunctions(count, module, partial(compile_cold, failures), failures)
-            _loaded[known] = Loaded(module, kernel, cold)
-    loaded = _loaded[known]
+            _loaded[identity] = Loaded(module, kernel, cold)
+    loaded = _loaded[identity]
     return loaded.kernel, loaded.cold
 
 
 def _warn_if_long(program: Program) -> None:
-    """Warn before it begins that compiling takes long."""
+    """Warn that compilation will take long, before it begins."""
     count = _operations(program)
-    if count < LONG:
+    if count < LONG_PROGRAM:
         return
     warnings.warn(
         TarsusWarning(
-            f"compiling {program.name} takes {PACE * count:.0f} s of CPU time or more, and several"
-            f" times that when the robot first falls, because its step has {count / 1e6:.2g}"
-            " million instructions: use fewer cut joints (coordinates) or fewer contacts.",
+            f"compiling {program.name} takes {SECONDS_PER_INSTRUCTION * count:.0f} s of CPU time or"
+            " more, and several times that when the robot first falls, because its step has"
+            f" {count / 1e6:.2g} million instructions: use fewer cut joints (coordinates) or fewer"
+            " contacts.",
             "slow-compilation",
             program.name,
         ),
@@ -158,79 +166,85 @@ def _warn_if_long(program: Program) -> None:
 
 
 def _operations(program: Program) -> int:
-    return sum(block.function.n_instructions() for block, _ in program.straights())
+    return sum(block.function.n_instructions() for block, _ in program.basic_blocks())
 
 
 def _cold_loop(
     program: Program, target: Target, quick: bool, failures: list[Failure], number: int
 ) -> ColdFunction:
     """Compile the function of a cold loop, with its tables and its own cold functions."""
-    part, shared, frame = program.part(number), program.shared(number), ColdShell()
-    what = f"{part.name}, {target.lanes} x float{target.bits}, its cold loop {number}"
+    part, shared, shell = (
+        program.cold_program(number),
+        program.shared_temporaries(number),
+        ColdShell(),
+    )
+    label = f"{part.name}, {target.lanes} x float{target.bits}, its cold loop {number}"
     optimized = not quick and optimizes_cold(target.lanes, _operations(part))
     tables = [np.ascontiguousarray(t, f"f{target.bits // 8}") for t in part.tables.values()]
-    symbols = [NAME, *(SYMBOLS if part.cold else ()), *([TABLES] if tables else ())]
+    symbols = [NAME, *(SYMBOLS if part.cold_loops else ()), *([TABLES] if tables else ())]
     # its code
-    name = f"{_key(part, target, frame, optimized, shared)}.{number}"
-    emitter = partial(Emitter, part, target, frame, shared, in_pieces=True)
+    name = f"{_key(part, target, shell, optimized, shared)}.{number}"
+    emitter = partial(Emitter, part, target, shell, shared, split_blocks=True)
     module = _linked(
-        name, _code(name, what, lambda: emitter().cold_function(), compiler(optimized)), symbols
+        name, _code(name, label, lambda: emitter().cold_function(), compiler(optimized)), symbols
     )
-    # what the code points to
+    # look-up tables and inner functions
     if tables:
         pointers = (ctypes.c_void_p * len(tables)).from_address(module[TABLES])
         pointers[:] = [table.ctypes.data for table in tables]
     inner = None
-    if part.cold:
+    if part.cold_loops:
         compile_cold = partial(_cold_loop, part, target, quick, failures)
-        inner = ColdFunctions(len(part.cold), module, compile_cold, failures)
+        inner = ColdFunctions(len(part.cold_loops), module, compile_cold, failures)
     return ColdFunction(module, tables, inner)
 
 
-def _code(key: str, what: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
-    """Return a module's machine code, from the cache or compiled and put there."""
-    code, began = disk.read(f"{key}.o"), perf_counter()
+def _code(key: str, label: str, text: Callable[[], str], machine: llvm.TargetMachine) -> bytes:
+    """Return the object code of a module, from the cache or compiled."""
+    code, start = disk.read(f"{key}.o"), perf_counter()
     if code is not None:
-        LOG.debug("%s: read from %s", what, disk.cache_folder())
+        LOG.debug("%s: read from %s", label, disk.cache_folder())
         return code
-    code = compiled(text(), machine)
+    code = compile_module(text(), machine)
     disk.write(f"{key}.o", code)
-    LOG.debug("%s: compiled in %.2f s", what, perf_counter() - began)
+    LOG.debug("%s: compiled in %.2f s", label, perf_counter() - start)
     return code
 
 
 def _key(
     program: Program,
     target: Target,
-    frame: KernelShell | None = None,
+    shell: KernelShell | None = None,
     optimized: bool | None = None,
     shared: Sequence[str] = (),
 ) -> str:
-    frame = frame or LaneGroups()
+    shell = shell or LaneGroups()
     parts = (
-        program.outline,
+        program.hot_fingerprint,
         target,
         optimizes() if optimized is None else optimized,
         host(),
         llvm.llvm_version_info,
         llvmlite.__version__,
         disk.source_hash(),
-        frame.fingerprint,
+        shell.fingerprint,
         tuple(shared),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
 
 
 def assembly(program: Program, target: Target) -> str:
-    """Return the kernel's machine code as text."""
+    """Return the machine code of a kernel as assembly text."""
     return machine.assembly(ir_text(program, target, not optimizes()), compiler(optimizes()))
 
 
 @cache
 def _jit() -> llvm.orcjit.LLJIT:
-    """What puts code into memory, code and constants side by side: where memory is in pieces, as
-    with large libraries in it, LLVM's older linker puts them farther apart than code can reach.
-    JITLink does not know all that Windows's objects have.
+    """Return the just-in-time linker.
+
+    JITLink places code and constants next to each other. In fragmented memory LLVM's older linker
+    places them farther apart than code can address. On Windows the older one is used, because
+    JITLink does not support all relocations of its objects.
     """
     compiler(optimizes())
     return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
@@ -238,21 +252,22 @@ def _jit() -> llvm.orcjit.LLJIT:
 
 @cache
 def _from_windows() -> dict[str, int]:
-    """What compiled code calls of Windows's own library, by name; nothing elsewhere."""
+    """Return addresses of Windows library functions that compiled code calls; none elsewhere."""
     if sys.platform != "win32":
         return {}
     library = ctypes.WinDLL("ntdll")
-    found = (ctypes.cast(library[name], ctypes.c_void_p).value for name in STACK_PROBES)
-    return {name: at for name, at in zip(STACK_PROBES, found, strict=True) if at is not None}
+    addresses = (ctypes.cast(library[name], ctypes.c_void_p).value for name in STACK_PROBES)
+    pairs = zip(STACK_PROBES, addresses, strict=True)
+    return {name: address for name, address in pairs if address is not None}
 
 
 _loaded: dict[Any, Loaded] = {}
-_linking = RLock()  # a library's name may be given once
+_linking = RLock()  # names of libraries must be unique
 _libraries = counting()
 
 
 def _linked(key: str, code: bytes, symbols: Sequence[str]) -> llvm.orcjit.ResourceTracker:
-    """A module's code in memory, and the addresses of its symbols."""
+    """Link object code in memory, and return the addresses of its symbols."""
     library = llvm.JITLibraryBuilder().add_current_process().add_object_img(code)
     for symbol in symbols:
         library = library.export_symbol(symbol)

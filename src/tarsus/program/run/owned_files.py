@@ -1,4 +1,4 @@
-"""Files of a folder that the user alone may write, on systems with owners and modes (POSIX)."""
+"""Read and write files of a folder that only the user can write, on POSIX systems."""
 
 from __future__ import annotations
 
@@ -12,67 +12,90 @@ from pathlib import Path
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
-class NotOurs(Exception):
-    """A file or folder that someone else could have written."""
+class UntrustedFile(Exception):
+    """File or folder that another user could have written."""
 
 
-def content(place: Path, name: str, most: int) -> bytes:
-    """The bytes of a file of a folder, at most so many; FileNotFoundError, or NotOurs."""
-    with _opened(place) as folder:
-        return _content(folder, place / name, most)
+def content(path: Path, name: str, max_size: int) -> bytes:
+    """Read a file of a folder.
+
+    Parameters
+    ----------
+    path
+        Folder.
+    name
+        Name of the file.
+    max_size
+        Largest size in bytes.
+
+    Returns
+    -------
+    bytes
+        Content of the file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is missing.
+    UntrustedFile
+        If another user could have written it.
+    """
+    with _opened(path) as folder:
+        return _content(folder, path / name, max_size)
 
 
-def replace(place: Path, name: str, content: bytes) -> None:
-    """Write a file beside and rename it; OSError, or NotOurs."""
-    with _opened(place) as folder:
+def replace(path: Path, name: str, content: bytes) -> None:
+    """Write a temporary file and rename it; raise OSError or UntrustedFile."""
+    with _opened(path) as folder:
         _replace(folder, name, content)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """A folder, open: what is then done in it cannot be led elsewhere by a rename."""
+    """Open a folder, so that a rename cannot redirect what is done in it."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        _must_be_ours(os.fstat(folder), f"the folder {path}")
+        _check_owner(os.fstat(folder), f"the folder {path}")
         yield folder
     finally:
         os.close(folder)
 
 
-def _content(folder: int, path: Path, most: int) -> bytes:
-    """A regular file's bytes; neither a link is followed nor a pipe waited for."""
+def _content(folder: int, path: Path, max_size: int) -> bytes:
+    """Read a regular file; follow no link and wait for no pipe."""
     what = f"the file {path}"
     try:
         file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except FileNotFoundError:
         raise
     except OSError:
-        raise NotOurs(f"{what} cannot be opened as a regular file") from None
+        raise UntrustedFile(f"{what} cannot be opened as a regular file") from None
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-            raise NotOurs(f"{what} is no regular file of sensible size")
-        _must_be_ours(found, what)
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > max_size:
+            raise UntrustedFile(f"{what} is not a regular file or too large")
+        _check_owner(status, what)
         with open(file, "rb", closefd=False) as opened:
-            return opened.read(found.st_size)
+            return opened.read(status.st_size)
     finally:
         os.close(file)
 
 
 def _replace(folder: int, name: str, content: bytes) -> None:
-    beside = f".{name}.{uuid.uuid4().hex}"
-    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    temporary = f".{name}.{uuid.uuid4().hex}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        with open(os.open(beside, how, stat.S_IRUSR | stat.S_IWUSR, dir_fd=folder), "wb") as file:
+        mode = stat.S_IRUSR | stat.S_IWUSR
+        with open(os.open(temporary, flags, mode, dir_fd=folder), "wb") as file:
             file.write(content)
-        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
         with suppress(FileNotFoundError):
-            os.unlink(beside, dir_fd=folder)
+            os.unlink(temporary, dir_fd=folder)
 
 
-def _must_be_ours(found: os.stat_result, what: str) -> None:
-    if found.st_uid != os.geteuid():
-        raise NotOurs(f"{what} belongs to another user (number {found.st_uid})")
-    if found.st_mode & WRITABLE_BY_OTHERS:
-        raise NotOurs(f"others may write to {what} (chmod go-w)")
+def _check_owner(status: os.stat_result, what: str) -> None:
+    if status.st_uid != os.geteuid():
+        raise UntrustedFile(f"{what} belongs to another user (uid {status.st_uid})")
+    if status.st_mode & WRITABLE_BY_OTHERS:
+        raise UntrustedFile(f"other users can write to {what} (run chmod go-w on it)")

@@ -1,7 +1,7 @@
-"""Files of a folder that the user alone may write, on Windows: one inside the user's profile.
+"""Read and write files of a folder that only the user can write, on Windows.
 
-Windows has no modes; who may write to a folder is said by lists that Python does not read. What
-lies in a profile is by default its user's, and the administrators'.
+Windows has no file modes, and Python does not read its access control lists. By default only the
+user and administrators can write to the user's profile, so the folder must be inside of it.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from tarsus.program.run.owned_files import NotOurs
+from tarsus.program.run.owned_files import UntrustedFile
 
 
-def content(place: Path, name: str, most: int) -> bytes:
-    """The bytes of a file of a folder, at most so many; FileNotFoundError, or NotOurs."""
-    _must_be_in_profile(place)
-    file = place / name
-    found = os.lstat(file)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-        raise NotOurs(f"the file {file} is no regular file of sensible size")
+def content(path: Path, name: str, max_size: int) -> bytes:
+    """Read a file of at most `max_size` bytes; raise FileNotFoundError or UntrustedFile."""
+    _check_in_profile(path)
+    file = path / name
+    status = os.lstat(file)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > max_size:
+        raise UntrustedFile(f"the file {file} is not a regular file or too large")
     return file.read_bytes()
 
 
-def replace(place: Path, name: str, content: bytes) -> None:
-    """Write a file beside and rename it; OSError, also while another process reads it."""
-    _must_be_in_profile(place)
-    beside = place / f".{name}.{uuid.uuid4().hex}"
+def replace(path: Path, name: str, content: bytes) -> None:
+    """Write a temporary file and rename it; raise OSError while another process reads it."""
+    _check_in_profile(path)
+    temporary = path / f".{name}.{uuid.uuid4().hex}"
     try:
-        beside.write_bytes(content)
-        os.replace(beside, place / name)
+        temporary.write_bytes(content)
+        os.replace(temporary, path / name)
     finally:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
-def _must_be_in_profile(place: Path) -> None:
-    """Where links lead is what counts."""
-    if not place.resolve().is_relative_to(Path.home().resolve()):
-        raise NotOurs(f"the folder {place} lies outside of your profile {Path.home()}")
+def _check_in_profile(path: Path) -> None:
+    """Check that a folder, with links resolved, is inside of the user's profile."""
+    if not path.resolve().is_relative_to(Path.home().resolve()):
+        raise UntrustedFile(f"the folder {path} is outside of your profile {Path.home()}")

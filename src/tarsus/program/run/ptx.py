@@ -1,4 +1,4 @@
-"""The program as PTX, one thread per world, and its registers as NVIDIA's assembler counts them."""
+"""Compile a program to PTX, one thread per world, and report the resources that it needs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,21 @@ CHIP, TRIPLE = "sm_90", "nvptx64-nvidia-cuda"
 
 @dataclass(frozen=True)
 class Resources:
-    """What ptxas reports: registers a thread, bytes of spills and stack, bytes of machine code.
+    """Resources of a kernel, as ptxas reports them.
 
-    planned_stores, planned_loads: bytes that the text itself stores to and loads from the thread's
-    memory (`program/lowering/spill.py`), beside the spills: each instruction counted once, in loops
-    or not.
+    Attributes
+    ----------
+    registers
+        Registers per thread.
+    spill_stores, spill_loads
+        Bytes of spill code of ptxas.
+    planned_stores, planned_loads
+        Bytes that the PTX itself stores to and loads from local memory (`lowering.spill`). Each
+        instruction counts once, in loops or not.
+    stack
+        Bytes of the stack frame.
+    code
+        Bytes of machine code.
     """
 
     registers: int
@@ -41,7 +51,7 @@ class Resources:
 
 
 def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
-    """PTX of the program's kernel (worlds, tables, count, steps); worlds lie [entry][world]."""
+    """Return the PTX of a program's kernel (`codegen.kernels.GpuThreads`)."""
     target = Target(1, bits)
     module = llvm.parse_assembly(Emitter(program, target, GpuThreads()).text())
     machine = _machine(chip)
@@ -55,7 +65,7 @@ def ptx(program: Program, bits: int = 32, chip: str = CHIP) -> str:
 
 
 def check_target() -> None:
-    """Raise MissingPackage where this LLVM generates no code for NVIDIA GPUs."""
+    """Raise MissingPackage if this LLVM generates no code for NVIDIA GPUs."""
     _machine(CHIP)
 
 
@@ -75,13 +85,31 @@ def _machine(chip: str) -> llvm.TargetMachine:
 
 
 def resources(text: str, chip: str = CHIP, seconds: float | None = None) -> Resources | None:
-    """Registers, spills and code size of PTX text by ptxas; None where ptxas is not installed.
+    """Assemble PTX and return its resources; None if ptxas is not installed.
 
-    TimeoutError, and ptxas is ended, if it takes longer than so many seconds.
+    Parameters
+    ----------
+    text
+        PTX.
+    chip
+        Target, such as "sm_90".
+    seconds
+        Time limit.
+
+    Returns
+    -------
+    Resources or None
+        Resources of the kernel.
+
+    Raises
+    ------
+    TimeoutError
+        If ptxas takes longer than the limit; it is terminated.
+    UnmetCondition
+        If ptxas reports an error.
     """
     if shutil.which("ptxas") is None:
         return None
-    # by the clock, in a folder that goes with it
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_text(text, encoding="ascii")
@@ -91,21 +119,21 @@ def resources(text: str, chip: str = CHIP, seconds: float | None = None) -> Reso
                 command, capture_output=True, text=True, check=False, timeout=seconds
             )
         except subprocess.TimeoutExpired:
-            raise TimeoutError(f"ptxas was ended after {seconds:g} s") from None
+            raise TimeoutError(f"ptxas took more than {seconds:g} s and was terminated") from None
         if done.returncode:
-            said = done.stderr.strip() or f"it ended with exit code {done.returncode}"
+            error = done.stderr.strip() or f"it exited with code {done.returncode}"
             raise UnmetCondition(
-                f"ptxas cannot assemble the kernel: {said.splitlines()[0]}", "ptxas"
+                f"ptxas cannot assemble the kernel: {error.splitlines()[0]}", "ptxas"
             )
         code = _code_bytes(binary)
-    said = done.stdout + done.stderr
+    report = done.stdout + done.stderr
     return Resources(
-        registers=_number(r"Used (\d+) registers", said),
-        spill_stores=_number(r"(\d+) bytes spill stores", said),
-        spill_loads=_number(r"(\d+) bytes spill loads", said),
+        registers=_number(r"Used (\d+) registers", report),
+        spill_stores=_number(r"(\d+) bytes spill stores", report),
+        spill_loads=_number(r"(\d+) bytes spill loads", report),
         planned_stores=_planned("st", text),
         planned_loads=_planned("ld", text),
-        stack=_number(r"(\d+) bytes stack frame", said),
+        stack=_number(r"(\d+) bytes stack frame", report),
         code=code,
     )
 
@@ -117,24 +145,24 @@ def _planned(op: str, text: str) -> int:
 
 
 def _number(pattern: str, text: str) -> int:
-    found = re.search(pattern, text)
-    return int(found.group(1)) if found else 0
+    match = re.search(pattern, text)
+    return int(match.group(1)) if match else 0
 
 
 def _code_bytes(binary: Path) -> int:
-    """Size of the kernel's section of machine code in a cubin (an ELF file with 64-bit headers)."""
+    """Return the size of the code section of a cubin, an ELF file with 64-bit headers."""
     data = binary.read_bytes()
     table, entry, count, names = (
         int.from_bytes(data[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62), (62, 64))
     )
 
     def field(section: int, first: int, width: int) -> int:
-        at = table + section * entry + first
-        return int.from_bytes(data[at : at + width], "little")
+        offset = table + section * entry + first
+        return int.from_bytes(data[offset : offset + width], "little")
 
     strings = field(names, 24, 8)
     for section in range(count):
-        at = strings + field(section, 0, 4)
-        if data[at : data.index(b"\0", at)].startswith(b".text."):
+        begin = strings + field(section, 0, 4)
+        if data[begin : data.index(b"\0", begin)].startswith(b".text."):
             return field(section, 32, 8)
     return 0

@@ -1,4 +1,4 @@
-"""Many worlds' registers as [entry][world], one thread per world, on a GPU or a test processor."""
+"""Back end with one thread per world: on a GPU, or on the CPU for tests."""
 
 from __future__ import annotations
 
@@ -13,41 +13,40 @@ from tarsus.program.ir.program import Program
 from tarsus.program.run import machine, native
 from tarsus.program.run.backend import Array, Backend
 
-STEPS_A_LAUNCH = 100  # control steps: a driver may stop a kernel that runs for seconds
+STEPS_PER_LAUNCH = 100  # a driver may stop a kernel that runs for seconds
 
 
 class Launcher(ABC):
-    """Where the threads run: whose arrays hold the worlds, and how a kernel starts over them."""
+    """Device of the threads: its arrays, and how to start a kernel."""
 
     arrays: Any
 
     @abstractmethod
     def load(self, program: Program, bits: int) -> Any:
-        """The compiled kernel of a program."""
+        """Return the compiled kernel of a program."""
 
     @abstractmethod
     def start(self, kernel: Any, worlds: int, arguments: tuple[Any, Any, Any, int]) -> None:
-        """Start the kernel on `worlds` threads; arguments: worlds, tables, count, steps. Need not
-        wait for its end.
+        """Start a kernel on `worlds` threads, without waiting for its end.
+
+        Its arguments are the arrays of worlds, tables and count, and the number of steps.
         """
 
     @abstractmethod
     def wait(self) -> None:
-        """Until every kernel that was started has ended."""
+        """Wait until all started kernels have ended."""
 
     @abstractmethod
-    def described(self, kernel: Any) -> dict[str, Any]:
-        """The device and what the kernel takes of it, by name."""
+    def describe(self, kernel: Any) -> dict[str, Any]:
+        """Return properties of the device and the resources of a kernel."""
 
     @abstractmethod
-    def fetched(self, array: Any) -> Array:
-        """A copy of an array in this computer's memory."""
+    def to_host(self, array: Any) -> Array:
+        """Return a copy of an array in host memory."""
 
 
 class HostLauncher(Launcher):
-    """The GPU's kernel compiled for this processor, one thread after the other: for tests and for
-    trying benchmarks.
-    """
+    """Runs the GPU kernel on the CPU, one thread after the other, for tests."""
 
     arrays = np
 
@@ -61,19 +60,19 @@ class HostLauncher(Launcher):
             kernel(*addresses, steps, thread)
 
     def wait(self) -> None:
-        """Nothing: a kernel has ended when `start` returns."""
+        """Do nothing: a kernel has ended when `start` returns."""
 
-    def described(self, kernel: Any) -> dict[str, Any]:
-        return {"name": f"{machine.host().cpu}, a thread after the other"}
+    def describe(self, kernel: Any) -> dict[str, Any]:
+        return {"name": f"{machine.host().cpu}, one thread after the other"}
 
-    def fetched(self, array: Any) -> Array:
+    def to_host(self, array: Any) -> Array:
         return np.array(array)
 
 
 class ThreadWorlds(Backend):
-    """`worlds` copies of a program's persistent registers, data[entry, world], kept by a launcher.
+    """Worlds stored as data[entry, world] on the device of a launcher.
 
-    Everything but `get`, `first` and `record` stays there.
+    Only `get`, `first` and `record` copy data to host memory.
     """
 
     def __init__(self, program: Program, worlds: int, launcher: Launcher, bits: int = 32) -> None:
@@ -88,23 +87,22 @@ class ThreadWorlds(Backend):
         self._count = self.arrays.asarray(np.array([worlds], dtype=np.int64))
 
     def get(self, name: str) -> Array:
-        return self.launcher.fetched(self._rows(name)).T.copy()
+        return self.launcher.to_host(self._rows(name)).T.copy()
 
     def output(self, name: str) -> Any:
-        return self._rows(
-            name
-        ).T.copy()  # also where one entry or one world makes the transpose contiguous as it is
+        # with one entry or one world the transpose is contiguous, but must be a copy too
+        return self._rows(name).T.copy()
 
     def view(self, name: str) -> Any:
-        """The register of all worlds in place, (worlds, size), worlds side by side in memory."""
-        self._lent.add(name)
+        """Return a view of a register of all worlds, (worlds, size), stored entry by entry."""
+        self._writable.add(name)
         return self._rows(name).T
 
     def first(self, name: str) -> Array:
-        return self.launcher.fetched(self._rows(name)[:, 0])
+        return self.launcher.to_host(self._rows(name)[:, 0])
 
     def set(self, name: str, values: ArrayLike, where: Any = None) -> None:
-        self._known.pop(name, None)
+        self._nonzero.pop(name, None)
         rows = self._rows(name)
         full = self._for_all(name, values).T
         if where is not None:
@@ -112,23 +110,23 @@ class ThreadWorlds(Backend):
         rows[...] = full
 
     def advance(self, steps: int = 1) -> None:
-        for first in range(0, steps, STEPS_A_LAUNCH):
-            arguments = (self.data, self._tables, self._count, min(STEPS_A_LAUNCH, steps - first))
+        for first in range(0, steps, STEPS_PER_LAUNCH):
+            arguments = (self.data, self._tables, self._count, min(STEPS_PER_LAUNCH, steps - first))
             self.launcher.start(self.kernel, self.count, arguments)
 
     def compile_ahead(self) -> None:
-        """All of it is compiled."""
+        """Do nothing: all code is compiled already."""
 
     def record(self, steps: int) -> dict[str, Array]:
         log = self.arrays.empty((steps, logged_size(self.program), self.count), self.dtype)
         for step in range(steps):
             self.advance()
             log[step] = self.data[: log.shape[1]]
-        rows, found, at = self.launcher.fetched(log).transpose(0, 2, 1), {}, 0
+        rows, registers, offset = self.launcher.to_host(log).transpose(0, 2, 1), {}, 0
         for register in self.program.of_kind("state") + self.program.of_kind("report"):
-            found[register.name] = rows[:, :, at : at + register.size]
-            at += register.size
-        return found
+            registers[register.name] = rows[:, :, offset : offset + register.size]
+            offset += register.size
+        return registers
 
     @property
     def nbytes(self) -> int:

@@ -22,7 +22,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import WORLD
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
-from tarsus.program.run.samples import evaluate
+from tarsus.program.run.evaluation import evaluate
 from tarsus.simulation.recording.step_observables import (
     ObservedContact,
     ObservedStep,

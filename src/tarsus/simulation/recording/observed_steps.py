@@ -13,7 +13,7 @@ from tarsus.contact.base import Law
 from tarsus.contact.criteria import Solved
 from tarsus.parameters import Role, names_with_role
 from tarsus.program.run.backend import Backend
-from tarsus.program.run.samples import evaluate
+from tarsus.program.run.evaluation import evaluate
 from tarsus.simulation.contact_reports import expand_slots
 from tarsus.simulation.recording import variables
 from tarsus.simulation.recording.observer import observer_program

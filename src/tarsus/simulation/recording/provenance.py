@@ -111,7 +111,7 @@ def log_attributes(setup: Setup) -> dict[str, str]:
     found["options"] = json_text(options)
     found["command"] = json_text(_final_command(setup))
     found["registers"] = json_text(_changed_registers(setup))
-    found["program_sha256"] = setup.worlds.program.outline
+    found["program_sha256"] = setup.worlds.program.hot_fingerprint
     told = {name: json.loads(found[name]) for name in JSON_ATTRIBUTES if name in found}
     found["seeds"] = json_text(dict(_find_seeds("", told)))
     return found

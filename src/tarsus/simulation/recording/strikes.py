@@ -18,7 +18,7 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.backend import Backend
-from tarsus.program.run.samples import evaluate
+from tarsus.program.run.evaluation import evaluate
 from tarsus.simulation.step_program import CACHE_SIZE, Plan, varied_scene
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.strikes import slot_size

@@ -17,11 +17,11 @@ from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import Slice
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
+from tarsus.program.ir.serialization import deserialize, serialize
 from tarsus.program.ir.symbolic import entries
-from tarsus.program.ir.tangent import named, tangent
+from tarsus.program.ir.tangent import tangent_name, tangent_program
 from tarsus.program.ir.trace import Builder
-from tarsus.program.ir.written import read, written
-from tarsus.program.lowering.overlapping import overlapping
+from tarsus.program.lowering.slot_allocation import allocate_slots
 from tarsus.program.run.worlds import Worlds
 
 ITEMS = 5
@@ -72,7 +72,7 @@ def plain(x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("cold", [True, False])
 def test_rounds_make_what_is_written_out(cold: bool) -> None:
     own, bits = program(cold), []
-    assert bool(own.whole.slices) and (len(own.whole.slices) > 2) == cold
+    assert bool(own.expanded.slices) and (len(own.expanded.slices) > 2) == cold
     expected = np.array([plain(x) for x in X])
     np.testing.assert_allclose(reference.run(own, {"x": X})["y"], expected, rtol=1e-12)
     for lanes in (1, 2, 4, 8):
@@ -96,19 +96,19 @@ def test_rounds_and_what_is_written_out_have_the_same_bits() -> None:
 
 def test_tangents_go_through_rounds() -> None:
     step, seed = 1e-6, np.cos(np.arange(ITEMS))
-    own = tangent(program(True), ("x",), ("y",))
-    assert any(block.whole.startswith(named("")) for block in own.slices)
+    own = tangent_program(program(True), ("x",), ("y",))
+    assert any(block.whole.startswith(tangent_name("")) for block in own.slices)
     worlds = Worlds(own, len(X))
     worlds.set("x", X)
-    worlds.set(named("x"), np.broadcast_to(seed, X.shape))
+    worlds.set(tangent_name("x"), np.broadcast_to(seed, X.shape))
     worlds.advance()
     difference = [(plain(x + step * seed) - plain(x - step * seed)) / (2 * step) for x in X]
-    np.testing.assert_allclose(worlds.get(named("y")), difference, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(worlds.get(tangent_name("y")), difference, rtol=1e-6, atol=1e-7)
 
 
 def test_rounds_are_written_and_read() -> None:
-    own = program(True).whole
-    assert read(written(own)).outline == own.outline
+    own = program(True).expanded
+    assert deserialize(serialize(own)).hot_fingerprint == own.hot_fingerprint
 
 
 def test_what_does_not_look_alike_is_written_out() -> None:
@@ -125,7 +125,7 @@ def test_what_does_not_look_alike_is_written_out() -> None:
     y = b.cold_loop({"y": x}, found, 1, x[0] > 0)["y"]
     assert not b.is_tracing_cold
     assert not b.loops_over([x[0], x[1]])  # code that is hot
-    assert not b.program(x=y).whole.slices
+    assert not b.program(x=y).expanded.slices
 
 
 @pytest.mark.parametrize("size", [1, 5, STRETCH, 2 * STRETCH + 3])
@@ -170,7 +170,7 @@ def test_temporaries_lie_where_others_lay() -> None:
         x = b.store(f"kept{k}", x + k)
     own = b.program(x=x)
     names = [r.name for r in own.of_kind("temporary")]
-    places, room = overlapping(own, names)
+    places, room = allocate_slots(own, names)
     assert 8 <= room < sum(own.sizes[name] for name in names) / 2
     assert all(at + own.sizes[name] <= room for name, at in places.items())
 
@@ -182,13 +182,13 @@ def test_long_pieces_are_functions_of_their_own() -> None:
     for _ in range(LONG_PIECE):
         y = ca.sin(y) + ca.vertcat(y[1:], y[0])
     own = b.program(x=b.loop({"y": y}, lambda v: ({"y": v["y"] / 2}, SX(0)), 1)["y"])
-    text = ir_text(own, Target(4), in_pieces=True)
+    text = ir_text(own, Target(4), split_blocks=True)
     assert "@piece" not in ir_text(own, Target(4))
     assert text.count("define internal void @piece") == 1
     assert text.index("@piece0(") < text.index("define void @kernel")
     # a function for a loop too, under its mask
-    part = program(True).part(0)
+    part = program(True).cold_program(0)
     assert any(isinstance(block, Slice) for block in part.slices)
-    shared = program(True).shared(0)
-    short = Emitter(part, Target(4), ColdShell(), shared, in_pieces=True).cold_function()
+    shared = program(True).shared_temporaries(0)
+    short = Emitter(part, Target(4), ColdShell(), shared, split_blocks=True).cold_function()
     assert "define internal" not in short  # all of its pieces are short

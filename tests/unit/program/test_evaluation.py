@@ -8,20 +8,20 @@ import pytest
 
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
-from tarsus.program.run import samples
+from tarsus.program.run import evaluation
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 8, 9])
 def test_samples_in_pieces_are_those_of_the_reference(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(samples, "CHUNK", 4)
+    monkeypatch.setattr(evaluation, "CHUNK_SIZE", 4)
     b = Builder("samples")
     x, s = b.parameter("x", 3), b.parameter("s")
     program = b.program(scaled=s * x, length=ca.sqrt(ca.dot(x, x)))
     rng = np.random.default_rng(count)
     given = {"x": rng.normal(size=(count, 3)), "s": rng.normal(size=(count, 1))}
-    found = samples.evaluate(program, given)
+    found = evaluation.evaluate(program, given)
     assert {name: value.shape for name, value in found.items()} == {
         "scaled": (count, 3),
         "length": (count, 1),

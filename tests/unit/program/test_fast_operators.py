@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from casadi import SX
 
-from tarsus.program.ir import quick_operators
+from tarsus.program.ir import fast_operators
 from tarsus.program.lowering import instructions
 
-quick_operators.install()
+fast_operators.install()
 X, V, EMPTY = SX.sym("x"), SX.sym("v", 3), SX(3, 1)
 PLACES = [
     *(operator.add, operator.sub, operator.mul, operator.truediv),
@@ -23,7 +23,7 @@ PLACES = [
 
 @pytest.mark.parametrize("op", PLACES)
 def test_operators_make_the_expression_that_casadi_s_own_make(op) -> None:
-    own = getattr(SX, f"__{op.__name__}__").usual
+    own = getattr(SX, f"__{op.__name__}__").original
     for x, y in ((X, V), (V, X), (V, V), (V, EMPTY), (X, X), (V, 2.0), (V, 0), (X, -1.5)):
         assert ca.is_equal(op(x, y), own(x, y), 10)
         assert op(x, y).sparsity() == own(x, y).sparsity()

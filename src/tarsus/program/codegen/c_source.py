@@ -1,8 +1,8 @@
-"""A program as C: one function a straight block, loops around their calls, for one world.
+"""Write a program as C source for one world: a function per basic block, and loops of calls.
 
-The same operations in the same order as the machine code, every fused multiply-add a call of
-`fma`, elementary functions written out: a compiler that contracts nothing of its own (ISO C says
-so, `-ffp-contract=off`) gives the same bits.
+Operations and their order are those of the machine code. Every fused multiply-add is a call of
+`fma`, and elementary functions are written out. A compiler that contracts no operations by itself
+(ISO C, `-ffp-contract=off`) gives the same bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tarsus.program.codegen.ir_writer import IrWriter
 from tarsus.program.codegen.layout import layout
-from tarsus.program.ir.blocks import Block, Lookup, Slice, Stamp, Straight, While
+from tarsus.program.ir.blocks import BasicBlock, Block, Lookup, Slice, Stamp, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.tape import tape
 
@@ -30,7 +30,7 @@ Place = Callable[[str, int], str]
 
 @dataclass(frozen=True)
 class Code:
-    """C functions, and what they rest on: helpers by name, tables, numbers of workspace."""
+    """C functions, the names of the helpers they call, and the size of their workspace."""
 
     functions: str
     helpers: frozenset[str]
@@ -38,26 +38,26 @@ class Code:
 
 
 def identifier(name: str) -> str:
-    """A name as C allows it."""
-    found = re.sub(r"\W", "_", name.removeprefix("~"), flags=re.ASCII)
-    return found if re.match(r"[A-Za-z_]", found) else f"_{found}"
+    """Return a name as a C identifier."""
+    text = re.sub(r"\W", "_", name.removeprefix("~"), flags=re.ASCII)
+    return text if re.match(r"[A-Za-z_]", text) else f"_{text}"
 
 
 def members(program: Program) -> dict[str, str]:
-    """The members of the record of a world, by register: those that last and are not empty."""
-    found: dict[str, str] = {}
+    """Return the members of a world's record: a name for each persistent register."""
+    names: dict[str, str] = {}
     for register in program.persistent:
         if register.size:
             name = identifier(register.name)
-            while name in found.values():
+            while name in names.values():
                 name += "_"
-            found[register.name] = name
-    return found
+            names[register.name] = name
+    return names
 
 
 def step_function(program: Program, name: str, record: str) -> Code:
-    """`void NAME(RECORD *d)`, one run of a program over a record with `members` and `work`."""
-    program = program.whole
+    """Return `void NAME(RECORD *d)`, one run over a record with `members` and `work`."""
+    program = program.expanded
     own, temporary = members(program), layout(program)[1]
 
     def place(register: str, entry: int) -> str:
@@ -77,26 +77,38 @@ def step_function(program: Program, name: str, record: str) -> Code:
 
 
 def plain_function(program: Program, signature: str, place: Place) -> Code:
-    """A function with this signature of a program that is one straight block.
+    """Return a function of a program that is one basic block.
 
-    place: the C expression of an entry of a register
+    Parameters
+    ----------
+    program
+        Program of one basic block.
+    signature
+        Signature of the C function.
+    place
+        Function (register, entry) that returns a C expression.
+
+    Returns
+    -------
+    Code
+        The function.
     """
-    blocks = [block for block in program.blocks if isinstance(block, Straight)]
+    blocks = [block for block in program.blocks if isinstance(block, BasicBlock)]
     if len(blocks) != len(program.blocks) or len(blocks) != 1:
-        raise ValueError(f"the program {program.name!r} is not one straight block")
+        raise ValueError(f"the program {program.name!r} is not one basic block")
     lines, helpers = straight(blocks[0], place)
     return Code(f"{signature}\n{{\n{lines}}}\n", frozenset(helpers), 0)
 
 
 def numbers(values: object, width: int = 4) -> str:
-    """Numbers as C writes them, some a line."""
+    """Return numbers as C literals, `width` per line."""
     texts = [literal(x) for x in values]  # type: ignore[attr-defined]
     rows = [texts[k : k + width] for k in range(0, len(texts), width)]
     return ",\n".join("    " + ", ".join(row) for row in rows)
 
 
 def literal(x: float) -> str:
-    """The shortest decimal that is read back as the same number."""
+    """Return the shortest C literal that reads back as the same number."""
     x = float(x)
     if math.isnan(x):
         return "NAN"
@@ -105,30 +117,30 @@ def literal(x: float) -> str:
     return repr(x) if math.copysign(1.0, x) > 0 else f"({x!r})"
 
 
-def straight(block: Straight, place: Place) -> tuple[str, set[str]]:
-    """The lines of a straight block, and the helpers that they call."""
+def straight(block: BasicBlock, place: Place) -> tuple[str, set[str]]:
+    """Return the lines of a basic block, and the helpers that they call."""
     t, s = tape(block.function), _CWriter()
-    uses, values = t.live(), [""] * len(t.nodes)
+    uses, values = t.use_counts(), [""] * len(t.nodes)
     for k, node in enumerate(t.nodes):
         if not uses[k]:
             continue
         if node.op == "input":
-            values[k] = s.define(place(block.inputs[node.place[0]], node.place[1]))
+            values[k] = s.define(place(block.inputs[node.slot[0]], node.slot[1]))
         elif node.op == "const":
             values[k] = s.const(node.value)
         else:
             values[k] = s.operation(node.op, [values[a] for a in node.args])
-    # all is read before anything is written
+    # all inputs are read before any output is written
     stores = [
         (place(block.outputs[argument], entry), s.number(values[node]))
         for (argument, entry), node in t.outputs
     ]
     lines = s.lines + [f"    {to} = {value};" for to, value in stores]
-    return _living(lines), s.helpers
+    return _without_dead_code(lines), s.helpers
 
 
-def _living(lines: list[str]) -> str:
-    """The lines without definitions that nobody reads."""
+def _without_dead_code(lines: list[str]) -> str:
+    """Return the lines without definitions that nothing reads."""
     kept, read = [], set[str]()
     for line in reversed(lines):
         defined = DEFINED.match(line)
@@ -143,30 +155,32 @@ class _Functions:
     """Writes the functions of a program's blocks, and the calls of them."""
 
     def __init__(self, program: Program, name: str, record: str, place: Place) -> None:
-        self.program, self.name, self.record, self.place = program, name, record, place
+        self.program, self.name, self.record, self.slot = program, name, record, place
         self.made: list[str] = []
         self.helpers: set[str] = set()
         self._loops = 0
 
-    def calls(self, blocks: tuple[Block, ...], indent: str, turn: str = "") -> str:
-        """What runs the blocks one after the other; turn: counts the rounds of the loop around."""
-        found = []
+    def calls(self, blocks: tuple[Block, ...], indent: str, count: str = "") -> str:
+        """Return the code that runs blocks; `count`: counter of the enclosing loop."""
+        parts = []
         for block in blocks:
-            if isinstance(block, Straight):
-                found.append(self._straight(block, indent))
+            if isinstance(block, BasicBlock):
+                parts.append(self._straight(block, indent))
             elif isinstance(block, While):
-                found.append(self._while(block, indent))
+                parts.append(self._while(block, indent))
             elif isinstance(block, Lookup):
-                found.append(self._lookup(block, indent))
+                parts.append(self._lookup(block, indent))
             elif isinstance(block, Slice):
-                found.append(self._slice(block, indent, turn))
+                parts.append(self._slice(block, indent, count))
             elif isinstance(block, Stamp):
-                raise ValueError(f"the program {self.program.name!r} is timed: C has no stamps")
-        return "".join(found)
+                raise ValueError(
+                    f"the program {self.program.name!r} is timed, which C does not support"
+                )
+        return "".join(parts)
 
-    def _straight(self, block: Straight, indent: str) -> str:
+    def _straight(self, block: BasicBlock, indent: str) -> str:
         name = f"{self.name}_{len(self.made)}"
-        lines, helpers = straight(block, self.place)
+        lines, helpers = straight(block, self.slot)
         self.helpers |= helpers
         self.made.append(f"static void {name}({self.record} *d)\n{{\n{lines}}}\n")
         return f"{indent}{name}(d);\n"
@@ -174,32 +188,30 @@ class _Functions:
     def _while(self, block: While, indent: str) -> str:
         self._loops += 1
         count = f"k{self._loops}"
-        more = f"{count} < {block.maximum} && {self.place(block.more, 0)} > 0.0"
+        more = f"{count} < {block.max_iterations} && {self.slot(block.condition, 0)} > 0.0"
         body = self.calls(block.body, indent + "    ", count)
         return f"{indent}for (long {count} = 0; {more}; ++{count}) {{\n{body}{indent}}}\n"
 
-    def _slice(self, block: Slice, indent: str, turn: str) -> str:
+    def _slice(self, block: Slice, indent: str, count: str) -> str:
         size = self.program.sizes[block.part]
-        whole = f"(&{self.place(block.whole, 0)})[{turn} * {size} + i]"
-        part = f"(&{self.place(block.part, 0)})[i]"
+        whole = f"(&{self.slot(block.whole, 0)})[{count} * {size} + i]"
+        part = f"(&{self.slot(block.part, 0)})[i]"
         moved = f"{whole} = {part}" if block.stored else f"{part} = {whole}"
         return f"{indent}for (long i = 0; i < {size}; ++i) {moved};\n"
 
     def _lookup(self, block: Lookup, indent: str) -> str:
         self.helpers.add("entry_of")
-        table, last = (
-            f"{self.name}_{identifier(block.table)}",
-            len(self.program.tables[block.table]) - 1,
-        )
-        found = []
+        table = f"{self.name}_{identifier(block.table)}"
+        last = len(self.program.tables[block.table]) - 1
+        parts = []
         for k in range(self.program.sizes[block.index]):
-            index, to = self.place(block.index, k), self.place(block.output, k)
-            found.append(f"{indent}{to} = {table}[entry_of({index}, {last}.0)];\n")
-        return "".join(found)
+            index, to = self.slot(block.index, k), self.slot(block.output, k)
+            parts.append(f"{indent}{to} = {table}[entry_of({index}, {last}.0)];\n")
+        return "".join(parts)
 
 
 class _CWriter(IrWriter):
-    """Lines of C over single numbers: v are doubles, m masks, i integers."""
+    """Writes lines of C; names begin with v for doubles, m for masks, i for integers."""
 
     def __init__(self) -> None:
         super().__init__(1, 64)
@@ -266,7 +278,7 @@ LOGIC: Mapping[str, str] = {"and": "&&", "or": "||"}
 
 
 def helper_text(names: frozenset[str]) -> str:
-    """The helpers' definitions."""
+    """Return the definitions of helpers."""
     known = HELPERS | {
         "entry_of": (
             "size_t entry_of(double x, double last)\n{\n    double at = floor(x);\n"

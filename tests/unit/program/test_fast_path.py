@@ -18,8 +18,8 @@ from tarsus.program.ir import reference
 from tarsus.program.ir.blocks import ColdLoop, While
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
-from tarsus.program.lowering.short_way import short_way
-from tarsus.program.lowering.unchanged import unchanged
+from tarsus.program.lowering.available_copies import available_copies
+from tarsus.program.lowering.fast_path import find_fast_path
 from tarsus.program.run.worlds import Worlds
 
 Step = Callable[[float, float, np.ndarray], tuple[float, np.ndarray]]
@@ -98,8 +98,8 @@ def follow(worlds: Worlds, steps: np.ndarray, after: Step) -> list[np.ndarray]:
 @pytest.mark.parametrize("bits", [32, 64])
 def test_worlds_leave_a_loop_around_on_either_way(lanes: int, bits: int) -> None:
     made = passes()
-    way = short_way(made, lambda block: isinstance(block, While | ColdLoop) and block.cold)
-    assert way is not None and way.around is not None and 0 < way.inside < len(way.blocks)
+    way = find_fast_path(made, lambda block: isinstance(block, While | ColdLoop) and block.cold)
+    assert way is not None and way.enclosing is not None and 0 < way.count_inside < len(way.blocks)
     follow(Worlds(made, 6, lanes=lanes, bits=bits), np.array([1, 0, 2, 3, -1, 1.0]), rounds_of)
 
 
@@ -121,9 +121,9 @@ def test_the_reference_takes_them_too() -> None:
 def test_what_stays_is_not_written() -> None:
     made = program()
     kept = {("kept", 0), ("kept", 1)}
-    before = unchanged(made, made.blocks, 1)
+    before = available_copies(made, made.blocks, 1)
     assert kept <= set(before[-2].values())
-    assert not kept & set(unchanged(made, made.blocks, len(made.blocks))[-2].values())
+    assert not kept & set(available_copies(made, made.blocks, len(made.blocks))[-2].values())
     # two ends, of which that of worlds that may have called writes x, what is kept and what is seen
     text = ir_text(made, Target(1))
     places = set(re.findall(r"(%\w+) = getelementptr inbounds double, ptr %world,", text))
