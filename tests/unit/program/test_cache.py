@@ -153,7 +153,7 @@ def test_code_that_takes_long_is_told_before_it_is_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Once: what is in the cache is only read."""
-    monkeypatch.setattr(native, "LONG", 3)
+    monkeypatch.setattr(native, "LONG_PROGRAM", 3)
     b = Builder("long to compile")
     x = b.parameter("x")
     program = b.program(y=ca.sin(x) * ca.cos(x) + 0.123)

@@ -142,7 +142,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, instead: Callable[[], None]) -> None
             instead()
         return compiled(text, machine)
 
-    monkeypatch.setattr(native, "compiled", late)
+    monkeypatch.setattr(native, "compile_module", late)
 
 
 def test_what_cannot_be_compiled_is_raised_and_tried_again(

@@ -44,12 +44,12 @@ def test_instructions_are_read_at_once_and_are_what_casadi_says(monkeypatch) -> 
     for _ in range(200):
         some.append(some[-1] * some[-2] + ca.fmax(some[-3], 0.1))
     function = ca.Function("f", [x, y], [ca.vertcat(*some), y / x[0]], {"cse": True})
-    asked = instructions._asked
+    asked = instructions._query
     expected = [asked(function, k) for k in range(function.n_instructions())]
     calls = []
-    monkeypatch.setattr(instructions, "_asked", lambda f, k: calls.append(k) or asked(f, k))
+    monkeypatch.setattr(instructions, "_query", lambda f, k: calls.append(k) or asked(f, k))
     assert instructions.instructions(function).tolist() == expected
-    assert len(calls) <= instructions.FIRST + instructions.SAMPLE < len(expected)
+    assert len(calls) <= instructions.LOCATOR_SIZE + instructions.SAMPLE_SIZE < len(expected)
     # another order of letters in the text: all are asked for
-    monkeypatch.setattr(instructions, "_letters", lambda rows: np.frombuffer(b"?", np.uint8))
+    monkeypatch.setattr(instructions, "_to_letters", lambda rows: np.frombuffer(b"?", np.uint8))
     assert instructions.instructions(function).tolist() == expected

@@ -10,7 +10,7 @@ import pytest
 from casadi import SX
 
 from tarsus.algebra.elimination import STRETCH, eliminated_dense, solve_tree
-from tarsus.program.codegen.emit import LONG_PIECE, Emitter, ir_text
+from tarsus.program.codegen.emit import MIN_OUTLINED_LINES, Emitter, ir_text
 from tarsus.program.codegen.kernels import ColdShell
 from tarsus.program.codegen.layout import Target
 from tarsus.program.ir import reference
@@ -179,7 +179,7 @@ def test_long_pieces_are_functions_of_their_own() -> None:
     b = Builder("long")
     x = b.declare("x", 3)
     y = x
-    for _ in range(LONG_PIECE):
+    for _ in range(MIN_OUTLINED_LINES):
         y = ca.sin(y) + ca.vertcat(y[1:], y[0])
     own = b.program(x=b.loop({"y": y}, lambda v: ({"y": v["y"] / 2}, SX(0)), 1)["y"])
     text = ir_text(own, Target(4), split_blocks=True)

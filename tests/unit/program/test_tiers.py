@@ -52,7 +52,7 @@ def compiled(folder: Path) -> set[str]:
 
 def expected(program: Program, worlds: Worlds, *, kernel: bool, cold: bool) -> set[str]:
     """Names of the code of a program that is optimized so."""
-    key = native.Build(program, worlds.target, LaneGroups(), kernel).key
+    key = native.KernelBuild(program, worlds.target, LaneGroups(), kernel).key
     part, shared = program.cold_program(0), program.shared_temporaries(0)
     own = native._key(part, worlds.target, ColdShell(), cold, shared)
     return {f"{key}.o", f"{own}.0.o"}
