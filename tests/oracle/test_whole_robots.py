@@ -12,7 +12,7 @@ from helpers.refused import refused
 from tarsus.dynamics.poses import poses
 from tarsus.errors import Unsupported
 from tarsus.model.file_actuators import FileActuator
-from tarsus.morphology.distances import apart
+from tarsus.morphology.distances import solid_distance
 from tarsus.morphology.self_contacts import postures, self_contacts
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
 from tarsus_bench.whole_cases import STICTION, whole
@@ -27,7 +27,7 @@ def test_pairs_and_servos_in_mujoco_are_ours(tmp_path) -> None:
     model = mujoco.MjModel.from_xml_string(with_pairs_and_servos(robot, pairs, 0.002, 0.5))
     # the gap of every pair
     q, data = postures(robot, 20), mujoco.MjData(model)
-    ours = np.array([apart(pair, poses(robot, q)) for pair in pairs])
+    ours = np.array([solid_distance(pair, poses(robot, q)) for pair in pairs])
     for k, row in enumerate(q):
         data.qpos[:] = row
         mujoco.mj_kinematics(model, data)

@@ -136,7 +136,7 @@ def _worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:
     """Many at once, each pushed to the side by another force."""
     import numpy as np
 
-    from tarsus.morphology.fall import TILTED, upright
+    from tarsus.morphology.fall import MIN_UPRIGHT, upright
     from tarsus.processes import usable_cores
     from tarsus.simulation.simulation import Simulation
 
@@ -155,7 +155,7 @@ def _worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:
     many.set(push={trunk: (0.0, 0.0, 0.0)})
     many.advance(AFTER)
     took = time.perf_counter() - began
-    stands = upright(many.robot, many.q) > TILTED
+    stands = upright(many.robot, many.q) > MIN_UPRIGHT
     parts = np.array_split(np.arange(WORLDS), GROUPS)
     rows = [
         {"weights": [float(weights[p[0]]), float(weights[p[-1]])], "upright": stands[p].mean()}

@@ -17,7 +17,7 @@ from tarsus.comparison.limit import largest_dt
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import WarningRecord
-from tarsus.morphology.fall import fell
+from tarsus.morphology.fall import has_fallen
 from tarsus.mujoco_runs.settings import MujocoSettings, ShownSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation import default_controller, file_material, resolve
@@ -186,7 +186,7 @@ def stands_at(make: Make) -> Callable[[float], bool]:
         if not np.isfinite(q).all():
             return False
         path = np.stack([start, q])
-        return not fell(simulation.robot, path, path[:, 2])
+        return not has_fallen(simulation.robot, path, path[:, 2])
 
     return stands
 

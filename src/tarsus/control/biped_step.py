@@ -17,7 +17,7 @@ from tarsus.control.inverse_dynamics import Stander, within
 from tarsus.control.pendulum import StepPattern
 from tarsus.control.stance import Stance
 from tarsus.control.trunk import keep_heading
-from tarsus.morphology.fall import SUNK
+from tarsus.morphology.fall import MIN_HEIGHT_SHARE
 from tarsus.morphology.sole_inverse_kinematics import rotation_error
 
 STRIDE = 0.5  # of a leg's length: the longest step
@@ -230,7 +230,7 @@ class BipedStep:
         side = was.side * (1 - 2 * ends) + (was.side == 0)
         # a fall
         tilted = self.stander.kin.world_rotation[0][2, 2] < GIVEN_UP
-        sunk = self.height(SX(0)) < SUNK * self.robot.height
+        sunk = self.height(SX(0)) < MIN_HEIGHT_SHARE * self.robot.height
         return ca.vertcat(
             walking,
             ca.fmax(was.fallen, ca.fmax(tilted, sunk)),

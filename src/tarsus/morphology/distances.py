@@ -15,7 +15,7 @@ HALVINGS = 40  # of a segment, on the way to its point nearest to a box
 PARALLEL = 1e-6  # edges whose product is shorter have no normal of their own
 
 
-def apart(pair: Pair, poses: Poses) -> Array:
+def solid_distance(pair: Pair, poses: Poses) -> Array:
     """(n,), m, of two solids on bodies with origins (n, bodies, 3) and rotations (n, bodies, 3, 3);
     of two boxes that do not touch, at least so much.
     """
@@ -26,10 +26,10 @@ def apart(pair: Pair, poses: Poses) -> Array:
     if isinstance(second, Cuboid):
         return _on_box(first, second, poses)
     ends = (*_segment(first, poses), *_segment(second, poses))
-    return distances(*ends) - first.radius - second.radius
+    return segment_distances(*ends) - first.radius - second.radius
 
 
-def at_least(pair: Pair, middles: tuple[Array, Array]) -> Array:
+def distance_lower_bound(pair: Pair, middles: tuple[Array, Array]) -> Array:
     """A bound (n,), m, from below of what `apart` finds, quickly: how far apart balls around the
     solids are, with middles (n, 3) each.
 
@@ -42,13 +42,13 @@ def at_least(pair: Pair, middles: tuple[Array, Array]) -> Array:
     return away - pair.first.reach - pair.second.reach - SAFE
 
 
-def middle(solid: Capsule | Cuboid, poses: Poses) -> Array:
+def solid_center(solid: Capsule | Cuboid, poses: Poses) -> Array:
     """(n, 3), of a solid."""
     r, R = (part[:, solid.body] for part in poses)
     return r + R @ solid.middle
 
 
-def distances(m1: Array, d1: Array, m2: Array, d2: Array) -> Array:
+def segment_distances(m1: Array, d1: Array, m2: Array, d2: Array) -> Array:
     """Return the distances of segments from m - d to m + d, (n, 3) each, m.
 
     `collision/closest_point/segments.py` derives them.

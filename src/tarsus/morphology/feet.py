@@ -12,7 +12,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.support_points import lowest_point
 from tarsus.model.mechanism import Candidate, Mechanism
 
-MOST = 40  # candidates that one compiled step can hold
+MAX_CANDIDATES = 40  # candidates that one compiled step can hold
 A_FOOT = 4  # candidates a foot has at most
 SOLE = 0.01  # m: candidates of a foot that are not higher than this above its lowest
 ARMS = 0.3  # of the robot's height at zero joint angles: what ends higher is no foot
@@ -39,7 +39,7 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
         if bottom <= ground + ARMS * height:
             sole = [k for k in touching if lowest[k] <= bottom + SOLE]
             chosen += sorted(sole, key=lambda k: lowest[k])[:A_FOOT]
-    return tuple(robot.candidates[k] for k in sorted(chosen)[:MOST])
+    return tuple(robot.candidates[k] for k in sorted(chosen)[:MAX_CANDIDATES])
 
 
 def soles(robot: Mechanism) -> dict[int, list[Candidate]]:

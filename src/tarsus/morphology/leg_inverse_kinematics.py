@@ -28,7 +28,9 @@ class LegPoint(NamedTuple):
     up: ca.SX
 
 
-def displaced(leg: Leg, standing: Array, moved: ca.SX, moving: ca.SX) -> tuple[LegPoint, LegPoint]:
+def displaced_foot(
+    leg: Leg, standing: Array, moved: ca.SX, moving: ca.SX
+) -> tuple[LegPoint, LegPoint]:
     """Where a foot is, and how fast it goes, when moved by (3,) m and moving with (3,) m/s from
     where it stands.
 

@@ -28,7 +28,7 @@ UPRIGHT = 0.5  # |cos| to the vertical of axes that turn a leg rather than bend 
 SHORT = 1e-3  # m: a link that is shorter bends nothing
 MARGIN = 0.03  # of a joint's range, kept free at either end
 ORIGIN = np.zeros(3)
-DRAWN = "qpos0"  # the keyframe with every body where its file draws it
+AS_DRAWN = "qpos0"  # the keyframe with every body where its file draws it
 TOUCHING = 0.002  # m: points of a foot up to this above its lowest carry the robot
 NEAR = 0.05  # m: feet farther off than this miss their place; hips nearer to the middle are in it
 
@@ -86,7 +86,7 @@ def nearest_drawn(robot: Robot) -> Array:
 
 def _drawn(robot: Robot) -> Array:
     """Coordinates (nq,) as the file draws the robot, all joints at zero where it says nothing."""
-    return np.asarray(robot.keyframes.get(DRAWN, robot.neutral()))
+    return np.asarray(robot.keyframes.get(AS_DRAWN, robot.neutral()))
 
 
 def _roots_as_drawn(robot: Robot) -> Array:

@@ -15,7 +15,7 @@ from tarsus.errors import join_names
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import between, pairs
 from tarsus.model.solids import Pair, contacts_of
-from tarsus.morphology.distances import apart, at_least, middle
+from tarsus.morphology.distances import distance_lower_bound, solid_center, solid_distance
 
 Array = NDArray[np.float64]
 POSTURES = 4096
@@ -44,10 +44,10 @@ def self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
 
     own: those of one robot too
     """
-    return sorted_out(mechanism, own, fates(mechanism, own))
+    return group_pairs(mechanism, own, classify_pairs(mechanism, own))
 
 
-def fates(mechanism: Mechanism, own: bool) -> str:
+def classify_pairs(mechanism: Mechanism, own: bool) -> str:
     """What becomes of each of `model.self_collision.pairs`: letters of KEPT, NEVER, ALWAYS."""
     known = pairs(mechanism, own)
     if all(between(mechanism, pair) for pair in known):
@@ -56,7 +56,7 @@ def fates(mechanism: Mechanism, own: bool) -> str:
     start = mechanism.keyframes.get("stand", mechanism.neutral())
     q = np.vstack([start, postures(mechanism, POSTURES)])
     placed = poses(mechanism, q)
-    where = cache(lambda solid: middle(solid, placed))
+    where = cache(lambda solid: solid_center(solid, placed))
 
     # every pair in all of them
     def fate(pair: Pair) -> str:
@@ -64,9 +64,9 @@ def fates(mechanism: Mechanism, own: bool) -> str:
             return KEPT
         near = NEAR * (pair.first.reach + pair.second.reach)
         both = where(pair.first), where(pair.second)
-        if at_least(pair, both).min() > near and _bounded(mechanism, pair):
+        if distance_lower_bound(pair, both).min() > near and _bounded(mechanism, pair):
             return NEVER
-        gap = apart(pair, placed)
+        gap = solid_distance(pair, placed)
         if gap[0] <= 0 or np.mean(gap <= 0) > MOST:
             return ALWAYS
         return NEVER if gap.min() > near and _bounded(mechanism, pair) else KEPT
@@ -74,7 +74,7 @@ def fates(mechanism: Mechanism, own: bool) -> str:
     return "".join(map(fate, known))
 
 
-def sorted_out(mechanism: Mechanism, own: bool, found: str) -> SelfContacts:
+def group_pairs(mechanism: Mechanism, own: bool, found: str) -> SelfContacts:
     """The pairs by what `fates` found."""
     known = pairs(mechanism, own)
     of = {
@@ -84,13 +84,13 @@ def sorted_out(mechanism: Mechanism, own: bool, found: str) -> SelfContacts:
     return SelfContacts(_all_of(of[KEPT]), of[NEVER], of[ALWAYS])
 
 
-def overlapping(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
+def overlapping_pairs(mechanism: Mechanism, q: Array) -> tuple[Pair, ...]:
     """Robots' and objects' solids that are in each other at coordinates (nq,) or (n, nq), by more
     than what a contact at rest is deep.
     """
     known = pairs(mechanism, own=False)
     placed = poses(mechanism, q) if known else None
-    return tuple(pair for pair in known if placed and apart(pair, placed).min() < -DEEP)
+    return tuple(pair for pair in known if placed and solid_distance(pair, placed).min() < -DEEP)
 
 
 def postures(mechanism: Mechanism, count: int) -> Array:
@@ -128,7 +128,7 @@ def _all_of(firsts: Sequence[Pair]) -> tuple[Pair, ...]:
     return tuple(pair for first in firsts for pair in contacts_of(first.first, first.second))
 
 
-def told(pairs: Sequence[Pair]) -> str:
+def pair_names(pairs: Sequence[Pair]) -> str:
     """Some of their names."""
     names = [f"{pair.first.name}:{pair.second.name}" for pair in pairs]
     return join_names(names, 5)

@@ -130,7 +130,7 @@ def strides(mechanism: Mechanism) -> tuple[Stride, ...]:
     )
 
 
-def crouched(robot: Robot, share: float) -> Robot:
+def crouch(robot: Robot, share: float) -> Robot:
     """The robot standing with hips no higher than a share of its straight legs; the same if they
     are not.
     """

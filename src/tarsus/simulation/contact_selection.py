@@ -16,7 +16,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, InvalidModel, InvalidValue, WarningRecord
 from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.model.solids import Cuboid
-from tarsus.morphology.feet import MOST, feet
+from tarsus.morphology.feet import MAX_CANDIDATES, feet
 from tarsus.registry import name_of, split_names
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.blocked import SLIGHT
@@ -124,9 +124,9 @@ def secondary_contacts(
     """
     # a stepper that looks at all of them in every step
     if not stepper.takes_slots:
-        if len(chosen) > MOST:
+        if len(chosen) > MAX_CANDIDATES:
             raise IncompatibleOptions(
-                f"the stepper {name_of(stepper)!r} can hold at most {MOST} contacts, not"
+                f"the stepper {name_of(stepper)!r} can hold at most {MAX_CANDIDATES} contacts, not"
                 f" {len(chosen)}; select fewer, or use a stepper that evaluates only those that"
                 f" touch ({named_where(lambda known: known.takes_slots)}).",
                 "contacts",
@@ -139,7 +139,7 @@ def secondary_contacts(
         else set()
     )
     others = tuple(k for k, candidate in enumerate(chosen) if candidate.name not in standing)
-    if not others or (len(others) == len(chosen) and len(chosen) <= MOST):
+    if not others or (len(others) == len(chosen) and len(chosen) <= MAX_CANDIDATES):
         others = ()
     usual, objects = len(chosen) - len(others), _max_object_contacts(robot)
     limbs = {chosen[k].body for k in others}

@@ -124,7 +124,7 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
         return _with_start(robot, robot.keyframes[found], found), ()
     q = looped_posture.stand(robot) if robot.loops else posture.nearest_drawn(robot)
     if q is None or all(body.joint.kind == "free" for body in robot.bodies):
-        drawn = robot.keyframes.get(posture.DRAWN)
+        drawn = robot.keyframes.get(posture.AS_DRAWN)
         return (robot if drawn is None else _with_start(robot, apply_couplings(robot, drawn))), ()
     q = apply_couplings(robot, q)
     if not robot.floating or not robot.candidates:
@@ -148,7 +148,7 @@ def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.flo
         for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
         if body.joint.kind in ("hinge", "slide") and i not in beside
     ]
-    drawn = robot.keyframes.get(posture.DRAWN, robot.neutral())
+    drawn = robot.keyframes.get(posture.AS_DRAWN, robot.neutral())
     if any(bent[at].any() for at in moving):
         if all(np.array_equal(bent[at], drawn[at]) for at in moving):
             return "as its file draws it"

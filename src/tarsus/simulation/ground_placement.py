@@ -21,7 +21,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.model.mechanism import WORLD, Mechanism
 from tarsus.model.poses import rotation_from_quaternion
 from tarsus.model.spans import spans
-from tarsus.morphology.posture import DRAWN
+from tarsus.morphology.posture import AS_DRAWN
 from tarsus.program.ir import reference
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
@@ -143,7 +143,7 @@ def _keeps_pose(mechanism: Mechanism) -> bool:
     company = tree.connected_roots(mechanism)
     moved = [tree.path(mechanism, i)[-1] in company for i in range(len(mechanism.bodies))]
     kinds = {b.joint.kind for b, goes in zip(mechanism.bodies, moved, strict=True) if goes}
-    objects = DRAWN in mechanism.keyframes and kinds == {"free"}
+    objects = AS_DRAWN in mechanism.keyframes and kinds == {"free"}
     return objects or WORLD in company or not mechanism.floating
 
 

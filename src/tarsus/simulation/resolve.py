@@ -26,7 +26,7 @@ from tarsus.model.ellipsoid_starts import with_starts
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.model.self_collision import pairs_of
 from tarsus.model.spans import spans
-from tarsus.morphology.outermost import outermost
+from tarsus.morphology.convex_hull import hull_candidates
 from tarsus.simulation.contact_selection import ALL, secondary_contacts
 from tarsus.simulation.self_contact_cache import cached_self_contacts
 from tarsus.stepping.base import METHODS, Scene, Stepper
@@ -108,7 +108,7 @@ def scene(
     names = {candidate.name for candidate in candidates}
     touching = tuple(candidate for candidate in mechanism.candidates if candidate.name in names)
     if chosen.contacts == ALL and ground.flat and stepper.takes_slots:
-        touching = outermost(touching)
+        touching = hull_candidates(touching)
     touching = touching if ground.flat else with_starts(touching)
     # what lies between, and what touches each other
     own = chosen.self_collision

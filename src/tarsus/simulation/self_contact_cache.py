@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.self_contacts import SelfContacts, fates, self_contacts, sorted_out
+from tarsus.morphology.self_contacts import SelfContacts, classify_pairs, group_pairs, self_contacts
 from tarsus.program.run import cache
 from tarsus.simulation.program_cache import cache_key
 
@@ -18,6 +18,6 @@ def cached_self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
         return self_contacts(mechanism, own)
     content = cache.read(f"{key}.pairs")
     if content is None:
-        content = fates(mechanism, own).encode()
+        content = classify_pairs(mechanism, own).encode()
         cache.write(f"{key}.pairs", content)
-    return sorted_out(mechanism, own, content.decode())
+    return group_pairs(mechanism, own, content.decode())

@@ -19,7 +19,7 @@ from tarsus.errors import IncompatibleOptions, WarningRecord, join_names
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
-from tarsus.morphology.self_contacts import overlapping, postures, told
+from tarsus.morphology.self_contacts import overlapping_pairs, pair_names, postures
 from tarsus.parameters import declared, names_with_role
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation import servo_stability
@@ -301,12 +301,12 @@ def _tolerances_for_float32(
 
 def overlap_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[WarningRecord]:
     """A warning for what stands in something else at the start."""
-    found = overlapping(plan.scene.mechanism, q) if plan.scene.pairs else ()
+    found = overlapping_pairs(plan.scene.mechanism, q) if plan.scene.pairs else ()
     if not found:
         return []
     text = (
         f"{len(found)} pairs of shapes overlap when {what} starts and are pushed apart:"
-        f" {told(found)}. Call set(q=...) to move them."
+        f" {pair_names(found)}. Call set(q=...) to move them."
     )
     return [WarningRecord(text, "shapes-overlap", found[0].first.name)]
 
@@ -342,7 +342,7 @@ def _ignored_pair_warnings(left_out: Sequence[Pair]) -> list[WarningRecord]:
         return []
     text = (
         f"{len(left_out)} pairs of shapes may pass through each other, because they overlap at the"
-        f" start or in most postures: {told(left_out)}."
+        f" start or in most postures: {pair_names(left_out)}."
     )
     return [WarningRecord(text, "pairs-left-out", left_out[0].first.name)]
 

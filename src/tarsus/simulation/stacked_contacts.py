@@ -26,7 +26,7 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.poses import poses
 from tarsus.model.mechanism import WORLD, Candidate, Mechanism
 from tarsus.model.solids import Pair
-from tarsus.morphology.distances import apart
+from tarsus.morphology.distances import solid_distance
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.assemble import contact_kinematics
@@ -134,7 +134,7 @@ def _find_touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Arra
     for pair in scene.pairs:
         both = pair.first.name, pair.second.name
         if both not in near:
-            near[both] = bool(apart(pair, placed)[0] < TOUCH_DISTANCE)
+            near[both] = bool(solid_distance(pair, placed)[0] < TOUCH_DISTANCE)
     meeting = [pair for pair in scene.pairs if near[pair.first.name, pair.second.name]]
     asked: list[Candidate | Pair] = [*scene.candidates, *meeting]
     if not asked:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Mechanism
 from tarsus.morphology.rotors import with_rotors
-from tarsus.morphology.strides import crouched, strides, why_no_strides
+from tarsus.morphology.strides import crouch, strides, why_no_strides
 from tarsus.parameters import parameter
 from tarsus.tasks.base import (
     AXIAL,
@@ -109,7 +109,7 @@ class GaitTask(LearningTask):
 
     def prepared(self, robot: Robot) -> Robot:
         """Standing with knees that are bent enough to walk on, and with rotors."""
-        return crouched(with_rotors(robot, self.rotor), known(self.crouch))
+        return crouch(with_rotors(robot, self.rotor), known(self.crouch))
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
         """The farthest point of every leg, or the corners of its sole."""

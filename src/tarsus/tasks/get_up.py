@@ -17,7 +17,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.legs import find_legs, why_no_diagonal_legs
 from tarsus.morphology.rotors import with_back_emf, with_rotors
-from tarsus.morphology.strides import crouched
+from tarsus.morphology.strides import crouch
 from tarsus.parameters import parameter
 from tarsus.tasks.base import (
     AXIAL,
@@ -117,7 +117,7 @@ class GetUp(LearningTask):
 
     def prepared(self, robot: Robot) -> Robot:
         """With trunk and thighs that touch the ground, and motors that have rotors and a speed."""
-        robot = crouched(robot, self.crouch)
+        robot = crouch(robot, self.crouch)
         robot = with_back_emf(with_rotors(robot, self.rotor), self.brake)
         # the feet, and both ends of the thighs
         legs = find_legs(robot)

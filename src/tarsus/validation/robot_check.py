@@ -24,7 +24,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown_name
 from tarsus.files import is_file
 from tarsus.model.robot_data import ARMS, LEGGED, file_of, robots_folder
-from tarsus.morphology.fall import SUNK, TILTED, upright
+from tarsus.morphology.fall import MIN_HEIGHT_SHARE, MIN_UPRIGHT, upright
 from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import STANDING_KEYFRAMES
 from tarsus.simulation.recording.divergence import Fault, find_fault
@@ -214,7 +214,7 @@ def _fallen(robot: Robot, q: Array, start: Array) -> NDArray[np.bool_]:
     """Where q (n, nq) shows a robot on its side, or sunk to half its height above the ground."""
     if not robot.floating:
         return np.zeros(len(q), dtype=bool)
-    return (upright(robot, q) < TILTED) | (q[:, 2] < SUNK * start[2])
+    return (upright(robot, q) < MIN_UPRIGHT) | (q[:, 2] < MIN_HEIGHT_SHARE * start[2])
 
 
 def _judged(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.errors import InvalidValue, unknown_name
-from tarsus.morphology.fall import TILTED, upright
+from tarsus.morphology.fall import MIN_UPRIGHT, upright
 from tarsus.parameters import names_with_role
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.page import Page
@@ -84,7 +84,7 @@ class Crowd:
         """Which lie, or diverged (worlds,)."""
         whole, _ = self.simulation.uncut_state
         lean = upright(self.simulation.robot, whole)
-        return ~(lean >= TILTED) | ~np.isfinite(whole).all(axis=1)
+        return ~(lean >= MIN_UPRIGHT) | ~np.isfinite(whole).all(axis=1)
 
     def raise_fallen(self) -> None:
         """Those that lie start again."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import WORLD
-from tarsus.morphology.fall import TILTED, upright
+from tarsus.morphology.fall import MIN_UPRIGHT, upright
 from tarsus.viewer.coarse import affordable
 from tarsus.viewer.drawn import Color, DrawnShape
 from tarsus.viewer.picture import Placed, Solid
@@ -35,7 +35,7 @@ class Throng:
         """The solids of all of them, at q (worlds, nq): bodies at positions (worlds, bodies + 1,
         3), m, turned by rotations (worlds, bodies + 1, 3, 3).
         """
-        lies = upright(self._robot, q) < TILTED
+        lies = upright(self._robot, q) < MIN_UPRIGHT
         found = []
         for which, mix in ((~lies, 0.0), (lies, MIXED)):
             if which.any():

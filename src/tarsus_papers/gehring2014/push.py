@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tarsus.morphology.fall import TILTED, upright
+from tarsus.morphology.fall import MIN_UPRIGHT, upright
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.gehring2014.configurations import (
@@ -166,7 +166,7 @@ def pushed(configuration: Configuration, directions: int, strengths: int, second
         depth = np.fmax(depth, -np.nan_to_num(log["gap"].values, nan=0.0).min(axis=(0, 2)))
         closed = np.maximum(closed, (normal > 0).sum(axis=2).max(axis=0))
         force = np.fmax(force, np.nan_to_num(normal, nan=0.0).max(axis=(0, 2)) / DT)
-        fell |= (upright(simulation.robot, q) < TILTED).any(axis=0)
+        fell |= (upright(simulation.robot, q) < MIN_UPRIGHT).any(axis=0)
     return Falls(strength, angle, fell, finite, unconverged, depth, closed, force)
 
 

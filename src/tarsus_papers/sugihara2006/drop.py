@@ -11,7 +11,7 @@ import numpy as np
 from tarsus.contact.membrane import Damper, Phase
 from tarsus.control.gaits.stand import Stand
 from tarsus.dynamics.robot import Robot
-from tarsus.morphology.locked import locked
+from tarsus.morphology.rigid_robot import lock_joints
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.colors import COLORS
@@ -135,7 +135,7 @@ TOP = 2e4  # mm: where diverged runs are drawn
 def _locked_robot(points: int) -> Robot:
     robot = hoap1()
     q = np.array(robot.keyframes["stand"])
-    return Robot.of(locked(robot, q, sole_points(robot, points)))
+    return Robot.of(lock_joints(robot, q, sole_points(robot, points)))
 
 
 def _locked_fall(points: int, damper: Damper, phase: Phase, dt: float) -> Fall:

@@ -17,7 +17,7 @@ from tarsus.dynamics.poses import poses
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.solids import Pair
-from tarsus.morphology.distances import apart, distances
+from tarsus.morphology.distances import segment_distances, solid_distance
 from tarsus.morphology.self_contacts import postures, self_contacts
 from tarsus.simulation.step_program import step_program
 
@@ -56,7 +56,7 @@ def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
             (origins[:, c.body] + rotations[:, c.body] @ c.middle, rotations[:, c.body] @ c.half)
             for c in (pair.first, pair.second)
         ]
-        return distances(*ends[0], *ends[1]) - pair.first.radius - pair.second.radius
+        return segment_distances(*ends[0], *ends[1]) - pair.first.radius - pair.second.radius
 
     return np.stack([gap(pair) for pair in self_contacts(robot, True).kept], -1)
 
@@ -274,7 +274,7 @@ def test_an_arm_in_a_plane_folds_onto_itself() -> None:
         simulation = Simulation(robot, controller=None, self_collision=True)
         simulation.set(q=[0, np.pi / 2, np.pi / 2], u=[0, 0, 3.0])
         pair = self_contacts(Robot.of(read_mjcf(FLAT.format(rest=""))), True).kept[0]
-        gap = apart(pair, poses(robot, np.asarray(simulation.run(0.3).q)))
+        gap = solid_distance(pair, poses(robot, np.asarray(simulation.run(0.3).q)))
         least.append(gap.min())
     # a step of 2.5 ms at the tip's 1.2 m/s is 3 mm deep at most
     assert least[0] > -3e-3 and least[1] < -0.02

@@ -13,7 +13,7 @@ from tarsus.collision.closest_point.capsule_box import Block, capsule_on_box
 from tarsus.collision.closest_point.segments import Segment
 from tarsus.collision.distance_bounds import separations
 from tarsus.model.solids import Capsule, Cuboid, Pair
-from tarsus.morphology.distances import apart
+from tarsus.morphology.distances import solid_distance
 
 ABSENT = 1.0
 PLACE = [SX.sym(name, *size) for name, size in {"p": (3,), "R": (3, 3), "h": (3,)}.items()]
@@ -46,7 +46,7 @@ def test_a_segment_is_nearest_to_a_box_where_it_is() -> None:
         m, d = 0.6 * random.normal(size=3), 0.4 * random.normal(size=3)
         gaps = np.array(at(m, d, np.zeros(3), R, box.half))
         poses = np.zeros((1, 2, 3)), np.array([[R, np.eye(3)]])
-        expected = apart(Pair(Capsule("c", 1, m, d, 1e-9), box), poses)[0]
+        expected = solid_distance(Pair(Capsule("c", 1, m, d, 1e-9), box), poses)[0]
         if 1e-6 < expected < ABSENT:
             assert gaps[0].min() == pytest.approx(expected, abs=1e-6)
             nearest = gaps[:, np.argmin(gaps[0])]
@@ -177,7 +177,7 @@ def test_overlap_is_that_of_the_separating_axes() -> None:
         p = 0.3 * random.normal(size=3)
         one, two = (Cuboid(str(k), k, np.zeros(3), h) for k, h in enumerate((half, other)))
         poses = np.array([[np.zeros(3), p]]), np.array([[R, turned]])
-        expected = apart(Pair(one, two), poses)[0]
+        expected = solid_distance(Pair(one, two), poses)[0]
         found = np.array(at(np.zeros(3), R, half, p, turned, other)[0])
         if expected < 0:
             assert found[0].min() >= 1.06 * expected - 1e-4 and found[0].min() < 0

@@ -9,7 +9,7 @@ from casadi import DM, SX
 from scipy.optimize import lsq_linear
 
 from tarsus.collision.closest_point.segments import Segment, between, facing
-from tarsus.morphology.distances import distances
+from tarsus.morphology.distances import segment_distances
 
 KINDS = [(True, True), (True, False), (False, True), (False, False)]
 
@@ -36,7 +36,7 @@ def test_nearest_points_are_the_nearest(balls: tuple[bool, bool]) -> None:
         vector, along = (np.array(part).ravel() for part in found(m1, d1, m2, d2))
         expected = apart(m1, d1, m2, d2)
         assert np.linalg.norm(vector) == pytest.approx(expected, abs=1e-5)
-        assert distances(*(x[None] for x in (m1, d1, m2, d2)))[0] == pytest.approx(expected)
+        assert segment_distances(*(x[None] for x in (m1, d1, m2, d2)))[0] == pytest.approx(expected)
         assert abs(along[0]) <= 1
 
 

@@ -95,7 +95,7 @@ def test_an_assembler_that_takes_too_long_is_ended(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     b = Builder("small")
     text = ptx.ptx(b.program(y=b.parameter("x") ** 2))
-    with pytest.raises(TimeoutError, match="ptxas was ended after 1e-06 s"):
+    with pytest.raises(TimeoutError, match="1e-06 s"):
         ptx.resources(text, seconds=1e-6)
     assert not list(tmp_path.iterdir()) and ptx.resources(text, seconds=60.0) is not None
 

@@ -9,7 +9,7 @@ import pytest
 
 from tarsus import Robot
 from tarsus.model.mjcf import read_mjcf
-from tarsus.morphology.self_contacts import ALWAYS, KEPT, NEVER, fates, self_contacts
+from tarsus.morphology.self_contacts import ALWAYS, KEPT, NEVER, classify_pairs, self_contacts
 from tarsus.program.run import cache
 from tarsus.simulation.self_contact_cache import cached_self_contacts
 
@@ -30,7 +30,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_next_process_reads_them(own_cache: Path) -> None:
     found = self_contacts(ROBOT, True)
-    assert fates(ROBOT, True) == ALWAYS + NEVER + KEPT
+    assert classify_pairs(ROBOT, True) == ALWAYS + NEVER + KEPT
     assert in_a_new_process(ROBOT, True) == found
     (file,) = own_cache.glob("*.pairs")
     # another process believes what stands there

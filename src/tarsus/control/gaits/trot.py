@@ -45,7 +45,7 @@ from tarsus.control.pd import (
 )
 from tarsus.control.trunk import Planar, keep_heading, trunk
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.leg_inverse_kinematics import displaced, leg_inverse_kinematics
+from tarsus.morphology.leg_inverse_kinematics import displaced_foot, leg_inverse_kinematics
 from tarsus.morphology.legs import (
     Leg,
     diagonals,
@@ -157,7 +157,7 @@ class Trot(Controller):
             point = ca.vertcat(*moved[k].at(foot[0], foot[1]), up)
             rate = ca.vertcat(*moving[k].at(foot[0], foot[1]), rising)
             desired[at], desired_rate[at] = leg_inverse_kinematics(
-                leg, *displaced(leg, foot - leg.hip, point, rate)
+                leg, *displaced_foot(leg, foot - leg.hip, point, rate)
             )
             carrying[at] = paths[k].load * (self.support * carrying_torques(leg, weight / 2))
 

@@ -11,7 +11,7 @@ import xarray as xr
 
 from tarsus.errors import WarningRecord, join_names
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.passed_through import passed_through
+from tarsus.morphology.interpenetration import find_interpenetrations
 from tarsus.program.run.backend import Array
 from tarsus.simulation.inputs import to_numpy
 from tarsus.simulation.recording import log
@@ -131,7 +131,7 @@ def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord
     end = "_uncut" if "q_uncut" in log else ""
     q = np.asarray(log[f"q{end}"].values, float).reshape(-1, mechanism.nq)
     start = q[:1] if end else np.asarray(log["q_start"].values, float).reshape(-1, mechanism.nq)
-    found = passed_through(mechanism, start, q)
+    found = find_interpenetrations(mechanism, start, q)
     if not found:
         return []
     named = [f"{p.first.name}:{p.second.name} (by {1e3 * deep:.3g} mm)" for p, deep in found]

@@ -11,7 +11,7 @@ from tarsus.contact import criteria
 from tarsus.contact.criteria import Solved
 from tarsus.contact.ledger import SHARES
 from tarsus.model.mechanism import Mechanism
-from tarsus.morphology.fall import fell
+from tarsus.morphology import fall
 from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.empty_dimensions import add_empty
 from tarsus.simulation.recording.energy_gain import energy_gained
@@ -128,7 +128,7 @@ def has_fallen(robot: Mechanism, log: xr.Dataset) -> bool:
     if not robot.floating:
         return False
     q, lowest = log["q"].values, log["contact_point"].values[..., 2].min(axis=1, initial=np.inf)
-    return log.sizes["contact"] > 0 and fell(robot, q, q[:, 2] - lowest)
+    return log.sizes["contact"] > 0 and fall.has_fallen(robot, q, q[:, 2] - lowest)
 
 
 def is_below_contacts(robot: Mechanism, log: xr.Dataset) -> bool:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
-from tarsus.morphology.fall import SUNK, TILTED, upright
+from tarsus.morphology.fall import MIN_HEIGHT_SHARE, MIN_UPRIGHT, upright
 from tarsus.morphology.feet import feet
 from tarsus.sweeps.outcomes.base import Array, Stretch, SweepOutcome
 
@@ -39,8 +39,8 @@ class Fell(SweepOutcome):
         return q[:, 2] - low
 
     def see(self, stretch: Stretch) -> None:
-        tilted = (upright(self.simulation.robot, stretch.q) < TILTED).any(0)
-        self._fallen |= tilted | (self._height(stretch.q[-1]) < SUNK * self._first)
+        tilted = (upright(self.simulation.robot, stretch.q) < MIN_UPRIGHT).any(0)
+        self._fallen |= tilted | (self._height(stretch.q[-1]) < MIN_HEIGHT_SHARE * self._first)
 
     def value(self) -> Array:
         return self._fallen.astype(float)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tarsus.morphology.feet import feet
-from tarsus.morphology.locked import locked
+from tarsus.morphology.rigid_robot import lock_joints
 from tarsus.simulation import resolve
 from tarsus.validation.bodies import G
 from tarsus.validation.engine import Engine, NotModeled, Start
@@ -37,7 +37,7 @@ class Hoap1Drop(ValidationScene):
         # the robot with locked joints, above its stand
         robot = resolve.robot("hoap1")
         q = np.array(robot.keyframes["stand"])
-        body, standing = locked(robot, q, feet(robot)), q[:7]
+        body, standing = lock_joints(robot, q, feet(robot)), q[:7]
         start = Start(body, standing + DROP * np.eye(7)[2], parameters=FLOOR)
         # how high it leaps, and how deep its soles rest
         depths, leaps = [], []

@@ -10,7 +10,7 @@ import pytest
 import tarsus
 from tarsus.model.mechanism import Candidate
 from tarsus.model.robot_data import LEGGED, robots_folder
-from tarsus.morphology.outermost import corners, outermost
+from tarsus.morphology.convex_hull import hull_candidates, hull_corners
 
 CUBE = np.array([(x, y, z) for x in (0, 1.0) for y in (0, 1.0) for z in (0, 1.0)])
 
@@ -23,14 +23,14 @@ def test_corners_are_found_however_flat_the_points_lie(extent: tuple[float, floa
     inside = own.mean(axis=0) + 0.4 * (rng.uniform(size=(30, 3)) - 0.5) * extent
     points = np.concatenate([inside, own, own]) @ turn.T + rng.normal(size=3)
     if not any(extent):
-        assert len(corners(points)) == 1
+        assert len(hull_corners(points)) == 1
         return
-    assert corners(points) == list(range(30, 30 + len(own)))
+    assert hull_corners(points) == list(range(30, 30 + len(own)))
 
 
 def test_points_on_edges_and_faces_are_no_corners() -> None:
     middles = np.array([(0.5, 0.5, 0), (0.5, 0, 0), (1, 1, 0.25)])
-    assert corners(np.concatenate([middles, CUBE])) == list(range(3, 11))
+    assert hull_corners(np.concatenate([middles, CUBE])) == list(range(3, 11))
 
 
 def test_others_than_alike_stay() -> None:
@@ -39,7 +39,12 @@ def test_others_than_alike_stay() -> None:
     other = [Candidate("other", 1, np.full(3, 0.5))]
     cube = [Candidate(f"corner_{k}", 0, place) for k, place in enumerate(CUBE)]
     inside = [Candidate("inside", 0, np.full(3, 0.5))]
-    assert outermost([*ball, *inside, *cube, *slick, *other]) == (*ball, *cube, *slick, *other)
+    assert hull_candidates([*ball, *inside, *cube, *slick, *other]) == (
+        *ball,
+        *cube,
+        *slick,
+        *other,
+    )
 
 
 @pytest.mark.parametrize("name", ["go1", "anymal_c"])
@@ -49,7 +54,7 @@ def test_a_body_in_any_attitude_is_as_low_as_before(name: str) -> None:
         pytest.skip("needs example-robot-data")
     robot = tarsus.load(Path(folder) / LEGGED[name])
     balls = [c for c in robot.candidates if c.outline is None]
-    few, ways = outermost(balls), np.random.default_rng(1).normal(size=(2000, 3))
+    few, ways = hull_candidates(balls), np.random.default_rng(1).normal(size=(2000, 3))
     assert len(few) < 0.8 * len(balls)
 
     def lowest(chosen: tuple[Candidate, ...] | list[Candidate], body: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from tarsus.model.mechanism import Candidate
 FLAT = 1e-9  # of the largest extent: what is thinner lies in a plane, or on a line
 
 
-def outermost(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def hull_candidates(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """The candidates without those that are within the convex hull of others on their body, of the
     same radius and friction; in the same order.
 
@@ -30,12 +30,12 @@ def outermost(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         if candidate.outline is None:
             alike.setdefault((candidate.body, candidate.radius, candidate.friction), []).append(k)
     for group in alike.values():
-        for k in corners(np.array([candidates[at].position for at in group])):
+        for k in hull_corners(np.array([candidates[at].position for at in group])):
             kept[group[k]] = True
     return tuple(candidate for candidate, stays in zip(candidates, kept, strict=True) if stays)
 
 
-def corners(points: NDArray[np.float64]) -> list[int]:
+def hull_corners(points: NDArray[np.float64]) -> list[int]:
     """Which of the points (n, 3) are the corners of their convex hull, of several alike the first;
     also where all lie in a plane or on a line.
     """

@@ -13,7 +13,7 @@ from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.model.outline import Outline
 
 
-def locked(robot: Robot, q: NDArray[np.float64], points: Sequence[Candidate]) -> Mechanism:
+def lock_joints(robot: Robot, q: NDArray[np.float64], points: Sequence[Candidate]) -> Mechanism:
     """The robot at coordinates q (nq,) as one free body, with some of its contact points.
 
     Its frame is that of the robot's base, but upright and at the base's place.
