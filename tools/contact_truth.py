@@ -16,13 +16,13 @@ from pathlib import Path
 
 from tarsus import registry
 from tarsus.contact.laws.soft_convex import SoftConvex
+from tarsus.engines.base import Engine
+from tarsus.engines.mujoco import SCENES as MUJOCO_SCENES
+from tarsus.engines.mujoco import MujocoEngine
+from tarsus.engines.tarsus import TarsusEngine
 from tarsus.mujoco_runs.settings import NAMED, TUNED, MujocoSettings, label, printed
 from tarsus.program.run import machine
-from tarsus.validation.engine import Engine
-from tarsus.validation.mujoco_engine import SCENES as MUJOCO_SCENES
-from tarsus.validation.mujoco_engine import MuJoCo
 from tarsus.validation.table import FAIL, LAWS, NOT_MODELED, ValidationRow, measured
-from tarsus.validation.tarsus_engine import Ours
 
 PAGE = Path(__file__).parents[1] / "docs" / "contact_truth.md"
 PLACE = re.compile(r"(<!-- measured: contact truth -->\n).*?(<!-- end of measured -->)", re.DOTALL)
@@ -46,10 +46,10 @@ def engines() -> dict[str, Engine]:
     """Every law, `soft_convex` also with MuJoCo's tuned numbers, and MuJoCo."""
     found: dict[str, Engine] = {}
     for name in registry.names(LAWS):
-        found[name] = Ours(name, "midpoint")
+        found[name] = TarsusEngine(name, "midpoint")
         if name == "soft_convex":
-            found["soft_convex tuned"] = Ours(name, "midpoint", soft_convex(NAMED[TUNED]))
-    return found | {label(name): MuJoCo(name) for name in NAMED}
+            found["soft_convex tuned"] = TarsusEngine(name, "midpoint", soft_convex(NAMED[TUNED]))
+    return found | {label(name): MujocoEngine(name) for name in NAMED}
 
 
 def soft_convex(settings: MujocoSettings) -> SoftConvex:
@@ -157,7 +157,7 @@ if __name__ == "__main__":
     asked = sys.argv[1:]
     chosen = {n: e for n, e in engines().items() if not asked or n in asked}
     results = {name: rows(name, engine) for name, engine in chosen.items()}
-    held = {n: rows(n, MuJoCo(n, s), ["gripped_capsule"])[0] for n, s in GRIPS.items()}
+    held = {n: rows(n, MujocoEngine(n, s), ["gripped_capsule"])[0] for n, s in GRIPS.items()}
     made = tables(results, {n: 1e6 * abs(row.got or 0.0) for n, row in held.items()})
     if not asked:
         text = PAGE.read_text(encoding="utf-8")

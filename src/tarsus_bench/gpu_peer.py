@@ -55,11 +55,11 @@ def _rate(warp: Any, mjw: Any, peer: Replay, worlds: int, steps: int) -> float:
     """The second of two replays: the first compiles."""
     mj = mujoco()
     start = mj.MjData(peer.model)
-    mj.mj_setState(peer.model, start, peer.start, mj.mjtState.mjSTATE_FULLPHYSICS)
+    mj.mj_setState(peer.model, start, peer.start[0], mj.mjtState.mjSTATE_FULLPHYSICS)
     mj.mj_forward(peer.model, start)
     model = mjw.put_model(peer.model)
     torques = warp.array(
-        np.broadcast_to(peer.torques[:steps, None], (steps, worlds, peer.model.nu)).astype(
+        np.broadcast_to(peer.control[:steps, None], (steps, worlds, peer.model.nu)).astype(
             np.float32
         )
     )

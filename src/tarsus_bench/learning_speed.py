@@ -26,6 +26,7 @@ from tarsus.environments.plan import targets
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs.library import mujoco, rollout
 from tarsus.mujoco_runs.settings import TUNED, label, printed, tuned
+from tarsus.mujoco_runs.worlds import physics_states, roll
 from tarsus.program.run import machine
 
 Array = NDArray[Any]
@@ -164,12 +165,7 @@ class _Peers:
         # joints move with the damping that ours have, and without dry friction, as there
         self.model.dof_frictionloss[:] = 0
         # where it starts, and what it is driven to
-        data = mj.MjData(self.model)
-        data.qpos[:] = environment.start
-        mj.mj_forward(self.model, data)
-        self.full = mj.mjtState.mjSTATE_FULLPHYSICS
-        self.start = np.empty(mj.mj_stateSize(self.model, self.full))
-        mj.mj_getState(self.model, data, self.start, self.full)
+        [self.start] = physics_states(self.model, environment.start[None])
         clock, action = ca.SX.sym("clock"), ca.SX.zeros(environment.actions)
         self._rhythm = ca.Function("rhythm", [clock], [targets(work, clock, action)])
         self._reach, self._rate = environment.task.reach, environment.task.rate
@@ -193,7 +189,7 @@ class _Peers:
 
         def period(action: Array) -> int:
             control = np.repeat(self.aims(action)[:, None], self.steps, axis=1)
-            states[:] = pool.rollout(self.model, data, states, control)[0][:, -1]
+            states[:] = roll(self.model, data, states, self.steps, control, pool)[:, -1]
             fallen = ~(states[:, 3] > self._low)  # time, then x, y, z
             states[fallen] = self.start
             self.last = states[:, 1 : 1 + self.model.nq]

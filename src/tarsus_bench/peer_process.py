@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tarsus import registry
 from tarsus.processes import SPAWN, ChildProcess
-from tarsus_bench.peers.base import PeerEngine, Work
+from tarsus_bench.peers.base import PeerSession, Work
 
 Array = NDArray[np.float64]
 PEERS = "tarsus_bench.peers"
@@ -39,9 +39,9 @@ class EngineError(RuntimeError):
     """A simulator failed; the text says how."""
 
 
-def engine_class(name: str) -> type[PeerEngine]:
+def engine_class(name: str) -> type[PeerSession]:
     """The class in the file `name` of the folder of peers."""
-    found = registry.member_class(PEERS, "engine", name, PeerEngine)
+    found = registry.member_class(PEERS, "engine", name, PeerSession)
     assert isinstance(found, type)
     return found
 
@@ -51,12 +51,12 @@ class EngineAtWork:
 
     def __init__(self, name: str, variant: str) -> None:
         self._make, self._variant = engine_class(name), variant
-        self._built: dict[str, tuple[PeerEngine, float]] = {}
+        self._built: dict[str, PeerSession] = {}
 
     def build(self, key: str, work: Work) -> dict[str, Any]:
         """Build one; what it says of itself."""
         engine = self._make(work, self._variant)
-        self._built[key] = engine, work.dt
+        self._built[key] = engine
         return {
             "settings": engine.settings(),
             "mass": engine.mass(),
@@ -66,24 +66,24 @@ class EngineAtWork:
 
     def trace(self, key: str, seconds: float) -> tuple[Array, Array]:
         """q (steps + 1, nq) and u from the start on, up to the first state that is not finite."""
-        engine, dt = self._built[key]
+        engine = self._built[key]
         engine.reset()
         states = [engine.state()]
-        for _ in range(round(seconds / dt)):
+        for _ in range(round(seconds / engine.dt)):
             engine.advance(1)
             states.append(engine.state())
-            if not np.isfinite(np.concatenate(states[-1])).all():
+            if not np.isfinite(np.hstack(states[-1])).all():
                 break
-        q, u = (np.array(parts, float) for parts in zip(*states, strict=True))
+        q, u = (np.array([part[0] for part in parts]) for parts in zip(*states, strict=True))
         return q, u
 
     def time(self, key: str, steps: int) -> tuple[float, float]:
         """Seconds of the processor for one step of one world, and for the servo in Python besides
         (0 if the engine computes it), while the robot stands.
         """
-        engine, dt = self._built[key]
+        engine = self._built[key]
         engine.reset()
-        engine.advance(round(SETTLE / dt))
+        engine.advance(round(SETTLE / engine.dt))
         began = process_time()
         engine.advance(steps)
         whole = process_time() - began

@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.morphology.feet import feet
-from tarsus.mujoco_runs.library import batches, mujoco, rollout
+from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
+from tarsus.mujoco_runs.worlds import MujocoWorlds, physics_states
 from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
 from tarsus_bench.speed import Times, ratio
@@ -154,67 +156,33 @@ class ThrownWorlds:
 
 @dataclass(frozen=True, eq=False)
 class Peer:
-    """The same robot in MuJoCo.
+    """The same robot in MuJoCo, under servos with a signal that does not change."""
 
-    model: MuJoCo's MjModel
-    states: full physics states of its worlds at the start (worlds, size)
-    signal: of the servos (actuators,)
-    """
-
-    model: Any
-    states: Array
-    signal: Array
+    replay: Replay
 
     @staticmethod
     def of(robot: Robot, simulation: Simulation) -> Peer:
         """From where the worlds of a simulation stand."""
-        mj, scene = mujoco(), simulation.plan.scene
+        scene = simulation.plan.scene
         feet = tuple(scene.candidates[i] for i in scene.geometry.primary)
         text = with_pairs_and_servos(
             replace(robot, candidates=feet, solids=()), scene.pairs, DT, FRICTION
         )
-        model = mj.MjModel.from_xml_string(text)
-        data, kind = mj.MjData(model), mj.mjtState.mjSTATE_FULLPHYSICS
-        states = np.empty((THEIRS, mj.mj_stateSize(model, kind)))
-        for k, state in enumerate(states):
-            data.qpos[:], data.qvel[:] = simulation.q[k], simulation.u[k]
-            mj.mj_forward(model, data)
-            mj.mj_getState(model, data, state, kind)
-        return Peer(model, states, np.array(robot.signals["stand"][0]))
-
-    def rollout(self, worlds: int, seconds: float) -> float:
-        """Processor's seconds a step of one world by `rollout` on one thread."""
-        steps = round(seconds / DT)
-        control = np.broadcast_to(self.signal, (worlds, steps, len(self.signal)))
-        data, roll = mujoco().MjData(self.model), rollout().rollout
-        began = process_time()
-        roll(self.model, data, self.states[:worlds], np.ascontiguousarray(control))
-        return (process_time() - began) / steps / worlds
-
-    def batch(self, seconds: float) -> float | None:
-        """The same by `mujoco.batch`; None if this MuJoCo has none."""
-        module = batches()
-        if module is None:
-            return None
-        many = module.Batch(self.model, len(self.states), 1)
-        nq, nv = self.model.nq, self.model.nv
-        many.bind("qpos")[:] = self.states[:, 1 : 1 + nq]
-        many.bind("qvel")[:] = self.states[:, 1 + nq : 1 + nq + nv]
-        many.bind("ctrl")[:] = self.signal
-        steps = round(seconds / DT)
-        began = process_time()
-        many.step(nstep=steps)
-        return (process_time() - began) / steps / len(self.states)
+        model = mujoco().MjModel.from_xml_string(text)
+        states = physics_states(model, simulation.q[:THEIRS], simulation.u[:THEIRS])
+        signal = np.array(robot.signals["stand"][0])
+        return Peer(Replay(model, states, np.tile(signal, (round(SECONDS / DT), 1))))
 
     def at_end(self) -> dict[str, float]:
         """Contacts and height of the first world after SECONDS."""
-        mj, data = mujoco(), mujoco().MjData(self.model)
-        mj.mj_setState(self.model, data, self.states[0], mj.mjtState.mjSTATE_FULLPHYSICS)
-        data.ctrl[:] = self.signal
-        contacts = []
-        for _ in range(round(SECONDS / DT)):
-            mj.mj_step(self.model, data)
-            contacts.append(data.ncon)
+        model, contacts = self.replay.model, list[int]()
+        worlds = MujocoWorlds([model])
+        [data] = worlds.data
+        full = mujoco().mjtState.mjSTATE_FULLPHYSICS
+        mujoco().mj_setState(model, data, self.replay.start[0], full)
+        data.ctrl[:] = self.replay.control[0]
+        steps = len(self.replay.control)
+        worlds.advance(steps, after=lambda: contacts.append(data.ncon))
         return {"contacts": float(np.mean(contacts)), "height": float(data.qpos[2])}
 
 
@@ -225,9 +193,9 @@ def measure(peer: Peer, ours: dict[str, ThrownWorlds], progress: Callable[[str],
         progress(f"round {k + 1} of {ROUNDS}")
         found = {
             "one": median(ours["one"].time(SECONDS) for _ in range(3)),
-            "peer": median(peer.rollout(1, SECONDS) for _ in range(3)),
-            "peer_many": peer.rollout(len(peer.states), SECONDS),
-            "peer_batch": peer.batch(SECONDS),
+            "peer": median(peer.replay.rollout(1, process_time) for _ in range(3)),
+            "peer_many": peer.replay.rollout(len(peer.replay.start), process_time),
+            "peer_batch": peer.replay.batch(process_time),
         }
         found |= {row: ours[row].time(SECONDS) for row in ("batch", "batch32")}
         for row, value in found.items():

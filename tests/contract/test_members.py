@@ -1,23 +1,27 @@
-"""What every robot, stepper, terrain, gait, scene, experiment, command and peer owes, each found by
-its file. Laws and solvers have files of their own.
+"""What every robot, stepper, terrain, gait, scene, engine, experiment, command and peer owes, each
+found by its file. Laws and solvers have files of their own.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import casadi as ca
 import numpy as np
 import pytest
 from helpers.in_mujoco import placed
+from helpers.refused import refused
 
 import tarsus
 import tarsus_papers
 from tarsus import cli, registry
 from tarsus.control.base import ControlInputs, Controller
+from tarsus.engines.base import Engine, NotModeled, Start
+from tarsus.engines.tarsus import TarsusEngine
 from tarsus.errors import TarsusError
+from tarsus.model.objects import Ball
 from tarsus.parameters import declared
 from tarsus.program.ir import reference
 from tarsus.program.ir.trace import Builder
@@ -28,7 +32,6 @@ from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 from tarsus.validation.scenes.base import EFFECTS, ValidationScene
 from tarsus.validation.table import validate
-from tarsus.validation.tarsus_engine import Ours
 from tarsus_bench.peer_process import engine_class
 
 mujoco: Any = pytest.importorskip("mujoco")  # its stubs do not list its names
@@ -38,6 +41,7 @@ STEPPERS = registry.names("tarsus.stepping.methods")
 TERRAINS = registry.names("tarsus.terrain")
 GAITS = registry.names("tarsus.control.gaits")
 SCENES = registry.names("tarsus.validation.scenes")
+ENGINES = registry.names("tarsus.engines")
 SENSORS = registry.names("tarsus.sensing")
 COMMANDS = registry.names("tarsus.commands")
 PEERS = registry.names("tarsus_bench.peers")
@@ -102,12 +106,12 @@ def test_a_stepper_keeps_momentum_and_has_its_order(name: str) -> None:
 def test_a_stepper_sees_contacts_within_the_step(name: str) -> None:
     stepper = stepper_of(name)
     assert stepper.instant is None or 0 <= stepper.instant <= 1
-    assert (Ours("moreau", name).refusal() == "") == stepper.takes_impulses
+    assert (TarsusEngine("moreau", name).refusal() == "") == stepper.takes_impulses
 
 
 @pytest.mark.parametrize("name", STEPPERS)
 def test_a_stepper_takes_a_law_or_says_why_not(name: str) -> None:
-    refusals = [Ours(law, name).refusal() for law in registry.names("tarsus.contact.laws")]
+    refusals = [TarsusEngine(law, name).refusal() for law in registry.names("tarsus.contact.laws")]
     assert "" in refusals, "no law goes with it"
     assert all(len(reason) > 20 for reason in refusals if reason)
 
@@ -190,6 +194,26 @@ def test_a_gait_gives_one_torque_a_motor_and_keeps_its_memory_s_size(name: str) 
     torque, after = answer(0.0, q, np.zeros(robot.nu), command, remembered, 0.001)
     assert torque.shape == (len(robot.actuators), 1) and np.isfinite(np.array(torque)).all()
     assert after.numel() == len(remembered) and np.isfinite(np.array(after)).all()
+
+
+# ---------------------------------------------------------------- engines
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_lets_two_balls_fall(name: str) -> None:
+    """From different heights, up to the accuracy of single precision."""
+    make = registry.member_class("tarsus.engines", "engine", name, Engine)
+    variant = next(iter(make.variants))  # type: ignore[attr-defined]
+    engine = TarsusEngine("moreau", "midpoint") if name == "tarsus" else make(variant)
+    assert engine.law and set(engine.not_modeled) <= set(EFFECTS)
+    ball, dt = Ball().mechanism(), 0.002
+    start = Start(ball, [[0, 0, z, 1, 0, 0, 0] for z in (5.0, 7.0)])
+    motion = engine.run(start, dt, 0.1, skip=0.05)
+    assert motion.q.shape == (25, 2, 7) and motion.u.shape == (25, 2, 6)
+    assert np.allclose(motion.u[-1, :, 2], 0.1 * ball.gravity_acceleration[2], atol=1e-5)
+    assert np.allclose(motion.q[-1, :, 2], [4.951, 6.951], atol=2e-3)
+    with refused(NotModeled, "no_such"):
+        engine.run(replace(start, parameters={"no_such": 1.0}), dt, 0.1)
 
 
 # ---------------------------------------------------------------- scenes, experiments, commands

@@ -1,5 +1,5 @@
-"""A new robot, law, solver, stepper, terrain, gait, sensor, scene, experiment, command or peer is
-one file.
+"""A new robot, law, solver, stepper, terrain, gait, sensor, scene, engine, experiment, command or
+peer is one file.
 
 A copy of the packages gets one file of each kind (tests/helpers/throw_away) and no other change.
 Everything that lists, runs, validates or compares must then know it. All runs are processes of
@@ -183,7 +183,7 @@ EXAMINED = {
         "peers",
     )
 }
-EXAMINED["experiments"] = "test_members.py::test_an_experiment_"
+EXAMINED |= {kind: f"test_members.py::test_an_{kind[:-1]}_" for kind in ("engines", "experiments")}
 
 
 def test_the_contract_tests_would_examine_each_of_them(python: Python) -> None:

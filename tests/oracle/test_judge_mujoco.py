@@ -96,8 +96,8 @@ def test_the_log_holds_the_forces_and_the_ways_of_all_feet(cheetah: Robot, trot,
 def test_a_replay_ends_where_the_run_did(run) -> None:
     simulation, log = run
     replay, data = simulation.replay(log), mujoco.MjData(simulation.model)
-    mujoco.mj_setState(simulation.model, data, replay.start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
-    for torques in replay.torques:
+    mujoco.mj_setState(simulation.model, data, replay.start[0], mujoco.mjtState.mjSTATE_FULLPHYSICS)
+    for torques in replay.control:
         data.ctrl[:] = torques
         mujoco.mj_step(simulation.model, data)
     assert np.abs(data.qpos - log["q"].values[-1]).max() < 1e-12

@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tarsus.engines.base import NotModeled
 from tarsus.errors import TarsusError
 from tarsus.file_locks import FileInUse, write_lock
 from tarsus.processes import SPAWN, ChildProcess
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.recording.divergence import Diverged
-from tarsus.validation.engine import NotModeled
 
 AFTER, SOON = 0.2, 0.6  # s
 

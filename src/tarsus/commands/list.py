@@ -32,6 +32,7 @@ FOLDERS = {
     "goals": "tarsus.planning.goals",
     "planners": "tarsus.planning.methods",
     "scenes": "tarsus.validation.scenes",
+    "engines": "tarsus.engines",
 }
 
 FAMILIES = {  # kinds with parameters: where their base class is, and its name

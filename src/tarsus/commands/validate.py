@@ -13,6 +13,7 @@ from tarsus.commands.base import (
     FAILED,
     LAWS,
     STEPPERS,
+    Checked,
     Command,
     File,
     Flag,
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
     from tarsus.validation.real.base import RealOutcome
 
 PEER, SCENES, REAL = "mujoco", "tarsus.validation.scenes", "tarsus.validation.real"
+ENGINES, OWN_ENGINE = "tarsus.engines", "tarsus"
+
+
+def _law() -> Checked:
+    """Return what `--law` takes: a law, or another engine."""
+    from tarsus import registry
+
+    engines = (name for name in registry.names(ENGINES) if name != OWN_ENGINE)
+    return name_of("law", LAWS, *engines)
+
+
+LAW_OR_ENGINE = Checked(lambda name: _law().check(name), lambda: _law().names())
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,7 @@ class Validate(Command):
         "Recordings": "real data out candidates at",
     }
 
-    law: Annotated[str | None, called("NAME"), name_of("law", LAWS, PEER)] = None
+    law: Annotated[str | None, called("NAME"), LAW_OR_ENGINE] = None
     """Contact law (`tarsus list laws`), path to a Python file with your own, or mujoco; by default
     all."""
     scene: Annotated[str | None, called("NAME"), name_of("scene", SCENES)] = None
@@ -96,8 +109,8 @@ class Validate(Command):
             asked = self.law, self.scene, self.stepper, progress.say, self.unclaimed, self.workers
             rows = table.validate(*asked, names_listed(self.mujoco or "all"))
         print_json([row.as_json() for row in rows]) if self.json else report.tell(rows)
-        ours = [row for row in rows if row.law != PEER or self.law == PEER]
-        return FAILED if any(row.status == table.FAIL for row in ours) else 0
+        judged = [row for row in rows if row.law not in table.peers() or row.law == self.law]
+        return FAILED if any(row.status == table.FAIL for row in judged) else 0
 
     def _real(self, name: str) -> int:
         """Hold laws against a recording; the page and the data into a folder, if one is named."""

@@ -19,6 +19,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError, unknown_name
 from tarsus.mujoco_runs.implicit_part import implicit_part, integrator_of
 from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.worlds import MujocoWorlds
 
 IMPLICIT = ("implicit", "implicitfast")
 KNOWN = ("Euler", *IMPLICIT, "RK4", "discrete")
@@ -69,10 +70,11 @@ def with_implicit_part(
     given = {"ctrl": np.zeros((rows, model.nu))} | arrays
     q, u, ctrl = (finite(name, given[name], (rows, *shape)) for name, shape in shapes.items())
     added = {name: np.zeros((rows, model.nv)) for name in ("qfrc_actuator", "qfrc_passive")}
-    data = mj.MjData(model)
+    worlds = MujocoWorlds([model])
+    [data] = worlds.data
     for k in range(1, rows):
         data.qpos[:], data.qvel[:], data.ctrl[:] = q[k - 1], u[k - 1], ctrl[k]
-        mj.mj_step(model, data)
+        worlds.advance(1)
         motors, rest = implicit_part(model, data, u[k] - u[k - 1])
         added["qfrc_actuator"][k] = motors
         # joint damping is in the passive forces already

@@ -18,6 +18,7 @@ from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_source import Source
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.recorder import Recorder
+from tarsus.mujoco_runs.worlds import MujocoWorlds
 
 Array = NDArray[np.float64]
 STATES = {"time", "qpos", "qvel"}
@@ -118,10 +119,11 @@ def _stepped(
     A contact that just touches may be lost as its height is rounded: then the base is tried a
     rounding higher and lower.
     """
-    mj, rows, off = mujoco(), len(held["time"]), 0.0
-    data = mj.MjData(model)
+    rows, off = len(held["time"]), 0.0
+    worlds = MujocoWorlds([model])
+    [data] = worlds.data
     _put(data, held, 0)
-    mj.mj_forward(model, data)
+    worlds.forward()
     recorder = Recorder(model, data)
     near = float(np.spacing(np.float32(np.abs(held["qpos"]).max(initial=1.0))))
     shifts = (0.0, -near, near) if rounding else (0.0,)
@@ -132,9 +134,7 @@ def _stepped(
             _put(data, held, k - 1)
             data.qpos[2:3] += shift
             data.qacc_warmstart[:], data.ctrl[:] = warm, held["ctrl"][k]
-            for _ in range(steps):
-                mj.mj_step(model, data)
-                recorder.take()
+            worlds.advance(steps, after=recorder.take)
             ends = ((data.qpos, held["qpos"][k]), (data.qvel, held["qvel"][k]))
             off = max(float(np.abs(a - b).max(initial=0.0)) for a, b in ends)
             if off <= max(SAME, ROUNDINGS * rounding):
@@ -147,14 +147,14 @@ def _stepped(
 
 def _of_states(model: Any, held: Mapping[str, Array]) -> dict[str, Any]:
     """The contacts of every recorded state, whose forces mean nothing."""
-    mj = mujoco()
-    data = mj.MjData(model)
+    worlds = MujocoWorlds([model])
+    [data] = worlds.data
     _put(data, held, 0)
-    mj.mj_forward(model, data)
+    worlds.forward()
     recorder = Recorder(model, data)
     for k in range(1, len(held["time"])):
         _put(data, held, k)
-        mj.mj_forward(model, data)
+        worlds.forward()
         recorder.take()
     found = recorder.arrays()
     return found | {"contact_force": 0.0 * found["contact_force"]}

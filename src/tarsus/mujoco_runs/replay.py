@@ -1,7 +1,8 @@
-"""A recorded run replayed in MuJoCo from its torques: what benchmarks time."""
+"""Runs repeated in MuJoCo from their control signals: what benchmarks time."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -10,44 +11,71 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.mujoco_runs.library import mujoco, rollout
+from tarsus.mujoco_runs.library import batches, mujoco
+from tarsus.mujoco_runs.worlds import roll
 
 Array = NDArray[np.float64]
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """A model with the start and the torques of a run."""
+    """A model, the states that its worlds start from, and the control signals of all steps."""
 
     model: Any
-    """MuJoCo's MjModel."""
+    """MuJoCo's `MjModel`."""
     start: Array
-    """MuJoCo's full physics state at the start."""
-    torques: Array
-    """Of every step (steps, actuators), N m."""
+    """MuJoCo's full physics states at the start, shape (worlds, size)."""
+    control: Array
+    """Control signals of every step, the same in all worlds, shape (steps, actuators)."""
 
-    def rollout(self) -> float:
-        """Seconds a step of replaying the whole run on one thread."""
-        data, replay = mujoco().MjData(self.model), rollout().rollout
-        steps = len(self.torques)
-        began = perf_counter()
-        replay(self.model, data, self.start[None], self.torques[None], nstep=steps)
-        return (perf_counter() - began) / steps
+    def rollout(self, worlds: int = 1, clock: Clock = perf_counter) -> float:
+        """Return the seconds per step of one world, `mujoco.rollout` taking them on one thread.
+
+        Parameters
+        ----------
+        worlds
+            Number of worlds, the first of `start`.
+        clock
+            Clock that is read before and after, in s.
+        """
+        steps, data = len(self.control), mujoco().MjData(self.model)
+        shape = (worlds, *self.control.shape)
+        control = np.ascontiguousarray(np.broadcast_to(self.control, shape))
+        began = clock()
+        roll(self.model, data, self.start[:worlds], steps, control)
+        return (clock() - began) / steps / worlds
+
+    def batch(self, clock: Clock = perf_counter) -> float | None:
+        """Return the same by `mujoco.batch`, all steps with the first control signals; None where
+        this MuJoCo has no batches.
+        """
+        module, count = batches(), len(self.start)
+        if module is None:
+            return None
+        many = module.Batch(self.model, count, 1)
+        nq, nv, steps = self.model.nq, self.model.nv, len(self.control)
+        many.bind("qpos")[:] = self.start[:, 1 : 1 + nq]
+        many.bind("qvel")[:] = self.start[:, 1 + nq : 1 + nq + nv]
+        many.bind("ctrl")[:] = self.control[0]
+        began = clock()
+        many.step(nstep=steps)
+        return (clock() - began) / steps / count
 
     def step_call(self, calls: int) -> float:
-        """Seconds of one mj_step called from Python, the run's torques being set before each."""
+        """Return the seconds of one `mj_step` called from Python, with its control set before."""
         mj = mujoco()
         data = mj.MjData(self.model)
-        mj.mj_setState(self.model, data, self.start, mj.mjtState.mjSTATE_FULLPHYSICS)
+        mj.mj_setState(self.model, data, self.start[0], mj.mjtState.mjSTATE_FULLPHYSICS)
         began = perf_counter()
         for k in range(calls):
-            data.ctrl[:] = self.torques[k % len(self.torques)]
+            data.ctrl[:] = self.control[k % len(self.control)]
             mj.mj_step(self.model, data)
         return (perf_counter() - began) / calls
 
 
 def frictionless_joints(robot: Robot) -> Robot:
-    """The robot without dry joint friction, which would cost MuJoCo a constraint row a joint."""
+    """Return the robot without dry joint friction, which would cost MuJoCo a row per joint."""
     bodies = tuple(
         replace(body, joint=replace(body.joint, dry_friction=0.0)) for body in robot.bodies
     )

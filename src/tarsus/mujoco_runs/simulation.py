@@ -25,6 +25,7 @@ from tarsus.mujoco_runs.recorder import Recorder
 from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.uneven import model_on
+from tarsus.mujoco_runs.worlds import MujocoWorlds, physics_states
 from tarsus.simulation import (
     cut_joints,
     default_controller,
@@ -99,7 +100,8 @@ class MujocoSimulation:
         self.model.opt.disableflags |= mj.mjtDisableBit.mjDSBL_AUTORESET
         self.model.geom_quat[0] = quaternion_from_rotation(place[[1, 2, 0]].T)
         self.model.geom_sameframe[0] = mj.mjtSameFrame.mjSAMEFRAME_NONE  # or it would be ignored
-        self.normal, self.data = place[0], mj.MjData(self.model)
+        self.normal, self._worlds = place[0], MujocoWorlds([self.model])
+        self.data = self._worlds.data[0]
         self._start = _start(self.robot, self.terrain, self.controller, self.warnings)
         self.reset()
 
@@ -125,7 +127,7 @@ class MujocoSimulation:
     @property
     def time(self) -> float:
         """Simulated time, s."""
-        return self._done * self.dt
+        return self._worlds.steps * self.dt
 
     def set(self, command: dict[str, float] | None = None, q: ArrayLike | None = None) -> None:
         """Tell the gait its commands, such as {"speed": 0.5}, or put the robot at q (nq,)."""
@@ -146,14 +148,16 @@ class MujocoSimulation:
         mujoco().mj_resetData(self.model, self.data)
         self.data.qpos[:] = self._start
         mujoco().mj_forward(self.model, self.data)
-        self._done = 0
+        self._worlds.steps = 0
         self.control.reset()
 
     def step(self) -> None:
         """One step of dt."""
+        self._worlds.advance(1, self._act)
+
+    def _act(self) -> None:
+        """Write the torques of the controller."""
         self.data.ctrl[:] = self.control(self.time, self.data.qpos, self.data.qvel)
-        mujoco().mj_step(self.model, self.data)
-        self._done += 1
 
     def advance(self, seconds: float) -> None:
         """Run without a log, up to a state that is not finite."""
@@ -235,14 +239,10 @@ class MujocoSimulation:
 
     def replay(self, run: xr.Dataset) -> Replay:
         """A run from the start, to be made again from its torques."""
-        mj = mujoco()
-        data, kind = mj.MjData(self.model), mj.mjtState.mjSTATE_FULLPHYSICS
-        data.qpos[:] = self._start
-        mj.mj_forward(self.model, data)
-        start = np.empty(mj.mj_stateSize(self.model, kind))
-        mj.mj_getState(self.model, data, start, kind)
+        start = physics_states(self.model, self._start[None])
         still = np.zeros((run.sizes["time"], 0))  # of a robot without motors
-        return Replay(self.model, start, np.array(run["tau"].values) if "tau" in run else still)
+        torques = np.array(run["tau"].values) if "tau" in run else still
+        return Replay(self.model, start, torques)
 
     def _extra(self) -> tuple[float, ...]:
         """Torques of the last step, N m, its solver's iterations, and whether they were enough."""

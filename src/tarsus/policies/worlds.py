@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
+from tarsus.engines.mujoco import MujocoSession
+from tarsus.engines.tarsus import SimulationSession
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
+from tarsus.mujoco_runs.worlds import MujocoWorlds
 from tarsus.parameters import names_with_role
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.servos import GAINS, PolicyServos, ServoArrays
@@ -66,43 +69,65 @@ class Conditions:
         return len(self.q)
 
 
-class PolicyWorlds(Protocol):
-    """Robots side by side."""
+class PolicyWorlds:
+    """Robots side by side in one engine, whose servos follow the signals of a policy.
 
-    dt: float
-    delay: Array
+    Parameters
+    ----------
+    session
+        The robots at their start.
+    drive
+        Called with the signals (worlds, motors) that the servos follow from then on.
+    delay
+        From observation to action, beyond the contract's (worlds,), s.
+    terrain
+        The ground.
+    """
+
+    def __init__(
+        self,
+        session: SimulationSession | MujocoSession,
+        drive: Callable[[Array], None],
+        delay: Array,
+        terrain: Terrain,
+    ) -> None:
+        self.session, self.dt, self.delay = session, session.dt, delay
+        self._drive, self._height = drive, _elevation(terrain)
 
     @property
     def q(self) -> Array:
         """Coordinates (worlds, nq)."""
-        ...
+        return self.session.state()[0]
 
     @property
     def u(self) -> Array:
         """Velocities (worlds, nu)."""
-        ...
+        return self.session.state()[1]
 
     @property
     def touching(self) -> Array:
-        """Whether each foot touches the ground (worlds, feet), 0 or 1."""
-        ...
+        """Whether each contact touches (worlds, contacts), 0 or 1."""
+        return self.session.touching.astype(float)
 
     @property
     def unconverged(self) -> NDArray[np.bool_]:
         """Whose last step's contact problem was not solved (worlds,)."""
-        ...
+        return ~self.session.converged
 
     def advance(self, signals: Array, steps: int) -> None:
         """Make steps with targets or torques (worlds, motors)."""
-        ...
+        self._drive(signals)
+        self.session.advance(steps)
 
     def kick(self, change: Array) -> None:
         """Change the velocities of the base by (worlds, 2), m/s, horizontally."""
-        ...
+        u = self.u
+        u[:, :2] += change
+        self.session.put(u=u)
 
     def heights(self, points: Array) -> Array:
-        """Heights of the ground (worlds, n), m, below points (worlds, n, 2)."""
-        ...
+        """Return the ground's heights (worlds, n), m, below points (worlds, n, 2)."""
+        return self._height(points)
 
 
 @dataclass(frozen=True)
@@ -133,159 +158,75 @@ class PolicyEngine:
     ) -> PolicyWorlds:
         """Return robots at the start of trials."""
         if self.law:
-            return TarsusWorlds(policy, conditions, self, dt, terrain, precision)
-        return MujocoWorlds(policy, conditions, self, dt, terrain)
+            return self._in_tarsus(policy, conditions, dt, terrain, precision)
+        return self._in_mujoco(policy, conditions, dt, terrain)
 
-
-class TarsusWorlds:
-    """Robots under a contact law, all in one batch."""
-
-    def __init__(
+    def _in_tarsus(
         self,
         policy: BoundPolicy,
         conditions: Conditions,
-        engine: PolicyEngine,
         dt: float,
         terrain: Terrain | str,
         precision: str,
-    ) -> None:
-        self.dt, self.delay = dt, conditions.delay
-        self._joints = [servo.joint for servo in policy.servos]
+    ) -> PolicyWorlds:
+        """Return robots under a contact law, all in one batch, their servos compiled."""
         options: dict[str, Any] = {}
         if conditions.mass.any():
             base = policy.robot.bodies[0]
             options["mass_scale"] = {base.name: 1 + conditions.mass / base.inertia.mass}
-        self.simulation = Simulation(
+        simulation = Simulation(
             policy.driven,
-            engine.law,
+            self.law,
             terrain=terrain,
             controller=PolicyServos(policy.servos, tuple(policy.start().tolist())),
             dt=dt,
             worlds=len(conditions),
             precision=precision,
-            parameters=engine.parameters,
+            parameters=self.parameters,
             **options,
         )
-        self._one, simulation = len(conditions) == 1, self.simulation
-        heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
+        session = SimulationSession(simulation)
         frictions = names_with_role(type(simulation.law), "friction")
-        values: dict[str, Any] = dict.fromkeys(frictions, self._row(conditions.friction))
-        values["q"] = self._row(placed(conditions.q, heights, policy))
-        simulation.set(command={GAINS: conditions.gains}, **values)
-        self._height = _elevation(simulation.terrain)
+        one = len(conditions) == 1
+        friction: Any = conditions.friction[0] if one else conditions.friction
+        simulation.set(command={GAINS: conditions.gains}, **dict.fromkeys(frictions, friction))
+        heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
+        session.put(placed(conditions.q, heights, policy))
+        joints = [servo.joint for servo in policy.servos]
 
-    def _row(self, value: Array) -> Array:
-        return value[0] if self._one else value
+        def drive(signals: Array) -> None:
+            simulation.set(command=dict(zip(joints, signals.T, strict=True)))
 
-    @property
-    def q(self) -> Array:
-        """Coordinates (worlds, nq)."""
-        return np.atleast_2d(self.simulation.q).astype(float)
+        return PolicyWorlds(session, drive, conditions.delay, simulation.terrain)
 
-    @property
-    def u(self) -> Array:
-        """Velocities (worlds, nu)."""
-        return np.atleast_2d(self.simulation.u).astype(float)
-
-    @property
-    def touching(self) -> Array:
-        """Whether each contact of a foot presses (worlds, feet)."""
-        force = np.asarray(self.simulation.contact_force)
-        force = force[None] if self._one else force
-        return (force[..., 0] > 0).astype(float)
-
-    @property
-    def unconverged(self) -> NDArray[np.bool_]:
-        """Whose last step's contact problem was not solved (worlds,)."""
-        return ~np.atleast_1d(self.simulation.converged)
-
-    def advance(self, signals: Array, steps: int) -> None:
-        """Make steps with targets or torques (worlds, motors)."""
-        self.simulation.set(command=dict(zip(self._joints, signals.T, strict=True)))
-        self.simulation.advance(steps * self.dt)
-
-    def kick(self, change: Array) -> None:
-        """Change the velocities of the base by (worlds, 2), m/s, horizontally."""
-        u = self.u
-        u[:, :2] += change
-        self.simulation.set(u=self._row(u))
-
-    def heights(self, points: Array) -> Array:
-        """Heights of the ground (worlds, n), m, below points (worlds, n, 2)."""
-        return self._height(points)
-
-
-class MujocoWorlds:
-    """Robots in MuJoCo, one after the other."""
-
-    def __init__(
-        self,
-        policy: BoundPolicy,
-        conditions: Conditions,
-        engine: PolicyEngine,
-        dt: float,
-        terrain: Terrain | str,
-    ) -> None:
-        mj, self.dt, robot = mujoco(), dt, policy.driven
-        self.delay = conditions.delay
-        self._servos, self._gains = ServoArrays.of(policy.servos), conditions.gains
-        made = MujocoSimulation(robot, engine.settings, terrain, None, dt)
+    def _in_mujoco(
+        self, policy: BoundPolicy, conditions: Conditions, dt: float, terrain: Terrain | str
+    ) -> PolicyWorlds:
+        """Return robots in MuJoCo, their servos computed before every step."""
+        mj, robot = mujoco(), policy.driven
+        made = MujocoSimulation(robot, self.settings, terrain, None, dt)
         base = mj.mj_name2id(made.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[0].name)
+        models = []
+        for friction, mass in zip(conditions.friction, conditions.mass, strict=True):
+            usual = friction == self.settings.coefficient and not mass
+            models.append(
+                made.model if usual else _changed(made.model, max(base, 1), friction, mass)
+            )
         heights = standing_heights(made.robot, made.terrain, conditions.q)
-        self._models, self.data = [], []
-        for k, q in enumerate(placed(conditions.q, heights, policy)):
-            model, usual = made.model, engine.settings.coefficient
-            if conditions.friction[k] != usual or conditions.mass[k]:
-                model = _changed(model, max(base, 1), conditions.friction[k], conditions.mass[k])
-            data = mj.MjData(model)
-            data.qpos[:] = q
-            mj.mj_forward(model, data)
-            self._models.append(model)
-            self.data.append(data)
-        self._at_q, self._at_u = policy.motor_places
-        self._height = _elevation(made.terrain)
+        worlds = MujocoWorlds(models, placed(conditions.q, heights, policy))
+        worlds.forward()
+        servos, gains = ServoArrays.of(policy.servos), conditions.gains[:, None]
+        at_q, at_u = policy.motor_places
 
-    @property
-    def q(self) -> Array:
-        """Coordinates (worlds, nq)."""
-        return np.array([data.qpos for data in self.data])
+        session = MujocoSession(worlds, dt)
 
-    @property
-    def u(self) -> Array:
-        """Velocities (worlds, nu)."""
-        return np.array([data.qvel for data in self.data])
+        def drive(signals: Array) -> None:
+            def torques(t: float, q: Array, u: Array) -> Array:
+                return servos.torques(signals, q[:, at_q], u[:, at_u], gains)
 
-    @property
-    def touching(self) -> Array:
-        """Whether each geom touches the ground (worlds, geoms)."""
-        found = np.zeros((len(self.data), self._models[0].ngeom - 1))
-        for row, data in zip(found, self.data, strict=True):
-            for contact in data.contact:
-                row[max(contact.geom1, contact.geom2) - 1] = 1.0
-        return found
+            session.drive(torques)
 
-    @property
-    def unconverged(self) -> NDArray[np.bool_]:
-        """Nothing is known of it here."""
-        return np.zeros(len(self.data), bool)
-
-    def advance(self, signals: Array, steps: int) -> None:
-        """Make steps with targets or torques (worlds, motors)."""
-        mj = mujoco()
-        for k, (model, data) in enumerate(zip(self._models, self.data, strict=True)):
-            for _ in range(steps):
-                q, u = data.qpos[self._at_q], data.qvel[self._at_u]
-                data.ctrl[:] = self._servos.torques(signals[k], q, u, self._gains[k])
-                mj.mj_step(model, data)
-
-    def kick(self, change: Array) -> None:
-        """Change the velocities of the base by (worlds, 2), m/s, horizontally."""
-        for data, own in zip(self.data, change, strict=True):
-            data.qvel[:2] += own
-
-    def heights(self, points: Array) -> Array:
-        """Heights of the ground (worlds, n), m, below points (worlds, n, 2)."""
-        return self._height(points)
+        return PolicyWorlds(session, drive, conditions.delay, made.terrain)
 
 
 class Delayed:

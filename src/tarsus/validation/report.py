@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tarsus.validation import mujoco_engine
+from tarsus.engines import mujoco
 from tarsus.validation.table import FAIL, NOT_MODELED, PASS, ValidationRow
 
 COLORS = {PASS: "green", FAIL: "red", NOT_MODELED: "dim"}
@@ -51,8 +51,8 @@ def tell(rows: Sequence[ValidationRow]) -> None:
     counts = [f"{sum(row.status == s for row in rows)} {s}" for s in (PASS, FAIL, NOT_MODELED)]
     console.print(", ".join(counts))
     console.print(f"[dim]{NOTE}[/]")
-    names = dict.fromkeys(row.stepper for row in rows if row.law == mujoco_engine.NAME)
-    for line in mujoco_engine.shown(names) if names else ():
+    names = dict.fromkeys(row.stepper for row in rows if row.law == mujoco.NAME)
+    for line in mujoco.shown(names) if names else ():
         console.print(f"[dim]{escape(line)}[/]")
 
 

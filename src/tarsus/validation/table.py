@@ -9,15 +9,16 @@ from functools import lru_cache, partial
 from typing import Any, Literal
 
 from tarsus import registry, robots
+from tarsus.engines import mujoco, tarsus
+from tarsus.engines.base import Engine, NotModeled
+from tarsus.engines.tarsus import TarsusEngine
 from tarsus.errors import TarsusError, unknown_name
 from tarsus.mujoco_runs.settings import NAMED
-from tarsus.validation import mujoco_engine, processes
-from tarsus.validation.engine import Engine, NotModeled
-from tarsus.validation.mujoco_engine import MuJoCo
+from tarsus.validation import processes
 from tarsus.validation.scenes.base import Case, ValidationScene
-from tarsus.validation.tarsus_engine import Ours
 
-LAWS, STEPPERS, SCENES, ROBOTS = (
+ENGINES, LAWS, STEPPERS, SCENES, ROBOTS = (
+    "tarsus.engines",
     "tarsus.contact.laws",
     "tarsus.stepping.methods",
     "tarsus.validation.scenes",
@@ -117,26 +118,44 @@ def measured(engine: Engine, scene: str, unclaimed: bool = False) -> list[Valida
 @lru_cache(maxsize=1)
 def _engine(law: str, stepper: str) -> tuple[Engine, str]:
     """The engine of these names, with what it has compiled so far, and why it refuses its law."""
-    engine = MuJoCo(stepper) if law == mujoco_engine.NAME else Ours(law, stepper)
+    engine = _peer(law)(stepper) if law in peers() else TarsusEngine(law, stepper)
     return engine, engine.refusal()
+
+
+def peers() -> tuple[str, ...]:
+    """Return the names of the other engines that run the scenes; a law's name means the law."""
+    taken = {tarsus.NAME, *registry.names(LAWS)}
+    return tuple(name for name in registry.names(ENGINES) if name not in taken)
+
+
+def _peer(name: str) -> Callable[..., Engine]:
+    return registry.member_class(ENGINES, "engine", name, Engine)
 
 
 def engines(
     law: str | None, stepper: str | None, settings: Sequence[str] = tuple(NAMED)
 ) -> list[Engine]:
-    """The engines to measure; MuJoCo is among them if it, or everything, is asked for, once for
-    each of its named settings.
+    """Return the engines to measure.
+
+    Parameters
+    ----------
+    law, stepper
+        Names, or None for all. Another engine is measured if `law` is its name, or if neither law
+        nor stepper is named.
+    settings
+        MuJoCo's settings, each an engine of its own; of other engines all variants.
     """
-    theirs = [MuJoCo(name) for name in settings]
-    laws = _named("law", law, registry.names(LAWS), mujoco_engine.NAME)
+    names = _named("law", law, registry.names(LAWS), *peers())
     steppers = _named("stepper", stepper, registry.names(STEPPERS))
-    if law == mujoco_engine.NAME:
-        return [*theirs]
-    everything = law is None and stepper is None
-    return [
-        *(Ours(name, each) for name in laws for each in steppers),
-        *(theirs if everything else []),
-    ]
+    asked = peers() if law is None and stepper is None else [n for n in peers() if n == law]
+    others = list[Engine]()
+    for name in asked:
+        make = _peer(name)
+        variants = settings if name == mujoco.NAME else make.variants  # type: ignore[attr-defined]
+        others += [make(variant) for variant in variants]
+    if law in peers():
+        return others
+    return [*(TarsusEngine(name, each) for name in names for each in steppers), *others]
 
 
 def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
+from tarsus.engines.base import Session
 
 Array = NDArray[np.float64]
 FRICTION = 0.8  # of every contact [1]
@@ -46,13 +47,13 @@ class Work:
         return self.robot.joint_names[1:]
 
 
-class PeerEngine(ABC):
+class PeerSession(Session):
     """A simulator at work.
 
     To add one:
 
     1. Make a file in ``tarsus_bench/peers``; its name is the simulator's in the table.
-    2. Write one class in it that inherits from `PeerEngine`, and import the simulator inside
+    2. Write one class in it that inherits from `PeerSession`, and import the simulator inside
        methods alone: the file must be readable without it.
     3. Name its `package` (what Python imports) and its `distributions` (what one installs).
     4. Build the robot in ``__init__``: `tarsus.model.to_urdf` and `to_mjcf` write it for you. The
@@ -65,18 +66,17 @@ class PeerEngine(ABC):
 
     variants: ways of running it, name -> what is different about it
     own_servo: whether the simulator computes the servo, without Python in every step
-    worlds: robots that one step moves
     """
 
     package: ClassVar[str]
     distributions: ClassVar[tuple[str, ...]]
     variants: ClassVar[Mapping[str, str]] = {"": "defaults"}
     own_servo: ClassVar[bool] = False
-    worlds: int = 1
 
     @abstractmethod
     def __init__(self, work: Work, variant: str) -> None:
-        """Build the robot on the floor, ready to `reset`."""
+        """Build the robot on the floor, ready to `reset`; the base keeps what it is given."""
+        self._work, self.dt = work, work.dt
 
     @classmethod
     def installed(cls) -> bool:
@@ -94,10 +94,6 @@ class PeerEngine(ABC):
     @abstractmethod
     def reset(self) -> None:
         """Back to the start, also of everything that the solver remembers."""
-
-    @abstractmethod
-    def state(self) -> tuple[Array, Array]:
-        """q (nq,) and u (nu,) in Tarsus's coordinates; of the first world."""
 
     def act(self) -> None:
         """Read the joints and hand over the servos' torques."""

@@ -12,12 +12,12 @@ from scipy.spatial.transform import Rotation
 
 from tarsus.model.files import needed_library
 from tarsus.model.to_urdf import to_urdf
-from tarsus_bench.peers.base import FRICTION, Array, PeerEngine, Work
+from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
 GROUND = 100.0, 1.0  # m, edges and height of the box that is the floor
 
 
-class DartPeer(PeerEngine):
+class DartPeer(PeerSession):
     """A World of dartpy, torques handed over in every step."""
 
     package: ClassVar[str] = "dartpy"
@@ -29,7 +29,8 @@ class DartPeer(PeerEngine):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the world and the robot
-        self._work, self._dart = work, needed_library("dartpy", "its benchmark", "peers")
+        super().__init__(work, variant)
+        self._dart = needed_library("dartpy", "its benchmark", "peers")
         dart: Any = self._dart
         self._world = dart.simulation.World()
         self._world.setTimeStep(work.dt)
@@ -106,7 +107,8 @@ class DartPeer(PeerEngine):
             v[self._at] for v in (self._robot.getPositions(), self._robot.getVelocities())
         )
         q = np.concatenate([np.ravel(pose.translation()), base.as_quat(scalar_first=True), angles])
-        return q, np.concatenate([np.ravel(self._root.getLinearVelocity()), angular, rates])
+        linear = np.ravel(self._root.getLinearVelocity())
+        return q[None], np.concatenate([linear, angular, rates])[None]
 
     def act(self) -> None:
         if not self._work.kp:

@@ -13,14 +13,14 @@ from tarsus.model.to_urdf import to_urdf
 from tarsus_bench.peers.base import (
     FRICTION,
     Array,
-    PeerEngine,
+    PeerSession,
     Work,
     body_to_world,
     world_to_body,
 )
 
 
-class DrakePeer(PeerEngine):
+class DrakePeer(PeerSession):
     """A MultibodyPlant in steps of dt, moved by a Simulator in C++."""
 
     package: ClassVar[str] = "pydrake"
@@ -33,7 +33,8 @@ class DrakePeer(PeerEngine):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the diagram: floor, robot, servo
-        self._work, self._all = work, needed_library("pydrake.all", "its benchmark", "peers")
+        super().__init__(work, variant)
+        self._all = needed_library("pydrake.all", "its benchmark", "peers")
         drake: Any = self._all
         builder = drake.DiagramBuilder()
         plant, scene = drake.AddMultibodyPlantSceneGraph(builder, time_step=work.dt)
@@ -125,7 +126,7 @@ class DrakePeer(PeerEngine):
         )
         q = np.concatenate([p[4:7], p[:4] / np.linalg.norm(p[:4]), p[self._in_q]])
         rates = v[self._in_u]
-        return q, np.concatenate([v[3:6], world_to_body(q, v[:3]), rates])
+        return q[None], np.concatenate([v[3:6], world_to_body(q, v[:3]), rates])[None]
 
     def advance(self, steps: int) -> None:
         self._steps += steps

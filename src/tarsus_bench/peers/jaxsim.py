@@ -13,7 +13,7 @@ from tarsus.model.files import needed_library
 from tarsus_bench.peers.base import (
     FRICTION,
     Array,
-    PeerEngine,
+    PeerSession,
     Work,
     body_to_world,
     world_to_body,
@@ -22,7 +22,7 @@ from tarsus_bench.peers.base import (
 UNLIMITED = 1e6  # N m and rad/s
 
 
-class JaxSimPeer(PeerEngine):
+class JaxSimPeer(PeerSession):
     """SoftContacts of JaxSim with its defaults; many steps and the servo are one compiled loop."""
 
     package: ClassVar[str] = "jaxsim"
@@ -35,7 +35,8 @@ class JaxSimPeer(PeerEngine):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the model: our bodies, for JaxSim reads URDF only through a program of Gazebo's
-        self._work, self._jaxsim = work, needed_library("jaxsim", "its benchmark", "peers")
+        super().__init__(work, variant)
+        self._jaxsim = needed_library("jaxsim", "its benchmark", "peers")
         self._jax = needed_library("jax", "JaxSim's benchmark", "peers")
         js, rbda = self._jaxsim.api, self._jaxsim.rbda
         kinds = js.model.IntegratorType
@@ -141,7 +142,8 @@ class JaxSimPeer(PeerEngine):
         q = np.concatenate([at, data.base_quaternion, angles[order]])
         # JaxSim keeps the velocity of the base's point that is at the world's origin
         linear = np.asarray(data._base_linear_velocity) + np.cross(omega, at)
-        return q, np.concatenate([linear, world_to_body(q, omega), rates[order]])
+        u = np.concatenate([linear, world_to_body(q, omega), rates[order]])
+        return q[None], u[None]
 
     def advance(self, steps: int) -> None:
         moved = _loop()(self._model, self._data, *self._servo, steps)

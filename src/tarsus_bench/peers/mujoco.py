@@ -9,15 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.mujoco_runs.library import mujoco, rollout
+from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import DISCRETE, NAMED, TUNED, named
-from tarsus_bench.peers.base import FRICTION, Array, PeerEngine, Work
+from tarsus.mujoco_runs.worlds import MujocoWorlds, physics_states, roll
+from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
 WORLDS = 64
 NOSLIP = 10  # iterations, as in SimBenchmark
 
 
-class MuJoCoPeer(PeerEngine):
+class MuJoCoPeer(PeerSession):
     """MuJoCo's defaults with elliptic friction cones, and its named settings, stepped in C."""
 
     package: ClassVar[str] = "mujoco"
@@ -34,7 +35,8 @@ class MuJoCoPeer(PeerEngine):
     }
 
     def __init__(self, work: Work, variant: str) -> None:
-        self._mj, self._work = mujoco(), work
+        super().__init__(work, variant)
+        self._mj = mujoco()
         self.worlds = WORLDS if variant == "batch" else 1
         integrator = "RK4" if variant == "rk4" else "Euler"
         text = _with_servos(
@@ -44,10 +46,9 @@ class MuJoCoPeer(PeerEngine):
         self._model.opt.noslip_iterations = NOSLIP if variant == "noslip" else 0
         if variant in NAMED:
             named(variant).apply(self._model)
-        self._data, self._rolls = self._mj.MjData(self._model), variant in ("rollout", "batch")
-        self._full = self._mj.mjtState.mjSTATE_FULLPHYSICS
-        size = self._mj.mj_stateSize(self._model, self._full)
-        self._states, self._control = np.empty((self.worlds, size)), np.array(work.posture)
+        self._stepped, self._rolls = MujocoWorlds([self._model]), variant in ("rollout", "batch")
+        [self._data] = self._stepped.data
+        self._states, self._control = np.empty((0, 0)), np.array(work.posture)
 
     def settings(self) -> dict[str, str]:
         option, mj = self._model.opt, self._mj
@@ -68,27 +69,26 @@ class MuJoCoPeer(PeerEngine):
         return float(self._model.body_mass.sum())
 
     def reset(self) -> None:
-        mj, data = self._mj, self._data
-        mj.mj_resetData(self._model, data)
-        data.qpos[:], data.qvel[:] = self._work.q, self._work.u
-        if self._work.kp:
-            data.ctrl[:] = self._control
-        mj.mj_forward(self._model, data)
-        for state in self._states:
-            mj.mj_getState(self._model, data, state, self._full)
+        work = self._work
+        self._mj.mj_resetData(self._model, self._data)
+        self._stepped.put(work.q[None], work.u[None])
+        if work.kp:
+            self._data.ctrl[:] = self._control
+        self._stepped.forward()
+        self._states = physics_states(self._model, np.tile(work.q, (self.worlds, 1)), work.u)
 
     def state(self) -> tuple[Array, Array]:
         if not self._rolls:
-            return np.array(self._data.qpos), np.array(self._data.qvel)
+            return self._stepped.state()
         nq, nv = self._model.nq, self._model.nv
-        return self._states[0, 1 : 1 + nq].copy(), self._states[0, 1 + nq : 1 + nq + nv].copy()
+        return self._states[:, 1 : 1 + nq].copy(), self._states[:, 1 + nq : 1 + nq + nv].copy()
 
     def advance(self, steps: int) -> None:
         if not self._rolls:
-            return self._mj.mj_step(self._model, self._data, steps)
+            return self._stepped.advance(steps)
         control = np.broadcast_to(self._control, (self.worlds, steps, len(self._control)))
         control = control if self._work.kp else None
-        states, _ = rollout().rollout(self._model, self._data, self._states, control, nstep=steps)
+        states = roll(self._model, self._data, self._states, steps, control)
         self._states = np.ascontiguousarray(states[:, -1])
 
 

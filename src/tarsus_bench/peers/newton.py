@@ -11,12 +11,12 @@ from scipy.spatial.transform import Rotation
 from tarsus.model.files import needed_library
 from tarsus.model.to_urdf import to_urdf
 from tarsus.mujoco_runs.library import mujoco
-from tarsus_bench.peers.base import FRICTION, Array, PeerEngine, Work
+from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
 CONTACTS, ROWS = 16, 64  # at once, and constraint rows
 
 
-class NewtonPeer(PeerEngine):
+class NewtonPeer(PeerSession):
     """SolverMuJoCo of Newton, kernels of Warp compiled for the processor."""
 
     package: ClassVar[str] = "newton"
@@ -26,12 +26,13 @@ class NewtonPeer(PeerEngine):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the robot with its drives, and the floor
+        super().__init__(work, variant)
         self._warp = needed_library("warp", "Newton's benchmark", "peers")
         self._warp.config.quiet = True
         self._warp.set_device("cpu")
         needed_library("mujoco_warp", "Newton's benchmark", "peers")
         newton: Any = needed_library("newton", "its benchmark", "peers")
-        self._newton, self._work = newton, work
+        self._newton = newton
         builder = newton.ModelBuilder(
             up_axis=newton.Axis.Z, gravity=work.robot.gravity_acceleration
         )
@@ -101,7 +102,8 @@ class NewtonPeer(PeerEngine):
         base = Rotation.from_quat(places[3:7])
         q = np.concatenate([places[:3], base.as_quat(scalar_first=True), places[self._in_q]])
         linear = rates[:3] - np.cross(rates[3:6], base.apply(self._com))
-        return q, np.concatenate([linear, base.inv().apply(rates[3:6]), rates[self._in_u]])
+        u = np.concatenate([linear, base.inv().apply(rates[3:6]), rates[self._in_u]])
+        return q[None], u[None]
 
     def advance(self, steps: int) -> None:
         for _ in range(steps):

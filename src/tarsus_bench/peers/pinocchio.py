@@ -9,13 +9,13 @@ import numpy as np
 
 from tarsus.model.files import needed_library
 from tarsus.model.to_urdf import to_urdf
-from tarsus_bench.peers.base import FRICTION, Array, PeerEngine, Work
+from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
 TAKEN_BACK = 0.2  # part of a sphere's depth that a step takes back
 ITERATIONS, TOLERANCE = 1000, 1e-8
 
 
-class PinocchioPeer(PeerEngine):
+class PinocchioPeer(PeerSession):
     """Mass matrix, forces and contact impulses by Pinocchio; the loop around them is Python's."""
 
     package: ClassVar[str] = "pinocchio"
@@ -26,8 +26,9 @@ class PinocchioPeer(PeerEngine):
 
     def __init__(self, work: Work, variant: str) -> None:
         # the robot, with a frame at every sphere
+        super().__init__(work, variant)
         pin: Any = needed_library("pinocchio", "its benchmark", "peers")
-        self._pin, self._work = pin, work
+        self._pin = pin
         # a continuous joint would get a sine and a cosine as coordinates
         text = to_urdf(work.robot).replace('"continuous"', '"revolute"')
         self._model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
@@ -87,7 +88,7 @@ class PinocchioPeer(PeerEngine):
         q, v = self._q, self._v
         turn = self._pin.Quaternion(q[3:7]).toRotationMatrix()
         ours = np.concatenate([q[:3], q[6:7], q[3:6], q[self._in_q]])
-        return ours, np.concatenate([turn @ v[:3], v[3:6], v[self._in_v]])
+        return ours[None], np.concatenate([turn @ v[:3], v[3:6], v[self._in_v]])[None]
 
     def act(self) -> None:
         work = self._work

@@ -12,10 +12,10 @@ from scipy.spatial.transform import Rotation
 
 from tarsus.model.files import needed_library
 from tarsus.model.to_urdf import to_urdf
-from tarsus_bench.peers.base import FRICTION, Array, PeerEngine, Work
+from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
 
-class PyBulletPeer(PeerEngine):
+class PyBulletPeer(PeerSession):
     """Bullet through its Python interface, torques handed over in every step."""
 
     package: ClassVar[str] = "pybullet"
@@ -28,7 +28,8 @@ class PyBulletPeer(PeerEngine):
     def __init__(self, work: Work, variant: str) -> None:
         # the floor and the robot, which does not touch itself
         bullet: Any = needed_library("pybullet", "its benchmark", "peers")
-        self._work, self._bullet = work, bullet
+        super().__init__(work, variant)
+        self._bullet = bullet
         bullet.connect(bullet.DIRECT)
         bullet.resetSimulation()
         bullet.setTimeStep(work.dt)
@@ -104,7 +105,8 @@ class PyBulletPeer(PeerEngine):
         angles, rates = ([joint[k] for joint in joints] for k in (0, 1))
         q = np.concatenate([np.array(at) - arm, base.as_quat(scalar_first=True), angles])
         body_rate = base.inv().apply(angular)
-        return q, np.concatenate([linear - np.cross(angular, arm), body_rate, rates])
+        u = np.concatenate([linear - np.cross(angular, arm), body_rate, rates])
+        return q[None], u[None]
 
     def act(self) -> None:
         if not self._work.kp:

@@ -10,13 +10,14 @@ import numpy as np
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.stand import Stand
+from tarsus.engines.tarsus import SimulationSession
 from tarsus.simulation.simulation import Simulation
-from tarsus_bench.peers.base import FRICTION, Array, PeerEngine, Work
+from tarsus_bench.peers.base import FRICTION, PeerSession, Work
 
 WORLDS = 1024
 
 
-class TarsusPeer(PeerEngine):
+class TarsusPeer(SimulationSession, PeerSession):
     """Laws and steppers of Tarsus, the servo compiled into the step."""
 
     package: ClassVar[str] = "tarsus"
@@ -30,43 +31,36 @@ class TarsusPeer(PeerEngine):
     }
 
     def __init__(self, work: Work, variant: str) -> None:
-        self._work, batch = work, variant.startswith("batch")
-        self.worlds = WORLDS if batch else 1
+        PeerSession.__init__(self, work, variant)
         springs = variant == "rk4"
         options: dict[str, Any] = {"precision": "float32"} if variant.endswith("32") else {}
-        self._simulation = Simulation(
+        simulation = Simulation(
             work.robot,
             Compliant(mu=FRICTION) if springs else Moreau(mu=FRICTION),
             "rk4" if springs else "midpoint",
             controller=Stand(work.kp, work.kd) if work.kp else None,
             dt=work.dt,
-            worlds=self.worlds,
+            worlds=WORLDS if variant.startswith("batch") else 1,
             **options,
         )
+        SimulationSession.__init__(self, simulation)
 
     def settings(self) -> dict[str, str]:
         from importlib.metadata import version
 
-        law = self._simulation.law
+        law = self.simulation.law
         described = {name: value for name, value in vars(law).items() if np.isscalar(value)}
-        bits = "float64" if self._simulation.target.bits == 64 else "float32"
+        bits = "float64" if self.simulation.target.bits == 64 else "float32"
         return {
             "version": version("tarsus"),
             "number format": bits,
             "law": f"{type(law).__name__}: {described}",
-            "stepper": type(self._simulation.stepper).__name__,
+            "stepper": type(self.simulation.stepper).__name__,
         }
 
     def mass(self) -> float:
-        return self._simulation.robot.mass
+        return self.simulation.robot.mass
 
     def reset(self) -> None:
-        self._simulation.reset()
-        self._simulation.set(q=self._work.q, u=self._work.u)
-
-    def state(self) -> tuple[Array, Array]:
-        q, u = self._simulation.q, self._simulation.u
-        return (q, u) if self.worlds == 1 else (q[0], u[0])
-
-    def advance(self, steps: int) -> None:
-        self._simulation.advance(steps * self._work.dt)
+        self.simulation.reset()
+        self.simulation.set(q=self._work.q, u=self._work.u)

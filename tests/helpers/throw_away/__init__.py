@@ -12,6 +12,7 @@ KINDS = {
     "gaits": "tarsus/control/gaits",
     "sensors": "tarsus/sensing",
     "scenes": "tarsus/validation/scenes",
+    "engines": "tarsus/engines",
     "experiments": "tarsus_papers",
     "commands": "tarsus/commands",
     "peers": "tarsus_bench/peers",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tarsus_bench.peers.base import Array, PeerEngine, Work
+from tarsus_bench.peers.base import Array, PeerSession, Work
 
 
-class Still(PeerEngine):
+class Still(PeerSession):
     """Nothing moves."""
 
     package: ClassVar[str] = "tarsus"
     distributions: ClassVar[tuple[str, ...]] = ("tarsus",)
 
     def __init__(self, work: Work, variant: str) -> None:
-        self._work = work
+        super().__init__(work, variant)
 
     def settings(self) -> dict[str, str]:
         return {"number format": "float64"}
@@ -32,4 +32,4 @@ class Still(PeerEngine):
         pass
 
     def state(self) -> tuple[Array, Array]:
-        return self._work.q, self._work.u
+        return self._work.q[None], self._work.u[None]

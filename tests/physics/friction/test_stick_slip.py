@@ -12,12 +12,12 @@ from tarsus.contact.base import symbols
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.contact.problem import Contact
+from tarsus.engines.base import Start
+from tarsus.engines.tarsus import TarsusEngine
 from tarsus.errors import TarsusError
 from tarsus.terrain.slope import Slope
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G, box, pose, sphere
-from tarsus.validation.engine import Start
-from tarsus.validation.tarsus_engine import Ours
 
 MU, KINETIC = 0.6, 0.5  # mu_S and mu_K / mu_S
 ANGLE = 0.45  # rad: tan = 0.483, between mu_K = 0.3 and mu_S = 0.6
@@ -132,7 +132,7 @@ def test_a_compliant_corner_that_creeps_at_its_cone_does_not_chatter(stepper: st
     dragged = Start(
         bodies.cube(), q, [0, 1e-6, 0, 0, 0, 1e-6], parameters={"mu": mu}, push_rate=[rate, 0, 0]
     )
-    motion = Ours("compliant", stepper).run(dragged, dt, 0.37)
+    motion = TarsusEngine("compliant", stepper).run(dragged, dt, 0.37)
     force = motion.impulse[motion.time > 0.1, 0] / dt  # the landing has died away
     friction = np.linalg.norm(force[-1, :, 1:], axis=-1)
     on_cone = (force[-1, :, 0] > 0) & (friction > (1 - 1e-6) * mu * force[-1, :, 0])

@@ -13,14 +13,14 @@ from scipy.integrate import solve_ivp
 from tarsus import cli, registry
 from tarsus.contact.base import Law
 from tarsus.contact.laws.soft_convex import SoftConvex
+from tarsus.engines.base import Engine, Motion, NotModeled, Start
+from tarsus.engines.mujoco import NOT_MODELED, MujocoEngine
+from tarsus.engines.tarsus import TarsusEngine
 from tarsus.mujoco_runs.settings import NAMED
 from tarsus.validation.bodies import cube, pose
-from tarsus.validation.engine import Engine, Motion, NotModeled, Start
-from tarsus.validation.mujoco_engine import NOT_MODELED, MuJoCo
 from tarsus.validation.scenes.base import EFFECTS, Case, ValidationScene, falls_below, worst
 from tarsus.validation.scenes.bouncing_ball import restitution
 from tarsus.validation.table import LAWS, SCENES, ValidationRow, validate
-from tarsus.validation.tarsus_engine import Ours
 
 KEYS = {"scene", "law", "stepper", "expected", "got", "error", "status", "reason"}
 SOFT = {"spring_rest", "spring_contact_time", "hoap1_drop"}
@@ -264,7 +264,9 @@ def test_a_parameter_that_a_law_does_not_have_is_not_modeled() -> None:
         registry.member_class(SCENES, "scene", "restitution", ValidationScene)().measure(Ice())
 
 
-@pytest.mark.parametrize("engine", [Ours("moreau", "midpoint"), MuJoCo()], ids=["ours", "mujoco"])
+@pytest.mark.parametrize(
+    "engine", [TarsusEngine("moreau", "midpoint"), MujocoEngine()], ids=["ours", "mujoco"]
+)
 def test_a_push_that_grows_does_the_work_of_its_integral(engine: Engine) -> None:
     """In free fall m x' = p t + r t^2 / 2, in every world its own, whatever is logged."""
     rates = np.array([[1.0, 0.0, 0.0], [0.0, -2.0, 0.0]])

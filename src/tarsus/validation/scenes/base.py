@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tarsus.validation.engine import Array, Engine
+from tarsus.engines.base import Array, Engine
 
 EFFECTS = {
     "friction": "friction opposes sliding, in proportion to the normal force",

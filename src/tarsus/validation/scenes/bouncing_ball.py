@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Array, Engine, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
-from tarsus.validation.engine import Array, Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 SPEED = 1.0  # m/s

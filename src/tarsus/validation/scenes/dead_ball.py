@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tarsus.engines.base import Engine, Start
 from tarsus.validation import bodies
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 SPEED, HEIGHT, SECONDS = 1.0, 0.05, 0.5  # m/s, m above the ground, s

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.integrate import quad
 
+from tarsus.engines.base import Engine, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, G
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene, falls_below
 
 DROP, OFF, SEEN = 0.05, np.deg2rad(2.0), np.deg2rad(30.0)  # m; rad off balance, and when timed

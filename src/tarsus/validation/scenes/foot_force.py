@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.model.mechanism import Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.validation.bodies import GRAVITY, TOUCH, G
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 TRUNK, FOOT = 10.0, 0.5  # kg

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from tarsus.engines.base import Engine, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import STOOL, STOOL_COM, STOOL_FOOT, G
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 SECONDS, SETTLED = 12.0, 11.0

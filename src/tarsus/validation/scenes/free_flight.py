@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from tarsus.engines.base import Array, Engine, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
-from tarsus.validation.engine import Array, Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 STEPS = (0.004, 0.002, 0.001)  # s

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.model.mechanism import Body, Inertia, Joint, Mechanism
 from tarsus.model.solids import Capsule, Cuboid
 from tarsus.validation import bodies
 from tarsus.validation.bodies import GRAVITY
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 MASS, RADIUS, HALF = 0.045, 0.004, 0.025  # kg, m, m: of the capsule, which lies along y

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.model.objects import Box
 from tarsus.validation import bodies
 from tarsus.validation.bodies import TOUCH
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 RATIOS = (1, 100, 10000)  # mass of the upper box over that of the lower one

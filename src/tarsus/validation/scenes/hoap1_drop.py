@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, NotModeled, Start
 from tarsus.morphology.feet import feet
 from tarsus.morphology.rigid_robot import lock_joints
 from tarsus.simulation import resolve
 from tarsus.validation.bodies import G
-from tarsus.validation.engine import Engine, NotModeled, Start
 from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 DROP, STEPS = 0.05, (0.001, 0.0025)  # m, s

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
+from tarsus.engines.base import Array, Engine, Start
 from tarsus.simulation import resolve
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
-from tarsus.validation.engine import Array, Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 TILT = np.deg2rad(5.0)

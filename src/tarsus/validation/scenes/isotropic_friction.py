@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.model.mechanism import Mechanism
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, TOUCH
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 HEADING = np.linspace(0, 2 * np.pi, 16, endpoint=False) + 0.1

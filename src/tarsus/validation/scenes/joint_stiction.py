@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import ARM, G
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 HINGE, SLIDE = 1.9, 4.0  # N m, N: dry friction

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import ARM, G
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 START, STOP = -0.4, 0.3  # rad: from rest, and where the range ends

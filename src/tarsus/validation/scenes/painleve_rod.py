@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import ROD
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 MU = np.repeat([1.0, 2.0, 4.0], 10)
@@ -36,7 +36,7 @@ class PainleveRod(ValidationScene):
         broken = sum(int((~np.isfinite(a)).sum()) for a in (motion.q, motion.u, motion.impulse))
         edge = MU[:, None] * motion.impulse[..., 0]
         outside = np.where(
-            motion.solved[..., None], np.linalg.norm(motion.impulse[..., 1:], axis=-1) - edge, 0
+            motion.converged[..., None], np.linalg.norm(motion.impulse[..., 1:], axis=-1) - edge, 0
         )
         return [
             Case("numbers not finite", "1", 0.0, float(broken), 0.0),

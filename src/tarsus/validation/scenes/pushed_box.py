@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.model.objects import Box
 from tarsus.validation import bodies
 from tarsus.validation.bodies import TOUCH, G
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 MU, MASS, PUSHER = 0.4, 2.0, 1.0  # [1], kg, kg

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import SPOKE, SPOKES, WHEEL_INERTIA, G
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 SLOPE, SECONDS = 0.1, 6.0  # rad, s

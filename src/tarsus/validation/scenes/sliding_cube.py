@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tarsus.engines.base import Engine, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import CUBE, TOUCH, G
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene, falls_below
 
 MU, SPEED = 0.5, 6.0

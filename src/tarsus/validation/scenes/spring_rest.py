@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, NotModeled, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, G
-from tarsus.validation.engine import Engine, NotModeled, Start
 from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 STIFFNESS = np.array([1e4, 3e4, 1e5])  # N/m

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.model.objects import Box
 from tarsus.validation import bodies
 from tarsus.validation.bodies import TOUCH, G
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 MASSES = (3.0, 2.0, 1.0)  # kg, from below

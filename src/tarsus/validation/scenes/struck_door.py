@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, Start
 from tarsus.model.objects import Ball
 from tarsus.validation import bodies
-from tarsus.validation.engine import Engine, Start
 from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 MASS, BALL, RADIUS = 5.0, 1.0, 0.1  # kg, kg, m

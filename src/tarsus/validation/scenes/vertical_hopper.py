@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tarsus.engines.base import Engine, NotModeled, Start
 from tarsus.validation import bodies
 from tarsus.validation.bodies import G
-from tarsus.validation.engine import Engine, NotModeled, Start
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 DROP, STIFFNESS = 0.1, 1e4  # m, N/m

@@ -4,6 +4,8 @@ steps allow.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from tarsus.morphology.self_contacts import self_contacts
 from tarsus.mujoco_runs.library import mujoco, warned
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
+from tarsus.mujoco_runs.worlds import MujocoWorlds
 from tarsus.validation.two_engines.course import GROUND, Array, RobotRun, Torques
 from tarsus.validation.two_engines.ours import MU
 
@@ -143,8 +146,8 @@ def in_mujoco(
     """
     # the state, and where torques act
     library, (dt, steps, parts) = mujoco(), run
-    data = library.MjData(model)
-    data.qpos[:], data.qvel[:] = start
+    worlds = MujocoWorlds([model], *(values[None] for values in start))
+    [data] = worlds.data
     motors = [robot.u_slices[robot.joint_index(motor.joint)].start for motor in robot.actuators]
     q, u = np.zeros((steps, model.nq)), np.zeros((steps, model.nv))
     # names of what may stop and touch
@@ -152,16 +155,20 @@ def in_mujoco(
     owner = np.array(model.body_weldid)[model.geom_bodyid]
     stop = library.mjtConstraint.mjCNSTR_LIMIT_JOINT
     stops, meets = dict[str, int](), dict[frozenset[str], int]()
+
     # step by step
+    def note() -> None:
+        k = (worlds.steps - 1) // parts
+        for row in np.flatnonzero(data.efc_type == stop).tolist():
+            stops.setdefault(joints[data.efc_id[row]], k)
+        if data.ncon:
+            for a, b in set(map(tuple, owner[data.contact.geom].tolist())):
+                meets.setdefault(frozenset((links[a], links[b])), k)
+
     for k in range(steps):
         data.qfrc_applied[motors] = torques(k * dt, data.qpos.copy(), data.qvel.copy())
-        for _ in range(parts):
-            _step(model, data, 1)
-            for row in np.flatnonzero(data.efc_type == stop).tolist():
-                stops.setdefault(joints[data.efc_id[row]], k)
-            if data.ncon:
-                for a, b in set(map(tuple, owner[data.contact.geom].tolist())):
-                    meets.setdefault(frozenset((links[a], links[b])), k)
+        with _failing():
+            worlds.advance(parts, after=note)
         q[k], u[k] = data.qpos, data.qvel
     return RobotRun(q, u, stops, meets)
 
@@ -174,14 +181,16 @@ def in_flight(model: Any, start: tuple[Array, Array], dt: float, steps: int) -> 
     hard(model, dt)
     model.opt.integrator = library.mjtIntegrator.mjINT_RK4
     model.opt.disableflags |= flags.mjDSBL_LIMIT | flags.mjDSBL_CONTACT | flags.mjDSBL_FRICTIONLOSS
-    data = library.MjData(model)
-    data.qpos[:], data.qvel[:] = start
-    _step(model, data, steps)
-    return np.array(data.qpos)
+    worlds = MujocoWorlds([model], *(values[None] for values in start))
+    with _failing():
+        worlds.advance(steps)
+    return worlds.state()[0][0]
 
 
-def _step(model: Any, data: Any, steps: int) -> None:
-    with warned() as said:
-        mujoco().mj_step(model, data, steps)
-    if said:
-        raise UnmetCondition(f"MuJoCo fails: {said[0]}", "MuJoCo")
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Raise UnmetCondition with what MuJoCo warns of meanwhile."""
+    with warned() as messages:
+        yield
+    if messages:
+        raise UnmetCondition(f"MuJoCo fails: {messages[0]}", "MuJoCo")

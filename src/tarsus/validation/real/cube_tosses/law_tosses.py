@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.contact.base import Law
+from tarsus.engines.base import Start
+from tarsus.engines.tarsus import TarsusEngine
 from tarsus.identification.ranges import SearchRange
+from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import declared, name_of, names_with_role
-from tarsus.program.run.worlds import Worlds
 from tarsus.simulation import resolve
-from tarsus.simulation.initial_registers import initial_registers, write_registers
-from tarsus.simulation.step_program import Plan, shared_plan, step_program
-from tarsus.stepping.base import Scene
-from tarsus.terrain.slope import Slope
 from tarsus.validation.real.cube_tosses.candidates import SCENE, ranges
 from tarsus.validation.real.cube_tosses.data import FRAME, GIVEN_MU, G, Tosses, cube
 from tarsus.validation.real.cube_tosses.errors import TossErrors, errors
@@ -70,7 +68,6 @@ class LawTosses(Tosser):
     def __init__(self, law: str | Law, rounding: float = 0.0, threads: int = 1) -> None:
         own = resolve.law(law)
         self.name = law if isinstance(law, str) else name_of(own)
-        self._threads = threads
         solvers = declared(type(own)).get("solver")
         if solvers is not None and QUICKEST in solvers.choices:
             own = replace(own, **{"solver": QUICKEST})
@@ -80,10 +77,8 @@ class LawTosses(Tosser):
         self._law = replace(own, **{name: GIVEN_MU for name in missing})
         springs = names_with_role(type(own), "stiffness")
         self._steps = SOFT if own.at_instants or springs else HARD
-        body = cube(rounding)
-        scene = Scene(body, self._law, Slope(0.0), body.candidates)
-        self._plan = shared_plan(Plan(scene, resolve.stepper("midpoint"), None))
-        self._filled = missing
+        self._engine = TarsusEngine(self.name, "midpoint", self._law, threads)
+        self._body, self._filled = cube(rounding), missing
 
     def given(self) -> dict[str, float]:
         known = declared(type(self._law))
@@ -98,38 +93,36 @@ class LawTosses(Tosser):
         # one world for each candidate and toss
         count = len(next(iter(values.values())))
         each = {name: np.repeat(value, len(tosses)) for name, value in values.items()}
-        q, u, ground = _started(tosses, each, count)
-        changed = {f"law.{name}": v[:, None] for name, v in each.items() if name not in SCENE}
-        for name in self._filled:  # Coulomb friction unless told
+        parameters = {name: value for name, value in each.items() if name not in SCENE}
+        for name in self._filled:  # Coulomb friction, unless the coefficient is given
             if name not in each and "mu" in each:
-                changed[f"law.{name}"] = each["mu"][:, None]
-        changed |= {f"terrain.{name}": value for name, value in ground.items()}
-        registers = initial_registers(self._plan, FRAME / self._steps, changed | {"q": q, "u": u})
-        worlds = write_registers(
-            Worlds(step_program(self._plan), len(q), threads=self._threads), registers
-        )
+                parameters[name] = each["mu"]
+        start = _started(self._body, tosses, each, parameters, count)
+        session = self._engine.begin(start, FRAME / self._steps)
         # frame by frame
         frames = tosses.q.shape[1]
-        path = np.empty((len(q), frames, 7))
-        path[:, 0] = q
+        path = np.empty((start.worlds, frames, 7))
+        path[:, 0] = start.q
         for k in range(1, frames):
-            worlds.advance(self._steps)
-            path[:, k] = worlds.get("q")
+            session.advance(self._steps)
+            path[:, k] = session.state()[0]
         if "height" in each:
             path[..., 2] += each["height"][:, None]
         return path.reshape(count, len(tosses), frames, 7)
 
 
 def _started(
-    tosses: Tosses, each: Mapping[str, Array], count: int
-) -> tuple[Array, Array, dict[str, Array]]:
-    """q and u at the start of every world, the board's height taken off, and the board's
-    registers.
-    """
+    body: Mechanism,
+    tosses: Tosses,
+    each: Mapping[str, Array],
+    parameters: Mapping[str, Array],
+    count: int,
+) -> Start:
+    """Return the start of every world, the board's height taken off."""
     q, u = np.tile(tosses.q[:, 0], (count, 1)), np.tile(tosses.u[:, 0], (count, 1))
     zero = np.zeros(len(q))
     q[:, 2] -= each.get("height", zero)
     u[:, 2] -= G * each.get("back", zero)
     rise = each.get("tilt_x", zero), each.get("tilt_y", zero)
-    board = Slope(np.arctan(np.hypot(*rise)), np.arctan2(rise[1], rise[0]))
-    return q, u, board.parameters()
+    slope, heading = np.arctan(np.hypot(*rise)), np.arctan2(rise[1], rise[0])
+    return Start(body, q, u, slope, heading, parameters)

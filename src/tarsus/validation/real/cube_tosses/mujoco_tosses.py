@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from tarsus.errors import Unsupported
 from tarsus.identification.ranges import SearchRange
-from tarsus.mujoco_runs.library import mujoco, rollout
+from tarsus.mujoco_runs.library import mujoco
+from tarsus.mujoco_runs.worlds import physics_states, roll
 from tarsus.validation.real.cube_tosses.candidates import SCENE
 from tarsus.validation.real.cube_tosses.data import EDGE, FRAME, GIVEN_MU, INERTIA, MASS, G, Tosses
 from tarsus.validation.real.cube_tosses.law_tosses import HARD, Tosser
@@ -53,15 +54,14 @@ def _rolled(tosses: Tosses, values: Mapping[str, float], threads: int) -> Array:
     """Coordinates (tosses, frames, 7) of one candidate."""
     mj, frames = mujoco(), tosses.q.shape[1]
     model = mj.MjModel.from_xml_string(_xml(values))
-    # the physics state is the time, qpos and qvel, whose order is ours
     height, late = values.get("height", 0.0), values.get("back", 0.0)
-    start = np.concatenate([np.zeros((len(tosses), 1)), tosses.q[:, 0], tosses.u[:, 0]], 1)
-    start[:, 3] -= height
-    start[:, 10] -= G * late
-    steps = HARD * (frames - 1)
+    q, u = tosses.q[:, 0].copy(), tosses.u[:, 0].copy()
+    q[:, 2] -= height
+    u[:, 2] -= G * late
     data = [mj.MjData(model) for _ in range(threads)]
-    found, _ = rollout().rollout(model, data, start, nstep=steps)
-    path = np.concatenate([start[:, None, 1:8], found[:, HARD - 1 :: HARD, 1:8]], 1)
+    states = roll(model, data, physics_states(model, q, u), HARD * (frames - 1))
+    # a physics state is the time, qpos and qvel, whose order is ours
+    path = np.concatenate([q[:, None], states[:, HARD - 1 :: HARD, 1:8]], 1)
     path[..., 2] += height
     return path
 
