@@ -1,11 +1,11 @@
-"""Coordinates and velocities in the conventions of MuJoCo and Pinocchio, and back.
+"""Conversion of coordinates and velocities to the conventions of MuJoCo and Pinocchio, and back.
 
-Ours: q = [position, quaternion (w, x, y, z), joints], u = [world linear velocity, body angular
-velocity, joint rates], bodies depth-first in the file's order. MuJoCo's layout is the same, its
-order may differ. Pinocchio writes quaternions (x, y, z, w), the linear velocity in the body's
-frame, and the angle of a continuous joint as (cos, sin). Joints are matched by name, a free joint
-that no name matches to the only free joint that is left. All arrays may have leading batch axes: q
-(..., nq), u (..., nu).
+Tarsus: q = [position, quaternion (w, x, y, z), joints], u = [world linear velocity, body angular
+velocity, joint rates], bodies depth-first in the file's order. MuJoCo has the same layout, perhaps
+in another order. Pinocchio has quaternions (x, y, z, w), linear velocities in the body's frame, and
+(cos, sin) for the angle of a continuous joint. Joints are matched by name; a free joint without a
+match is matched to the only free joint left. All arrays may have leading batch axes: q (..., nq),
+u (..., nu).
 """
 
 from __future__ import annotations
@@ -29,7 +29,19 @@ XYZW, WXYZ = [1, 2, 3, 0], [3, 0, 1, 2]
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a joint stands in our arrays (q, u) and the library's; `number`: its number there."""
+    """Position of a joint in the arrays of Tarsus and of another library.
+
+    Attributes
+    ----------
+    kind
+        Kind of joint.
+    q, u
+        Slices in Tarsus's arrays.
+    their_q, their_u
+        Slices in the library's arrays.
+    number
+        Number of the joint in the library.
+    """
 
     kind: str
     q: slice
@@ -40,7 +52,7 @@ class Slot:
 
 
 def to_mujoco(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
-    """MuJoCo's (qpos, qvel) of our (q, u); `model` is a mujoco.MjModel."""
+    """Return MuJoCo's (qpos, qvel) for (q, u); model: a mujoco.MjModel."""
     q, u = _arrays(q, u, mechanism.nq, mechanism.nu)
     qpos, qvel = np.empty((*q.shape[:-1], model.nq)), np.empty((*u.shape[:-1], model.nv))
     for slot in _mujoco_slots(mechanism, model):
@@ -51,7 +63,7 @@ def to_mujoco(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -> t
 def from_mujoco(
     mechanism: Mechanism, model: Any, qpos: ArrayLike, qvel: ArrayLike
 ) -> tuple[Array, Array]:
-    """Our (q, u) of MuJoCo's (qpos, qvel); `model` is a mujoco.MjModel."""
+    """Return (q, u) for MuJoCo's (qpos, qvel); model: a mujoco.MjModel."""
     qpos, qvel = _arrays(qpos, qvel, model.nq, model.nv)
     q, u = np.empty((*qpos.shape[:-1], mechanism.nq)), np.empty((*qvel.shape[:-1], mechanism.nu))
     for slot in _mujoco_slots(mechanism, model):
@@ -62,41 +74,46 @@ def from_mujoco(
 def to_pinocchio(
     mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike
 ) -> tuple[Array, Array]:
-    """Pinocchio's (q, v) of our (q, u); `model` is a pinocchio.Model."""
+    """Return Pinocchio's (q, v) for (q, u); model: a pinocchio.Model."""
     q, u = _arrays(q, u, mechanism.nq, mechanism.nu)
     theirs, v = np.empty((*q.shape[:-1], model.nq)), np.empty((*u.shape[:-1], model.nv))
     for slot in _pinocchio_slots(mechanism, model):
-        here, rate = q[..., slot.q], u[..., slot.u]
+        coordinates, rate = q[..., slot.q], u[..., slot.u]
         if slot.kind == "free":
-            here, rate = _free_to_pinocchio(model.jointPlacements[slot.number], here, rate)
+            placement = model.jointPlacements[slot.number]
+            coordinates, rate = _free_to_pinocchio(placement, coordinates, rate)
         elif slot.kind == "ball":
-            here = here[..., XYZW]
+            coordinates = coordinates[..., XYZW]
         elif slot.their_q.stop - slot.their_q.start == 2:
-            here = np.concatenate([np.cos(here), np.sin(here)], axis=-1)
-        theirs[..., slot.their_q], v[..., slot.their_u] = here, rate
+            coordinates = np.concatenate([np.cos(coordinates), np.sin(coordinates)], axis=-1)
+        theirs[..., slot.their_q], v[..., slot.their_u] = coordinates, rate
     return theirs, v
 
 
 def from_pinocchio(
     mechanism: Mechanism, model: Any, q: ArrayLike, v: ArrayLike
 ) -> tuple[Array, Array]:
-    """Our (q, u) of Pinocchio's (q, v); angles of continuous joints come back in (-pi, pi]."""
+    """Return (q, u) for Pinocchio's (q, v), with angles of continuous joints in (-pi, pi]."""
     q, v = _arrays(q, v, model.nq, model.nv)
     ours, u = np.empty((*q.shape[:-1], mechanism.nq)), np.empty((*v.shape[:-1], mechanism.nu))
     for slot in _pinocchio_slots(mechanism, model):
-        here, rate = q[..., slot.their_q], v[..., slot.their_u]
+        coordinates, rate = q[..., slot.their_q], v[..., slot.their_u]
         if slot.kind == "free":
-            here, rate = _free_from_pinocchio(model.jointPlacements[slot.number], here, rate)
+            placement = model.jointPlacements[slot.number]
+            coordinates, rate = _free_from_pinocchio(placement, coordinates, rate)
         elif slot.kind == "ball":
-            here = here[..., WXYZ]
+            coordinates = coordinates[..., WXYZ]
         elif slot.their_q.stop - slot.their_q.start == 2:
-            here = np.arctan2(here[..., 1:], here[..., :1])
-        ours[..., slot.q], u[..., slot.u] = here, rate
+            coordinates = np.arctan2(coordinates[..., 1:], coordinates[..., :1])
+        ours[..., slot.q], u[..., slot.u] = coordinates, rate
     return ours, u
 
 
 def mujoco_joint_names(model: Any) -> list[str]:
-    """Names of a MuJoCo model's joints; an unnamed one is <body>/<kind>, numbered if several."""
+    """Return a unique name for every joint of a MuJoCo model.
+
+    A joint without a name is called <body>/<kind>, with a number if there are several.
+    """
     names: list[str] = []
     for number in range(model.njnt):
         name = model.joint(number).name
@@ -145,19 +162,32 @@ def _slots(
     widths: Sequence[tuple[int, int]],
     starts: Sequence[tuple[int, int]],
 ) -> list[Slot]:
-    """A mechanism's joints in a library's arrays, given names, (nq, nu) and first indices there."""
-    # match joints by name, the one free joint whatever its name
-    left = dict(zip(names, range(len(names)), strict=True))
-    matches = {name: left.pop(name) for name in mechanism.joint_names if name in left}
-    free_there = [number for number in left.values() if widths[number] == WIDTHS["free"]]
-    free_here = [
+    """Return the slots of a mechanism's joints.
+
+    Parameters
+    ----------
+    mechanism
+        A robot.
+    library
+        Name of the library.
+    names, widths, starts
+        Names, (nq, nu) and first indices (q, u) of the joints in the library.
+
+    Raises
+    ------
+    InvalidModel
+        If the joints differ.
+    """
+    unmatched = dict(zip(names, range(len(names)), strict=True))
+    matches = {name: unmatched.pop(name) for name in mechanism.joint_names if name in unmatched}
+    their_free = [number for number in unmatched.values() if widths[number] == WIDTHS["free"]]
+    own_free = [
         b.joint.name
         for b in mechanism.bodies
         if b.joint.kind == "free" and b.joint.name not in matches
     ]
-    if len(free_there) == len(free_here) == 1:
-        matches[free_here[0]] = free_there[0]
-    # none may be left over on either side
+    if len(their_free) == len(own_free) == 1:
+        matches[own_free[0]] = their_free[0]
     missing = [name for name in mechanism.joint_names if name not in matches]
     extra = [name for number, name in enumerate(names) if number not in matches.values()]
     if missing or extra:
@@ -167,13 +197,13 @@ def _slots(
             f" {join_names(extra, len(extra))}.",
             [*missing, *extra][0],
         )
-    # widths must agree, but a hinge may be there a cosine and a sine
+    # widths must agree, but a hinge may have a cosine and a sine there
     slots: list[Slot] = []
     for body, q, u in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
         number = matches[body.joint.name]
         (nq, nu), (first_q, first_u) = widths[number], starts[number]
-        turning = body.joint.kind == "hinge" and (nq, nu) == (2, 1)
-        if (nq, nu) != WIDTHS[body.joint.kind] and not turning:
+        continuous = body.joint.kind == "hinge" and (nq, nu) == (2, 1)
+        if (nq, nu) != WIDTHS[body.joint.kind] and not continuous:
             raise InvalidModel(
                 f"joint {body.joint.name!r} is a {body.joint.kind} in Tarsus but of a different"
                 f" kind in {library}.",
@@ -185,36 +215,36 @@ def _slots(
 
 
 def _free_to_pinocchio(placement: Any, q: Array, u: Array) -> tuple[Array, Array]:
-    """A free joint (..., 7), (..., 6): pose from the joint's placement, velocity in body frame."""
+    """Return a free joint's coordinates in its placement, and its velocity in the body frame."""
     base, attitude = Rotation.from_matrix(np.array(placement.rotation)), _rotation(q[..., 3:])
-    position = _turned(base.inv(), q[..., :3] - np.array(placement.translation))
+    position = _rotate(base.inv(), q[..., :3] - np.array(placement.translation))
     quaternion = q[..., 3:][..., XYZW]
     if base.magnitude() > 0:
         quaternion = (base.inv() * attitude).as_quat().reshape(quaternion.shape)
     return np.concatenate([position, quaternion], -1), np.concatenate(
-        [_turned(attitude.inv(), u[..., :3]), u[..., 3:]], -1
+        [_rotate(attitude.inv(), u[..., :3]), u[..., 3:]], -1
     )
 
 
 def _free_from_pinocchio(placement: Any, q: Array, v: Array) -> tuple[Array, Array]:
     base = Rotation.from_matrix(np.array(placement.rotation))
-    position = _turned(base, q[..., :3]) + np.array(placement.translation)
+    position = _rotate(base, q[..., :3]) + np.array(placement.translation)
     quaternion = q[..., 3:][..., WXYZ]
     if base.magnitude() > 0:
         quaternion = (
             (base * _rotation(quaternion)).as_quat(scalar_first=True).reshape(quaternion.shape)
         )
-    linear = _turned(_rotation(quaternion), v[..., :3])
+    linear = _rotate(_rotation(quaternion), v[..., :3])
     return np.concatenate([position, quaternion], -1), np.concatenate([linear, v[..., 3:]], -1)
 
 
 def _rotation(quaternion: Array) -> Rotation:
-    """Rotations, one axis of them, of quaternions (..., 4)."""
+    """Return rotations, along one axis, of quaternions (..., 4)."""
     return Rotation.from_quat(quaternion.reshape(-1, 4), scalar_first=True)
 
 
-def _turned(rotation: Rotation, vectors: Array) -> Array:
-    """Vectors (..., 3) turned by one rotation or by one each."""
+def _rotate(rotation: Rotation, vectors: Array) -> Array:
+    """Return vectors (..., 3) rotated by one rotation, or by one each."""
     return rotation.apply(vectors.reshape(-1, 3)).reshape(vectors.shape)
 
 

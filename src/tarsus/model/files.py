@@ -1,4 +1,4 @@
-"""The files of robots: finding them and reading their XML."""
+"""Robot files: existing paths, XML, and errors that name the file."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ XACRO = ("http://www.ros.org/wiki/xacro", "http://wiki.ros.org/xacro", "undeclar
 
 @contextmanager
 def naming(file: str, path: Path | None = None) -> Iterator[None]:
-    """Put the file's name in front of every error raised inside, and make its path, or else its
-    name, the subject of an error that has none.
+    """Add the name of a file to every error raised inside.
+
+    An error without a subject gets the file's path, or else its name, as its subject.
     """
     try:
         yield
@@ -35,17 +36,21 @@ def naming(file: str, path: Path | None = None) -> Iterator[None]:
 
 
 def existing_file(path: str | Path) -> Path:
-    """The path if a file is there; TarsusError that suggests near names in that folder if not, and
-    for a pipe, a socket or a device.
+    """Return a path to an existing file.
+
+    Raises
+    ------
+    InvalidFile
+        If there is no file, with near names in its folder, or if it is a pipe, socket or device.
     """
     try:
         path = Path(path).expanduser()
-        there, folder = path.exists(), path.is_dir()
-    except (OSError, ValueError, RuntimeError):  # too long, a null in it, a home that nobody has
+        exists, folder = path.exists(), path.is_dir()
+    except (OSError, ValueError, RuntimeError):  # too long, with a null, or without a home folder
         raise InvalidFile(f"{quoted(str(path))} is not a valid file name.", path) from None
     if folder:
         raise InvalidFile(f"{path} is a folder: give the .urdf, .xml or .sdf file in it.", path)
-    if there:
+    if exists:
         return require_file(path)
     if not os.path.isdir(path.parent):
         raise InvalidFile(
@@ -60,10 +65,16 @@ def existing_file(path: str | Path) -> Path:
 def from_text_or_file(
     source: str | Path, text: str, read: Callable[[str | bytes, str, Path | None], Mechanism]
 ) -> Mechanism:
-    """What `read` makes of a file, or of text (that begins with <).
+    """Return the mechanism that `read` reads from a file, or from a text that begins with <.
 
-    text: what errors call a text
-    read: of what is in it, its name and its path, None of a text
+    Parameters
+    ----------
+    source
+        Path of the file, or the text.
+    text
+        Name of a text in error messages.
+    read
+        Function of the content, its name, and its path (None for a text).
     """
     if isinstance(source, str) and source.lstrip().startswith("<"):
         with naming(text):
@@ -74,7 +85,13 @@ def from_text_or_file(
 
 
 def needed_library(name: str, purpose: str, extra: str = "") -> Any:
-    """Import a package of an extra; TarsusError with the command that installs it."""
+    """Import a package that an extra installs.
+
+    Raises
+    ------
+    MissingPackage
+        If it is not installed, with the command that installs it.
+    """
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -82,10 +99,15 @@ def needed_library(name: str, purpose: str, extra: str = "") -> Any:
 
 
 def xml_root(text: bytes | str) -> ET.Element:
-    """The root element of XML text; TarsusError with the line if it is broken.
+    """Return the root element of XML text.
 
-    The namespace of the root's own tag, which means nothing in a robot's file, is left out of all
+    The namespace of the root's tag, which has no meaning in a robot's file, is removed from all
     tags.
+
+    Raises
+    ------
+    InvalidFile
+        If the XML is malformed, with the line.
     """
     try:
         root = ET.fromstring(text)
@@ -103,19 +125,25 @@ def xml_root(text: bytes | str) -> ET.Element:
 
 
 def check_expanded(root: ET.Element) -> None:
-    """TarsusError for xacro that is not expanded: its elements, ${...}, $(...) in attributes."""
+    """Check that there is no xacro: no elements of it, no ${...} or $(...) in attributes.
+
+    Raises
+    ------
+    InvalidFile
+        If the file must be expanded first.
+    """
     for element in root.iter():
-        own = isinstance(element.tag, str) and element.tag.startswith(
+        is_xacro = isinstance(element.tag, str) and element.tag.startswith(
             tuple(f"{{{name}}}" for name in XACRO)
         )
-        if own or any("${" in value or "$(" in value for value in element.attrib.values()):
+        if is_xacro or any("${" in value or "$(" in value for value in element.attrib.values()):
             raise InvalidFile(
                 "this file is xacro, not URDF: expand it first (xacro robot.xacro > robot.urdf)."
             )
 
 
 def root_tag(path: Path) -> str:
-    """The name of the first tag of an XML file, without a namespace; the rest is not read."""
+    """Return the first tag of an XML file without its namespace, reading no further."""
     try:
         with path.open("rb") as file:
             for _, element in ET.iterparse(file, events=("start",)):
@@ -134,7 +162,7 @@ def _unknown_encoding(error: Exception) -> InvalidFile:
 
 
 def _with_prefixes(text: bytes | str) -> str:
-    """The XML with every prefix of a tag or attribute declared on its root element."""
+    """Return the XML with the prefixes of all tags and attributes declared on its root element."""
     decoded = text.decode("utf-8", errors="replace") if isinstance(text, bytes) else text
     decoded = re.sub(r"^\s*<\?xml[^>]*\?>", "", decoded)
     used = set(re.findall(r"[<\s/]([A-Za-z_][\w.-]*):[A-Za-z_][\w.-]*[\s=/>]", decoded))

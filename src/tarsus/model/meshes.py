@@ -1,4 +1,4 @@
-"""Mesh files, read by trimesh from bytes that were checked, as are the files that they name."""
+"""Reader of mesh files: trimesh gets checked bytes, also of the files that a mesh names."""
 
 from __future__ import annotations
 
@@ -24,20 +24,29 @@ FORMATS = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf")
 
 
 def mesh_vertices(path: Path, files: RobotFiles) -> Array:
-    """Return the vertices (n, 3) on the convex hull of a mesh file (.stl, .obj, .dae, ...), m."""
+    """Return the vertices, shape (n, 3), in m, on the convex hull of a mesh file."""
     return _hull_vertices(path, path.stat().st_mtime_ns, files)
 
 
 def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> Any:
     """Return the trimesh scene of a mesh file.
 
-    What the mesh names (buffers, images, materials) may be read as `files` allows.
+    Parameters
+    ----------
+    path
+        The mesh file.
+    files
+        Files that the mesh may name, such as buffers, images and materials.
+    purpose
+        Purpose of trimesh, for the error message if it is not installed.
+    options
+        Options of trimesh's loaders.
 
-    purpose: what trimesh is needed for; options: of trimesh's loaders
-
-    Raises TarsusError if the mesh cannot be read or names a file that may not be.
+    Raises
+    ------
+    TarsusError
+        If the mesh cannot be read, or names a file that must not be read.
     """
-    # its format
     trimesh = needed_library("trimesh", purpose, "meshes")
     kind, refused = path.suffix.lower(), list[TarsusError]()
     if kind not in FORMATS:
@@ -47,9 +56,8 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
             path.name,
         )
 
-    # how trimesh gets what it names
     class Checked(trimesh.resolvers.Resolver):
-        """Hands trimesh the files that a mesh names."""
+        """Resolver that checks the files that a mesh names."""
 
         def __init__(self, folder: Path) -> None:
             self.folder = folder
@@ -57,11 +65,11 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
         def get(self, key: str) -> bytes:
             names = dict.fromkeys([key, key.strip(), unquote(key), key.replace("\\", "/")])
             try:
-                found = files.existing(key, [self.folder / name for name in names])
-                if found is None:
+                file = files.existing(key, [self.folder / name for name in names])
+                if file is None:
                     raise FileNotFoundError(key)
-                return file_bytes(found, MAX_ASSET_BYTES)
-            except TarsusError as error:  # trimesh goes on without some files
+                return file_bytes(file, MAX_ASSET_BYTES)
+            except TarsusError as error:  # trimesh continues without some files
                 refused.append(error)
                 raise
 
@@ -69,20 +77,19 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
             return Checked(self.folder / namespace)
 
         def write(self, name: str, data: Any) -> None:
-            raise OSError(f"{name} is not to be written")
+            raise OSError(f"{name} must not be written")
 
         def keys(self) -> list[str]:
             return sorted(os.listdir(self.folder))
 
-    # the mesh itself
     data = file_bytes(path, MAX_ASSET_BYTES)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # images that are not there, colors that overflow
+            warnings.simplefilter("ignore")  # missing images, colors that overflow
             scene = trimesh.load_scene(
                 io.BytesIO(data), file_type=kind[1:], resolver=Checked(path.parent), **options
             )
-    except Exception as error:  # trimesh lets every decoder's own exceptions through
+    except Exception as error:  # trimesh passes on the exceptions of all decoders
         refused.append(InvalidFile(f"the file cannot be read: {error}.", path.name))
     else:
         if not refused:
@@ -91,26 +98,26 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
 
 
 def meters(units: object) -> float:
-    """Return the unit that trimesh tells of a mesh, in meters: COLLADA states one."""
+    """Return the unit of a mesh in meters, as trimesh reads it from COLLADA files."""
     unit = re.fullmatch(r"([\d.eE+-]+) \* meters", str(units))
     return float(unit[1]) if unit else 1.0
 
 
 @lru_cache(maxsize=512)
 def _hull_vertices(path: Path, stamp: int, files: RobotFiles) -> Array:
-    """The hull of one version (modification time `stamp`) of a mesh file."""
+    """Return the hull of one version of a mesh file; stamp: its modification time, in ns."""
     from tarsus.model.candidates import hull
 
     scene = load_scene(path, files, "reading a mesh", skip_materials=True)
     mesh = scene.to_mesh()
     if len(mesh.vertices) == 0:
         raise InvalidFile(f"the mesh {path.name} has no vertices.", path.name)
-    given = np.array(mesh.vertices, dtype=float) * meters(mesh.metadata.get("units"))
-    if not (np.abs(given) <= LARGEST).all():
+    all_vertices = np.array(mesh.vertices, dtype=float) * meters(mesh.metadata.get("units"))
+    if not (np.abs(all_vertices) <= LARGEST).all():
         raise InvalidFile(
             f"the mesh {path.name} has vertices that are not finite or lie beyond {LARGEST:g} m.",
             path.name,
         )
-    vertices = hull(given)
+    vertices = hull(all_vertices)
     vertices.setflags(write=False)
     return vertices

@@ -221,7 +221,7 @@ class _Reader:
         elif tag == "model" and "file" in element.attrib:
             self._attach(document, element, file, folders.top)
         elif tag == "mesh" and "filename" in element.attrib:  # of an attached URDF file
-            path = self.files.counted_from(file.folder).find(element.get("filename", ""))
+            path = self.files.relative_to(file.folder).find(element.get("filename", ""))
             self._set(element, "filename", path, file)
         elif tag in ("mesh", "texture", "skin", "hfield", "flexcomp"):
             folder = folders.textures if tag == "texture" else folders.meshes
@@ -339,7 +339,7 @@ class _Reader:
         )
 
     def _suggestion(self, name: str, folders: Iterable[Path]) -> str:
-        near = [self.files.counted_from(folder).suggestion(name) for folder in folders]
+        near = [self.files.relative_to(folder).suggestion(name) for folder in folders]
         return next((f"; did you mean {name}?" for name in near if name), "")
 
     def _add_missing(self, asset: str, reason: str, folders: Iterable[Path]) -> None:

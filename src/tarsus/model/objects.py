@@ -1,4 +1,4 @@
-"""Objects that stand beside a robot: solid, of even density, free to move."""
+"""Free objects in a robot's world: solid and of uniform density."""
 
 from __future__ import annotations
 
@@ -14,12 +14,22 @@ from tarsus.model.joint import Joint
 from tarsus.model.mechanism import WORLD, Inertia, Mechanism
 from tarsus.model.parts import Part, Report, weld
 
-DENSITY = 500.0  # kg/m^3, of wood: where no mass is given
+DENSITY = 500.0  # kg/m³, of wood: the default
 
 
 @dataclass(frozen=True)
 class Thing(ABC):
-    """A free body; mass: kg, None: that of wood; friction: factor on the law's friction [1]."""
+    """Free body.
+
+    Attributes
+    ----------
+    mass
+        In kg; by default that of wood.
+    name
+        Name of the object; by default its class in lower case.
+    friction
+        Factor on the law's friction coefficients.
+    """
 
     mass: float | None = None
     name: str = ""
@@ -27,19 +37,23 @@ class Thing(ABC):
 
     @abstractmethod
     def shape(self) -> tuple[ShapeKind, tuple[float, ...]]:
-        """Kind and sizes of its `Shape`, m."""
+        """Return the kind and size of its `Shape`, in m."""
 
     @abstractmethod
     def volume(self) -> float:
-        """m^3."""
+        """Return the volume, in m³."""
 
     @abstractmethod
     def moments(self) -> tuple[float, float, float]:
-        """Of inertia about its middle over its mass, m^2."""
+        """Return the moments of inertia about its center over its mass, in m²."""
 
     def mechanism(self) -> Mechanism:
-        """It as a mechanism of one body on a free joint; TarsusError, naming it, for a number that
-        is not positive.
+        """Return the object as a mechanism of one body on a free joint.
+
+        Raises
+        ------
+        InvalidValue
+            If a number is not positive.
         """
         name = self._checked()
         kind, size = self.shape()
@@ -48,35 +62,36 @@ class Thing(ABC):
         shapes = (Shape(kind, size, name=name, friction=self.friction),)
         part = Part(name, WORLD, joint=Joint(name, "free"), inertia=inertia, shapes=shapes)
         welded = weld([part], Report(name))
-        touching, straight = welded.candidates, welded.edges
-        return Mechanism(name, welded.bodies, touching, solids=welded.solids, edges=straight)
+        return Mechanism(
+            name, welded.bodies, welded.candidates, solids=welded.solids, edges=welded.edges
+        )
 
     def _checked(self) -> str:
-        """Its name; TarsusError for a number that is none, or not positive."""
+        """Return the name after checking all fields."""
         if not isinstance(self.name, str):
             raise InvalidValue(
                 f"the name of a {type(self).__name__} must be text, not {self.name!r}.", "name"
             )
         name = self.name or type(self).__name__.lower()
-        for what in (field.name for field in fields(self) if field.name != "name"):
-            given, size = getattr(self, what), np.shape(getattr(type(self), what))
-            if what == "mass" and given is None:
+        for key in (field.name for field in fields(self) if field.name != "name"):
+            given, shape = getattr(self, key), np.shape(getattr(type(self), key))
+            if key == "mass" and given is None:
                 continue
             try:
                 value = np.asarray(given, dtype=float)
             except (TypeError, ValueError):
                 value = np.array(np.nan)
-            low = value >= 0 if what == "friction" else value > 0
-            if value.shape != size or not (low & np.isfinite(value)).all():
-                wanted = "three positive numbers" if size else "a positive number"
-                wanted = "a number that is not negative" if what == "friction" else wanted
-                raise InvalidValue(f"{name}: the {what} must be {wanted}, not {given!r}.", what)
+            in_range = value >= 0 if key == "friction" else value > 0
+            if value.shape != shape or not (in_range & np.isfinite(value)).all():
+                required = "three positive numbers" if shape else "a positive number"
+                required = "a number that is not negative" if key == "friction" else required
+                raise InvalidValue(f"{name}: the {key} must be {required}, not {given!r}.", key)
         return name
 
 
 @dataclass(frozen=True)
 class Ball(Thing):
-    """A ball of a radius, m."""
+    """Ball with a radius, in m."""
 
     radius: float = 0.1
 
@@ -87,13 +102,13 @@ class Ball(Thing):
         return 4 / 3 * pi * self.radius**3
 
     def moments(self) -> tuple[float, float, float]:
-        own = 0.4 * self.radius**2
-        return own, own, own
+        moment = 0.4 * self.radius**2
+        return moment, moment, moment
 
 
 @dataclass(frozen=True)
 class Box(Thing):
-    """A box with edges (3,), m."""
+    """Box with edges, shape (3,), in m."""
 
     edges: tuple[float, float, float] = (0.2, 0.2, 0.2)
 
@@ -110,7 +125,7 @@ class Box(Thing):
 
 @dataclass(frozen=True)
 class Cylinder(Thing):
-    """A cylinder that stands on its end: radius and length, m."""
+    """Cylinder that stands on its end, with a radius and a length, in m."""
 
     radius: float = 0.1
     length: float = 0.2

@@ -1,8 +1,8 @@
-"""Which files a robot may read: each is checked before it is opened.
+"""Files that a robot may read: each is checked before it is opened.
 
-A robot's file names others: meshes, textures, included files. They must be regular files, and lie
-in the robot's own tree or in a folder that the user names, so that a file from elsewhere cannot
-read whatever else is on the machine or hang the process on a pipe.
+A robot's file names meshes, textures and included files. They must be regular files in the robot's
+own tree or in a folder that the user allows. So a downloaded robot cannot read other files of the
+machine, or hang the process on a pipe.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tarsus.errors import MIN_SIMILARITY, InvalidFile, Unsupported, quoted
 MAX_BYTES = 1 << 26  # of a robot's file
 MAX_ASSET_BYTES = 1 << 29  # of a mesh or a texture
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-TREE_MARKS = (  # what the folder of a package or a repository holds
+TREE_MARKS = (  # files in the folder of a package or repository
     *("package.xml", "model.config", ".git", ".hg"),
     *("pyproject.toml", "setup.py", "CMakeLists.txt"),
 )
 PACKAGE_MARKS = ("package.xml", "model.config")
-SYSTEM_FOLDERS = (  # at the top of a file system, shared by all of its users
+SYSTEM_FOLDERS = (  # at the top of a file system, shared by all users
     *("bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "private"),
     *("proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var", "Applications"),
     *("Library", "System", "Users", "Volumes", "Program Files", "ProgramData", "Windows"),
@@ -36,25 +36,31 @@ SYSTEM_FOLDERS = (  # at the top of a file system, shared by all of its users
 
 
 class NotARegularFile(InvalidFile):
-    """A pipe, socket, device or folder stands where a file is expected."""
+    """A pipe, socket, device or folder in place of a file."""
 
 
 class OutsideTheTree(InvalidFile):
-    """A file lies outside the robot's tree and all folders that the user named."""
+    """A file outside the robot's tree and all folders that the user allows."""
 
 
 class LfsPointer(InvalidFile):
-    """A Git LFS pointer stands in for the file."""
+    """A Git LFS pointer in place of a file."""
 
 
 @dataclass(frozen=True)
 class RobotFiles:
-    """Where the files of one robot may lie.
+    """Files that one robot may read.
 
-    folder: that relative paths count from
-    roots: resolved folders; a file below one of them may be read
-    searched: folders that the user names, in which packages are looked for
-    packages: folders of packages by name
+    Attributes
+    ----------
+    folder
+        Folder to which relative paths refer.
+    roots
+        Resolved folders; files below them may be read.
+    searched
+        Folders that the user allows, in which packages are searched.
+    packages
+        Folders of packages by name.
     """
 
     folder: Path
@@ -68,21 +74,31 @@ class RobotFiles:
         packages: Mapping[str, str | Path] | None = None,
         asset_folders: Iterable[str | Path] = (),
     ) -> RobotFiles:
-        """Return what a robot's file may read; None is a text, which lies in the working folder."""
+        """Return the files that a robot may read.
+
+        Parameters
+        ----------
+        file
+            The robot's file; None for a text, which counts as lying in the working directory.
+        packages
+            Folders of packages by name.
+        asset_folders
+            Further folders that the user allows.
+        """
         if isinstance(asset_folders, str | os.PathLike):
             asset_folders = (asset_folders,)
-        own = {name: _expanded(place) for name, place in (packages or {}).items()}
-        named = [*map(_expanded, asset_folders), *_from_environment()]
+        own = {name: _expanded(path) for name, path in (packages or {}).items()}
+        allowed = [*map(_expanded, asset_folders), *_from_environment()]
         folders = [Path.cwd()]
         if file is not None:
             folders = [Path(os.path.abspath(file)).parent, _real(file).parent]
-        trees = [place for folder in folders for place in _tree(folder)]
-        sources = [source for place in own.values() for source in _sources(place)]
-        roots = dict.fromkeys(map(_real, [*trees, *named, *sources]))
-        return RobotFiles(folders[0], tuple(roots), tuple(named), tuple(own.items()))
+        trees = [path for folder in folders for path in _tree(folder)]
+        sources = [source for package in own.values() for source in _sources(package)]
+        roots = dict.fromkeys(map(_real, [*trees, *allowed, *sources]))
+        return RobotFiles(folders[0], tuple(roots), tuple(allowed), tuple(own.items()))
 
-    def counted_from(self, folder: Path) -> RobotFiles:
-        """Return the same with relative paths counted from another folder."""
+    def relative_to(self, folder: Path) -> RobotFiles:
+        """Return the same files with relative paths that refer to another folder."""
         return replace(self, folder=folder)
 
     def find(self, uri: str) -> Path | None:
@@ -107,40 +123,49 @@ class RobotFiles:
             inner = re.sub(r"^/+(?=[A-Za-z]:)", "", inner)
         return self.existing(uri, self._near_the_robot(inner))
 
-    def existing(self, told: str, places: Iterable[Path]) -> Path | None:
-        """Return the first of these places where anything is, or None.
+    def existing(self, name: str, paths: Iterable[Path]) -> Path | None:
+        """Return the first path that exists, or None.
 
-        told: what the robot's file says, for the errors
+        Parameters
+        ----------
+        name
+            Name in the robot's file, for error messages.
+        paths
+            Possible paths, the likeliest first.
 
-        Raises NotARegularFile if a pipe, socket, device or folder is there, OutsideTheTree if it is
-        not below one of the roots.
+        Raises
+        ------
+        NotARegularFile
+            If it is a pipe, socket, device or folder.
+        OutsideTheTree
+            If it is not below one of the roots.
         """
-        for place in places:
+        for path in paths:
             try:
-                mode = os.stat(place).st_mode
-            except (OSError, ValueError):  # also too long, or a null in it
+                mode = os.stat(path).st_mode
+            except (OSError, ValueError):  # also a path that is too long, or contains a null
                 continue
             if not stat.S_ISREG(mode):
-                raise NotARegularFile(f"{quoted(told)} is {_kind(mode)}, not a file.", told)
-            if not self.allows(place):
+                raise NotARegularFile(f"{quoted(name)} is {_kind(mode)}, not a file.", name)
+            if not self.allows(path):
                 raise OutsideTheTree(
-                    f"{quoted(told)} is outside the robot's folder {self._outermost()}: to allow"
-                    f" it, pass --asset-folder {_real(place).parent} (in Python"
+                    f"{quoted(name)} is outside the robot's folder {self._outermost()}: to allow"
+                    f" it, pass --asset-folder {_real(path).parent} (in Python"
                     " asset_folders=[...]) or set ROS_PACKAGE_PATH.",
-                    told,
+                    name,
                 )
-            return place
+            return path
         return None
 
-    def allows(self, place: Path) -> bool:
-        """Whether a path, links followed, lies below one of the roots."""
-        real = _real(place)
+    def allows(self, path: Path) -> bool:
+        """Return whether a path lies below one of the roots, after following links."""
+        real = _real(path)
         return any(real.is_relative_to(root) for root in self.roots)
 
     def suggestion(self, uri: str) -> str:
-        """Return the name of an existing file that a missing URI may mean, or an empty string.
+        """Return the name of an existing file that a missing URI may mean, or "".
 
-        Spelled in another case, with backslashes, percent signs or a typo.
+        The URI may be spelled in another case, with backslashes, percent signs or a typo.
         """
         scheme, mark, rest = uri.partition("://")
         scheme, rest = (scheme + mark, rest) if mark else ("", uri)
@@ -148,25 +173,26 @@ class RobotFiles:
         name, _, inner = rest.partition("/")
         starts = [(self.folder, "", rest), (self.folder.parent, "", rest)]
         if mark and scheme != "file://":
-            own = [(place, f"{name}/", inner) for place, _ in self._packages(name)]
-            starts = own + starts
-        for start, before, wanted in starts:
-            found = self._alike(start, wanted)
-            if found:
-                return f"{scheme}{before}{found}"
+            packages = [(folder, f"{name}/", inner) for folder, _ in self._packages(name)]
+            starts = packages + starts
+        for start, prefix, path in starts:
+            similar = self._similar_path(start, path)
+            if similar:
+                return f"{scheme}{prefix}{similar}"
         return ""
 
     def _near_the_robot(self, inner: str) -> list[Path]:
         return [self.folder / inner, _real(self.folder).parent / inner] if inner else []
 
     def _outermost(self) -> Path:
-        """Return the largest root around the robot's folder."""
+        """Return the outermost root that contains the robot's folder."""
         around = [root for root in self.roots if _real(self.folder).is_relative_to(root)]
         return min(around or [self.folder], key=lambda root: len(root.parts))
 
     def _packages(self, name: str) -> Iterator[tuple[Path, Sequence[Path]]]:
-        """Folders that a package's name may mean, the likeliest first, and what may be read there
-        besides the roots.
+        """Yield the folders that a package's name may mean, and further roots for each.
+
+        The likeliest folder is the first.
         """
         own = dict(self.packages)
         if name in ("", ".", ".."):
@@ -175,58 +201,70 @@ class RobotFiles:
             yield own[name], ()
             return
         # around the robot: in its tree, or marked as a package
-        for above in (self.folder, *self.folder.parents):
-            for place in (above, above / name):
-                if place.name == name and os.path.isdir(place):
-                    if self.allows(place):
-                        yield place, ()
-                    elif any(os.path.isfile(place / mark) for mark in PACKAGE_MARKS):
-                        yield place, [place]
-        # in what the user names
+        for parent in (self.folder, *self.folder.parents):
+            for path in (parent, parent / name):
+                if path.name == name and os.path.isdir(path):
+                    if self.allows(path):
+                        yield path, ()
+                    elif any(os.path.isfile(path / mark) for mark in PACKAGE_MARKS):
+                        yield path, [path]
+        # in the folders that the user allows
         for folder in self.searched:
-            for place in (folder, folder / name, folder / "share" / name):
-                if place.name == name and os.path.isdir(place):
-                    yield place, [*_sources(place)]
+            for path in (folder, folder / name, folder / "share" / name):
+                if path.name == name and os.path.isdir(path):
+                    yield path, [*_sources(path)]
 
-    def _alike(self, folder: Path, wanted: str) -> str:
-        """Return the path below a folder that is likest to one, or an empty string."""
-        found: list[str] = []
-        for part in wanted.split("/"):
-            place = folder.joinpath(*found)
-            if not part or not self.allows(place) or not os.path.isdir(place):
+    def _similar_path(self, folder: Path, path: str) -> str:
+        """Return the existing path below a folder that is most similar to a path, or ""."""
+        similar: list[str] = []
+        for part in path.split("/"):
+            parent = folder.joinpath(*similar)
+            if not part or not self.allows(parent) or not os.path.isdir(parent):
                 return ""
-            if part in (".", "..") or os.path.exists(place / part):
-                found.append(part)
+            if part in (".", "..") or os.path.exists(parent / part):
+                similar.append(part)
                 continue
-            names = {name.casefold(): name for name in sorted(os.listdir(place))}
+            names = {name.casefold(): name for name in sorted(os.listdir(parent))}
             near = difflib.get_close_matches(part.casefold(), names, n=1, cutoff=MIN_SIMILARITY)
             if not near:
                 return ""
-            found.append(names[near[0]])
-        return "/".join(found) if os.path.isfile(folder.joinpath(*found)) else ""
+            similar.append(names[near[0]])
+        return "/".join(similar) if os.path.isfile(folder.joinpath(*similar)) else ""
 
 
 def require_file(path: Path) -> Path:
-    """Return a path that the user gave; NotARegularFile for a pipe, a socket or a device."""
+    """Return a path that the user gave.
+
+    Raises
+    ------
+    NotARegularFile
+        If it is a pipe, a socket or a device.
+    """
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
         raise NotARegularFile(f"{path} is {_kind(mode)}, not a file.", path)
     return path
 
 
-def file_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
-    """Return what is in a file that was checked.
+def file_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """Return the content of a file that was checked.
 
-    Raises Unsupported if it is larger than `most` bytes, InvalidFile if it cannot be read, and
-    LfsPointer if it is a Git LFS pointer.
+    Raises
+    ------
+    Unsupported
+        If it is larger than `max_bytes`.
+    InvalidFile
+        If it cannot be read.
+    LfsPointer
+        If it is a Git LFS pointer.
     """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise NotARegularFile(f"{path} is {_kind(status.st_mode)}, not a file.", path)
-        if status.st_size > most:
+        if status.st_size > max_bytes:
             raise Unsupported(
-                f"{path.name} is larger than the {most >> 20} MiB that Tarsus reads.", path.name
+                f"{path.name} is larger than {max_bytes >> 20} MiB, the limit.", path.name
             )
         data = path.read_bytes()
     except OSError as error:
@@ -241,34 +279,34 @@ def file_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def _tree(folder: Path) -> list[Path]:
-    """Return a robot's folder, the one above it, and the package and repository around it.
+    """Return a robot's folder, its parent, and the package and repository around it.
 
-    Folders that are shared by more than robots end it: the home folder, the one for temporary
-    files, those of the system.
+    Shared folders do not belong to the tree: the home folder, that of temporary files, and those of
+    the system.
     """
-    found, shared = [folder], _shared_folders()
+    tree, shared = [folder], _shared_folders()
     if folder in shared:
-        return found
-    for level, above in enumerate(folder.parents):
-        if above in shared:
+        return tree
+    for level, parent in enumerate(folder.parents):
+        if parent in shared:
             break
-        if level == 0 or any(os.path.exists(above / mark) for mark in TREE_MARKS):
-            found.append(above)
-    return found
+        if level == 0 or any(os.path.exists(parent / mark) for mark in TREE_MARKS):
+            tree.append(parent)
+    return tree
 
 
 def _shared_folders() -> frozenset[Path]:
-    crowded = [Path(tempfile.gettempdir())]
-    with suppress(RuntimeError):  # nobody's home
-        crowded.append(Path.home())
-    crowded += [_real(place) for place in crowded]
-    tops = {Path(place.anchor) for place in crowded}
-    found = {above for place in crowded for above in (place, *place.parents)} | tops
-    return frozenset(found | {top / name for top in tops for name in SYSTEM_FOLDERS})
+    folders = [Path(tempfile.gettempdir())]
+    with suppress(RuntimeError):  # no home folder
+        folders.append(Path.home())
+    folders += [_real(folder) for folder in folders]
+    tops = {Path(folder.anchor) for folder in folders}
+    shared = {parent for folder in folders for parent in (folder, *folder.parents)} | tops
+    return frozenset(shared | {top / name for top in tops for name in SYSTEM_FOLDERS})
 
 
 def _from_environment() -> Iterator[Path]:
-    """The folders of ROS's variables, which the user sets."""
+    """Yield the folders of ROS's environment variables."""
     for variable in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"):
         for entry in os.environ.get(variable, "").split(os.pathsep):
             if entry:
@@ -276,7 +314,7 @@ def _from_environment() -> Iterator[Path]:
 
 
 def _sources(package: Path) -> Iterator[Path]:
-    """A package's folder, and where its package.xml leads, as colcon's links do."""
+    """Yield a package's folder, and the folder its package.xml links to, as colcon's links do."""
     yield package
     for mark in PACKAGE_MARKS:
         if os.path.isfile(package / mark):
@@ -295,7 +333,7 @@ def _real(path: Path) -> Path:
 
 
 def _kind(mode: int) -> str:
-    """What is there, in a sentence."""
+    """Return the kind of a file that is not regular, for a sentence."""
     kinds = {stat.S_IFIFO: "a pipe (FIFO)", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
     kinds |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
     return kinds.get(stat.S_IFMT(mode), "something else")

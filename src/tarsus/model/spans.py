@@ -1,5 +1,7 @@
-"""What lies between the ends of a capsule, the rims of a cylinder, the corners at an edge of a box,
-arcs of the rims, flat ends and faces: on uneven ground it touches, too.
+"""Spans between contact candidates, which may touch uneven ground too.
+
+These are segments between the ends of a capsule, the rims of a cylinder or the corners at an edge
+of a box, arcs of rims, flat ends and faces.
 """
 
 from __future__ import annotations
@@ -13,33 +15,49 @@ import numpy as np
 from tarsus.model.joint import Vector, frozen_array
 from tarsus.model.mechanism import Candidate, Mechanism
 
-LONGEST = 0.25  # m: of a span; what is longer is several
-ARCS = 4  # of a rim
-FLAT = ARCS + 1  # what the flat end at a rim is called after
+MAX_LENGTH = 0.25  # m; a longer segment is divided
+ARCS = 4  # per rim
+END_NUMBER = ARCS + 1  # in the name of the flat end at a rim
 CORNERS = 8  # of a box
-NARROW = 0.03  # m: half a face, or a radius; a peak below a narrower one is left to its edges
+MIN_HALF_WIDTH = 0.03  # m, half the width of a face, or a radius; edges suffice for narrower ones
 
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """A part of the segment between two candidates: of its points that where the ground is nearest
-    may touch, if the ground is not nearest at an end.
+    """Segment, arc or face with one contact, at its point closest to the ground.
 
-    There the ground is parallel to the segment, so that a ball around the point touches where the
-    mantle of a cylinder does, and sticks out of no flat end.
+    A segment between two candidates may touch if the ground is not closest at an end. The ground
+    there is parallel to the segment, so that a ball around the point touches where the side of a
+    cylinder does, and does not reach beyond a flat end. An arc of a rim may touch if its candidate
+    does not touch at the same point. A face of a box, or the flat end of a cylinder, may touch
+    where the ground is closest inside it.
 
-    Or an arc of a rim, if its own candidate does not touch at the same place; or a face of a box or
-    the flat end of a cylinder, where the ground is nearest inside it.
-
-    middle (3,), half (3,): the segment from middle - half to middle + half, body frame, m; of an
-        arc the rim's center, and along the rim in the arc's middle, as long as the rim's radius
-    radius: of the capsule or cylinder, m, 0 of an edge; friction: of `Candidate`
-    ends, part: names of both candidates, of a rim's twice; where between them it begins and ends,
-        0 to 1 [1]
-    out (3,): of an arc, from the center to its middle, m, else 0
-    across (3,): of a face, from its middle to that of a longer side, m; half x across points out
-    beside: of a box's face, the ends of the side opposite to that of `ends`
-    round: whether a face is a disc, with half and across as radii
+    Attributes
+    ----------
+    name
+        Unique among spans.
+    body
+        Number of the body.
+    middle, half
+        The segment runs from middle - half to middle + half, in the body's frame, shape (3,) each,
+        in m. For an arc, `middle` is the rim's center, and `half` has the direction of the rim in
+        the arc's middle and the length of the rim's radius.
+    radius
+        Radius of the capsule or cylinder, in m; 0 for an edge.
+    friction
+        As of `Candidate`.
+    ends
+        Names of both candidates; for a rim, twice the same.
+    part
+        Start and end of the segment between the candidates, 0 to 1.
+    out
+        From an arc's center to its middle, shape (3,), in m, otherwise 0.
+    across
+        From a face's middle to that of a longer side, shape (3,), in m; half x across points out.
+    beside
+        For a box's face, the ends of the side opposite to that of `ends`.
+    round
+        Whether a face is a disc, with `half` and `across` as radii.
     """
 
     name: str
@@ -63,98 +81,105 @@ class Span:
 
     @property
     def bent(self) -> bool:
-        """Whether it is an arc."""
+        """Whether the span is an arc."""
         return bool(np.any(self.out))
 
     @property
     def wide(self) -> bool:
-        """Whether it is a face."""
+        """Whether the span is a face."""
         return bool(np.any(self.across))
 
 
 def arcs(spans: Collection[Span]) -> bool:
-    """Whether any of them is an arc."""
+    """Return whether any span is an arc."""
     return any(span.bent for span in spans)
 
 
 def faces(spans: Collection[Span]) -> bool:
-    """Whether any of them is a face."""
+    """Return whether any span is a face."""
     return any(span.wide for span in spans)
 
 
 def spans(mechanism: Mechanism, touching: Collection[str]) -> tuple[Span, ...]:
-    """All of those edges whose candidates are both named, of a long one an odd number, so that one
-    span holds its middle; ARCS of every rim whose first candidate is named: NAME+1, ...; and what
-    is flat and not narrow: faces of boxes whose corners are all named, after two opposite ones, and
-    ends of cylinders, NAME+FLAT.
+    """Return the spans of a mechanism.
+
+    These are the segments between candidates of `touching`; a long one is divided into an odd
+    number of spans, so that one contains the middle. Every rim whose first candidate is in
+    `touching` has ARCS arcs: NAME+1, ... Faces and flat ends count if they are wide enough: faces
+    of boxes whose corners are all in `touching`, named after two opposite corners, and ends of
+    cylinders, NAME+END_NUMBER.
+
+    Parameters
+    ----------
+    mechanism
+        A robot.
+    touching
+        Names of the candidates that may touch the ground.
     """
-    own = {c.name: c for c in mechanism.candidates if c.name in touching}
-    # straight ones
-    found = []
+    by_name = {c.name: c for c in mechanism.candidates if c.name in touching}
+    result = []
     for ends in mechanism.edges:
-        if not own.keys() >= set(ends):
+        if not by_name.keys() >= set(ends):
             continue
-        first, second = own[ends[0]], own[ends[1]]
+        first, second = by_name[ends[0]], by_name[ends[1]]
         along = second.position - first.position
-        count = int(np.ceil(np.linalg.norm(along) / LONGEST)) // 2 * 2 + 1
+        count = int(np.ceil(np.linalg.norm(along) / MAX_LENGTH)) // 2 * 2 + 1
         for k in range(count):
             name = "-".join(ends) + (f"_{k}" if count > 1 else "")
             middle, half = first.position + (k + 0.5) / count * along, along / (2 * count)
             radius = first.radius + (first.outline.size if first.outline else 0.0)
             part = k / count, (k + 1) / count
-            own_part = Span(name, first.body, middle, half, radius, first.friction, ends, part)
-            found.append(own_part)
-    # flat ones, and arcs
-    rims = [c for c in own.values() if c.outline and c.outline.first and not c.outline.solid]
-    flat = [(own[a], own[b]) for a, b in mechanism.edges if own.keys() >= {a, b}]
-    found += [end for rims_of in flat if rims_of[0].outline for end in _ends(*rims_of)]
-    found += [face for corners in _boxes(own, mechanism.edges) for face in _faces(corners)]
-    return (*found, *(arc for rim in rims for arc in _arcs(rim)))
+            result.append(Span(name, first.body, middle, half, radius, first.friction, ends, part))
+    rims = [c for c in by_name.values() if c.outline and c.outline.first and not c.outline.solid]
+    pairs = [(by_name[a], by_name[b]) for a, b in mechanism.edges if by_name.keys() >= {a, b}]
+    result += [end for pair in pairs if pair[0].outline for end in _flat_ends(*pair)]
+    result += [face for corners in _boxes(by_name, mechanism.edges) for face in _faces(corners)]
+    return (*result, *(arc for rim in rims for arc in _arcs(rim)))
 
 
 def _boxes(
-    own: Mapping[str, Candidate], edges: Collection[tuple[str, str]]
+    by_name: Mapping[str, Candidate], edges: Collection[tuple[str, str]]
 ) -> list[dict[tuple[int, ...], Candidate]]:
-    """The corners of every box, by their signs along its axes, the longest of them first."""
-    # eight that edges join
-    joined: dict[str, tuple[str, ...]] = {}
+    """Return the corners of every box by their signs along its axes, the longest axis first."""
+    # a box has eight corners that are connected by edges
+    connected: dict[str, tuple[str, ...]] = {}
     for ends in edges:
-        if own.keys() >= set(ends):
-            all_of = tuple(dict.fromkeys(n for end in ends for n in joined.get(end, (end,))))
-            joined.update(dict.fromkeys(all_of, all_of))
-    found = []
-    for names in dict.fromkeys(joined.values()):
+        if by_name.keys() >= set(ends):
+            group = tuple(dict.fromkeys(n for end in ends for n in connected.get(end, (end,))))
+            connected.update(dict.fromkeys(group, group))
+    boxes = []
+    for names in dict.fromkeys(connected.values()):
         if len(names) != CORNERS:
             continue
-        first, corners = names[0], [own[name] for name in names]
-        beside = [own[a if b == first else b] for a, b in edges if first in (a, b)]
-        axes = [c.position - own[first].position for c in beside]
+        first, corners = names[0], [by_name[name] for name in names]
+        adjacent = [by_name[a if b == first else b] for a, b in edges if first in (a, b)]
+        axes = [c.position - by_name[first].position for c in adjacent]
         axes.sort(key=lambda axis: -float(np.linalg.norm(axis)))
         middle = np.mean([c.position for c in corners], axis=0)
         signs = np.sign([[np.dot(c.position - middle, axis) for axis in axes] for c in corners])
         rows = (tuple(row) for row in signs.astype(int).tolist())
-        found.append(dict(zip(rows, corners, strict=True)))
-    return found
+        boxes.append(dict(zip(rows, corners, strict=True)))
+    return boxes
 
 
 def _faces(corners: Mapping[tuple[int, ...], Candidate]) -> Iterator[Span]:
-    """Of a box with these corners, those that are not narrow."""
+    """Yield the faces of a box that are wide enough."""
     for normal, side in product(range(3), (-1, 1)):
-        # its corners: the longer sides' ends, one side beside the other
+        # corners of the face, by their signs along the longer and the shorter side
         long, short = (axis for axis in range(3) if axis != normal)
-        at: dict[tuple[int, int], Candidate] = {}
+        face: dict[tuple[int, int], Candidate] = {}
         for along, aside in product((-1, 1), repeat=2):
             signs = {long: along, short: aside, normal: side}
-            at[along, aside] = corners[signs[0], signs[1], signs[2]]
-        middle = np.mean([c.position for c in at.values()], axis=0)
-        half = (at[1, 1].position - at[-1, 1].position) / 2
-        across = (at[1, 1].position - at[1, -1].position) / 2
+            face[along, aside] = corners[signs[0], signs[1], signs[2]]
+        middle = np.mean([c.position for c in face.values()], axis=0)
+        half = (face[1, 1].position - face[-1, 1].position) / 2
+        across = (face[1, 1].position - face[1, -1].position) / 2
         out = middle - np.mean([c.position for c in corners.values()], axis=0)
         across = across * np.sign(np.dot(np.cross(half, across), out))
-        if np.linalg.norm(across) < NARROW:
+        if np.linalg.norm(across) < MIN_HALF_WIDTH:
             continue
-        ends, beside = ((at[-1, k].name, at[1, k].name) for k in (-1, 1))
-        name, first = f"{ends[0]}-{beside[1]}", at[1, 1]
+        ends, beside = ((face[-1, k].name, face[1, k].name) for k in (-1, 1))
+        name, first = f"{ends[0]}-{beside[1]}", face[1, 1]
         yield Span(
             *(name, first.body, middle, half, 0.0, first.friction, ends, (0.0, 1.0)),
             across=across,
@@ -162,24 +187,24 @@ def _faces(corners: Mapping[tuple[int, ...], Candidate]) -> Iterator[Span]:
         )
 
 
-def _ends(first: Candidate, second: Candidate) -> Iterator[Span]:
-    """Of a cylinder with these rims, if they are not narrow."""
+def _flat_ends(first: Candidate, second: Candidate) -> Iterator[Span]:
+    """Yield the flat ends of a cylinder with these rims, if they are wide enough."""
     for rim, other in ((first, second), (second, first)):
         assert rim.outline is not None
         axes = rim.outline.size * rim.outline.half_axes()[1]
         half, across = axes[:, 0], axes[:, 1]
         across = across * np.sign(np.dot(np.cross(half, across), rim.position - other.position))
-        if rim.outline.size >= NARROW:
-            name, ends = f"{rim.name}+{FLAT}", (rim.name, rim.name)
-            numbers = rim.body, rim.position, half, 0.0, rim.friction, ends, (0.0, 1.0)
-            yield Span(name, *numbers, across=across, round=True)
+        if rim.outline.size >= MIN_HALF_WIDTH:
+            name, ends = f"{rim.name}+{END_NUMBER}", (rim.name, rim.name)
+            fields = rim.body, rim.position, half, 0.0, rim.friction, ends, (0.0, 1.0)
+            yield Span(name, *fields, across=across, round=True)
 
 
 def _arcs(rim: Candidate) -> list[Span]:
-    """Of a rim's first candidate."""
+    """Return the arcs of a rim; rim: its first candidate."""
     assert rim.outline is not None
     across = rim.outline.size * rim.outline.half_axes()[1]
-    found = []
+    arcs = []
     for k in range(ARCS):
         turn = 2 * np.pi * k / ARCS
         out, half = (
@@ -187,5 +212,5 @@ def _arcs(rim: Candidate) -> list[Span]:
             for angle in (turn, turn + np.pi / 2)
         )
         ends, part, name = (rim.name, rim.name), (0.0, 1.0), f"{rim.name}+{k + 1}"
-        found.append(Span(name, rim.body, rim.position, half, 0.0, rim.friction, ends, part, out))
-    return found
+        arcs.append(Span(name, rim.body, rim.position, half, 0.0, rim.friction, ends, part, out))
+    return arcs

@@ -17,7 +17,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.poses import rotation_from_quaternion
-from tarsus.model.spans import LONGEST, spans
+from tarsus.model.spans import MAX_LENGTH, spans
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
 from tarsus.terrain.plane import Plane
@@ -95,7 +95,7 @@ def test_flat_ground_needs_ends_alone(ground: Terrain) -> None:
 def test_a_long_edge_is_several_spans_of_which_one_holds_its_middle() -> None:
     rod = free_body("type='capsule' size='.03 .4'")
     own = spans(rod, [candidate.name for candidate in rod.candidates])
-    assert len(own) % 2 == 1 and all(2 * np.linalg.norm(s.half) <= LONGEST for s in own)
+    assert len(own) % 2 == 1 and all(2 * np.linalg.norm(s.half) <= MAX_LENGTH for s in own)
     assert np.allclose(own[len(own) // 2].middle, 0)
     box = free_body("type='box' size='.1 .1 .1'")
     own = spans(box, [candidate.name for candidate in box.candidates])

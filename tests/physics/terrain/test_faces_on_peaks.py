@@ -11,7 +11,7 @@ from tarsus import Simulation, registry
 from tarsus.contact.base import ForceLaw, Law
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.model.poses import rotation_from_quaternion
-from tarsus.model.spans import NARROW, spans
+from tarsus.model.spans import MIN_HALF_WIDTH, spans
 from tarsus.terrain.sine import Sine
 from tarsus.terrain.surface import Surface
 
@@ -110,6 +110,6 @@ def test_narrow_faces_and_those_of_others_are_left_to_their_edges() -> None:
         return [s.name for s in spans(robot, [c.name for c in robot.candidates]) if s.wide]
 
     assert len(names(CRATE)) == 6 and len(names(DISC)) == 2
-    assert len(names(f"type='box' size='.2 .15 {0.9 * NARROW}'")) == 2
-    assert not names(f"type='cylinder' size='{0.9 * NARROW} .2'")
+    assert len(names(f"type='box' size='.2 .15 {0.9 * MIN_HALF_WIDTH}'")) == 2
+    assert not names(f"type='cylinder' size='{0.9 * MIN_HALF_WIDTH} .2'")
     assert not names("type='capsule' size='.1 .2'")
