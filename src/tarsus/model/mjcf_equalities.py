@@ -123,5 +123,5 @@ def _in_mechanism(
     """Return the mechanism's body that carries a pose of a MuJoCo body, and the pose in it."""
     if body == 0:
         return WORLD, pose
-    host, in_host = welded.places[owner[body]]
+    host, in_host = welded.part_poses[owner[body]]
     return host, in_host @ shift(-anchors[body]) @ pose

@@ -59,7 +59,7 @@ class Welded:
     ----------
     bodies, candidates, solids, frames, edges
         As of `Mechanism`.
-    places
+    part_poses
         Body of each part (WORLD if the part cannot move), and the part's pose in it.
     """
 
@@ -67,13 +67,13 @@ class Welded:
     candidates: tuple[Candidate, ...]
     solids: tuple[Solid, ...]
     frames: tuple[Frame, ...]
-    places: tuple[tuple[int, Pose], ...]
+    part_poses: tuple[tuple[int, Pose], ...]
     edges: tuple[tuple[str, str], ...]
 
     @property
     def host(self) -> tuple[int, ...]:
         """Body of each part, WORLD for parts that cannot move."""
-        return tuple(host for host, _ in self.places)
+        return tuple(host for host, _ in self.part_poses)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
         If a mass is negative.
     """
     bodies: list[Body] = []
-    places: list[tuple[int, Pose]] = []  # body of each part, and the part's pose in it
+    part_poses: list[tuple[int, Pose]] = []  # body of each part, and the part's pose in it
     frames: list[Frame] = []
     shapes: list[tuple[str, int, Shape]] = []
     for part in parts:
@@ -150,7 +150,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
             raise InvalidModel(
                 f"the mass of {part.name!r} must be >= 0, not {part.inertia.mass} kg.", part.name
             )
-        host, outer = (WORLD, Pose()) if part.parent == WORLD else places[part.parent]
+        host, outer = (WORLD, Pose()) if part.parent == WORLD else part_poses[part.parent]
         pose = outer @ part.pose
         # a joint makes a body; without one the part belongs to its parent's body
         if part.joint is not None:
@@ -161,11 +161,11 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
         elif host != WORLD:
             bodies[host] = _with_inertia(bodies[host], transform_inertia(part.inertia, pose))
             frames.append(Frame(part.name, host, pose.position, pose.rotation))
-        places.append((host, pose))
+        part_poses.append((host, pose))
         if host != WORLD:
             shapes += [(part.name, host, revolve(shape.at(pose))) for shape in part.shapes]
             frames += [_frame(name, host, pose @ inner) for name, inner in part.frames]
-    _report_static(parts, places, report)
+    _report_static(parts, part_poses, report)
     ups = _ups(bodies)
     touching, straight = candidates(shapes, ups), edges(shapes, ups)
     body_solids = solids(shapes)
@@ -173,7 +173,9 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
     if body_solids and meshes:
         listed = join_names(list(dict.fromkeys(meshes)), MAX_LISTED)
         report.leave(f"Meshes touch the ground, but no other shapes: {listed}.")
-    return Welded(tuple(bodies), touching, body_solids, _distinct(frames), tuple(places), straight)
+    return Welded(
+        tuple(bodies), touching, body_solids, _distinct(frames), tuple(part_poses), straight
+    )
 
 
 def without_massless(parts: list[Part], report: Report) -> list[Part]:
@@ -228,8 +230,10 @@ def _distinct(frames: list[Frame]) -> tuple[Frame, ...]:
     return tuple(result)
 
 
-def _report_static(parts: Sequence[Part], places: list[tuple[int, Pose]], report: Report) -> None:
-    static = [part for part, (host, _) in zip(parts, places, strict=True) if host == WORLD]
+def _report_static(
+    parts: Sequence[Part], part_poses: list[tuple[int, Pose]], report: Report
+) -> None:
+    static = [part for part, (host, _) in zip(parts, part_poses, strict=True) if host == WORLD]
     bare = [part.name for part in static if not part.shapes]
     if bare:
         report.leave(f"Fixed to the world and left out: {', '.join(bare)}.")

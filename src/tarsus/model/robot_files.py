@@ -104,18 +104,24 @@ class RobotFiles:
     def find(self, uri: str) -> Path | None:
         """Return the file that a mesh's URI names, or None if it does not exist.
 
-        A path counts from the robot's folder, or from the one above, where URDF files lie in a
-        folder next to that of their meshes. `package://name/rest` (and `model://`) is looked for in
-        `packages[name]`, else in a folder `name` at or above the robot's, else in the folders that
-        the user named; without a package's name, or with nothing but a file's, next to the robot.
+        A path refers to the robot's folder, or to the one above, because URDF files often lie in a
+        folder next to that of their meshes. `package://name/rest` (and `model://`) refers to
+        `packages[name]`, or to a folder `name` at or above the robot's, or in the folders that the
+        user allows. A URI with only a file name, or without a package's name, refers to the robot's
+        folder.
+
+        Raises
+        ------
+        NotARegularFile, OutsideTheTree
+            As of `existing`.
         """
         scheme, mark, rest = uri.partition("://")
         if mark and scheme != "file":
             name, _, inner = rest.lstrip("/").partition("/")
-            for place, roots in self._packages(name) if inner else ():
+            for folder, roots in self._packages(name) if inner else ():
                 wider = replace(self, roots=(*self.roots, *map(_real, roots)))
-                if found := wider.existing(uri, [place / inner]):
-                    return found
+                if path := wider.existing(uri, [folder / inner]):
+                    return path
             alone = rest.startswith("/") or not inner
             return self.existing(uri, self._near_the_robot(rest.lstrip("/")) if alone else ())
         inner = rest if mark else uri

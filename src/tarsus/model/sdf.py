@@ -277,7 +277,7 @@ def _body_frame(
     welded: Welded, tree: SdfTree, poses: Mapping[str, Pose], link: str
 ) -> tuple[int, Pose]:
     """Return the body of a link, and the body's frame in the model's frame."""
-    host, in_body = welded.places[tree.order.index(link)]
+    host, in_body = welded.part_poses[tree.order.index(link)]
     if host == WORLD:
         return WORLD, poses[WORLD_LINK] if WORLD_LINK in poses else Pose()
     return host, poses[link] @ inverse(in_body)

@@ -124,7 +124,7 @@ def _mechanism(
     parts = _parts(named, root, children, None if floats else base)
     welded = weld(without_massless(parts, report), report)
     tag = drawn_tag(robot)
-    hosts = {part.name: place for part, place in zip(parts, welded.places, strict=True)}
+    hosts = {part.name: pose for part, pose in zip(parts, welded.part_poses, strict=True)}
     drawn = [
         DrawnLink(name, *hosts[name], link.findall(tag), shapes_of(name))
         for link in robot.findall("link")
