@@ -22,7 +22,7 @@ from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
 from tarsus.program.run import cache, native, profile_files
 from tarsus.program.run.machine import host
-from tarsus.program.run.owned_files import UntrustedFile
+from tarsus.program.run.owned_files import UntrustedCacheFile
 from tarsus.program.run.worlds import Worlds
 
 TRIPLE = "x86_64-pc-windows-msvc"
@@ -189,13 +189,13 @@ def test_where_a_link_leads_is_what_counts(profile: Path, tmp_path: Path) -> Non
     (tmp_path / "elsewhere").mkdir()
     profile.mkdir()
     (profile / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UntrustedFile, match="outside"):
+    with pytest.raises(UntrustedCacheFile, match="outside"):
         profile_files.replace(profile / "link", "mine.o", b"code")
     (profile / "mine.o").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UntrustedFile, match="regular file"):
+    with pytest.raises(UntrustedCacheFile, match="regular file"):
         profile_files.content(profile, "mine.o", 10)
     (profile / "large.o").write_bytes(b"12345678901")
-    with pytest.raises(UntrustedFile, match="too large"):
+    with pytest.raises(UntrustedCacheFile, match="too large"):
         profile_files.content(profile, "large.o", 10)
 
 

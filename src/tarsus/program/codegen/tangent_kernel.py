@@ -21,9 +21,9 @@ from tarsus.program.ir.blocks import BasicBlock, Block, Slice, While
 from tarsus.program.ir.program import Program
 from tarsus.program.lowering.activity import analyze_activity
 from tarsus.program.lowering.tangent_chunks import (
-    Chunk,
     GroupSchedule,
     SplitBlock,
+    TangentChunk,
     without_zeros,
 )
 
@@ -215,7 +215,11 @@ class TangentEmitter(Emitter):
             first += vectors
 
     def _chunk(
-        self, split: SplitBlock, schedule: GroupSchedule, chunk: Chunk, vectors: tuple[int, int]
+        self,
+        split: SplitBlock,
+        schedule: GroupSchedule,
+        chunk: TangentChunk,
+        vectors: tuple[int, int],
     ) -> None:
         """Write a chunk as a loop over a range of vectors of directions."""
         w, wide, t = self.writer, self.wide, split.tape

@@ -19,7 +19,7 @@ Store = tuple[str, int, int]  # register, entry, node
 
 
 @dataclass(frozen=True)
-class Chunk:
+class TangentChunk:
     """Consecutive operations of a block.
 
     Attributes
@@ -52,7 +52,7 @@ class GroupSchedule:
     """
 
     nonzero: list[bool]
-    chunks: list[Chunk]
+    chunks: list[TangentChunk]
     slots: dict[int, int]
 
 
@@ -163,7 +163,7 @@ class SplitBlock:
                 last_use[node] = max(last_use[node], chunk)
         # slots of values that later chunks use
         free, slots, used = list[int](), dict[int, int](), 0
-        chunks: list[Chunk] = []
+        chunks: list[TangentChunk] = []
         for number in range(last_chunk + 1):
             own = nodes[number * size : (number + 1) * size]
             live_out = [k for k in own if k in computed and last_use[k] > number]
@@ -173,7 +173,7 @@ class SplitBlock:
                     free, used = [used], used + 1
                 saved[k] = free.pop()
             slots |= saved
-            chunks.append(Chunk(own, stores_of[number], saved))
+            chunks.append(TangentChunk(own, stores_of[number], saved))
             free += [slots[k] for k in slots if last_use[k] == number and k not in saved]
         return None if used > self._max_slots else GroupSchedule(nonzero, chunks, slots)
 

@@ -17,7 +17,7 @@ from types import ModuleType
 
 from tarsus.errors import TarsusWarning
 from tarsus.program.run import owned_files, profile_files
-from tarsus.program.run.owned_files import UntrustedFile
+from tarsus.program.run.owned_files import UntrustedCacheFile
 
 COMPILER = Path(__file__).parents[1]  # the folder program/
 CHECKSUM_SIZE = hashlib.sha256().digest_size
@@ -53,7 +53,7 @@ def read(name: str) -> bytes | None:
         content = _files().content(cache_folder(), name, MAX_SIZE)
     except (OSError, RuntimeError):  # no such file, or no home folder
         return None
-    except UntrustedFile as reason:
+    except UntrustedCacheFile as reason:
         _warn(str(reason))
         return None
     code, checksum = content[:-CHECKSUM_SIZE], content[-CHECKSUM_SIZE:]
@@ -70,7 +70,7 @@ def write(name: str, code: bytes) -> None:
         _files().replace(cache_folder(), name, code + _checksum(name, code))
     except (OSError, RuntimeError):
         return
-    except UntrustedFile as reason:
+    except UntrustedCacheFile as reason:
         _warn(str(reason))
 
 

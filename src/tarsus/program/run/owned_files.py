@@ -12,7 +12,7 @@ from pathlib import Path
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
-class UntrustedFile(Exception):
+class UntrustedCacheFile(Exception):
     """File or folder that another user could have written."""
 
 
@@ -37,7 +37,7 @@ def content(path: Path, name: str, max_size: int) -> bytes:
     ------
     FileNotFoundError
         If the file is missing.
-    UntrustedFile
+    UntrustedCacheFile
         If another user could have written it.
     """
     with _opened(path) as folder:
@@ -45,7 +45,7 @@ def content(path: Path, name: str, max_size: int) -> bytes:
 
 
 def replace(path: Path, name: str, content: bytes) -> None:
-    """Write a temporary file and rename it; raise OSError or UntrustedFile."""
+    """Write a temporary file and rename it; raise OSError or UntrustedCacheFile."""
     with _opened(path) as folder:
         _replace(folder, name, content)
 
@@ -69,11 +69,11 @@ def _content(folder: int, path: Path, max_size: int) -> bytes:
     except FileNotFoundError:
         raise
     except OSError:
-        raise UntrustedFile(f"{what} cannot be opened as a regular file") from None
+        raise UntrustedCacheFile(f"{what} cannot be opened as a regular file") from None
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_size > max_size:
-            raise UntrustedFile(f"{what} is not a regular file or too large")
+            raise UntrustedCacheFile(f"{what} is not a regular file or too large")
         _check_owner(status, what)
         with open(file, "rb", closefd=False) as opened:
             return opened.read(status.st_size)
@@ -96,6 +96,6 @@ def _replace(folder: int, name: str, content: bytes) -> None:
 
 def _check_owner(status: os.stat_result, what: str) -> None:
     if status.st_uid != os.geteuid():
-        raise UntrustedFile(f"{what} belongs to another user (uid {status.st_uid})")
+        raise UntrustedCacheFile(f"{what} belongs to another user (uid {status.st_uid})")
     if status.st_mode & WRITABLE_BY_OTHERS:
-        raise UntrustedFile(f"other users can write to {what} (run chmod go-w on it)")
+        raise UntrustedCacheFile(f"other users can write to {what} (run chmod go-w on it)")

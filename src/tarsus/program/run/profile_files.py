@@ -12,16 +12,16 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from tarsus.program.run.owned_files import UntrustedFile
+from tarsus.program.run.owned_files import UntrustedCacheFile
 
 
 def content(path: Path, name: str, max_size: int) -> bytes:
-    """Read a file of at most `max_size` bytes; raise FileNotFoundError or UntrustedFile."""
+    """Read a file of at most `max_size` bytes; raise FileNotFoundError or UntrustedCacheFile."""
     _check_in_profile(path)
     file = path / name
     status = os.lstat(file)
     if not stat.S_ISREG(status.st_mode) or status.st_size > max_size:
-        raise UntrustedFile(f"the file {file} is not a regular file or too large")
+        raise UntrustedCacheFile(f"the file {file} is not a regular file or too large")
     return file.read_bytes()
 
 
@@ -40,4 +40,4 @@ def replace(path: Path, name: str, content: bytes) -> None:
 def _check_in_profile(path: Path) -> None:
     """Check that a folder, with links resolved, is inside of the user's profile."""
     if not path.resolve().is_relative_to(Path.home().resolve()):
-        raise UntrustedFile(f"the folder {path} is outside of your profile {Path.home()}")
+        raise UntrustedCacheFile(f"the folder {path} is outside of your profile {Path.home()}")
