@@ -1,4 +1,4 @@
-"""`python -m tarsus` is `tarsus`."""
+"""Run the command line with `python -m tarsus`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: `tarsus COMMAND`, one command per file in `commands/`."""
+"""Run the command line: `tarsus COMMAND`, with one command per file in `commands/`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ VERSION_FLAGS = ("-V", "--version")
 
 
 def parse_command(arguments: list[str]) -> Command:
-    """Return the command that the arguments ask for; exits after printing help.
+    """Return the command that the arguments ask for; exit after printing help.
 
-    Only the module of the named command is imported. Raises TarsusError for bad usage.
+    Only the module of the named command is imported.
+
+    Raises
+    ------
+    TarsusError
+        If the arguments are not valid.
     """
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:2], "--help"]
@@ -37,10 +42,13 @@ def parse_command(arguments: list[str]) -> Command:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The entry point.
+    """Run the command line and return its exit code.
 
-    Returns 0; 1 for a run that failed; 2 with one sentence on standard error for bad input; 130
-    after Ctrl-C. A reader of its pipe that has seen enough ends it quietly.
+    Returns
+    -------
+    int
+        0; 1 if the run failed; 2 for bad input, with one sentence on standard error; 130 after
+        Ctrl-C. If the reader of a pipe closes it, the command ends quietly.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     _replace_unencodable()
@@ -57,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _execute(arguments: list[str]) -> int:
-    """Do what is asked, and tell in a sentence what may come between; the exit code."""
+    """Run a command, print its errors, and return the exit code."""
     if len(arguments) == 1 and arguments[0] in VERSION_FLAGS:
         from tarsus import __version__
 
@@ -89,7 +97,7 @@ def _execute(arguments: list[str]) -> int:
 
 
 def _end_quietly() -> int:
-    """The reader of a pipe has seen enough: what is left goes nowhere, and all is well."""
+    """Discard the remaining output after the reader of a pipe closed it; return exit code 0."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     try:
@@ -100,20 +108,20 @@ def _end_quietly() -> int:
 
 
 def commands() -> dict[str, type[Command]]:
-    """All commands by name, in the order of their `place`."""
+    """Return all commands by name, in the order of the overview."""
     kinds: dict[str, Any] = registry.member_classes(COMMAND_PACKAGE, "command", Command)
     return dict(sorted(kinds.items(), key=lambda item: item[1].place))
 
 
 def _replace_unencodable() -> None:
-    """Signs that a console or a pipe has no code for, on Windows say, are printed as "?"."""
+    """Print "?" for characters that the console cannot encode, as on Windows."""
     for stream in (sys.stdout, sys.stderr):
         if not (stream.encoding or "").lower().startswith("utf") and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 def _print_warnings(quiet: bool) -> None:
-    """Our own warnings are told in a line each, or not at all."""
+    """Print warnings of Tarsus as one line each on standard error, or hide them if `quiet`."""
     usual = warnings.showwarning
 
     def show(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
@@ -126,7 +134,7 @@ def _print_warnings(quiet: bool) -> None:
 
 
 def _set_log_level(verbose: bool) -> None:
-    """What the package notes for whoever asks, on standard error."""
+    """Print log messages of the package on standard error if `verbose`."""
     import logging
 
     logger = logging.getLogger("tarsus")

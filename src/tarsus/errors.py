@@ -13,24 +13,33 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 MAX_QUOTED_LENGTH = 80  # characters of a text that a message quotes in full
-MIN_SIMILARITY = 0.5  # likeness, 0 to 1, from which a name is suggested
+MIN_SIMILARITY = 0.5  # 0 to 1, of a name that is suggested for a typo
 CONTROL_CHARACTERS = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 )  # in names that a message quotes
 
 
 class TarsusError(ValueError):
-    """Bad input, in one sentence for the person at the keyboard.
+    """Error caused by bad input; base class of all errors that Tarsus raises on purpose.
 
     Raise one of the subclasses, which say what kind of mistake it is.
 
     Parameters
     ----------
     message : str
-        What is wrong, then what to do, as one sentence. Control characters are escaped, so that it
-        stays on one line whatever names it quotes.
+        What is wrong, then what to do, in one sentence. Control characters are escaped, so that the
+        message stays on one line whatever names it quotes.
     subject : str, optional
         Name of the option, joint, file or attribute at fault.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> try:
+    ...     tarsus.load("mini_cheeta")
+    ... except tarsus.TarsusError as error:
+    ...     print(error.subject)
+    mini_cheeta
     """
 
     def __init__(self, message: str = "", subject: object = "") -> None:
@@ -45,7 +54,7 @@ class TarsusError(ValueError):
 
 
 class UnknownName(TarsusError):
-    """A name that is not defined: a law, a joint, an option, a column. The subject is the name."""
+    """A name that is not defined, such as a law, joint or option; the subject is the name."""
 
 
 class InvalidValue(TarsusError):
@@ -57,8 +66,9 @@ class IncompatibleOptions(TarsusError):
 
 
 class InvalidFile(TarsusError):
-    """A file that is missing, unreadable, damaged or of another format. The subject is the file,
-    or the attribute or key in it that is at fault.
+    """A file that is missing, unreadable, damaged or of the wrong format.
+
+    The subject is the file, or the attribute or key in it that is at fault.
     """
 
 
@@ -75,18 +85,21 @@ class MissingPackage(TarsusError):
 
 
 class UnmetCondition(TarsusError):
-    """A computation that cannot succeed from this state or data: no solution, too few samples,
-    a robot that falls. The subject is what is missing.
+    """A computation that cannot succeed from this state or data.
+
+    Examples are an equation without a solution, too few samples, or a robot that falls. The subject
+    is what is missing.
     """
 
 
 class UntrustedFile(TarsusError):
-    """Data names a file of Python code that the user has not named. The subject is the file."""
+    """Data names a Python file that the user does not trust; the subject is the file."""
 
 
 class PluginError(TarsusError):
-    """An installed package whose plug-in cannot be used: it fails to import, or another package has
-    one of the same name. The subject is the package.
+    """A plug-in that cannot be used; the subject is the package that registers it.
+
+    It fails to import, or another package registers the same name.
     """
 
 
@@ -95,10 +108,27 @@ def _escaped(control: re.Match[str]) -> str:
 
 
 class TarsusWarning(UserWarning):
-    """Something was dropped, ignored or out of range; the work goes on.
+    """Warning that something was ignored, changed or out of range; the computation continues.
 
-    code: its kind, such as "dt-above-stable-limit", empty where there is but one; subject: the name
-    that it concerns, or empty
+    Parameters
+    ----------
+    message : str
+        What happened, then what to do.
+    code : str, optional
+        Kind of the warning, such as "dt-above-stable-limit"; empty if there is only one kind.
+    subject : str, optional
+        Name of the option, joint or file that it concerns.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import tarsus
+    >>> sim = tarsus.Simulation("mini_cheetah", controller="trot")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     sim.advance(0.003)
+    >>> [(w.message.code, w.message.subject) for w in caught]
+    [('duration-rounded', 'seconds')]
     """
 
     def __init__(self, message: str = "", code: str = "", subject: str = "") -> None:
@@ -107,9 +137,16 @@ class TarsusWarning(UserWarning):
 
 
 class WarningRecord(str):
-    """A warning as a record: the sentence, with its kind and what it concerns.
+    """A warning as a string with a code and a subject, for lists and logs.
 
-    code: its kind, such as "dt-above-stable-limit"; subject: the name that it concerns, or empty
+    Parameters
+    ----------
+    message : str
+        The text of the warning.
+    code : str
+        Kind of the warning, such as "dt-above-stable-limit".
+    subject : str, optional
+        Name of the option, joint or file that it concerns.
     """
 
     __slots__ = ("code", "subject")
@@ -117,16 +154,16 @@ class WarningRecord(str):
     subject: str
 
     def __new__(cls, message: str, code: str, subject: str = "") -> WarningRecord:
-        made = super().__new__(cls, message)
-        made.code, made.subject = code, subject
-        return made
+        record = super().__new__(cls, message)
+        record.code, record.subject = code, subject
+        return record
 
     def __getnewargs__(self) -> tuple[str, str, str]:  # type: ignore[override]
         return str(self), self.code, self.subject
 
     @property
     def warning(self) -> TarsusWarning:
-        """The same for `warnings.warn`."""
+        """The same as a `TarsusWarning`, for `warnings.warn`."""
         return TarsusWarning(str(self), self.code, self.subject)
 
 
@@ -136,44 +173,52 @@ def warning_record(warning: Warning | str) -> WarningRecord:
     return WarningRecord(str(warning), code, subject)
 
 
-def one_per_code(notices: Iterable[WarningRecord]) -> list[WarningRecord]:
-    """Return the first notice of every kind."""
+def one_per_code(warnings: Iterable[WarningRecord]) -> list[WarningRecord]:
+    """Return the first warning of every code."""
     first: dict[str, WarningRecord] = {}
-    for notice in notices:
-        first.setdefault(notice.code or notice, notice)
+    for warning in warnings:
+        first.setdefault(warning.code or warning, warning)
     return list(first.values())
 
 
 class WorldGeometryIgnored(TarsusWarning):
-    """What a robot's file fixes to its world is no part of the robot, and may be its terrain."""
+    """Geometry that a robot's file fixes to the world is ignored; it may be used as a terrain."""
 
 
 def quoted(text: str) -> str:
-    """A text in quotation marks, its middle left out if it is long."""
+    """Return a text in quotation marks, shortened in the middle if it is long."""
     return repr(text if len(text) <= MAX_QUOTED_LENGTH else f"{text[:40]} ... {text[-10:]}")
 
 
-def join_names(names: Sequence[str], most: int) -> str:
-    """The names in a sentence, no more than `most`: "a, b and 3 more"; "none" of none."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more if names else "none"
+def join_names(names: Sequence[str], limit: int) -> str:
+    """Join at most `limit` names for a sentence: "a, b and 3 more"; "none" if there are none."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more if names else "none"
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
-    """An error for a name that is not there, or for what is no name, with the nearest names
-    suggested.
+    """Return an error for a name that is not defined, which suggests the closest names.
+
+    Parameters
+    ----------
+    kind
+        What the name should be, such as "law".
+    name
+        What the user gave, even if it is not text.
+    known
+        Names that are defined.
     """
     known = sorted(set(known))
-    near, told = [], repr(name)[:MAX_QUOTED_LENGTH]
+    suggestions, shown = [], repr(name)[:MAX_QUOTED_LENGTH]
     if isinstance(name, str):
-        near, told = closest_names(name, known), quoted(name)
-    others = f"known are: {', '.join(known)}." if known else "there is none at all."
-    hint = f"did you mean {' or '.join(near)}?" if near else others
-    return UnknownName(f"there is no {kind} named {told}; {hint}", name)
+        suggestions, shown = closest_names(name, known), quoted(name)
+    others = f"choose from: {', '.join(known)}." if known else "none is defined here."
+    hint = f"did you mean {' or '.join(suggestions)}?" if suggestions else others
+    return UnknownName(f"there is no {kind} named {shown}; {hint}", name)
 
 
 def python_branching(who: str) -> Unsupported:
-    """An error for a function that branches with Python on a symbol."""
+    """Return an error for a function that branches in Python on a symbol."""
     return Unsupported(
         f"{who} branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
         " ca.logic_and or ca.fmax.",
@@ -182,5 +227,5 @@ def python_branching(who: str) -> Unsupported:
 
 
 def closest_names(name: str, known: Iterable[str]) -> list[str]:
-    """At most three of the known names that a typo may have meant, the nearest first."""
+    """Return up to three known names that a typo may have meant, the closest first."""
     return difflib.get_close_matches(name, list(known), n=3, cutoff=MIN_SIMILARITY)

@@ -1,4 +1,4 @@
-"""Exclusive claims on files: while one process writes a file, others are refused."""
+"""Lock files for writing, so that two processes do not write the same file."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class FileInUse(TarsusError):
 
 @contextmanager
 def write_lock(path: Path) -> Iterator[None]:
-    """Claim a file for this process inside the `with` block.
+    """Lock a file for writing inside the `with` block.
 
-    The claim is a lock on a hidden file beside `path`. The system releases it when the process
-    ends, however it ends, so that no claim outlives its owner.
+    The lock is held on a hidden file next to `path`. The operating system releases it when the
+    process ends, however it ends.
 
     Raises
     ------
     FileInUse
-        If another process, or another thread of this one, holds the claim.
+        If another process, or another thread of this one, holds the lock.
     """
     lock = path.with_name(f".{path.name}.lock")
     descriptor = _open_locked(path, lock)
@@ -46,7 +46,7 @@ def write_lock(path: Path) -> Iterator[None]:
 
 
 def _open_locked(path: Path, lock: Path) -> int:
-    """Open the lock file, locked."""
+    """Open and lock the lock file, and return its descriptor."""
     while True:
         descriptor = os.open(lock, OPEN_FLAGS, 0o666)
         try:
@@ -65,14 +65,17 @@ def _open_locked(path: Path, lock: Path) -> int:
 
 
 def _is_same_file(path: Path, descriptor: int) -> bool:
-    """Whether the open file is still the one at `path`."""
+    """Return whether the open file is still the one at `path`."""
     with suppress(FileNotFoundError):
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     return False
 
 
 def _try_lock(descriptor: int, path: Path) -> bool:
-    """Lock an open file if it is free; warn where the file system of `path` has no locks."""
+    """Lock an open file if it is free, and return whether it is locked now.
+
+    Warns if the file system of `path` does not support locks.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, JSON text without infinities, and TOML read."""
+"""Write files atomically, and read JSON, TOML and NumPy archives."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MAX_NAME_LENGTH = 100  # bytes of a name in a file's name: file systems take 255
 
 
 def file_name(*parts: str) -> str:
-    """One file's name of several names (a robot's, a law's), joined by "_".
+    """Return a file name made of several names, such as a robot's and a law's, joined by "_".
 
-    Whatever is no letter, digit, dot, plus or minus becomes "_": no blanks, and no way out of the
-    folder. It is one on every system: Windows's names of devices get a "_" in front.
+    Characters other than letters, digits, dot, plus and minus become "_", so that the name has no
+    blanks and cannot leave its folder. Names of Windows devices get a "_" in front.
     """
     short = (re.sub(r"[^\w.+-]+", "_", part).lstrip(".") for part in parts)
     bounded = (part.encode()[:MAX_NAME_LENGTH].decode(errors="ignore") for part in short)
@@ -41,7 +41,7 @@ def file_name(*parts: str) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """True if a regular file is there; what cannot even be a file's name is none."""
+    """Return whether a regular file exists; False for paths that cannot be file names."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -49,9 +49,14 @@ def is_file(path: Path) -> bool:
 
 
 def missing_file(path: Path, wanted: str) -> InvalidFile:
-    """Return an error for a missing file, with near names of its kind in that folder.
+    """Return an error for a missing file that suggests similar files in its folder.
 
-    wanted: what is asked for, such as "a log (.nc)"
+    Parameters
+    ----------
+    path
+        The path that was given.
+    wanted
+        What should be given, such as "a log (.nc)".
     """
     if os.path.isdir(path):
         return InvalidFile(f"{path} is a folder: give {wanted} in it.", path)
@@ -63,7 +68,7 @@ def missing_file(path: Path, wanted: str) -> InvalidFile:
 
 
 def check_writable(folder: Path) -> None:
-    """OSError unless files can be written to the folder, or it can be made; it is not made yet."""
+    """Raise OSError unless files can be written to a folder, which need not exist yet."""
     there = next(place for place in (folder, *folder.absolute().parents) if os.path.exists(place))
     with _name_in_errors(folder):
         probe = temporary_path(there / "probe")
@@ -76,11 +81,16 @@ def check_writable(folder: Path) -> None:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary file name in the folder of `path`, which takes the place of `path` at the end.
+    """Write a file completely or not at all.
 
-    Write to the name inside the `with` block. If the block raises, the temporary file is removed
-    and `path` stays as it was. OSError names `path`; IsADirectoryError if `path` is a folder. What
-    processes that were killed have left in the folder is removed first (`temporary_path`).
+    Yields the path of a temporary file in the same folder, which replaces `path` at the end of the
+    `with` block. If the block raises, the temporary file is removed and `path` stays as it was.
+    Temporary files that killed processes left in the folder are removed first (`temporary_path`).
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; it names `path`. IsADirectoryError if `path` is a folder.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -94,11 +104,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def temporary_path(path: Path) -> Path:
-    """A name beside `path` that nobody else uses, for what is not whole yet.
+    """Return a unique path next to `path` for a file that is not complete yet.
 
-    Files and folders of such names whose process has ended are removed, once a folder and process;
-    where that cannot be told for certain they stay: of other machines or containers, of the time
-    before this machine last started, and on systems other than Linux.
+    Leftovers of processes that have ended are removed, once per folder and process. They stay where
+    that cannot be decided: leftovers of other machines or containers, of the time before this
+    machine started, and on systems other than Linux.
     """
     owner = _owner()
     if owner:
@@ -108,7 +118,10 @@ def temporary_path(path: Path) -> Path:
 
 @cache
 def _owner() -> str:
-    """Among whom a process's number is its own: a container, since the machine started; else ""."""
+    """Return an identifier of this machine's boot and container, where process numbers are unique.
+
+    Empty on systems other than Linux.
+    """
     try:
         started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         among = os.readlink("/proc/self/ns/pid")
@@ -119,6 +132,7 @@ def _owner() -> str:
 
 @cache
 def _remove_leftovers(folder: Path, owner: str) -> None:
+    """Remove temporary files in a folder whose process has ended."""
     for left in folder.glob(f".{owner}-*.part"):
         process = left.name.split("-")[1]
         if not process.isdecimal() or Path(f"/proc/{process}").exists():
@@ -132,7 +146,7 @@ def _remove_leftovers(folder: Path, owner: str) -> None:
 
 @contextmanager
 def _name_in_errors(path: Path) -> Iterator[None]:
-    """An OSError inside the `with` block comes out as one about `path`."""
+    """Replace an OSError in the `with` block by one that names `path`."""
     try:
         yield
     except OSError as error:
@@ -141,18 +155,18 @@ def _name_in_errors(path: Path) -> Iterator[None]:
 
 
 def write_text(files: Mapping[Path, str]) -> None:
-    """Write texts (UTF-8) by path: none is put in place before all of them are on the disk."""
+    """Write several text files (UTF-8); none is replaced before all of them are on disk."""
     with ExitStack() as stack:
         for path, text in files.items():
             stack.enter_context(atomic_write(path)).write_text(text, encoding="utf-8")
 
 
 def json_value(value: Any) -> Any:
-    """The same value in the types that JSON has.
+    """Convert a value to JSON types.
 
-    Mappings, sequences and NumPy arrays become dictionaries and lists. A number that is not finite
-    becomes None, since JSON has no word for it. Anything else becomes its text: a strange value
-    must not cost the others, which may have been measured for minutes.
+    Mappings, sequences and NumPy arrays become dictionaries and lists. Numbers that are not finite
+    become None, because JSON cannot represent them. Other values become text, so that one
+    unexpected value does not lose the results of a long measurement.
     """
     if isinstance(value, Mapping):
         return {str(key): json_value(part) for key, part in value.items()}
@@ -170,16 +184,20 @@ def json_value(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """The JSON text of `json_value(value)`."""
+    """Return the JSON text of `json_value(value)`."""
     return json.dumps(json_value(value), allow_nan=False, indent=indent)
 
 
 def read_npz(path: Path) -> dict[str, Any]:
-    """Return the arrays of an .npz file; InvalidFile if it cannot be read, or declares more than
-    its size explains.
+    """Return the arrays of an .npz file.
 
-    What an archive declares is looked at before memory is taken for it: a small one may declare any
-    size.
+    The declared sizes are checked before memory is allocated, because a small archive may declare
+    any size.
+
+    Raises
+    ------
+    InvalidFile
+        If the file cannot be read, or declares much more data than its size explains.
     """
     import numpy as np
     from numpy.lib import format as npy
@@ -211,7 +229,7 @@ def read_npz(path: Path) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; InvalidFile if it cannot be read."""
+    """Return the tables of a TOML file; raise InvalidFile if it cannot be read."""
     if path.exists() and not is_file(path):
         raise InvalidFile(f"{path} is not a file.", path)
     try:

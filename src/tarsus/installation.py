@@ -1,4 +1,4 @@
-"""Commands that add optional packages to this installation of Tarsus."""
+"""Find the commands that add optional packages to this installation of Tarsus."""
 
 from __future__ import annotations
 
@@ -16,14 +16,24 @@ if TYPE_CHECKING:
 
 
 def missing_package(package: str, purpose: str, extra: str = "") -> MissingPackage:
-    """Return the error for a package that is not installed, with the command that adds it."""
+    """Return an error for a package that is not installed, with the command that installs it.
+
+    Parameters
+    ----------
+    package
+        Name of the package.
+    purpose
+        What needs it, as the start of the sentence.
+    extra
+        Extra of Tarsus that contains it.
+    """
     return MissingPackage(
         f"{purpose} needs the package {package}: run {extra_install_command(extra)}.", package
     )
 
 
 def extra_install_command(extra: str = "") -> str:
-    """Return the command that installs an extra of Tarsus, or with "" what Tarsus always needs.
+    """Return the command that installs an extra of Tarsus, or by default its required packages.
 
     The command repeats how Tarsus itself was installed (PEP 610): from a clone, a folder, a wheel
     or a version-control address. If that source is unknown or gone, it names the packages of the
@@ -36,13 +46,13 @@ def extra_install_command(extra: str = "") -> str:
 
 
 def package_install_command(*packages: str) -> str:
-    """Return the command that installs these packages into the environment of this Python."""
+    """Return the command that installs packages into the environment of this Python."""
     quoted = (f'"{p}"' if set(p) & set("<>=!~[]; ") else p for p in packages)
     return " ".join((_installer(), *quoted))
 
 
 def requirements(extra: str = "") -> list[Requirement]:
-    """Return what an extra needs on this machine, or with "" what Tarsus always needs."""
+    """Return the requirements of an extra on this machine, or by default those of Tarsus itself."""
     from importlib import metadata
 
     from packaging.requirements import Requirement
@@ -58,7 +68,7 @@ def requirements(extra: str = "") -> list[Requirement]:
 
 
 def _source(extra: str) -> str:
-    """Return what to install to get Tarsus again with an extra; "" if that is not known."""
+    """Return what to install to get Tarsus again with an extra; empty if unknown."""
     from importlib import metadata
     from urllib.parse import urlparse
     from urllib.request import url2pathname
@@ -84,7 +94,7 @@ def _source(extra: str) -> str:
 
 
 def _installer() -> str:
-    """Return the start of the command, for the environment that this Python runs in."""
+    """Return the start of the command for the environment of this Python."""
     if find_spec("pip") is None and shutil.which("uv"):
         found = (Path.cwd(), *Path.cwd().parents)
         nearest = next((p / ".venv" for p in found if (p / ".venv").is_dir()), None)

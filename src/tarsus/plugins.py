@@ -1,12 +1,12 @@
-"""Plug-ins: laws, robots, commands and other members that installed packages register.
+"""Find plug-ins: laws, robots, commands and other members that installed packages register.
 
 A package registers a module with an entry point in the group of its kind, such as `tarsus.laws`:
 
     [project.entry-points."tarsus.laws"]
     soft_floor = "my_package.soft_floor"
 
-The module is what a file in our own folder of that kind would be. Entry points are read once per
-process, when something first asks for members, and no module is imported before it is used.
+The module has the content that a file in Tarsus's folder of that kind would have. Entry points are
+read once per process, on first use, and a module is imported only when it is used.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Plugin:
     Attributes
     ----------
     kind, name : str
-        Kind in the plural, "laws", and the name under which it is registered.
+        Kind in the plural, such as "laws", and the registered name.
     module : str
         Dotted name of its module.
     package, version : str
-        Distribution that registers it, as package installers call it.
+        Distribution that registers it.
     """
 
     kind: str
@@ -51,11 +51,11 @@ class Plugin:
 
     @property
     def release(self) -> str:
-        """Package and version, as a log has them: "my-package 1.2"."""
+        """Package and version, as in a log: "my-package 1.2"."""
         return f"{self.package} {self.version}"
 
     def broken(self, reason: object) -> PluginError:
-        """Return the error for a plug-in that cannot be used."""
+        """Return an error for a plug-in that cannot be used."""
         return PluginError(
             f"the plug-in {self.name!r} ({GROUP_PREFIX}{self.kind}) of the package"
             f" {self.package!r} cannot be used: {reason}; update or uninstall {self.package}.",
@@ -63,7 +63,13 @@ class Plugin:
         )
 
     def load(self) -> ModuleType:
-        """Import its module; PluginError if that fails, whatever it raises."""
+        """Import the module.
+
+        Raises
+        ------
+        PluginError
+            If the import fails, whatever it raises.
+        """
         self._check()
         try:
             return importlib.import_module(self.module)
@@ -71,9 +77,12 @@ class Plugin:
             raise self.broken(_first_line(error)) from error
 
     def file(self) -> Path:
-        """Return its source file without running it; PluginError if there is none.
+        """Return the source file without running it; parent packages are imported to find it.
 
-        Packages above the module are imported, as Python does to find it.
+        Raises
+        ------
+        PluginError
+            If there is no such module.
         """
         self._check()
         try:
@@ -90,7 +99,7 @@ class Plugin:
 
 
 def registered(kind: str) -> Mapping[str, Plugin]:
-    """Return the plug-ins of a kind by name; PluginError if two packages register one name."""
+    """Return the plug-ins of a kind by name; raise PluginError if two packages share a name."""
     found: dict[str, Plugin] = {}
     for plugin in _registered().get(kind, ()):
         if plugin.name in found:
@@ -100,7 +109,7 @@ def registered(kind: str) -> Mapping[str, Plugin]:
 
 
 def name_conflict(kind: str, name: str, first: str, second: str) -> PluginError:
-    """Return the error for a name that two packages register."""
+    """Return an error for a name that two packages register."""
     return PluginError(
         f"the packages {first!r} and {second!r} both have {name!r} among their {kind}: rename it in"
         f" {second!r}, or uninstall that package.",
@@ -109,9 +118,16 @@ def name_conflict(kind: str, name: str, first: str, second: str) -> PluginError:
 
 
 def missing_plugin(kind: str, member: str, release: str) -> MissingPackage:
-    """Return the error for a member that a log names and no installed package registers.
+    """Return an error for a member that a log names and no installed package registers.
 
-    release: the package that had it, and its version (`Plugin.release`)
+    Parameters
+    ----------
+    kind
+        Kind in the singular, such as "law".
+    member
+        Name of the member.
+    release
+        Package and version that had it (`Plugin.release`).
     """
     package = release.partition(" ")[0]
     return MissingPackage(
@@ -122,13 +138,13 @@ def missing_plugin(kind: str, member: str, release: str) -> MissingPackage:
 
 
 def find_by_module(module: str) -> Plugin | None:
-    """Return the plug-in whose module has this dotted name; None if there is none."""
+    """Return the plug-in whose module has this dotted name, or None."""
     return _by_module().get(module)
 
 
 @cache
 def _registered() -> Mapping[str, tuple[Plugin, ...]]:
-    """Every plug-in by kind, in the order of the module search path."""
+    """Return every plug-in by kind, in the order of the module search path."""
     from importlib import metadata  # not needed to import tarsus
 
     found: dict[str, tuple[Plugin, ...]] = {}
@@ -151,7 +167,7 @@ def _by_module() -> Mapping[str, Plugin]:
 
 
 def clear_cache() -> None:
-    """Read the entry points again when next asked: packages have come or gone in this process."""
+    """Read the entry points again on next use, after packages were added or removed."""
     _registered.cache_clear()
     _by_module.cache_clear()
 

@@ -1,8 +1,8 @@
-"""Worker processes that end with the process that started them, however that one ends.
+"""Run worker processes that end with the process that started them, however that one ends.
 
 Each worker waits, in a thread, for the end of a pipe that only its parent can write to. The system
-closes the pipe when the parent exits, crashes or is killed; the worker then ends at once, with the
-processes in its group if it leads one.
+closes the pipe when the parent exits, crashes or is killed. The worker then ends at once, together
+with its process group if it leads one.
 """
 
 from __future__ import annotations
@@ -36,12 +36,17 @@ def usable_cores() -> int:
 
 
 class WorkerPool:
-    """A pool of processes; a context, at whose end they are gone.
+    """Pool of worker processes, and a context manager that ends them.
 
-    Ctrl-C in a terminal ends them without a traceback. A task whose worker dies raises
+    Ctrl-C in a terminal ends the workers without a traceback. A task whose worker dies raises
     `concurrent.futures.process.BrokenProcessPool`.
 
-    modules: imported by each worker before its first task
+    Parameters
+    ----------
+    count : int
+        Number of processes.
+    modules : sequence of str, optional
+        Modules that each worker imports before its first task.
     """
 
     def __init__(self, count: int, modules: Sequence[str] = ()) -> None:
@@ -52,7 +57,7 @@ class WorkerPool:
         self._unfinished: set[Future[Any]] = set()
 
     def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
-        """Have a worker call a function; it must be importable by name."""
+        """Call a function in a worker; the function must be importable by name."""
         with _block_interrupts():
             future = self._pool.submit(function, *given)
         self._unfinished.add(future)
@@ -60,7 +65,7 @@ class WorkerPool:
         return future
 
     def close(self) -> None:
-        """End the workers; tasks that are not done are dropped."""
+        """End the workers and drop unfinished tasks."""
         if self._unfinished:
             self._lifeline.close()
         self._pool.shutdown(cancel_futures=True)
@@ -75,7 +80,7 @@ class WorkerPool:
 
 
 class ChildProcess:
-    """One process that runs a function, importable by name, and leads a process group."""
+    """A process that runs an importable function and leads a process group."""
 
     def __init__(self, function: Callable[..., Any], *given: Any) -> None:
         theirs, self._lifeline = SPAWN.Pipe(duplex=False)
@@ -85,7 +90,7 @@ class ChildProcess:
         theirs.close()
 
     def end(self) -> None:
-        """End the process and what it started."""
+        """End the process and everything that it started."""
         # not reaped before: its number cannot be another's
         if self.process.pid is not None:
             _kill_group(self.process.pid)
@@ -95,12 +100,26 @@ class ChildProcess:
 
 
 def run_in_child(part: Callable[[], Any], seconds: float | None) -> Any:
-    """What `part` (picklable) returns from a new process, ended with its children after `seconds`,
-    or however long it takes.
+    """Call a function in a new process and return its result.
 
-    What it prints goes to standard error. Raises TimeoutError after `seconds`, ChildProcessError if
-    the process died without a word, and RuntimeError with the name and text of whatever the part
-    raised.
+    The process and its children are ended afterwards. What the function prints goes to standard
+    error.
+
+    Parameters
+    ----------
+    function
+        Function without arguments; it must be picklable.
+    seconds
+        Time limit in s; None for no limit.
+
+    Raises
+    ------
+    TimeoutError
+        If the function takes longer.
+    ChildProcessError
+        If the process dies without an answer.
+    RuntimeError
+        With the name and text of the exception that the function raised.
     """
     # start the child, and hold only our end of the pipe
     ours, theirs = SPAWN.Pipe(duplex=False)
@@ -126,6 +145,7 @@ def run_in_child(part: Callable[[], Any], seconds: float | None) -> Any:
 
 
 def _send_result(part: Callable[[], Any], to: Connection) -> None:
+    """Send the result of a function, or its error, to the parent."""
     os.dup2(2, 1)  # standard output is for the results, whatever a library prints
     try:
         to.send((True, part()))
@@ -147,7 +167,7 @@ def _initialize_worker(lifeline: Connection, modules: Sequence[str] = ()) -> Non
 def _run_as_group_leader(
     lifeline: Connection, function: Callable[..., Any], given: tuple[Any, ...]
 ) -> None:
-    """Run a function in a process group of its own."""
+    """Run a function in a new process group."""
     if sys.platform != "win32":
         os.setpgid(0, 0)
     _initialize_worker(lifeline)
@@ -155,6 +175,7 @@ def _run_as_group_leader(
 
 
 def _end_with_parent(lifeline: Connection) -> None:
+    """Wait for the end of the parent, then end this process and its group."""
     with suppress(EOFError, OSError):
         lifeline.recv_bytes()
     if sys.platform == "win32" or os.getpgid(0) == os.getpid():
@@ -163,7 +184,7 @@ def _end_with_parent(lifeline: Connection) -> None:
 
 
 def _kill_group(leader: int) -> None:
-    """Kill a process and what it started."""
+    """Kill a process and everything that it started."""
     if sys.platform != "win32":
         with suppress(ProcessLookupError):
             os.killpg(leader, signal.SIGKILL)
@@ -174,7 +195,7 @@ def _kill_group(leader: int) -> None:
 
 @contextmanager
 def _block_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back inside the `with` block, and in a child started there until it is ready."""
+    """Block Ctrl-C inside the `with` block, and in a child started there until it is ready."""
     if sys.platform == "win32":
         yield
         return

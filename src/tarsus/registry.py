@@ -51,16 +51,21 @@ _loaded_files: dict[
 
 
 def names(package: str) -> tuple[str, ...]:
-    """Return the members of a folder, sorted: its public files, and the plug-ins of its kind.
+    """Return the member names of a folder, sorted: its public files and the plug-ins of its kind.
 
-    Nothing is imported but the folder itself. PluginError if two packages have one name.
+    Only the folder itself is imported.
+
+    Raises
+    ------
+    PluginError
+        If two packages register one name.
     """
     return tuple(sorted((*_public_modules(package), *_plugins(package))))
 
 
 @cache
 def _public_modules(package: str) -> frozenset[str]:
-    """The public modules of a folder."""
+    """Return the names of the public modules of a folder."""
     path = importlib.import_module(package).__path__
     return frozenset(
         m.name for m in pkgutil.iter_modules(path) if m.name not in ("base",) and m.name[0] != "_"
@@ -68,7 +73,7 @@ def _public_modules(package: str) -> frozenset[str]:
 
 
 def _plugins(package: str) -> Mapping[str, plugins.Plugin]:
-    """The plug-ins of a folder's kind by name; none of a folder that is no kind."""
+    """Return the plug-ins of a folder's kind by name; none if the folder has no `KIND`."""
     kind = getattr(importlib.import_module(package), "KIND", "")
     found = plugins.registered(kind) if kind else {}
     for name in sorted(found.keys() & _public_modules(package)):
@@ -80,12 +85,12 @@ def _plugins(package: str) -> Mapping[str, plugins.Plugin]:
 
 
 def plugin(package: str, name: str) -> plugins.Plugin | None:
-    """Return the plug-in of this name; None of a member that is a file in the folder."""
+    """Return the plug-in of this name, or None if the member is a file in the folder."""
     return _plugins(package).get(name)
 
 
 def member_of_module(package: str, module: str) -> str | None:
-    """Return the name of the member of a folder that a module is; None if it is no member."""
+    """Return the name of the member that a module defines, or None."""
     above, _, name = module.rpartition(".")
     if above == package and name in _public_modules(package):
         return name
@@ -93,26 +98,26 @@ def member_of_module(package: str, module: str) -> str | None:
 
 
 def split_names(given: str) -> list[str]:
-    """What stands between commas, each once."""
+    """Split a list of names at commas and remove duplicates."""
     return list(dict.fromkeys(part.strip() for part in given.split(",")))
 
 
 def check_name(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -> None:
-    """TarsusError with near names unless a folder has the file `name`, or `also` has it."""
+    """Raise UnknownName, with near names, unless `name` is a member or one of `also`."""
     known = (*names(package), *also)
     if name not in known:
         raise unknown_name(kind, name, known)
 
 
 def member_module(package: str, kind: str, name: str) -> ModuleType:
-    """The file or plug-in `name` of a folder; TarsusError with near names if there is none."""
+    """Import the module of a member; raise UnknownName if there is none."""
     check_name(package, kind, name)
     found = plugin(package, name)
     return found.load() if found else importlib.import_module(f"{package}.{name}")
 
 
 def parse_member(package: str, name: str) -> ast.Module:
-    """The file `name` of a folder, or of a plug-in, read without running it."""
+    """Return the syntax tree of a member without running it."""
     if found := plugin(package, name):
         try:
             return ast.parse(found.file().read_text(encoding="utf-8"))
@@ -123,7 +128,7 @@ def parse_member(package: str, name: str) -> ast.Module:
 
 
 def parameter_names(package: str, name: str) -> tuple[str, ...]:
-    """The parameters that the file `name` of a folder declares, read without running it."""
+    """Return the parameters that a member declares, without running it."""
     return tuple(
         ast.unparse(field.target)
         for defined in parse_member(package, name).body
@@ -136,7 +141,7 @@ def parameter_names(package: str, name: str) -> tuple[str, ...]:
 
 
 def member_class(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
-    """The one class of `family` that the file `name` defines."""
+    """Return the class of `family` that a member defines."""
     try:
         return single_class(member_module(package, kind, name), family)
     except InvalidFile as error:
@@ -146,7 +151,7 @@ def member_class(package: str, kind: str, name: str, family: type[T]) -> Callabl
 
 
 def member_classes(package: str, kind: str, family: type[T]) -> dict[str, Callable[..., T]]:
-    """Every member by name; a plug-in that cannot be used is left out with a warning."""
+    """Return the classes of all members by name; broken plug-ins are skipped with a warning."""
     found: dict[str, Callable[..., T]] = {}
     for name in names(package):
         try:
@@ -157,12 +162,12 @@ def member_classes(package: str, kind: str, family: type[T]) -> dict[str, Callab
 
 
 def warn_skipped(error: PluginError) -> None:
-    """Warn of a plug-in that is left out."""
+    """Warn about a plug-in that is skipped."""
     warnings.warn(TarsusWarning(str(error), "broken-plug-in", error.subject), stacklevel=3)
 
 
 def name_of(member: object) -> str:
-    """The name of a law, stepper, terrain or gait in lists: its file's, or its plug-in's."""
+    """Return the name of a law, stepper, terrain or gait in lists: that of its file or plug-in."""
     home = type(member).__module__
     found = plugins.find_by_module(home)
     return found.name if found else home.rpartition(".")[2]
@@ -202,10 +207,10 @@ def class_named(package: str, kind: str, name: str, family: type[T]) -> Callable
 
 @contextmanager
 def untrusted_names() -> Iterator[None]:
-    """Treat every path of a Python file as data: it runs only if the user trusts that file.
+    """Treat every path of a Python file as data: the file runs only if the user trusts it.
 
-    Readers of logs make simulations within this context, so that no option of a simulation can name
-    code, whatever its type.
+    Readers of logs create simulations within this context, so that no option of a simulation,
+    whatever its type, can run code.
     """
     token = _names_untrusted.set(True)
     try:
@@ -215,7 +220,7 @@ def untrusted_names() -> Iterator[None]:
 
 
 def create(package: str, kind: str, name: str, family: type[T]) -> T:
-    """Make what a user names with its defaults (`class_named`)."""
+    """Create the member or user's class that `class_named` finds, with its default parameters."""
     try:
         return class_named(package, kind, name, family)()
     except TypeError as error:
@@ -227,18 +232,27 @@ def create(package: str, kind: str, name: str, family: type[T]) -> T:
 
 
 def trust(*files: str | Path) -> None:
-    """Allow data to use these Python files: a log or a policy that names one of them runs it.
+    """Allow logs, policies and other data to run these Python files.
+
+    A log of a run with your own law names the Python file that defines the law. Reading such a log
+    runs the file only if you trust it, and only if its checksum is the recorded one.
 
     Parameters
     ----------
     *files : str or Path
-        Python files with laws, terrains, gaits, ... of your own. They are run when something needs
-        them, and only if their checksum is the one that the log or the policy recorded.
+        Python files with your own laws, terrains, gaits and so on.
 
     Raises
     ------
     InvalidFile
         If a file does not exist.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> from pathlib import Path
+    >>> _ = Path("my_law.py").write_text("# a law of your own")
+    >>> tarsus.trust("my_law.py")
     """
     for file in files:
         if not os.path.isfile(file):
@@ -247,19 +261,24 @@ def trust(*files: str | Path) -> None:
 
 
 def trusted_file(kind: str, path: str, sha256: str | None) -> str:
-    """Return the path of the user's file that data names; UntrustedFile unless the user named it.
+    """Return the trusted file that data refers to.
 
     Every reader of a log, policy, sweep or specification decides here, and nowhere else, whether a
-    Python file may be run. The path that data gives is only printed: the file that is returned is
-    one that the user named, with the recorded checksum. It may have moved since.
+    Python file may be run. The path in the data is only printed: the returned file is one that the
+    user trusts and that has the recorded checksum. It may have moved since.
 
     Parameters
     ----------
     kind : str
-        What the file holds, such as "law".
+        What the file defines, such as "law".
     path, sha256 : str
-        As the data has them. Data that cannot hold a checksum, a specification that a person wrote,
-        gives None: then the file must be the very one at this path.
+        Path and checksum in the data. A checksum of None, as in a specification that a person
+        wrote, requires the very file at this path.
+
+    Raises
+    ------
+    UntrustedFile
+        If the user does not trust such a file.
     """
     # a file that the user named
     if sha256 is None:
@@ -286,7 +305,7 @@ def trusted_file(kind: str, path: str, sha256: str | None) -> str:
 
 
 def file_sha256(path: str) -> str:
-    """SHA-256 of a file's bytes, hexadecimal; "" if it is not there."""
+    """Return the SHA-256 of a file in hexadecimal; empty if the file does not exist."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest() if os.path.isfile(path) else ""
     except OSError:
@@ -294,13 +313,16 @@ def file_sha256(path: str) -> str:
 
 
 class _UserModule(ModuleType):
-    """A module made of a user's own file."""
+    """Module made from a user's file."""
 
 
 def load_file(path: str, kind: str) -> ModuleType:
-    """Run a user's own file and return its module; InvalidFile, with the line, if it fails.
+    """Run a user's Python file and return its module; an unchanged file runs once.
 
-    A file that has not changed is run once.
+    Raises
+    ------
+    InvalidFile
+        If the file does not exist or fails; the message names the line.
     """
     if not os.path.isfile(path):
         raise InvalidFile(f"there is no file {path} to read the {kind} from.", path)
@@ -337,7 +359,7 @@ def load_file(path: str, kind: str) -> ModuleType:
 
 
 def _failing_line(error: Exception, place: str) -> int:
-    """The last line of a file that an error came through."""
+    """Return the last line of a file in the traceback of an error."""
     if isinstance(error, SyntaxError) and error.filename == place:
         return error.lineno or 1
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == place]
@@ -345,7 +367,7 @@ def _failing_line(error: Exception, place: str) -> int:
 
 
 def single_class(source: ModuleType, family: type[T]) -> Callable[..., T]:
-    """The one concrete class of `family` that a module itself defines."""
+    """Return the only concrete class of `family` that a module defines."""
     found = [
         value
         for value in vars(source).values()

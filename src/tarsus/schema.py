@@ -1,7 +1,7 @@
-"""What data from a file may hold: types and ranges, checked once, as the file is opened.
+"""Check data from files: types and ranges, once, when the file is opened.
 
-A rule checks one value and raises an InvalidFile with its name as the subject. Readers behind the
-door take the values as they are.
+A rule checks one value and raises InvalidFile with the name of the value as the subject. Code that
+uses the values afterwards need not check them again.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 from tarsus.errors import InvalidFile, TarsusError, quoted
 
-MAX_TEXT_LENGTH = 1_000_000  # letters
-MAX_JSON_LENGTH = 100_000_000  # letters
-MAX_DEPTH = 30  # JSON values inside one another
+MAX_TEXT_LENGTH = 1_000_000  # characters
+MAX_JSON_LENGTH = 100_000_000  # characters
+MAX_DEPTH = 30  # levels of nesting
 MAX_INTEGER = 2**63 - 1
 MAX_ITEMS = 10_000_000
 
@@ -31,12 +31,12 @@ class Rule(ABC):
 
     @abstractmethod
     def check(self, name: str, value: Any) -> None:
-        """Raise InvalidFile, naming the value, unless it obeys."""
+        """Raise InvalidFile, naming the value, unless the value obeys the rule."""
 
 
 @dataclass(frozen=True)
 class NumberRule(Rule):
-    """A finite number of a range, ends included; whole: without a fraction."""
+    """A finite number in a closed range; `whole`: an integer."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -59,7 +59,7 @@ class NumberRule(Rule):
 
 @dataclass(frozen=True)
 class TextRule(Rule):
-    """Text; one of `choices` if there are some; without the end of a C string."""
+    """Text without null characters; one of `choices` if there are any."""
 
     choices: tuple[str, ...] = ()
     longest: int = MAX_TEXT_LENGTH
@@ -82,36 +82,46 @@ class FlagRule(Rule):
 
 @dataclass(frozen=True)
 class ListRule(Rule):
-    """A list whose items all obey one rule."""
+    """A list whose items obey one rule."""
 
     item: Rule
-    most: int = MAX_ITEMS
-    least: int = 0
+    max_items: int = MAX_ITEMS
+    min_items: int = 0
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise invalid_entry(name, "a list", value)
-        if not self.least <= len(value) <= self.most:
-            raise invalid_entry(name, f"a list of {self.least} to {self.most} items", value)
+        if not self.min_items <= len(value) <= self.max_items:
+            raise invalid_entry(
+                name, f"a list of {self.min_items} to {self.max_items} items", value
+            )
         for k, item in enumerate(value):
             self.item.check(f"{name}[{k}]", item)
 
 
 @dataclass(frozen=True)
 class TableRule(Rule):
-    """Values by name. An entry's name may be a pattern such as "mean_*"; `others` is the rule of
-    all other names, None if they may hold anything.
+    """A table of named values.
+
+    Attributes
+    ----------
+    entries
+        Rules by name; a name may be a pattern such as "mean_*".
+    required
+        Names that must be present.
+    others
+        Rule of all other names; None allows anything.
     """
 
     entries: Mapping[str, Rule] = field(default_factory=dict)
-    needed: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
     others: Rule | None = None
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, Mapping):
             raise invalid_entry(name, "a table of named values", value)
         inside = f"{name}." if name else ""
-        for key in self.needed:
+        for key in self.required:
             if key not in value:
                 raise InvalidFile(f"{inside}{key} is missing.", f"{inside}{key}")
         for key, own in value.items():
@@ -129,7 +139,7 @@ class TableRule(Rule):
 
 @dataclass(frozen=True)
 class AnyOf(Rule):
-    """One of several rules; None is a value too where `or_none`."""
+    """A value that obeys one of several rules, or None if `or_none`."""
 
     rules: tuple[Rule, ...]
     or_none: bool = False
@@ -145,7 +155,7 @@ class AnyOf(Rule):
 
 @dataclass(frozen=True)
 class NumbersRule(Rule):
-    """A number, or nested lists of numbers and nothing else; null and "inf" stand for numbers."""
+    """A number or nested lists of numbers; null and "inf" are allowed."""
 
     def check(self, name: str, value: Any) -> None:
         if isinstance(value, list):
@@ -157,7 +167,7 @@ class NumbersRule(Rule):
 
 @dataclass(frozen=True)
 class JsonValueRule(Rule):
-    """Any value of JSON whose numbers fit into memory's words, not too deep."""
+    """Any JSON value of limited depth whose numbers fit into 64 bits."""
 
     def check(self, name: str, value: Any) -> None:
         self._check(name, value, 0)
@@ -181,7 +191,7 @@ class JsonValueRule(Rule):
 
 @dataclass(frozen=True)
 class JsonRule(Rule):
-    """Text that holds JSON, whose value obeys another rule as well as `JsonValueRule`."""
+    """JSON text whose value obeys a rule as well as `JsonValueRule`."""
 
     inside: Rule
 
@@ -192,7 +202,7 @@ class JsonRule(Rule):
 
 
 def parse_json(name: str, text: Any) -> Any:
-    """Return the value of a JSON text; InvalidFile, naming it, if it is not JSON."""
+    """Return the value of a JSON text; raise InvalidFile, naming it, if it is not valid JSON."""
     if not isinstance(text, str | bytes) or len(text) > MAX_JSON_LENGTH:
         raise invalid_entry(name, "JSON text", text)
     try:
@@ -202,7 +212,7 @@ def parse_json(name: str, text: Any) -> Any:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the table in a JSON file; InvalidFile, naming the file, if it has none."""
+    """Return the object in a JSON file; raise InvalidFile, naming the file, if there is none."""
     if not path.is_file():
         raise InvalidFile(f"there is no file {path}.", path)
     found = parse_json(str(path), path.read_bytes())
@@ -213,11 +223,12 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _reject_constant(word: str) -> None:
+    """Reject NaN and Infinity, which JSON does not have."""
     raise ValueError(word)
 
 
 def invalid_entry(name: str, wanted: str, value: Any) -> InvalidFile:
-    """Return an error for a value that is not what is wanted."""
+    """Return an error for a value that is not what the rule wants."""
     kind = type(value).__name__
     text = value if isinstance(value, str) else re.sub(r"\s+", " ", f"{value!r:.200}")
     shown = quoted(text) if isinstance(value, str) else f"{text[:80]} ({kind})"
@@ -226,7 +237,7 @@ def invalid_entry(name: str, wanted: str, value: Any) -> InvalidFile:
 
 @contextmanager
 def error_context(what: object) -> Iterator[None]:
-    """Put what was opened in front of an error inside the `with` block: "run.nc: dt must ..."."""
+    """Prefix errors in the `with` block with what was opened: "run.nc: dt must ..."."""
     try:
         yield
     except TarsusError as error:

@@ -45,15 +45,15 @@ LEADING = ("time", "world")
 FORMATS = (".csv", ".parquet")
 VARIABLE = TableRule(
     {
-        "dims": ListRule(TextRule(), most=10),
+        "dims": ListRule(TextRule(), max_items=10),
         "attrs": TableRule(),
         "type": TextRule(longest=100),
         "values": AnyOf((NumberRule(), ListRule(JsonValueRule()), TextRule()), or_none=True),
     },
-    needed=("dims", "attrs", "type"),
+    required=("dims", "attrs", "type"),
 )
 BESIDE_RULE = TableRule(
-    {"attrs": TableRule(), "variables": TableRule(others=VARIABLE)}, needed=("attrs", "variables")
+    {"attrs": TableRule(), "variables": TableRule(others=VARIABLE)}, required=("attrs", "variables")
 )
 
 

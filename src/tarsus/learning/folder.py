@@ -29,7 +29,7 @@ ROW = TableRule(  # of the curve: what is drawn of it
         **dict.fromkeys(("periods", "paid", "falls"), AnyOf((NumberRule(),), or_none=True)),
         **dict.fromkeys(("terms", "missed"), NUMBERS_BY_NAME),
     },
-    needed=("round", "periods", "paid", "falls", "terms", "missed"),
+    required=("round", "periods", "paid", "falls", "terms", "missed"),
 )
 SPENT = "spent"  # s of learning, of all runs together
 

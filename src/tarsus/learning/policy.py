@@ -34,15 +34,15 @@ ARRAYS = {  # of a policy's file: kinds of NumPy's types, and how many dimension
     "about": ("U", 0),
 }
 NAME = TextRule(longest=4096)
-GAINS = ListRule(NumberRule(0, 1e9), most=10_000)
+GAINS = ListRule(NumberRule(0, 1e9), max_items=10_000)
 ABOUT = TableRule(  # what `Lesson.about` tells
     {
         **dict.fromkeys(("task", "robot", "law", "terrain", "method"), NAME),
         "dt": NumberRule(1e-6, 0.1),
         "seed": NumberRule(0, 2**63 - 1, whole=True),
-        "settings": ListRule(NAME, most=1000),
-        "gains": TableRule({"kp": GAINS, "kd": GAINS}, needed=("kp", "kd")),
-        "files": TableRule(others=TableRule({"file": NAME, "sha256": NAME}, needed=("sha256",))),
+        "settings": ListRule(NAME, max_items=1000),
+        "gains": TableRule({"kp": GAINS, "kd": GAINS}, required=("kp", "kd")),
+        "files": TableRule(others=TableRule({"file": NAME, "sha256": NAME}, required=("sha256",))),
         **dict.fromkeys(("action", "sees"), NumberRule(1, WIDEST, whole=True)),
         "parameters": TableRule(),
     }

@@ -1,13 +1,13 @@
-"""Parameters, declared once: default, unit, meaning, range, symbol and role in one line each.
+"""Declare parameters once: default, unit, meaning, range, symbol and role in one line each.
 
     mu: Value = friction(0.8, "friction coefficient of a contact that sticks", symbol="mu_S")
     kinetic: Value = kinetic_ratio(1.0)
     v_0: Value = parameter(1e-2, "m/s", "slip speed up to which a contact sticks", "[0, inf)")
-    solver: Literal["sor", "jor"] = choice("sor", "how it iterates", sor="in turn", jor="at once")
+    solver: Literal["sor", "jor"] = choice("sor", "iteration", sor="in turn", jor="all at once")
 
-Each makes a field of a frozen dataclass. From it come the checks (`check`), what other code asks
-for by role instead of by name (`named`, `roles`), and the tables of `tarsus list ... --parameters`
-and of the docs (`table`, `markdown`).
+Each declaration makes a field of a frozen dataclass. Checks (`check`), look-up by role instead of
+by name (`names_with_role`, `roles`), and the tables of `tarsus list ... --parameters` and of the
+docs (`table`, `markdown`) follow from the declarations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of single numbers that a user gives."""
+"""Check single numbers that a user gives."""
 
 from __future__ import annotations
 
@@ -10,19 +10,28 @@ from tarsus.errors import InvalidValue
 
 
 def is_integer(value: Any) -> bool:
-    """Return whether it is a whole number; True and False are none."""
+    """Return whether a value is an integer; booleans are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Return whether it is a number; True and False are none."""
+    """Return whether a value is a real number; booleans are not."""
     return isinstance(value, float | int | np.number) and not isinstance(value, bool)
 
 
 def check_positive(name: str, value: Any, unit: str = "", subject: str | None = None) -> float:
-    """Return the value as a number; InvalidValue unless it is positive and finite.
+    """Return a value as a float; raise InvalidValue unless it is positive and finite.
 
-    subject: the parameter, if `name` is not its name
+    Parameters
+    ----------
+    name
+        How messages call the value.
+    value
+        What the user gave.
+    unit
+        Unit for the message.
+    subject
+        Name of the parameter, if it differs from `name`.
     """
     if not is_number(value) or not (value > 0 and np.isfinite(value)):
         number = f"a positive number of {unit}" if unit else "a positive number"

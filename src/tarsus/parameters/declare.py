@@ -1,4 +1,4 @@
-"""A field of a frozen dataclass, declared with default, unit, meaning, range, symbol and role."""
+"""Declare fields of frozen dataclasses with default, unit, meaning, range, symbol and role."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tarsus.parameters.range import ANY, Range
 from tarsus.plugins import find_by_module
 
 Value = float | NDArray[np.float64]
-"""A number, or an array (worlds,) with one for each world."""
+"""A number, or an array, shape (worlds,), with one number per world."""
 
 Role = Literal[
     "",
@@ -33,7 +33,7 @@ Role = Literal[
 ]
 """Roles that other code looks up: the ground scales friction, stiffness and damping; and so on."""
 
-METADATA_KEY = "declared parameter"  # of a dataclass field's metadata
+METADATA_KEY = "declared parameter"  # in the metadata of dataclass fields
 SCALAR_TYPES = (
     "float",
     "int",
@@ -46,18 +46,30 @@ SCALAR_TYPES = (
 
 @dataclass(frozen=True)
 class Parameter:
-    """The declaration of one field.
+    """Declaration of one field.
 
-    default: a number, several (a tuple), a word, or None where the field may be left out
-    unit: in SI, "[1]" for a number without one, "" for what is no number
-    meaning: what it is, in a few words
-    range: the numbers that are allowed
-    symbol: as in the source, where it differs from the name
-    role: by which other code finds the field
-    choices: words that are allowed, each with its meaning
-    name: the field's
-    any_shape: whether an array of any shape will do, though the default is a tuple
-    one: whether it is one number for all worlds, as the annotation `float` or `int` says
+    Attributes
+    ----------
+    default
+        A number, several (a tuple), a word, or None if the field may be left out.
+    unit
+        SI unit; "[1]" for a dimensionless number, "" if the field is not numeric.
+    meaning
+        What the field means, in a few words.
+    range
+        Allowed numbers.
+    symbol
+        Symbol in the source, where it differs from the name.
+    role
+        Role by which other code finds the field.
+    choices
+        Allowed words, each with its meaning.
+    name
+        Name of the field.
+    any_shape
+        Whether an array of any shape is allowed, though the default is a tuple.
+    scalar
+        Whether the field is a single number for all worlds, annotated `float` or `int`.
     """
 
     default: Any
@@ -69,16 +81,16 @@ class Parameter:
     choices: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     any_shape: bool = False
-    one: bool = False
+    scalar: bool = False
 
     @property
     def numeric(self) -> bool:
-        """Whether it is a number, or several."""
+        """Whether the field holds one or more numbers."""
         return bool(self.unit)
 
     @property
     def whole(self) -> bool:
-        """Whether it is a whole number."""
+        """Whether the field holds an integer."""
         return type(self.default) is int
 
     @property
@@ -89,7 +101,7 @@ class Parameter:
         return "a whole number" if self.whole else "a number"
 
     def check(self, owner: str, value: Any) -> None:
-        """Raise an error, naming the owner, unless the value is allowed: a number, or an array."""
+        """Raise an error that names the owner unless a value is allowed."""
         if self.choices:
             if value not in self.choices:
                 raise unknown_name(f"{self.name} of {owner}", str(value), self.choices)
@@ -105,7 +117,7 @@ class Parameter:
             raise InvalidValue(
                 f"{owner}: {self.name} must be {self.kind}, not {value!r}.", self.name
             )
-        fixed = isinstance(self.default, tuple) or self.one
+        fixed = isinstance(self.default, tuple) or self.scalar
         if fixed and not self.any_shape and values.shape != np.shape(self.default):
             raise InvalidValue(
                 f"{owner}: {self.name} must be {self.kind}, not {_describe_shape(values)}.",
@@ -121,12 +133,12 @@ class Parameter:
 
 
 def _describe_shape(values: NDArray[Any]) -> str:
-    """How many numbers there are, or of which shape."""
+    """Return the number of values, or their shape, in words."""
     shape = values.shape
     return f"an array of shape {shape}" if len(shape) > 1 else f"{values.size} of them"
 
 
-# ---------------------------------------------------------------- to declare a field
+# ---------------------------------------------------------------- declarations
 
 
 def parameter(
@@ -137,49 +149,63 @@ def parameter(
     symbol: str = "",
     role: Role = "",
 ) -> Any:
-    """A number with an SI unit ("[1]" for none) and a range such as "[0, 1]" or "(0, inf)".
+    """Declare a number.
 
-    A tuple as default takes as many numbers, an int whole numbers; None may be left out.
+    Parameters
+    ----------
+    default
+        Default value. A tuple accepts as many numbers, an int accepts integers, None makes the
+        field optional.
+    unit
+        SI unit; "[1]" for a dimensionless number.
+    meaning
+        What it means, in a few words.
+    within
+        Allowed range, such as "[0, 1]" or "(0, inf)".
+    symbol
+        Symbol in the source, where it differs from the name.
+    role
+        Role by which other code finds the field.
     """
     return _field(Parameter(default, unit, meaning, Range.read(within), symbol, role))
 
 
 def array(default: Any, unit: str, meaning: str, within: str = "(-inf, inf)") -> Any:
-    """Numbers in an array, or one number, whose shape its owner checks."""
+    """Declare a number or an array whose shape the owner checks."""
     return _field(Parameter(default, unit, meaning, Range.read(within), any_shape=True))
 
 
 def choice(default: str, meaning: str, **choices: str) -> Any:
-    """One of several words, each with its meaning."""
+    """Declare a choice between words, each with its meaning."""
     return _field(Parameter(default, "", meaning, choices=choices))
 
 
 def component(default: Any, meaning: str) -> Any:
-    """A field that is no number: an object, a function, an array that its owner checks."""
+    """Declare a field that is not a number: an object, a function, or an array its owner checks."""
     return _field(Parameter(default, "", meaning))
 
 
 def friction(default: float, meaning: str = "friction coefficient", symbol: str = "mu") -> Any:
-    """A friction coefficient: the ground's own friction scales it."""
+    """Declare a friction coefficient; the ground's own friction scales it."""
     return parameter(default, "[1]", meaning, "[0, inf)", symbol, "friction")
 
 
 def kinetic_ratio(default: float) -> Any:
-    """mu_K / mu_S: what sliding leaves of the friction coefficient."""
-    meaning = "part of the friction that sliding leaves; 1: Coulomb friction"
+    """Declare mu_K / mu_S, the kinetic over the static friction coefficient."""
+    meaning = "kinetic over static friction coefficient; 1: Coulomb friction"
     return parameter(default, "[1]", meaning, "[0, 1]", "mu_K / mu_S", "kinetic_ratio")
 
 
 def kinetic_friction() -> Any:
-    """mu_K as a number of its own, which may exceed mu_S; None (left out): mu_K = mu_S."""
-    meaning = "friction coefficient of what slides; none: mu, Coulomb friction"
+    """Declare mu_K, which may exceed mu_S; None: mu_K = mu_S."""
+    meaning = "kinetic friction coefficient; none: equal to mu, Coulomb friction"
     return parameter(None, "[1]", meaning, "[0, inf)", "mu_K", "kinetic_friction")
 
 
 def restitution(
     default: float, direction: Literal["normal", "tangential"], meaning: str = ""
 ) -> Any:
-    """A coefficient of restitution, 0 (no rebound) to 1 (no loss)."""
+    """Declare a coefficient of restitution, 0 (no rebound) to 1 (no loss)."""
     role: Role = "restitution_normal" if direction == "normal" else "restitution_tangential"
     text = meaning or f"Newton's coefficient of restitution, {direction}"
     symbol = "e_N" if direction == "normal" else "e_T"
@@ -189,29 +215,29 @@ def restitution(
 def stiffness(
     default: float, unit: str, meaning: str, within: str = "(0, inf)", symbol: str = ""
 ) -> Any:
-    """A spring's constant: the ground's own stiffness scales it."""
+    """Declare a spring constant; the ground's own stiffness scales it."""
     return parameter(default, unit, meaning, within, symbol, "stiffness")
 
 
 def damping(default: float, unit: str, meaning: str, symbol: str = "") -> Any:
-    """A damper's constant, not negative: the ground's own stiffness scales it."""
+    """Declare a damping constant; the ground's own stiffness scales it."""
     return parameter(default, unit, meaning, "[0, inf)", symbol, "damping")
 
 
 def relative_tolerance(default: float) -> Any:
-    """Of an iterative solver: raised where float32 cannot resolve it."""
+    """Declare a relative solver tolerance; it is raised where float32 cannot resolve it."""
     meaning = "stop when |dL| <= |L| T_rel + T_abs"
     return parameter(default, "[1]", meaning, "[0, inf)", role="relative_tolerance")
 
 
 def absolute_tolerance(default: float) -> Any:
-    """Of an iterative solver, N s: raised where float32 cannot resolve it."""
+    """Declare an absolute solver tolerance in N s; it is raised where float32 cannot resolve it."""
     meaning = "stop when |dL| <= |L| T_rel + T_abs"
     return parameter(default, "N s", meaning, "[0, inf)", role="absolute_tolerance")
 
 
 def weight(default: float, meaning: str) -> Any:
-    """What a square or a share costs a second: that of a planner's goal."""
+    """Declare a weight in the cost of a planner's goal, per second."""
     return parameter(default, "[1]", meaning, "[0, inf)", role="weight")
 
 
@@ -219,15 +245,15 @@ def _field(declaration: Parameter) -> Any:
     return field(default=declaration.default, metadata={METADATA_KEY: declaration})
 
 
-# ---------------------------------------------------------------- to ask for what was declared
+# ---------------------------------------------------------------- look-up and checks
 
 
 @cache
 def declared(owner: type) -> Mapping[str, Parameter]:
-    """The declared fields of a dataclass by name, in their order."""
+    """Return the declared fields of a dataclass by name, in order."""
     return MappingProxyType(
         {
-            f.name: replace(f.metadata[METADATA_KEY], name=f.name, one=f.type in SCALAR_TYPES)
+            f.name: replace(f.metadata[METADATA_KEY], name=f.name, scalar=f.type in SCALAR_TYPES)
             for f in fields(owner)
             if METADATA_KEY in f.metadata
         }
@@ -236,12 +262,12 @@ def declared(owner: type) -> Mapping[str, Parameter]:
 
 @cache
 def roles(owner: type) -> Mapping[str, Role]:
-    """The role of every declared field that has one."""
+    """Return the role of every declared field that has one."""
     return MappingProxyType({n: p.role for n, p in declared(owner).items() if p.role})
 
 
 def names_with_role(owner: type, *wanted: Role) -> tuple[str, ...]:
-    """The names of the fields with one of these roles."""
+    """Return the names of the fields with one of these roles."""
     return tuple(name for name, role in roles(owner).items() if role in wanted)
 
 
@@ -252,8 +278,9 @@ def check(owner: Any) -> None:
 
 
 def name_of(owner: object) -> str:
-    """What lists call a law, stepper, terrain or gait, its file's or plug-in's name; else its
-    class's name.
+    """Return the name of a law, stepper, terrain or gait in lists.
+
+    That is the name of its file or plug-in; for other objects the name of the class.
     """
     if plugin := find_by_module(type(owner).__module__):
         return plugin.name
@@ -262,12 +289,12 @@ def name_of(owner: object) -> str:
 
 
 def check_all_declared(owner: Any) -> None:
-    """Raise InvalidValue if a field is not declared."""
+    """Raise InvalidValue if a field of a dataclass is not declared."""
     for f in fields(owner):
         if METADATA_KEY not in f.metadata:
             raise InvalidValue(
                 f"{name_of(owner)}: declare the field {f.name} with its default, unit and meaning,"
-                f" such as {f.name}: Value = parameter(1.0, 'N/m', 'what it is'); see"
+                f" such as {f.name}: Value = parameter(1.0, 'N/m', 'meaning'); see"
                 " docs/add_a_law.md.",
                 f.name,
             )

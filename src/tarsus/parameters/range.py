@@ -1,4 +1,4 @@
-"""An interval of numbers, as it is written in mathematics."""
+"""Intervals of numbers, written as in mathematics."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_VALUE = 1e15  # in SI units, of any number: beyond, floating-point arithmetic runs out
-MIN_POSITIVE = 1e-15  # of a number that must be positive: its inverse stays below LARGEST
+MAX_VALUE = 1e15  # in SI units: beyond it, floating-point arithmetic loses all accuracy
+MIN_POSITIVE = 1e-15  # of numbers that must be positive, so that the inverse stays in range
 NAMED_BOUNDS = {"pi/2": np.pi / 2, "-pi/2": -np.pi / 2}
 
 
 class Range(NamedTuple):
-    """An interval of numbers, written as in mathematics: "[0, 1]", "(0, inf)"."""
+    """Interval of numbers, written as "[0, 1]" or "(0, inf)"."""
 
     low: float
     high: float
@@ -23,13 +23,17 @@ class Range(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Range:
-        """From "[0, 1)": square brackets include the bound, round ones exclude it."""
+        """Parse an interval: square brackets include a bound, round ones exclude it."""
         bounds = [part.strip() for part in text[1:-1].split(",")]
         low, high = (NAMED_BOUNDS[part] if part in NAMED_BOUNDS else float(part) for part in bounds)
         return cls(low, high, text[0] == "(", text[-1] == ")", text)
 
     def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Where values are finite, inside, and neither too large nor too near an excluded zero."""
+        """Return where values are allowed.
+
+        Allowed values are finite, inside the interval, at most `MAX_VALUE` in size, and at least
+        `MIN_POSITIVE` if zero is excluded.
+        """
         above = values > self.low if self.low_excluded else values >= self.low
         below = values < self.high if self.high_excluded else values <= self.high
         return (np.abs(values) <= MAX_VALUE) & above & below & ~self._too_small(values)
@@ -40,7 +44,7 @@ class Range(NamedTuple):
         )
 
     def rule(self, value: float = 0.0) -> str:
-        """The end of the sentence "mu must ..." for a value that is not allowed."""
+        """Return the end of the sentence "mu must ..." for a value that is not allowed."""
         if not np.isfinite(value):
             return "be finite"
         if abs(value) > MAX_VALUE and self.high == np.inf:
@@ -60,7 +64,7 @@ class Range(NamedTuple):
         return f"be {first} {low} and {'less than' if self.high_excluded else 'at most'} {high}"
 
     def short(self) -> str:
-        """For a table: "≥ 0", "0 to 1", "any"."""
+        """Return the range for a table: "≥ 0", "0 to 1", "any"."""
         low, high = (part.strip() for part in self.text[1:-1].split(","))
         lower = "" if self.low == -np.inf else f"{'>' if self.low_excluded else '≥'} {low}"
         upper = "" if self.high == np.inf else f"{'<' if self.high_excluded else '≤'} {high}"

@@ -1,4 +1,4 @@
-"""The declared fields of a class as a table."""
+"""Tabulate the declared fields of a class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tarsus.parameters.declare import Parameter, declared
 
 
 class ParameterRow(NamedTuple):
-    """One declared field in words."""
+    """A declared field in words."""
 
     name: str
     default: str
@@ -21,12 +21,12 @@ COLUMNS = tuple(name.capitalize() for name in ParameterRow._fields)
 
 
 def table(owner: type) -> list[ParameterRow]:
-    """One row for each declared field of a dataclass."""
+    """Return one row for each declared field of a dataclass."""
     return [_row(declaration) for declaration in declared(owner).values()]
 
 
 def markdown(owner: type) -> list[str]:
-    """The lines of the same table in Markdown, its header first."""
+    """Return the lines of the same table in Markdown, header first."""
     lines = [COLUMNS, ("---",) * len(COLUMNS)]
     for row in table(owner):
         name = f"`{row.name}`"
@@ -45,7 +45,7 @@ def _row(p: Parameter) -> ParameterRow:
 
 
 def _format_default(default: Any) -> str:
-    """A default as a user would write it."""
+    """Return a default as a user would write it."""
     if default is None:
         return "none"
     if isinstance(default, tuple):

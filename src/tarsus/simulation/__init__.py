@@ -1,1 +1,1 @@
-"""The simulation: a scene, a stepper and a controller compiled into one program, run and logged."""
+"""Compile a scene, a stepper and a controller into one program, run it, and log the run."""

@@ -1,4 +1,4 @@
-"""A file's actuators in a simulation: registers, control signals on time or late, parameters."""
+"""Compile a file's actuators into the step: registers, delayed control signals, settings."""
 
 from __future__ import annotations
 
@@ -32,11 +32,15 @@ STATE_REGISTERS = ("delayed", "activation")  # registers that a reset takes back
 
 @dataclass(frozen=True)
 class Actuation:
-    """What of a file's actuators is compiled in.
+    """What is compiled for the actuators of a file.
 
-    optional: what besides gains and strengths may differ by world: those of a torque-speed curve,
-        gears, ranges, speeds
-    delay: the longest delay of a control signal, steps
+    Attributes
+    ----------
+    optional
+        Quantities that may differ by world in addition to gains and strengths: those of a
+        torque-speed curve, gear ratios, ranges and speeds.
+    delay
+        Longest delay of a control signal, in steps.
     """
 
     optional: tuple[str, ...] = ()
@@ -44,8 +48,21 @@ class Actuation:
 
 
 def resolve_actuators(given: Any, controller: Any) -> tuple[FileActuators | None, Any]:
-    """The file's actuators, or None for motors that take torques, and the controller: none in place
-    of a default gait, which gives torques. TarsusError for what are no actuators.
+    """Return the file's actuators, or None for motors that take torques, and the controller.
+
+    The default gait is dropped if the file's actuators act, because it returns torques.
+
+    Parameters
+    ----------
+    given
+        "motor", "file", or a `FileActuators`.
+    controller
+        The controller that the user chose.
+
+    Raises
+    ------
+    InvalidValue
+        If `given` is none of these.
     """
     if isinstance(given, FileActuators):
         own = given
@@ -61,7 +78,13 @@ def resolve_actuators(given: Any, controller: Any) -> tuple[FileActuators | None
 
 
 def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Actuation | None:
-    """What is compiled in; TarsusError for actuators that cannot act."""
+    """Return what is compiled for the file's actuators, or None without them.
+
+    Raises
+    ------
+    TarsusError
+        If the actuators cannot be simulated.
+    """
     if actuators is None:
         return None
     if not mechanism.file_actuators:
@@ -93,8 +116,12 @@ def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Act
 
 
 def signals_from_torques(mechanism: Mechanism, torque: SX) -> SX:
-    """Control signals (n,) by which the actuators give a gait's torques (m,); TarsusError unless
-    each is a motor, alone on its joint.
+    """Return the control signals (n,) with which the actuators apply a gait's torques (m,).
+
+    Raises
+    ------
+    IncompatibleOptions
+        Unless every actuator is a motor, one per joint.
     """
     actuators = mechanism.file_actuators
     servos = [a.name for a in actuators if a.kind != "motor" or not a.gear * a.gain[0]]
@@ -112,7 +139,7 @@ def signals_from_torques(mechanism: Mechanism, torque: SX) -> SX:
 def actuator_forces(
     actuation: Actuation, mechanism: Mechanism, control: SX, dt: SX, b: Builder
 ) -> tuple[ActuatorForce, Values]:
-    """The forces under control signals (n,), and the registers of state after the step."""
+    """Return the actuator forces under control signals (n,), and the state registers after the step."""
     actuators = mechanism.file_actuators
     # signals that come late
     control, after = delay_signals(control, actuation.delay, "actuators.delay", b)
@@ -132,8 +159,23 @@ def actuator_forces(
 
 
 def delay_signals(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, Values]:
-    """Signals (n,) as late as the parameter `delay` says, at most `longest` steps, and the register
-    of those to come; none where none is late.
+    """Delay signals by the number of steps in a parameter.
+
+    Parameters
+    ----------
+    given
+        Signals, shape (n,).
+    longest
+        Largest delay in steps; 0: no delay is compiled.
+    delay
+        Name of the parameter register with the delay.
+    b
+        Builder of the program.
+
+    Returns
+    -------
+    tuple
+        The delayed signals, and the register of signals still to come.
     """
     if not longest:
         return given, {}
@@ -146,10 +188,20 @@ def delay_signals(given: SX, longest: int, delay: str, b: Builder) -> tuple[SX, 
 def initial_registers(
     actuators: FileActuators | None, mechanism: Mechanism, worlds: int, outside: bool
 ) -> dict[str, Array]:
-    """What the registers hold at the start, signals and activations those of the keyframe; nothing
-    without a file's actuators.
+    """Return the initial registers of the file's actuators, by name.
 
-    outside: whether signals are given from outside; else a gait gives them
+    Signals and activations are those of the keyframe. Empty without actuators from a file.
+
+    Parameters
+    ----------
+    actuators
+        The file's actuators, or None.
+    mechanism
+        The robot.
+    worlds
+        Number of worlds.
+    outside
+        Whether signals come from outside instead of a gait.
     """
     if actuators is None:
         return {}
@@ -170,9 +222,7 @@ def initial_registers(
 def actuator_settings(
     actuators: FileActuators | None, mechanism: Mechanism, compiled: Backend
 ) -> SettingGroup:
-    """The settings of a file's actuators (`tarsus.simulation.settings`): as in `FileActuators`, or
-    by names of actuators.
-    """
+    """Return the settings of the file's actuators, for all or by actuator name."""
     if actuators is None:
         return SettingGroup("actuators", (), lambda worlds, values, mask: {})
     n, settings, lacking = len(mechanism.file_actuators), list[Setting](), dict[str, str]()
@@ -210,7 +260,7 @@ def actuator_settings(
 def _new_register(
     actuators: FileActuators, name: str, given: Any, mechanism: Mechanism, worlds: Backend
 ) -> Array:
-    """Return one register with new numbers."""
+    """Return one register with new values."""
     if given is None:
         raise InvalidValue(f"{name} of the file's actuators must be a number, not None.", name)
     declared(type(actuators))[name].check("the file's actuators", _flatten(given))
@@ -240,14 +290,14 @@ def _new_register(
 
 
 def _flatten(given: Any) -> Any:
-    """The numbers of a mapping in one array, or what is given."""
+    """Return the numbers of a mapping in one array; other values unchanged."""
     if not isinstance(given, Mapping):
         return given
     return np.concatenate([np.ravel(value) for value in given.values()] or [np.zeros(0)])
 
 
 def _delays(given: Any, worlds: int) -> Array:
-    """Delays (1,), or (worlds, 1), whole steps."""
+    """Return delays in whole steps, shape (1,) or (worlds, 1)."""
     value = np.asarray(np.nan if isinstance(given, Mapping) else given, dtype=float)
     if value.shape not in ((), (worlds,)) or np.any(value != np.round(value)):
         raise InvalidValue(

@@ -1,4 +1,4 @@
-"""What a step reports of its feet and slots, in the order of the candidates."""
+"""Sort the contact reports of a step, which lie in slots, by contact candidate."""
 
 from __future__ import annotations
 
@@ -18,11 +18,23 @@ Array = NDArray[Any]
 
 
 def scatter_to_candidates(scene: Scene, values: Array, memory: Array, arrays: Any = np) -> Array:
-    """Values (..., n, k) of every candidate, zero where one is in no slot.
+    """Return values of every candidate, zero where a candidate is in no slot.
 
-    values: (..., reported, k) of the usual contacts and the slots
-    memory: (..., size), the register after the step
-    arrays: the module of both, NumPy or CuPy
+    Parameters
+    ----------
+    scene
+        Scene whose step collects secondary contacts in slots.
+    values
+        Values of the primary contacts and then the slots, shape (..., reported, k).
+    memory
+        Register `memory` after the step, shape (..., size).
+    arrays
+        Module of both arrays, NumPy or CuPy.
+
+    Returns
+    -------
+    array
+        Shape (..., n, k).
     """
     # numbers of candidates; empty slots have a place behind them
     usual, all_of_them = len(scene.geometry.primary), len(scene.geometry.order)
@@ -38,7 +50,7 @@ def scatter_to_candidates(scene: Scene, values: Array, memory: Array, arrays: An
 
 
 def contact_impulses(scene: Scene, worlds: Backend) -> Any:
-    """The last step's impulses (worlds, n, 3), N s, of every candidate that may touch."""
+    """Return the impulses of the last step of every candidate, shape (worlds, n, 3), in N s."""
     impulse = worlds.output("impulse").reshape(worlds.count, -1, 3)
     if not scene.slots:
         return impulse
@@ -51,9 +63,20 @@ def expand_slots(
     records: Mapping[str, Array],
     beside: Collection[str] = (),
 ) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
-    """A plan, a start and records of steps without slots: impulse and memory candidate by
-    candidate. Of spans and pairs, and of more than MANY candidates, those alone that touched,
-    the usual ones, and those named beside them.
+    """Return plan, start and records as if the step had no slots.
+
+    Impulse and memory are sorted by candidate. Spans and pairs are kept only if they touched. If
+    there are more than `MAX_DEFAULT_CONTACTS` candidates, so are candidates, except for primary
+    ones and those named in `beside`.
+
+    Parameters
+    ----------
+    plan
+        Compiled step.
+    start, records
+        Registers before the first step, and after every step.
+    beside
+        Names of contacts that are kept even if they did not touch.
     """
     scene, law = plan.scene, plan.scene.law
     if not scene.slots:
@@ -92,5 +115,5 @@ def expand_slots(
 
 
 def _slot_candidates(scene: Scene, memory: Array) -> Array:
-    """Of the candidate that each slot holds (..., slots), negative for none."""
+    """Return the index of the candidate in each slot (..., slots), negative if empty."""
     return memory[..., memory.shape[-1] - scene.slots :]

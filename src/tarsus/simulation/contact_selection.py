@@ -1,4 +1,4 @@
-"""Which contact candidates are simulated, and how heavy a foot is."""
+"""Select the contact candidates that are simulated, and find how heavy a foot is."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ MIN_SLOTS_MANY_LIMBS = 20  # are so many, for it may lie on all its limbs
 
 
 def default_contacts(robot: Robot, cheap: bool) -> str | None:
-    """What may touch where nobody says: all of a robot that has feet and can fall, where it is
-    `cheap` to have what seldom touches. None: `select_candidates` says.
+    """Return the contacts to simulate if the user names none; None lets `select_candidates` decide.
+
+    All, if the robot has feet and can fall and secondary contacts are `cheap`.
     """
     return ALL if cheap and robot.floating and _has_many_candidates(robot) and feet(robot) else None
 
@@ -41,11 +42,25 @@ def default_contacts(robot: Robot, cheap: bool) -> str | None:
 def select_candidates(
     robot: Robot, names: str | Sequence[str] | None, notices: list[WarningRecord]
 ) -> tuple[Candidate, ...]:
-    """Which candidates may touch the ground: those named, in a list or with commas between them,
-    "all", or "feet"; else all, else (where many) the feet's, if it has any or its base is fixed.
-    With the feet go those of free objects.
+    """Select the candidates that may touch the ground.
 
-    A robot with a fixed base needs none. TarsusError for one without feet whose feet are asked for.
+    By default these are all candidates, or if there are many, those of the feet if the robot has
+    any or its base is fixed. Candidates of free objects go with the feet. A robot with a fixed base
+    needs none.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    names
+        Names or patterns, in a list or separated by commas, "all", "feet", or None for the default.
+    notices
+        List to which warnings are appended.
+
+    Raises
+    ------
+    TarsusError
+        If the robot has no candidates, or the feet of a robot without feet are requested.
     """
     # a robot needs a contact, unless its base is fixed
     if not robot.candidates and not robot.floating and (not names or names in (ALL, FEET)):
@@ -97,7 +112,7 @@ def select_candidates(
 
 
 def _expand_feet(robot: Robot, names: str | Sequence[str]) -> str | Sequence[str]:
-    """Names one by one, where several are given; "feet" among them stands for the feet's."""
+    """Split a list of names, and replace "feet" by the names of the feet."""
     if isinstance(names, str):
         if "," not in names:
             return names
@@ -108,7 +123,7 @@ def _expand_feet(robot: Robot, names: str | Sequence[str]) -> str | Sequence[str
 
 
 def _has_many_candidates(robot: Robot) -> bool:
-    """Whether it has more than MANY candidates, free objects beside it not counted."""
+    """Return whether the robot, without free objects, has more than `MAX_DEFAULT_CONTACTS`."""
     beside = tree.object_bodies(robot)
     return (
         sum(candidate.body not in beside for candidate in robot.candidates) > MAX_DEFAULT_CONTACTS
@@ -118,9 +133,28 @@ def _has_many_candidates(robot: Robot) -> bool:
 def secondary_contacts(
     robot: Robot, chosen: Sequence[Candidate], stepper: Stepper, slots: int | None, beside: int = 0
 ) -> tuple[tuple[int, ...], int]:
-    """Which of many chosen candidates touch only when the robot falls, those not its feet's, and
-    how many slots there are for what then touches, so many contacts beside candidates too; none
-    where the stepper gathers no contacts.
+    """Return which candidates are secondary, and the number of slots for active secondary contacts.
+
+    Secondary are candidates other than the feet's, which touch only when the robot falls. There are
+    none if the stepper does not collect active contacts.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    chosen
+        Candidates that are simulated.
+    stepper
+        The stepper.
+    slots
+        Number of slots that the user set, or None.
+    beside
+        Number of spans and pairs, which also use slots.
+
+    Raises
+    ------
+    IncompatibleOptions
+        If the stepper evaluates all contacts in every step, and there are too many.
     """
     # a stepper that looks at all of them in every step
     if not stepper.takes_slots:
@@ -151,9 +185,10 @@ def secondary_contacts(
 
 
 def _max_object_contacts(robot: Robot) -> int:
-    """How many contacts the objects beside the robot may have at once: four each, with the ground
-    or something round, and four more for every box that may lie on another: two faces turned
-    against each other share a polygon of eight corners.
+    """Return the number of contacts that free objects may have at once.
+
+    Four each, with the ground or a round shape, and four more for every box that may lie on
+    another: two faces turned against each other share a polygon with eight corners.
     """
     loose = tree.object_bodies(robot)
     boxes = {solid.body for solid in robot.solids if isinstance(solid, Cuboid)}
@@ -163,22 +198,30 @@ def _max_object_contacts(robot: Robot) -> int:
 
 
 def _has_limbs(robot: Robot) -> bool:
-    """Whether the first tree has more than one body: an object's corners do not all touch."""
+    """Return whether the first tree has more than one body; the corners of an object do not all touch."""
     return sum(tree.path(robot, i)[-1] == 0 for i in range(len(robot.bodies))) > 1
 
 
 def contact_masses(scene: Scene, q: NDArray[np.float64]) -> tuple[float, float]:
-    """The smallest effective masses, kg, of a candidate along the normal and in any direction.
+    """Return the smallest effective masses of a candidate, in kg.
 
-    1 / n^T G n and 1 / the largest eigenvalue of G = J M^-1 J^T; n is the base's upward axis, for a
-    robot starts parallel to the ground.
+    Along the normal 1 / (n^T G n), and in any direction 1 / the largest eigenvalue of G, with
+    G = J M^-1 J^T. The normal n is the base's upward axis, because a robot starts parallel to the
+    ground.
+
+    Parameters
+    ----------
+    scene
+        Robot and contact candidates.
+    q
+        Coordinates, shape (nq,).
     """
     return _contact_masses(scene, np.asarray(q, float).tobytes())
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
-    """Of one scene at the same coordinates once: chunks of a sweep ask again and again."""
+    """Cache the masses per scene and coordinates, because the chunks of a sweep ask repeatedly."""
     mechanism, pose = scene.mechanism, np.frombuffer(q)
     [blocks] = effective_mass.contact_mobilities(mechanism, pose[None], scene.candidates)
     n = np.array([0.0, 0.0, 1.0])
@@ -192,10 +235,18 @@ def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
 def immovable_contacts(
     scene: Scene, q: NDArray[np.float64], normals: Mapping[str, NDArray[np.float64]] | None = None
 ) -> list[str]:
-    """Names of candidates that cannot move up or down at any of the coordinates q (n, nq): on level
-    ground they press on nothing (`stepping/blocked.py`).
+    """Return the names of candidates that cannot move along the ground's normal at any of the coordinates.
 
-    normals: of the ground, (3,) by candidate, where that is not level
+    The ground cannot push on such a contact (`stepping/blocked.py`).
+
+    Parameters
+    ----------
+    scene
+        Robot and contact candidates.
+    q
+        Coordinates, shape (n, nq).
+    normals
+        Normals of the ground, shape (3,), by candidate; by default the ground is level.
     """
     mechanism, found = scene.mechanism, list[str]()
     watched = [c for c in scene.candidates if may_be_blocked(mechanism, c.body)]

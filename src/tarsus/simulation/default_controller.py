@@ -1,6 +1,4 @@
-"""Which gait a robot gets, and for a robot that no gait is tuned for, its posture and the gains of
-its servos.
-"""
+"""Choose a robot's default gait, standing posture and servo gains."""
 
 from __future__ import annotations
 
@@ -46,15 +44,23 @@ ControllerChoice = Controller | Callable[..., Any] | str | None
 def prepare(
     robot: Robot, given: ControllerChoice, dt: float, notices: list[WarningRecord]
 ) -> tuple[Robot, Any]:
-    """The controller to use, and the robot with a posture to start from.
+    """Return the robot with a keyframe to start from, and the controller.
 
-    given: "auto" for the robot's default gait, a gait's name, a Controller, a function, or None
-    dt: s, the longest that a torque is held
+    Every robot starts from its keyframe "stand"; a robot without one gets it here. The servos of a
+    gait given by name are sized for the robot's weight and inertia and for the step
+    (`tarsus.control.servo`). Only Mini Cheetah uses the gaits' default gains, which are its own. A
+    gait from a user's file keeps its gains.
 
-    Every robot starts from its keyframe "stand"; one without gets it here. A gait by name has
-    servos for the robot's weight and inertia and for torques held over dt (`tarsus.control.servo`);
-    only Mini Cheetah keeps the gaits' default gains, which are its own. A gait from a user's file
-    keeps its gains.
+    Parameters
+    ----------
+    robot
+        The robot.
+    given
+        "auto" for the default gait, the name of a gait, a Controller, a function, or None.
+    dt
+        Longest time for which a torque is constant, in s.
+    notices
+        List to which warnings are appended.
     """
     # posture, gait
     built_in = _is_built_in(robot)
@@ -97,7 +103,7 @@ def _default_gait(robot: Robot, built_in: bool, notices: list[WarningRecord]) ->
 
 
 def _is_built_in(robot: Robot) -> bool:
-    """Whether it is one of ours, by its name, posture and joints.
+    """Return whether a robot is a built-in one, by name, posture and joints.
 
     A robot from a file may have the same name.
     """
@@ -139,7 +145,17 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
 
 
 def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.float64]) -> str:
-    """What a posture is like; bent: the same (nq,) before joints followed others."""
+    """Return a description of a posture for a warning.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    bent
+        Coordinates before mimic joints followed their leaders, shape (nq,).
+    q
+        Coordinates after it, shape (nq,).
+    """
     if robot.loops:
         return "with its loops closed and level soles below its center of mass"
     beside = tree.object_bodies(robot)
@@ -160,7 +176,7 @@ def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.flo
 
 
 def _with_start(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
-    """The robot with q, and the control signals of the keyframe `name`, as its keyframe "stand"."""
+    """Return the robot with q, and the control signals of a keyframe, as its keyframe "stand"."""
     if robot.keyframes.get("stand") is q:
         return robot
     signals = {key: value for key, value in robot.signals.items() if key != "stand"}
@@ -170,8 +186,12 @@ def _with_start(robot: Robot, q: NDArray[np.float64], name: str = "") -> Robot:
 
 
 def start_at_keyframe(robot: Robot, keyframe: str | None) -> Robot:
-    """The robot that starts from one of its keyframes, None: as it is; TarsusError with near
-    names for an unknown one.
+    """Return the robot with one of its keyframes as its start; None: as it is.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such keyframe.
     """
     if keyframe is None:
         return robot
@@ -188,9 +208,7 @@ def _with_start_at_keyframe(robot: Robot, keyframe: str) -> Robot:
 def _with_gains(
     robot: Robot, gait: Controller, dt: float, notices: list[WarningRecord]
 ) -> Controller:
-    """The gait with servos for this robot, where it has servos, and notices about
-    them.
-    """
+    """Return the gait with servos sized for this robot, and append warnings about them."""
     changed: Any = gait
     # gaits without servos need none
     if not {"kp", "kd"} <= {f.name for f in fields(changed)} or not robot.actuators:

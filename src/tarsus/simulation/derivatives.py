@@ -1,7 +1,7 @@
 """Derivatives of the step, through contact.
 
-The step's tangent (`program.ir.tangent`) runs once along all directions (`program.run.directions`):
-the columns of a Jacobian lie in the lanes of vector instructions.
+The tangent of the step (`program.ir.tangent`) runs once along all directions
+(`program.run.directions`): the columns of a Jacobian are in the lanes of vector instructions.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ _LOCK = RLock()  # their memory is shared
 
 @dataclass(frozen=True)
 class Derivatives:
-    """Jacobians of the state after the next step; a leading axis (worlds,) if there are several.
+    """Jacobians of the state after the next step.
 
-    A change of state is (2 nu,): of the coordinates as a velocity times one second (a base turns by
-    a small rotation vector), then of the velocities.
+    With several worlds every array has a leading axis (worlds,). A change of state has shape (2
+    nu,): first of the coordinates, as a velocity times one second (a base turns by a small rotation
+    vector), then of the velocities.
     """
 
     state: Array
@@ -71,9 +72,20 @@ class Derivatives:
 def step_derivatives(
     plan: Plan, own: Backend, options: Any, names: Sequence[str], action: ArrayLike | None
 ) -> Derivatives:
-    """Return the Jacobians of the next step: what `Simulation.derivatives` says.
+    """Return the Jacobians of the next step, as `Simulation.derivatives` describes them.
 
-    options: of the simulation; names: of the parameters
+    Parameters
+    ----------
+    plan
+        Compiled step.
+    own
+        Worlds, which are not changed.
+    options
+        Options of the simulation.
+    names
+        Names of parameters.
+    action
+        Torques or control signals, or None.
     """
     if not isinstance(own, Worlds) or options.precision == "float32":
         raise Unsupported(
@@ -105,7 +117,7 @@ def step_derivatives(
 
 
 def _register(name: str, program: Program) -> str:
-    """The register of a parameter."""
+    """Return the register of a parameter."""
     known = [r.name for r in program.of_kind("parameter")]
     known = [k for k in known if k not in ("action", "command", *TIGHT_TOLERANCES)]
     for register in (f"law.{name}", name):
@@ -115,9 +127,16 @@ def _register(name: str, program: Program) -> str:
 
 
 class _TangentRunner:
-    """The tangent of a plan's step along the directions of the state, then those of each other.
+    """Runs the tangent of a step along the directions of the state, then of the other registers.
 
-    whole: with cold loops
+    Parameters
+    ----------
+    plan
+        Compiled step.
+    others
+        Registers after whose values the step is differentiated.
+    whole
+        Whether cold loops are compiled in.
     """
 
     def __init__(self, plan: Plan, others: tuple[str, ...], whole: bool) -> None:
@@ -144,8 +163,9 @@ class _TangentRunner:
         self._entered = np.zeros(1) if whole else self._directions.view(ENTERED)
 
     def along(self, record: Array, action: Array | None) -> tuple[Array, bool] | None:
-        """(2 nu, directions) in place, and whether solved, from where a world's record stands; None
-        where the step enters a loop that is left out.
+        """Return the Jacobian (2 nu, directions) and whether the step was solved, for a world's record.
+
+        None if the step enters a cold loop that is not compiled in.
         """
         directions = self._directions
         directions.record[self._to] = record[self._from]
@@ -158,9 +178,7 @@ class _TangentRunner:
 def _jacobians(
     plan: Plan, others: tuple[str, ...], own: Worlds, action: Array | None, threads: int
 ) -> tuple[Array, NDArray[np.bool_], list[int]]:
-    """(worlds, 2 nu, directions); whether solved, (worlds,); the numbers of directions up to the
-    end of the state, and of each of the others.
-    """
+    """Return Jacobians (worlds, 2 nu, directions), whether each was solved, and the ends of the columns."""
     with _LOCK:
         # cold loops are left out: worlds that would enter one come again, with it
         every, shares = range(own.count), min(threads, own.count)
@@ -181,7 +199,7 @@ def _fill_worlds(
     action: Array | None,
     into: tuple[Array, NDArray[np.bool_]],
 ) -> list[int]:
-    """Write what `along` finds of these worlds; returns those of which it finds nothing."""
+    """Write the Jacobians of these worlds; return the worlds that need a cold loop."""
     (moved, solved), shares, nothing = into, min(len(ways), len(which)), list[int]()
 
     def fill(k: int) -> None:
@@ -202,7 +220,7 @@ def _fill_worlds(
 
 
 def _runners(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> list[_TangentRunner]:
-    """One for each thread."""
+    """Return one runner for each thread."""
     found = _cached_runners(plan, others, whole)
     while len(found) < shares:
         found.append(_TangentRunner(plan, others, whole))
@@ -211,13 +229,13 @@ def _runners(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> l
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _cached_runners(plan: Plan, others: tuple[str, ...], whole: bool) -> list[_TangentRunner]:
-    """As many as there have been."""
+    """Return the cached runners of a plan; the list grows with use."""
     return []
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Program:
-    """The tangent of the step, with directions in the coordinates of `Derivatives` at both ends."""
+    """Trace the tangent of the step, with the coordinates of `Derivatives` at both ends."""
     smooth = step_program(replace(plan, smooth=True))
     program = tangent_program(smooth, ("q", "u", *others), ("q", "u"), whole)
     mechanism = plan.scene.mechanism
@@ -246,6 +264,6 @@ def _tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Progra
 
 
 def _gram_diagonal(mechanism: Mechanism) -> list[float]:
-    """The diagonal of F^T F, of q' = F(q) u: quaternions change half as fast as bodies turn."""
+    """Return the diagonal of F^T F with q' = F(q) u; quaternions change half as fast as bodies turn."""
     turning = {"free": [1.0] * 3 + [0.25] * 3, "ball": [0.25] * 3}
     return [k for body in mechanism.bodies for k in turning.get(body.joint.kind, [1.0])]

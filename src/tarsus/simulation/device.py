@@ -1,4 +1,4 @@
-"""Where a simulation's worlds live and run: this computer's processor or an NVIDIA GPU."""
+"""Choose where worlds live and run: this computer's CPU or an NVIDIA GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Device = str | Launcher
 
 
 def check_device(device: Device, precision: str | None, threads: int) -> tuple[Device, str]:
-    """The device, and the given precision or its own: float64 on a processor, float32 on a GPU."""
+    """Return the device, and the precision or its default: float64 on a CPU, float32 on a GPU."""
     if device not in DEVICES if isinstance(device, str) else not isinstance(device, Launcher):
         raise unknown_name("device", device, DEVICES)
     if device != "cpu" and threads > 1:
@@ -27,7 +27,7 @@ def check_device(device: Device, precision: str | None, threads: int) -> tuple[D
 def create_backend(
     program: Program, device: Device, worlds: int, bits: int, threads: int
 ) -> Backend:
-    """The worlds on their device; a launcher in the device's place runs one thread per world."""
+    """Create the worlds on their device; a launcher as the device runs one thread per world."""
     if device == "cpu":
         return Worlds(program, worlds, bits=bits, threads=threads)
     launcher = device if isinstance(device, Launcher) else CudaLauncher()

@@ -1,7 +1,7 @@
-"""A contact law with the numbers that a robot's file gives its contacts.
+"""Combine a contact law with the contact parameters in a robot's file.
 
-In a world of several files the law's friction is the first's, and the factors of the others are in
-proportion, so that each is on the ground as it is alone.
+In a world made of several files the law's friction is that of the first file. The factors of the
+others are relative to it, so that each robot has the friction that it has alone.
 """
 
 from __future__ import annotations
@@ -32,13 +32,24 @@ def law_for_robot(
     parameters: Sequence[ParameterSetting] = (),
     flags: Mapping[str, str] | None = None,
 ) -> tuple[Law, Robot]:
-    """The law, one by name with the file's numbers in place of its defaults, and the robot, that of
-    several files with their frictions in proportion; notices say what is taken.
+    """Return the law with the contact parameters of the robot's file, and the robot.
 
-    parameters: those that the user sets in the law, which take precedence over the file
-    flags: what sets a parameter of that name where `--set` does not
-    A law as an object keeps its numbers: files that both name a friction keep its ratio, others
-    have the law's.
+    A law by name takes the file's numbers instead of its defaults. A law object keeps its numbers.
+    With several files the robot's friction factors become relative to the first file; files without
+    a friction use the law's. Warnings say which numbers are taken.
+
+    Parameters
+    ----------
+    given
+        Name of a law, or a law.
+    robot
+        The robot.
+    notices
+        List to which warnings are appended.
+    parameters
+        Parameters that the user sets, which take precedence over the file.
+    flags
+        Command-line option for a parameter, where it is not `--set`.
     """
     chosen, files = resolve.law(given), robot.files
     by_name = isinstance(given, str) and not given.endswith(registry.PYTHON_SUFFIX)
@@ -75,10 +86,16 @@ def law_for_robot(
 
 
 def _with_relative_friction(robot: Robot, usual: float | None) -> Robot:
-    """The robot of several files with all factors on friction relative to the first file's, or
-    where that has none to the largest.
+    """Return a robot of several files with friction factors relative to the first file.
 
-    usual: friction of a file that says nothing; None: that of the law, whatever it is
+    If the first file has no friction, they are relative to the largest.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    usual
+        Friction of files that specify none; None: that of the law, whatever it is.
     """
     own = [file.material.get(MU, usual) for file in robot.files]
     known = [mu for mu in own if mu is not None]
@@ -89,9 +106,18 @@ def _with_relative_friction(robot: Robot, usual: float | None) -> Robot:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _scale_friction(robot: Robot, factors: tuple[float, ...], law_s: float | None) -> Robot:
-    """The robot with the friction of each file's parts scaled; law_s: the law's, None: the first's.
+    """Return the robot with the friction of each file's bodies scaled.
 
-    Made once for each robot object, so that its simulations share one program.
+    Cached per robot object, so that its simulations share one program.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    factors
+        One factor per file.
+    law_s
+        Friction coefficient of the law; None: that of the first file.
     """
     named_so = {
         body: factor
@@ -117,7 +143,7 @@ def _scale_solid(own: Solid, factor: float) -> Solid:
 
 
 def _friction_per_file(files: Sequence[FileNumbers], name: str, usual: float) -> str:
-    """What friction the files of a world have, if not all the same."""
+    """Describe the friction of each file of a world; empty if all are the same."""
     mu = [file.material.get(MU, usual) for file in files]
     if len(set(mu)) < 2:
         return ""
@@ -129,7 +155,7 @@ def _friction_per_file(files: Sequence[FileNumbers], name: str, usual: float) ->
 
 
 def _ratio_hint(name: str | None, replaced: bool, flags: Mapping[str, str] | None) -> str:
-    """What becomes of these where the first is given another."""
+    """Say how the friction of the other files follows that of the first."""
     if replaced:
         return ", scaled in proportion to the value set for the first."
     flag = f"--set {name}=..." if flags is None else flags.get(name or "", "")
@@ -137,14 +163,14 @@ def _ratio_hint(name: str | None, replaced: bool, flags: Mapping[str, str] | Non
 
 
 def _override_hint(names: Iterable[str], flags: Mapping[str, str] | None) -> str:
-    """How a user gives other numbers than the file's."""
+    """Say how to use other numbers than those of the file."""
     if flags is None:
         return f"; change them with --set {next(iter(names))}=..."
     return "".join(f"; change {name} with {flags[name]}" for name in names if name in flags)
 
 
 def _ignored_values(file: FileNumbers, first: FileNumbers, known: Mapping[str, Any]) -> str:
-    """What else of a file beside the first the law has once for all."""
+    """Describe the parameters of another file that differ from the first file and are ignored."""
     names = [name for name in {**first.material, **file.material} if name != MU and name in known]
     other = [n for n in names if file.material.get(n) != first.material.get(n)]
     if not other:

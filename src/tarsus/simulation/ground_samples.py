@@ -1,4 +1,4 @@
-"""A terrain's heights and friction at many places, in numbers."""
+"""Evaluate the height and friction of a terrain at many points."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Array = NDArray[np.float64]
 
 
 def sample_ground(terrain: Terrain, places: Array) -> tuple[Array, Array]:
-    """Heights (n,), m, and friction factors (n,) at places (n, 2), of the first world."""
+    """Return heights (n,) in m and friction factors (n,) at points (n, 2) in m, of the first world."""
     return ground_sampler(terrain)(places)
 
 
 def ground_sampler(terrain: Terrain) -> Callable[[Array], tuple[Array, Array]]:
-    """Return `sample_ground` of one terrain, for those who look often."""
+    """Return `sample_ground` of one terrain, for repeated use."""
     builder = Builder(f"{type(terrain).__name__}_samples")
     at = builder.parameter("at", 2)
     p = terrain.symbols(builder)

@@ -1,4 +1,4 @@
-"""The step between a plan and its worlds: what the registers hold at the start, and setting it."""
+"""Set the initial registers of the worlds of a plan."""
 
 from __future__ import annotations
 
@@ -17,16 +17,27 @@ B = TypeVar("B", bound=Backend)
 def initial_registers(
     plan: Plan, dt: float, changed: Mapping[str, Any] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Every register at time zero by name, except `action`: `initial_values`, dt in s, and those
-    changed.
+    """Return every register at time zero by name, except `action`.
 
-    Each is (size,) for all worlds, or (worlds, size).
+    Parameters
+    ----------
+    plan
+        Compiled step.
+    dt
+        Time step, in s.
+    changed
+        Registers with other values.
+
+    Returns
+    -------
+    dict
+        Values by name, shape (size,) for all worlds, or (worlds, size).
     """
     return initial_values(plan) | {"dt": np.array([dt])} | dict(changed or {})
 
 
 def write_registers(worlds: B, registers: Mapping[str, Any]) -> B:
-    """The worlds with these registers set."""
+    """Write registers and return the worlds."""
     for name, value in registers.items():
         worlds.set(name, value)
     return worlds

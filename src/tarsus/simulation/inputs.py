@@ -1,4 +1,4 @@
-"""Arrays that a user gives a simulation: masks, torques, numbers of a shape."""
+"""Check arrays that a user gives to a simulation: masks, torques, numbers of a given shape."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from tarsus.program.run.backend import Backend
 
 
 def world_mask(where: ArrayLike | None, worlds: Backend) -> Any:
-    """Return a mask (worlds,) where the worlds live, None for all; InvalidValue for another shape,
-    or for indices.
+    """Return a mask (worlds,) on the device of the worlds, or None for all.
+
+    Raises
+    ------
+    InvalidValue
+        If the mask has a wrong shape, or holds indices.
     """
     if where is None:
         return None
@@ -37,11 +41,23 @@ def world_mask(where: ArrayLike | None, worlds: Backend) -> Any:
 
 
 def write_action(torques: Any, name: str, in_place: NDArray[Any] | None, worlds: Backend) -> None:
-    """Write torques (actuators,) of all worlds or (worlds, actuators) of each for the next step.
+    """Write torques (actuators,) or (worlds, actuators) for the next step.
 
-    name: "action", or "controller" for what a controller returned
-    in_place: the register itself, if there is one world
-    InvalidValue with this name for another shape or numbers that are not finite.
+    Parameters
+    ----------
+    torques
+        The torques, or control signals.
+    name
+        "action", or "controller" if a controller returned them.
+    in_place
+        The register itself, if there is one world.
+    worlds
+        The worlds.
+
+    Raises
+    ------
+    InvalidValue
+        If the shape is wrong, or a number is not finite.
     """
     # a quick check of the usual case: NaN and infinity show in the square
     if isinstance(torques, np.ndarray) and in_place is not None:
@@ -53,7 +69,7 @@ def write_action(torques: Any, name: str, in_place: NDArray[Any] | None, worlds:
 
 
 def check_action(torques: Any, name: str, worlds: Backend) -> Any:
-    """Return the torques if they are of the right shape and finite, else raise an InvalidValue."""
+    """Return torques; raise InvalidValue if their shape is wrong or a number is not finite."""
     size = worlds.program.sizes["action"]
     what = "the return value of the controller" if name == "controller" else name
     return check_numbers(what, torques, [(size,), (worlds.count, size)], worlds, name)
@@ -66,10 +82,25 @@ def check_numbers(
     worlds: Backend,
     subject: str | None = None,
 ) -> Any:
-    """Return finite numbers in one of the shapes, where the worlds live; else raise InvalidValue.
+    """Return finite numbers of an allowed shape, on the device of the worlds.
 
-    what: the value in words
-    subject: the option or parameter, if `what` is not its name
+    Parameters
+    ----------
+    what
+        How messages call the value.
+    given
+        What the user gave.
+    shapes
+        Allowed shapes.
+    worlds
+        The worlds.
+    subject
+        Name of the option or parameter, if it differs from `what`.
+
+    Raises
+    ------
+    InvalidValue
+        If it is not such an array.
     """
     subject = what if subject is None else subject
     try:

@@ -1,7 +1,8 @@
-"""The options of a Simulation, each written once: type, default, meaning."""
+"""Declare the options of a Simulation: type, default and meaning of each, in one place."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -21,133 +22,139 @@ PRECISIONS = ("float64", "float32")
 
 @dataclass(frozen=True)
 class Option:
-    """The default of an option and what it means, in one line."""
+    """Default and meaning of an option."""
 
     default: Any
     meaning: str
 
 
 class Options(TypedDict, total=False):
-    """The optional keyword arguments of a Simulation."""
+    """Optional keyword arguments of a `Simulation`."""
 
     parameters: Annotated[
         Mapping[str, Any] | Sequence[ParameterSetting],
         Option(
             (),
-            'of the law, gait, stepper or terrain, "NAME=VALUE" each, such as "kp=60"; or {"kp":'
-            " 60}",
+            'parameters of the law, gait, stepper or terrain, such as "kp=60" or {"kp": 60}',
         ),
     ]
-    worlds: Annotated[int, Option(1, "how many copies are simulated side by side")]
+    worlds: Annotated[int, Option(1, "number of copies that are simulated side by side")]
     contacts: Annotated[
         str | Sequence[str] | None,
         Option(
             None,
-            "names of the contact candidates that may touch, or patterns such as"
-            ' "*_foot,*_shin", "all" or "feet"; by default all; of'
-            " more than 16 the feet's alone on a fixed base, on uneven ground, on a GPU and under"
-            " steppers that gather no contacts",
+            'contact candidates that may touch: names, patterns such as "*_foot,*_shin", "all" or'
+            ' "feet"; by default all, but if there are more than 16, only the feet on a fixed base,'
+            " on uneven ground, on a GPU, and with steppers that do not collect active contacts",
         ),
     ]
     actuators: Annotated[
         str | FileActuators,
         Option(
             "motor",
-            '"motor": the action is torques; "file": the control signals of the file\'s actuators;'
-            " or a FileActuators",
+            '"motor": the action is torques; "file": the action is the control signals of the'
+            " file's actuators; or a FileActuators",
         ),
     ]
     keyframe: Annotated[
         str | None, Option(None, 'name of the keyframe to start from; by default "stand"')
     ]
-    limits: Annotated[bool, Option(True, "whether joints stop at the ends of their ranges")]
-    bounce: Annotated[float, Option(0.0, "restitution coefficient of joints at these ends")]
+    limits: Annotated[bool, Option(True, "whether joints stop at their limits")]
+    bounce: Annotated[float, Option(0.0, "coefficient of restitution at joint limits, 0 to 1")]
     stiction: Annotated[
         bool,
         Option(
-            True, "whether dry friction holds joints at rest; False: it is a damper, and faster"
+            True,
+            "whether dry friction holds joints at rest; False models it as a damper, which is"
+            " faster",
         ),
     ]
     slots: Annotated[
         int | None,
         Option(
             None,
-            "how many contacts a step holds where others than the feet's touch; by default 12 (20"
-            " for a robot of many limbs), and four more than the feet's",
+            "maximum number of active contacts in a step when other parts than the feet touch; by"
+            " default 12 (20 for a robot with many limbs), and at least four more than the feet"
+            " have",
         ),
     ]
     self_collision: Annotated[
         bool,
-        Option(
-            False, "whether spheres, capsules, boxes and cylinders of the robot touch each other"
-        ),
+        Option(False, "whether spheres, capsules, boxes and cylinders of the robot can collide"),
     ]
     mass_scale: Annotated[
         Mapping[str, ArrayLike] | None,
-        Option(None, "{body: factor, or (worlds,) factors} on the bodies' masses"),
+        Option(None, "factors on the masses of bodies: {body: factor, or one per world}"),
     ]
     varied: Annotated[
         Any,
         Option(
             (),
-            "what set(...) may change by world: names, or {name: bodies, joints or actuators}"
-            " (docs/randomization.md)",
+            "quantities that set(...) may change per world: names, or {name: bodies, joints or"
+            " actuators} (docs/randomization.md)",
         ),
     ]
     pushes: Annotated[
         str | Sequence[str],
-        Option((), 'names of the bodies that set(push=...) may push, or "all"'),
+        Option((), 'bodies that set(push=...) may push: names, or "all"'),
     ]
     sensors: Annotated[
         Any,
-        Option((), "a list of sensors, or of their names, or {name: sensor} (docs/sensors.md)"),
+        Option((), "sensors: a list of objects or names, or {name: sensor} (docs/sensors.md)"),
     ]
     coordinates: Annotated[
         str | Sequence[str],
         Option(
             "minimal",
-            '"minimal", "extended", "maximal", or names of the joints to cut (docs/coordinates.md)',
+            '"minimal", "extended", "maximal", or the joints to cut (docs/coordinates.md)',
         ),
     ]
     stabilization: Annotated[
-        float, Option(0.0, "part of a cut joint's gap taken back each step, 0 to 1")
+        float, Option(0.0, "fraction of a cut joint's gap that each step corrects, 0 to 1")
     ]
     device: Annotated[Device, Option("cpu", '"cpu" or "cuda" (docs/gpu.md)')]
     precision: Annotated[
         str | None,
-        Option(None, '"float64" (default on a processor) or "float32" (default on a GPU)'),
+        Option(None, '"float64" (default on a CPU) or "float32" (default on a GPU)'),
     ]
-    threads: Annotated[int, Option(1, "how many threads share the worlds")]
+    threads: Annotated[int, Option(1, "number of threads that share the worlds")]
     control_rate: Annotated[
         float | None,
-        Option(None, "Hz at which a Python controller is called; by default every step"),
+        Option(None, "rate at which a Python controller is called, Hz; by default every step"),
     ]
 
 
 def declared() -> dict[str, Option]:
-    """Every option by name."""
+    """Return every option by name."""
     hints = get_type_hints(Options, include_extras=True)
     return {name: get_args(hint)[1] for name, hint in hints.items()}
 
 
 def options_section(indent: str) -> str:
-    """One line an option, for docstrings."""
-    lines = (f"{indent}{name}: {option.meaning}\n" for name, option in declared().items())
-    return "".join(lines)
+    """Return the options as entries of a docstring section."""
+    lines = list[str]()
+    for name, option in declared().items():
+        text = f"{option.meaning[0].upper()}{option.meaning[1:]}."
+        lines += [f"{indent}{name}", textwrap.indent(textwrap.fill(text, 90), f"{indent}    ")]
+    return "\n".join(lines) + "\n"
 
 
 POSITIONAL = ("law", "stepper", "terrain", "controller", "dt")  # of a `Simulation`, for near names
 
 
 def complete(given: Options) -> SimpleNamespace:
-    """All options, checked, with their defaults; TarsusError with near names for an unknown one."""
-    # their names
+    """Check options and fill in the defaults.
+
+    Raises
+    ------
+    TarsusError
+        If an option is unknown, with near names, or its value is not allowed.
+    """
     known = declared()
     for name in given:
         if name not in known:
             raise unknown_name("option", name, (*known, *POSITIONAL))
     chosen = SimpleNamespace(**{name: option.default for name, option in known.items()} | given)
-    # their values
     _normalize_lists(chosen)
     if chosen.precision is not None and str(chosen.precision) not in PRECISIONS:
         raise unknown_name("precision", str(chosen.precision), PRECISIONS)
@@ -178,7 +185,7 @@ def complete(given: Options) -> SimpleNamespace:
 
 
 def _normalize_lists(chosen: SimpleNamespace) -> None:
-    """Make lists of names in arrays; InvalidValue for what is no list of names at all."""
+    """Turn arrays of names into lists; raise InvalidValue for a value that is not a list of names."""
     for name in ("contacts", "pushes", "coordinates", "parameters"):
         if isinstance(value := getattr(chosen, name), np.ndarray):
             setattr(chosen, name, value.ravel().tolist())

@@ -127,7 +127,7 @@ def _unknown_parameter(name: str, parts: Sequence[RunPart]) -> UnknownName:
         hint = f"did you mean {' or '.join(meant)}?"
     else:
         there = [f"{', '.join(o.parameters)} ({o.whose} {o.name})" for o in parts if o.parameters]
-        hint = f"known are: {'; '.join(there)}."
+        hint = f"choose from: {'; '.join(there)}."
     return UnknownName(f"no part of this run has a parameter named {quoted(name)}; {hint}", name)
 
 

@@ -1,8 +1,8 @@
-"""Servos of a file under steppers that hold a motor's force over a step: whether they can.
+"""Check whether a stepper that holds motor forces over a step can simulate the file's servos.
 
-With the force held from q_n, u_n, a mode of inertia I, stiffness K and damping D goes on exactly:
-q' = q + dt u + dt^2/2 a, u' = u + dt a, a = -(K q + D u) / I. It stays finite where the spectral
-radius of this map is 1 at most: D > dt/2 K and dt D < 2 I.
+With the force held from q_n, u_n, a mode of inertia I, stiffness K and damping D moves exactly by
+q' = q + dt u + dt^2/2 a, u' = u + dt a, a = -(K q + D u) / I. It stays finite if the spectral
+radius of this map is at most 1: D > dt/2 K and dt D < 2 I.
 """
 
 from __future__ import annotations
@@ -29,7 +29,22 @@ WARNED_GROWTH, MAX_GROWTH = 1e-4, 1e-2  # a step: told, refused
 
 
 def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[WarningRecord]:
-    """A warning where the file's servos swing up slowly; TarsusError where they do so at once."""
+    """Return a warning if the file's servos oscillate with slowly growing amplitude.
+
+    Parameters
+    ----------
+    plan
+        Compiled step.
+    values
+        Initial registers by name.
+    dt
+        Time step, in s.
+
+    Raises
+    ------
+    IncompatibleOptions
+        If the oscillations grow quickly.
+    """
     mechanism = plan.scene.mechanism
     if plan.actuation is None or plan.stepper.velocity_level:
         return []
@@ -56,7 +71,7 @@ def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[W
 
 
 def _spectral_radius(mechanism: Mechanism, M: Array, numbers: Array, dt: float) -> float:
-    """The spectral radius of a step with the servos alone, of these `GAIN_NAMES` (3, n)."""
+    """Return the spectral radius of a step with the servos alone, with `GAIN_NAMES` numbers (3, n)."""
     nu, (kp, kv, gear) = mechanism.nu, numbers
     K, D = np.zeros(nu), np.zeros(nu)
     for k, actuator in enumerate(mechanism.file_actuators):

@@ -1,4 +1,4 @@
-"""Simulation: a robot on a terrain under a contact law, one world or many."""
+"""Simulate a robot on a terrain under a contact law, in one world or many."""
 
 from __future__ import annotations
 
@@ -60,32 +60,61 @@ FeedbackFunction = Callable[[float, Array, Array], ArrayLike]
 Progress = Callable[[float], None]
 PushFunction = Callable[[float], Mapping[str, ArrayLike]]
 
-RESET_REGISTERS = (
-    "q",
-    "u",
-    "memory",
-    "control",
-    "bilateral",
-    "steps",
-    ACTION,
-)  # that a reset takes back
+RESET_REGISTERS = ("q", "u", "memory", "control", "bilateral", "steps", ACTION)
 
 
 class Simulation:
-    """A robot simulated in one or many worlds that differ in state, commands and parameters.
+    """Simulation of a robot in one or many worlds.
 
-    robot: a Robot, the name of a built-in one, or a path to an MJCF, URDF or SDF file
-    law, stepper, terrain: a name or an object; numeric fields may be arrays, one value per world
-    controller: "auto" (the robot's default gait), a gait's name (gains: docs/own_robot.md), a
-        Controller (compiled into the step), a Python function (t, q, u) -> torques, or None:
-        torques come with step(action)
-    dt: s
-    Arrays are NumPy's, on a GPU CuPy's. Raises TarsusError with one clear sentence on bad input.
+    Worlds are copies of the robot that run side by side and may differ in state, commands and
+    parameters. Arrays are NumPy arrays, on a GPU CuPy arrays.
 
-    Options:
+    Parameters
+    ----------
+    robot : Robot or str
+        A robot, the name of a built-in one, or the path of an MJCF, URDF or SDF file.
+    law, stepper, terrain : str or object
+        A name, or an object with other parameters. Numeric fields may be arrays with one value per
+        world.
+    controller : str, Controller, callable or None
+        "auto" for the robot's default gait, the name of a gait, a `Controller` (compiled into the
+        step), or a Python function ``(t, q, u) -> torques``. None: pass torques to `step`.
+    dt : float
+        Time step, in s.
+
+    Other Parameters
+    ----------------
+    OPTIONS
+
+    Attributes
+    ----------
+    warnings : list of WarningRecord
+        What the simulation does differently from what its options or the robot's file ask for.
+
+    Raises
+    ------
+    TarsusError
+        If an argument is not valid.
+
+    Examples
+    --------
+    Run a trot for a tenth of a second:
+
+    >>> import tarsus
+    >>> sim = tarsus.Simulation("mini_cheetah", controller="trot")
+    >>> log = sim.run(0.1)
+    >>> log["q"].shape
+    (40, 19)
+
+    Control the torques yourself:
+
+    >>> sim = tarsus.Simulation("mini_cheetah")
+    >>> sim.step([0.0] * 12)
+    >>> round(sim.time, 4)
+    0.0025
     """
 
-    __doc__ = f"{(__doc__ or '').rstrip()}\n{options_section('    ')}"
+    __doc__ = (__doc__ or "").replace("    OPTIONS\n", options_section("    "))
 
     def __init__(
         self,
@@ -97,7 +126,7 @@ class Simulation:
         dt: float = time_steps.DEFAULT_DT,
         **options: Unpack[Options],
     ) -> None:
-        # what is simulated: names become objects, the gait and its gains fit the robot
+        # resolve names to objects, and fit the gait and its gains to the robot
         chosen = complete(options)
         with resolve.ignore_own_ground(robot, terrain):
             self.robot = resolve.robot(robot)
@@ -120,7 +149,7 @@ class Simulation:
         self.law, self.controller, self.stepper, self.terrain, self.actuators = parts.values()
         setting_groups.check_world_count(self.law, self.terrain, self.worlds)
 
-        # what is compiled
+        # choose what is compiled
         if chosen.contacts is None:
             cheap = self.stepper.takes_slots and self.terrain.flat and chosen.device == "cpu"
             chosen.contacts = default_contacts(self.robot, cheap)
@@ -139,14 +168,14 @@ class Simulation:
             self.controller, chosen.control_rate, self.dt
         )
 
-        # the worlds at the start
+        # create the worlds and set their initial state
         self._make_worlds()
         self._initial = self._start(scales, self._worlds.target.bits) | disturbances
         write_registers(self._worlds, self._initial)
         sensors.refresh_readings(self.plan, self._worlds)
 
     def _make_worlds(self) -> None:
-        """Make the registers of the worlds on their device, and the code that runs over them."""
+        """Allocate the registers of the worlds on their device and bind the compiled code."""
         chosen, bits = self.options, 32 if self.options.precision == "float32" else 64
         program = step_program(self.plan)
         self._worlds: Backend = create_backend(
@@ -157,7 +186,7 @@ class Simulation:
         self._action: Array | None = self._worlds.view(ACTION) if in_place else None
 
     def _start(self, scales: Mapping[str, ArrayLike], bits: int) -> dict[str, Array]:
-        """The registers at the start, and the notices that follow from them."""
+        """Return the initial registers, and append the warnings that follow from them."""
         values = initial_registers(self.plan, self.dt)
         unit_quaternions.check_norms(self.robot, values["q"])
         placing, given = list[WarningRecord](), values["q"]
@@ -188,26 +217,29 @@ class Simulation:
         numbers = f"dt {self.dt:g} s, {count}, {self.options.precision}, t = {self.time:.6g} s"
         return f"Simulation({self.robot.name}: {parts}, {numbers})"
 
-    # ---------------------------------------------------------------- what the last step led to
+    # ---------------------------------------------------------------- results of the last step
 
     @property
     def time(self) -> float:
-        """Simulated time of the first world, s."""
+        """Simulated time of the first world, in s."""
         return float(self._worlds.first("steps")[0]) * self.dt
 
     @property
     def q(self) -> Array:
-        """Coordinates (nq,), or (worlds, nq): a copy."""
+        """Coordinates, shape (nq,) or (worlds, nq); a copy."""
         return self._get("q")
 
     @property
     def u(self) -> Array:
-        """Velocities (nu,), or (worlds, nu): a copy."""
+        """Velocities, shape (nu,) or (worlds, nu); a copy."""
         return self._get("u")
 
     @property
     def uncut_state(self) -> tuple[Array, Array]:
-        """q and u of the robot before joints were cut; the same as q and u if none were."""
+        """Coordinates and velocities of the robot before joints were cut.
+
+        The same as `q` and `u` if no joint was cut.
+        """
         if self.plan.scene.mechanism.uncut is None:
             return self.q, self.u
         q, u = cut_joints.uncut_state(self.plan.scene.mechanism, self._worlds)
@@ -215,22 +247,24 @@ class Simulation:
 
     @property
     def contact_force(self) -> Array:
-        """Mean force over the last step in contact frames, N: (n, 3), or (worlds, n, 3).
+        """Mean contact forces over the last step, in N, in contact frames.
 
-        Zero before the first, and after `reset` or `set(q=...)`.
+        Shape (n, 3) or (worlds, n, 3). Zero before the first step, and after `reset` or
+        `set(q=...)`.
         """
         force = contact_impulses(self.plan.scene, self._worlds) / self.dt
         return force[0] if self.worlds == 1 else force
 
     @property
     def iterations(self) -> Array:
-        """Solver iterations of the last step: (), or (worlds,); 0 before the first."""
+        """Solver iterations of the last step, shape () or (worlds,); 0 before the first."""
         return self._get("iterations")[..., 0]
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Whether the solver met its tolerance in the last step: (), or (worlds,); False before the
-        first, and after `reset` or `set(q=...)`.
+        """Whether the solver met its tolerance in the last step, shape () or (worlds,).
+
+        False before the first step, and after `reset` or `set(q=...)`.
         """
         return self._get("converged")[..., 0] > 0
 
@@ -239,40 +273,61 @@ class Simulation:
         return values[0] if self.worlds == 1 else values
 
     def sense(self) -> dict[str, Array]:
-        """What every sensor tells now, by name: (k,), or (worlds, k).
+        """Return the current reading of every sensor.
 
-        The channels of each, with their units, are in `sensor_channels`. Readings follow from the
-        last step; before the first, and after `reset` or `set(q=...)`, from the state alone,
-        without the ground's forces. A log holds them as `sensed_NAME`.
+        Readings come from the last step. Before the first step, and after `reset` or `set(q=...)`,
+        they come from the state alone, without contact forces.
+
+        Returns
+        -------
+        dict
+            Readings by sensor name, shape (k,) or (worlds, k). `sensor_channels` names the channels
+            and their units. A log holds the readings as ``sensed_NAME``.
         """
         readings = sensors.readings(self.plan, self._worlds)
         return {name: r[0] if self.worlds == 1 else r for name, r in readings.items()}
 
     @property
     def sensor_channels(self) -> dict[str, dict[str, str]]:
-        """The channels of every sensor, in order: {sensor: {channel: SI unit}}."""
+        """Channels of every sensor, in order: {sensor: {channel: SI unit}}."""
         robot = uncut_mechanism(self.plan.scene)
         return {name: dict(s.channels(robot)) for name, s in self.plan.sensing.sensors}
 
     def derivatives(self, *parameters: str, action: ArrayLike | None = None) -> Derivatives:
-        """Jacobians of the next step of every world, from the state as it is; nothing moves.
+        """Return the Jacobians of the next step from the current state.
 
-        parameters: of the law by name ("mu"), or registers of `program` of kind parameter, such as
-            "law.mu", "terrain.slope", "mass_scale", "push"
-        action: held over the step, (actuators,) or (worlds, actuators); None: the last one
-        They are those of the branches that the step takes: a contact that just closes, opens or
-        begins to slide has other ones on the other side. Exact but for round-off, under any solver
-        up to twelve contacts that are solved at once; beyond, sweeps leave the error with which
-        they stop. What the law remembers of the step before is held. Raises TarsusError for an
-        unknown parameter, on a GPU and in float32.
+        The simulation does not advance. The Jacobians are exact to round-off for up to twelve
+        contacts that are solved at once; beyond that, sweeps leave the error at which they stop.
+        They belong to the branch that the step takes: where a contact just closes, opens or begins
+        to slide, the other side has different derivatives. What the law remembers of the last step
+        is held constant.
+
+        Parameters
+        ----------
+        *parameters : str
+            Parameters of the law ("mu"), or registers of kind parameter of `program`, such as
+            "law.mu", "terrain.slope", "mass_scale" or "push".
+        action : array_like, optional
+            Torques or control signals during the step, shape (actuators,) or (worlds, actuators).
+            By default the last action.
+
+        Returns
+        -------
+        Derivatives
+            Jacobians with respect to state, action, commands and the named parameters.
+
+        Raises
+        ------
+        TarsusError
+            If a parameter is unknown, or on a GPU or in float32.
         """
         return step_derivatives(self.plan, self._worlds, self.options, parameters, action)
 
-    # ---------------------------------------------------------------- what is set
+    # ---------------------------------------------------------------- settings
 
     @cached_property
     def _settable(self) -> Settings:
-        """The register of all that `set` writes, owner by owner."""
+        """All settings that `set` can write, group by group."""
         plan, compiled = self.plan, self._worlds
         owners = (
             setting_groups.state_settings(plan.scene.mechanism),
@@ -294,33 +349,56 @@ class Simulation:
         push: Mapping[str, ArrayLike] | None = None,
         **values: Any,
     ) -> None:
-        """Write q, u, or a parameter such as mu of all worlds, or of those where the mask `where`
-        (worlds,) is True.
+        """Set coordinates, velocities, commands, pushes or parameters.
 
-        command: {name: number or (worlds,)} for the controller, such as {"speed": 0.5}
-        push: {body: (3,), (6,), or one a world} force (N) and moment (N m) at its origin, world
-            axes, until set again
-        Where joints are cut, q and u may be those of the uncut robot. Where q is written contacts
-        are new: the law forgets the old ones, and the notices of the next run speak of its start.
+        Setting `q` starts new contacts: the law forgets the old ones, and the warnings of the next
+        run describe its new start. Where joints are cut, `q` and `u` may be those of the uncut
+        robot.
+
+        Parameters
+        ----------
+        where : array_like of bool, optional
+            Mask, shape (worlds,). By default all worlds are set.
+        command : dict, optional
+            Commands of the gait, a number or shape (worlds,) each, such as ``{"speed": 0.5}``.
+        push : dict, optional
+            External force (N) and moment (N m) by body, at the body's origin, in world axes: shape
+            (3,) or (6,), or one row per world. It acts until set again.
+        **values
+            `q`, `u`, `terrain`, or parameters such as `mu`: one value for all worlds, or one per
+            world.
+
+        Raises
+        ------
+        TarsusError
+            If a name is unknown or a value is not allowed. Nothing is set then.
         """
         worlds, mask = self._worlds, inputs.world_mask(where, self._worlds)
         given = {"command": command, "push": push}
         values |= {name: value for name, value in given.items() if value is not None}
-        # nothing is written unless all is right
+        # check every value before writing any
         for register, numbers in self._settable.registers(worlds, values, mask).items():
             worlds.set(register, numbers, mask)
         if "q" in values:
-            # no step led there, and the contacts are new
+            # no step led to this state, and its contacts are new
             self._restart(("memory", "bilateral"), mask)
         if values.keys() & {"q", "u", "terrain"}:
-            # readings follow from the state, those of worlds under way from their last step
+            # readings come from the new state; if only the terrain changed, from the last step
             state = bool(values.keys() & {"q", "u"})
             sensors.refresh_readings(self.plan, self._worlds, mask, begun=state)
 
     def reset(self, where: ArrayLike | None = None, seed: int | None = None) -> None:
-        """All worlds, or those of the mask, back to the start; commands and parameters stay.
+        """Return all worlds, or those of a mask, to the initial state.
 
-        seed: of the sensors' noise from now on, as a new simulation's is 0; None: it goes on
+        Commands and parameters stay as they are.
+
+        Parameters
+        ----------
+        where : array_like of bool, optional
+            Mask, shape (worlds,). By default all worlds are reset.
+        seed : int, optional
+            Seed of the sensor noise from now on; a new simulation has 0. By default each world
+            continues with its next noise sequence.
         """
         mask = inputs.world_mask(where, self._worlds)
         sensor_noise.begin_episode(self._worlds, mask, seed)
@@ -328,9 +406,7 @@ class Simulation:
         sensors.refresh_readings(self.plan, self._worlds, mask)
 
     def _restart(self, names: Collection[str], mask: Any) -> None:
-        """Take registers back to the start, for all worlds or those of a mask, and clear what is
-        reported of a step: none led there.
-        """
+        """Reset registers to their initial values, and clear the reports of the last step."""
         sizes = self._worlds.program.sizes
         start = {ACTION: np.zeros(sizes.get(ACTION, 0))} | self._initial
         for name in sizes.keys() & start.keys() & {*names}:
@@ -343,10 +419,13 @@ class Simulation:
     # ---------------------------------------------------------------- running
 
     def step(self, action: ArrayLike | None = None) -> None:
-        """One step of dt.
+        """Advance by one step of dt.
 
-        action: torques (actuators,) or (worlds, actuators), N m, or the control signals of the
-            file's actuators, if no controller is compiled in
+        Parameters
+        ----------
+        action : array_like, optional
+            Torques in N m, or control signals of the file's actuators, shape (actuators,) or
+            (worlds, actuators). Not allowed if a controller is compiled in.
         """
         if action is not None:
             if "action" not in self._worlds:
@@ -366,13 +445,13 @@ class Simulation:
         return interval > 0 and round(self.time / self.dt) % interval == 0
 
     def _feed_back(self) -> None:
-        """Ask the Python controller for torques."""
+        """Call the Python controller and write its torques."""
         assert callable(self.controller)
         torques = self.controller(self.time, *self.uncut_state)
         inputs.write_action(torques, "controller", self._action, self._worlds)
 
     def _between(self, push: PushFunction | None) -> Interventions:
-        """What is done between the steps of a run."""
+        """Return the actions between the steps of a run: pushes, and the Python controller."""
         if push is None:
             return Interventions(
                 self._control_interval, self._feed_back if self._control_interval else None
@@ -386,7 +465,13 @@ class Simulation:
         return Interventions(1, before, ("push",))
 
     def advance(self, seconds: float) -> None:
-        """Run without logging, the whole steps nearest to the time, s, one at least."""
+        """Run without logging.
+
+        Parameters
+        ----------
+        seconds : float
+            Duration in s, rounded to whole steps, at least one.
+        """
         if not self._control_interval:
             return self._worlds.advance(time_steps.step_count(seconds, self.dt))
         for _ in range(time_steps.step_count(seconds, self.dt)):
@@ -399,19 +484,37 @@ class Simulation:
         to: str | Path | None = None,
         push: PushFunction | None = None,
     ) -> xr.Dataset:
-        """Run and return the log as an xarray Dataset (`tarsus.simulation.recording.log`).
+        """Run and return a log.
 
-        progress: called with the seconds done
-        to: a file (.nc) that the log is also written to; NAME.partial.nc beside it holds the log so
-            far while the run goes on, and stays if the process is killed
-        push: a function of the time, s, that gives what `set(push=...)` takes, asked before every
-            step; the log then has the variable `push`
-        A single world that leaves the physical range stops there and raises Diverged; Ctrl-C raises
-        Interrupted, a KeyboardInterrupt. Both carry the log up to there.
+        Parameters
+        ----------
+        seconds : float
+            Duration in s, rounded to whole steps, at least one.
+        progress : callable, optional
+            Called with the simulated seconds so far.
+        to : path, optional
+            netCDF file (.nc) to write the log to. While the run goes on, ``NAME.partial.nc`` next
+            to it holds the log so far; it stays if the process is killed.
+        push : callable, optional
+            Function of the time in s that returns what `set(push=...)` takes, called before every
+            step. The log then has the variable `push`.
+
+        Returns
+        -------
+        xarray.Dataset
+            State, forces, energies and residuals of every step; docs/conventions.md lists the
+            variables.
+
+        Raises
+        ------
+        Diverged
+            If a single world leaves the physical range. It carries the log up to there.
+        Interrupted
+            On Ctrl-C, a KeyboardInterrupt. It carries the log up to there.
         """
         from tarsus.simulation.recording.logged_run import RunStart, run_logged
 
-        # what it begins with, and its steps
+        # renew the warnings about the start, then run
         if self._start_warnings.outdated:
             q, start = inputs.to_numpy(self._worlds, self._worlds.get("q")), self._initial["q"]
             self._start_warnings.renew(self.warnings, self.plan, q, start, self.dt)
@@ -433,31 +536,45 @@ class Simulation:
         return SnapshotFormat.of(self.plan, self.dt, self._worlds)
 
     def state(self) -> Array:
-        """The whole state, (worlds, n), float64 at any precision: a copy for `restore`.
+        """Return a snapshot of the whole state, for `restore`.
 
-        Columns: numbers that say of what the state is, then the registers of kind state and report
-        (docs/snapshots.md), then the torques held, if they come from outside. Commands, pushes and
-        parameters are not in it, nor what a Python controller remembers.
+        Columns: a header that identifies the kind of simulation, the registers of kind state and
+        report (docs/snapshots.md), then the current torques if they come from outside. A snapshot
+        does not contain commands, pushes, parameters, or what a Python controller remembers.
+
+        Returns
+        -------
+        ndarray
+            Shape (worlds, n), float64 at any precision; a copy.
         """
         return self._snapshot_format.take(self._worlds)
 
     def restore(self, state: ArrayLike, where: ArrayLike | None = None) -> None:
-        """Write a state back: what follows has the same bits as if it had not stopped; the notices
-        of the next run speak of its start.
+        """Restore a snapshot; the simulation continues with the same bits.
 
-        state: (n,) for all worlds alike, or (worlds, n)
-        where: a mask (worlds,): the other worlds stay; then the state may be (chosen worlds, n)
-        It may be of another Simulation with other parameters. TarsusError, saying what differs, and
-        nothing is written, for a state of one made otherwise, or for another shape.
+        The snapshot may come from another simulation that was created the same way, even if its
+        parameters differ. The warnings of the next run describe its new start.
+
+        Parameters
+        ----------
+        state : array_like
+            Snapshot from `state`, shape (n,) for all worlds, or (worlds, n).
+        where : array_like of bool, optional
+            Mask, shape (worlds,): other worlds stay. The snapshot may then have one row for each
+            selected world.
+
+        Raises
+        ------
+        TarsusError
+            If the snapshot comes from a different kind of simulation, or has the wrong shape.
+            Nothing is written then.
         """
         mask = inputs.world_mask(where, self._worlds)
         self._snapshot_format.write(self._worlds, state, mask)
         self._start_warnings.outdated = True
 
     def __copy__(self) -> Self:
-        """Worlds of its own; robot, law and the like, which are frozen, and a Python controller are
-        shared.
-        """
+        """Copy the worlds; frozen parts and a Python controller are shared."""
         made = type(self).__new__(type(self))
         made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in pickling.REBUILT})
         made.warnings, made._start_warnings = list(self.warnings), copy(self._start_warnings)
@@ -466,7 +583,7 @@ class Simulation:
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """As a copy, with a Python controller of its own."""
+        """Copy the worlds and the Python controller; frozen parts are shared."""
         made = self.__copy__()
         memo[id(self)] = made
         if not isinstance(self.controller, Controller):
@@ -474,23 +591,27 @@ class Simulation:
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds: frozen parts, registers, the rest; TarsusError naming a part that
-        cannot be pickled.
+        """Return the content of a pickle.
+
+        Raises
+        ------
+        Unsupported
+            If a part cannot be pickled.
         """
         return pickling.to_pickle(self.__dict__, self._worlds)
 
     def __setstate__(self, kept: Mapping[str, Any]) -> None:
-        """Found again: the program is traced, its code comes from the cache or is compiled."""
+        """Rebuild the simulation from a pickle; its code is cached or compiled again."""
         attributes, registers = pickling.from_pickle(kept)
         self.__dict__.update(attributes)
         self._make_worlds()
         write_registers(self._worlds, registers)
 
-    # ---------------------------------------------------------------- what is compiled
+    # ---------------------------------------------------------------- compiled program
 
     @property
     def backend(self) -> Backend:
-        """The worlds' registers where they live; on a GPU `view("q")` is the state, no copy."""
+        """The registers of the worlds where they live; on a GPU `view("q")` is the state itself."""
         return self._worlds
 
     @property
@@ -500,9 +621,9 @@ class Simulation:
 
     @property
     def target(self) -> Target:
-        """Lanes and bits it was compiled for."""
+        """Vector lanes and floating-point bits that the program is compiled for."""
         return self._worlds.target
 
     def bytes_per_world(self) -> float:
-        """Memory a world takes between steps."""
+        """Return the memory that a world takes between steps, in bytes."""
         return self._worlds.bytes_per_world()

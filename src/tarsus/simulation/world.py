@@ -1,4 +1,4 @@
-"""A robot with objects and other robots beside it."""
+"""Combine a robot with objects and other robots."""
 
 from __future__ import annotations
 
@@ -26,18 +26,43 @@ UP = np.array([0.0, 0.0, 1.0])
 
 
 def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]] = ()) -> Robot:
-    """A robot, or an object, with others beside it: free bodies of one simulation, which touch each
-    other.
+    """Combine a robot with objects and other robots that may touch each other.
 
-    robot, others: robots (objects, names or files), `Ball`, `Box`, `Cylinder`
-    at: for each of the others x and y, m, of its origin as it starts, the height of its lowest
-        point above z = 0, m (0 if not given), and its yaw about z, rad (0)
+    The first argument is the robot: `Simulation` puts it on the ground, gaits drive it, and its
+    feet are the feet of the world. The others start where `at` puts them, at rest; their motors
+    follow those of the robot. Spheres, capsules, boxes and cylinders of different members collide
+    under every law; those of one member only with `self_collision=True`. A built-in robot collides
+    with others by its round contact points, its feet.
 
-    The first is the robot: it is put on the ground by `Simulation`, gaits move it, and its feet are
-    the robot's. The others start where they are put, at rest, with joints as they start
-    alone; their motors come behind the robot's. Spheres, capsules, boxes and cylinders of
-    different ones touch each other under every law; those of one robot with `self_collision=True`.
-    A built-in robot touches others with its round contact points, its feet.
+    Parameters
+    ----------
+    robot : Robot, Mechanism, Ball, Box, Cylinder or str
+        The robot, or an object. A string is the name of a robot or the path of a model file.
+    *others
+        The other members, as for `robot`.
+    at : sequence
+        One position for each of the others: x and y of its origin in m, then optionally the height
+        of its lowest point above z = 0 in m (default 0) and its yaw in rad (default 0).
+
+    Returns
+    -------
+    Robot
+        One robot with all the bodies, for `Simulation`.
+
+    Raises
+    ------
+    InvalidValue
+        If `at` does not hold one valid position for each of the others.
+
+    Examples
+    --------
+    A ball in front of a robot:
+
+    >>> import tarsus
+    >>> ball = tarsus.Ball(radius=0.1)
+    >>> scene = tarsus.world("mini_cheetah", ball, at=[(0.6, 0.0)])
+    >>> len(scene.bodies)
+    14
     """
     if len(at) != len(others):
         raise InvalidValue(
@@ -66,7 +91,7 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
 
 
 def _mechanism(given: WorldMember) -> Mechanism:
-    """As a mechanism; one without shapes that touch others gets its round contact points."""
+    """Return a member as a mechanism, with its round contact points if it has no collision shapes."""
     mechanism = given.mechanism() if isinstance(given, Thing) else resolve.robot(given)
     if mechanism.solids:
         return mechanism
@@ -79,12 +104,12 @@ def _mechanism(given: WorldMember) -> Mechanism:
 
 
 def _with_start(mechanism: Mechanism) -> Mechanism:
-    """With the keyframe to start from that it has alone, and what is told of it then as a note."""
+    """Return a mechanism with the keyframe that it starts from alone; warnings become notes."""
     robot, told = default_controller.with_standing_keyframe(Robot.of(mechanism))
     return replace(robot, notes=(*robot.notes, *told)) if told else robot
 
 
 def _lowest_point(mechanism: Mechanism) -> float:
-    """Height of its lowest candidate where it starts, m."""
+    """Return the height of the lowest contact candidate in the start posture, in m."""
     kin = kinematics(mechanism, SX(DM(initial_coordinates(mechanism))))
     return min(float(support_points.lowest_point(kin, c)[2]) for c in mechanism.candidates)

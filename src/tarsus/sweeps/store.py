@@ -105,10 +105,10 @@ class Store:
         path, count = self._plan(groups), len(groups)
         if not path.exists():
             return []
-        rule = ListRule(NumberRule(1, LARGEST_CHUNK, whole=True), most=count, least=count)
+        rule = ListRule(NumberRule(1, LARGEST_CHUNK, whole=True), max_items=count, min_items=count)
         found = read_json(path)
         with error_context(f"{path}, which may be removed"):
-            TableRule({PLAN: rule}, needed=(PLAN,)).check("", found)
+            TableRule({PLAN: rule}, required=(PLAN,)).check("", found)
         return [int(size) for size in found[PLAN]]
 
 

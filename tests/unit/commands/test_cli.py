@@ -381,7 +381,7 @@ def test_set_reaches_the_terrain_and_the_stepper() -> None:
         ("run mini_cheetah --set kinetik=1", "did you mean kinetic (law moreau)?"),
         ("compare mini_cheetah --laws moreau,foo", "mujoco, soft_convex"),
         ("compare mini_cheetah --dts fast", "--dts"),
-        ("validate --law foo", "known are: compliant, hertz"),
+        ("validate --law foo", "choose from: compliant, hertz"),
         ("validate --scene boks", "there is no scene named 'boks'"),
         ("cite mini_cheetah --gait trott", "did you mean trot"),
         ("inspect mini_cheetah --law hertzz", "did you mean hertz"),

@@ -1,4 +1,4 @@
-"""The attitude of the trunk in angles, of a log of any engine."""
+"""Compute the attitude of the trunk from a log of any engine."""
 
 from __future__ import annotations
 
@@ -12,18 +12,45 @@ ANGLES = ("yaw", "pitch", "roll")
 
 
 def has_floating_base(log: xr.Dataset) -> bool:
-    """Whether the log is that of a robot with a floating base."""
+    """Return whether a log is that of a robot with a floating base."""
     names = [str(name) for name in log["coordinate"].values[:7]]
     return [name.rpartition(".")[2] for name in names] == ["x", "y", "z", "qw", "qx", "qy", "qz"]
 
 
 def trunk_angles(log: xr.Dataset) -> xr.DataArray:
-    """ZYX Euler angles of a floating trunk after every step, (time, angle), or with `world`, rad.
+    """Return the ZYX Euler angles of a floating trunk after every step.
 
-    log: of `Simulation.run`, or of a run on MuJoCo
-    Turned by yaw about z, then by pitch about the new y, then by roll about the new x (Teixeira de
-    Paula 2024, section 6.1). Yaw and roll have no jumps by 2 pi; the pitch is in [-pi/2, pi/2], and
-    at its ends yaw and roll are not defined. TarsusError for a robot whose base is fixed.
+    The trunk is turned by yaw about z, then by pitch about the new y, then by roll about the new x.
+    Yaw and roll are unwrapped. Pitch is in [-pi/2, pi/2]; at its ends yaw and roll are not defined.
+
+    Parameters
+    ----------
+    log : xarray.Dataset
+        Log of `Simulation.run`, or of a run on MuJoCo.
+
+    Returns
+    -------
+    xarray.DataArray
+        Angles in rad, dimensions (time, angle) or (time, world, angle).
+
+    Raises
+    ------
+    Unsupported
+        If the base of the robot is fixed.
+
+    References
+    ----------
+    Teixeira de Paula 2024, section 6.1.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> log = tarsus.Simulation("mini_cheetah", controller="trot").run(0.1)
+    >>> angles = tarsus.trunk_angles(log)
+    >>> angles["angle"].values.tolist()
+    ['yaw', 'pitch', 'roll']
+    >>> bool(abs(angles).max() < 0.1)
+    True
     """
     if not has_floating_base(log):
         raise Unsupported("a robot with a fixed base has no attitude.", "attitude")

@@ -1,4 +1,4 @@
-"""Where a run stopped being finite, or left the range in which robots move."""
+"""Find where a run stopped being finite or left the physical range."""
 
 from __future__ import annotations
 
@@ -25,9 +25,29 @@ MIN_REDUCIBLE_DT = 1e-5  # s: a step this small is not what a run diverged from
 
 
 class Diverged(UnmetCondition):
-    """A run hit a NaN or left the range of motion of robots.
+    """A run became non-finite or left the physical range.
 
-    `log` holds all steps up to there; `subject` is the joint that was first.
+    Attributes
+    ----------
+    log : xarray.Dataset or None
+        Log of all steps before.
+    subject : str
+        Name of the joint that diverged first.
+
+    Examples
+    --------
+    A joint that turns too fast for the time step:
+
+    >>> import tarsus
+    >>> sim = tarsus.Simulation("mini_cheetah")
+    >>> u = sim.u
+    >>> u[6] = 1e4
+    >>> sim.set(u=u)
+    >>> try:
+    ...     log = sim.run(0.1)
+    ... except tarsus.Diverged as error:
+    ...     print(error.subject)
+    FR_hip_joint
     """
 
     log: xr.Dataset | None = None
@@ -42,9 +62,16 @@ class Diverged(UnmetCondition):
 
 @dataclass(frozen=True)
 class Fault:
-    """The steps of a run that are finite, and a sentence about the first that is not.
+    """First step of a run that diverged.
 
-    joint: the one that diverged first, if one did
+    Attributes
+    ----------
+    good_steps
+        Number of steps before it.
+    message
+        Description for the user.
+    joint
+        Name of the joint that diverged first; empty if none did.
     """
 
     good_steps: int
@@ -55,11 +82,23 @@ class Fault:
 def find_fault(
     robot: Mechanism, part: Mapping[str, NDArray[Any]], done: int, start: float, dt: float
 ) -> Fault | None:
-    """The first step of `part` (steps, worlds, size) that diverged; `done` came before it since
-    `start`, s.
+    """Return the first step that diverged, or None.
 
-    It holds a NaN or an infinity, turns a joint by more than TURN, moves faster than SPEED, or is
-    farther away than FAR.
+    A step diverges if it holds a NaN or infinity, turns a joint by more than `MAX_TURN`, moves
+    faster than `MAX_SPEED`, or goes farther than `MAX_POSITION`.
+
+    Parameters
+    ----------
+    robot
+        The mechanism.
+    part
+        Registers "q" and "u" after each step, shape (steps, worlds, size).
+    done
+        Number of steps before these.
+    start
+        Time at the start of the run, in s.
+    dt
+        Time step, in s.
     """
     q, u = part["q"], part["u"]
     with np.errstate(invalid="ignore"):
@@ -87,9 +126,18 @@ def find_fault(
 
 
 def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
-    """The end of the sentence: what may keep a run that started at q (nq,) from diverging.
+    """Return the end of the error sentence: what may keep the run from diverging.
 
-    Nothing that it has already.
+    It names only what the simulation does not do already.
+
+    Parameters
+    ----------
+    plan
+        Compiled step.
+    q
+        Coordinates at the start of the run, shape (nq,).
+    dt
+        Time step, in s.
     """
     ways: list[str] = []
     if dt > MIN_REDUCIBLE_DT:

@@ -1,4 +1,4 @@
-"""Ctrl-C during a run: the step at hand is finished, and nothing of what came before is lost."""
+"""Handle Ctrl-C during a run: finish the current step and keep the log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,26 @@ if TYPE_CHECKING:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during `Simulation.run`; `log` holds all up to there, None before the first step."""
+    """Ctrl-C during `Simulation.run`.
+
+    Attributes
+    ----------
+    log : xarray.Dataset or None
+        Log of all steps before; None before the first step.
+
+    Examples
+    --------
+    Keep what was simulated when the user presses Ctrl-C:
+
+    >>> import tarsus
+    >>> sim = tarsus.Simulation("mini_cheetah", controller="trot")
+    >>> try:
+    ...     log = sim.run(0.1)
+    ... except tarsus.Interrupted as stop:
+    ...     log = stop.log
+    >>> log.sizes["time"]
+    40
+    """
 
     def __init__(self, message: str, log: xr.Dataset | None) -> None:
         super().__init__(message)
@@ -25,10 +44,10 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def catch_interrupt() -> Iterator[Callable[[], bool]]:
-    """Inside the `with` block the first Ctrl-C is only noted: the function tells whether it came.
+    """Delay the first Ctrl-C inside the `with` block.
 
-    A second one interrupts at once, as usual. Nothing is noted in threads other than the main one,
-    which no Ctrl-C reaches, or where the process ignores it.
+    Yields a function that returns whether Ctrl-C was pressed. A second Ctrl-C interrupts at once,
+    as usual. Nothing is delayed outside the main thread, or where the process ignores Ctrl-C.
     """
     came: list[bool] = []
     before = signal.getsignal(signal.SIGINT)

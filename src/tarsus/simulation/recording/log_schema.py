@@ -53,7 +53,9 @@ OPTIONS = {
     **dict.fromkeys(("keyframe", "precision", "device"), AnyOf((TEXT,), or_none=True)),
     **dict.fromkeys(("limits", "stiction", "self_collision"), FlagRule()),
     **dict.fromkeys(("bounce", "stabilization"), NumberRule(0, 1)),
-    "mass_scale": AnyOf((TableRule(others=AnyOf((MASS, ListRule(MASS, least=1)))),), or_none=True),
+    "mass_scale": AnyOf(
+        (TableRule(others=AnyOf((MASS, ListRule(MASS, min_items=1)))),), or_none=True
+    ),
     "control_rate": AnyOf((NumberRule(1e-6, 1e9),), or_none=True),
 }
 ATTRIBUTES: dict[str, Rule] = {

@@ -1,4 +1,4 @@
-"""The impacts that a stepper located in time, as a table in the log."""
+"""Record the impacts that a stepper located in time as a table in the log."""
 
 from __future__ import annotations
 
@@ -27,15 +27,37 @@ Array = NDArray[Any]
 
 
 def strikes(log: xr.Dataset) -> xr.Dataset:
-    """The impacts located in a run, one row each along the dimension `strike`, in order of time.
+    """Return the impacts that a stepper located in time, as a table.
 
-    log: of a run with `event_driven` and a law of impulses; another has no row.
+    Variables (docs/conventions.md): `strike_time` in s, `strike_step` (index along `time`),
+    `strike_impulse` in N s, `strike_velocity_before` and `strike_velocity_after` in m/s, both in
+    contact frames, `strike_kinetic_before`, `strike_kinetic_after` and `strike_potential` in J, and
+    the state at the impact: `strike_q`, `strike_u_before`, `strike_u_after`. Batches also have
+    `strike_world`. The total energy before an impact is `strike_kinetic_before + strike_potential`.
 
-    Variables (docs/conventions.md): strike_time in s, strike_step (index along `time`),
-    strike_impulse in N s and strike_velocity_before, strike_velocity_after in m/s (strike, contact,
-    axis) in contact frames, strike_kinetic_before, strike_kinetic_after and strike_potential in J,
-    and the state there: strike_q, strike_u_before, strike_u_after; of a batch strike_world. The
-    total energy before an impact is strike_kinetic_before + strike_potential.
+    Parameters
+    ----------
+    log : xarray.Dataset
+        Log of a run with the stepper `event_driven` and an impulse law.
+
+    Returns
+    -------
+    xarray.Dataset
+        One row for each impact along the dimension `strike`, in order of time; no rows for other
+        steppers.
+
+    Examples
+    --------
+    A ball that falls by 5 cm:
+
+    >>> import tarsus
+    >>> sim = tarsus.Simulation(tarsus.world(tarsus.Ball()), stepper="event_driven")
+    >>> q = sim.q
+    >>> q[2] += 0.05
+    >>> sim.set(q=q)
+    >>> strikes = tarsus.strikes(sim.run(0.2))
+    >>> [round(float(time), 3) for time in strikes["strike_time"]]
+    [0.101]
     """
     names = [name for name in log.variables if str(name).startswith("strike_")]
     return log[names] if names else xr.Dataset(coords={"strike": np.zeros(0, int)})
@@ -44,8 +66,21 @@ def strikes(log: xr.Dataset) -> xr.Dataset:
 def strike_variables(
     plan: Plan, worlds: Backend, records: Mapping[str, Array], t0: float
 ) -> dict[str, Any]:
-    """Variables of the log; records: of a run that began at t0, s. None from a stepper that locates
-    no impact; without rows if it located none.
+    """Return the variables of located impacts for a log.
+
+    Parameters
+    ----------
+    plan, worlds
+        Compiled step and its worlds.
+    records
+        Registers after each step, shape (steps, worlds, size).
+    t0
+        Time at the start of the run, in s.
+
+    Returns
+    -------
+    dict
+        Empty if the stepper locates no impacts; without the table if it located none.
     """
     if "strike_count" not in records:
         return {}
@@ -89,7 +124,7 @@ def strike_variables(
 
 
 def strikes_lost(plan: Plan, records: Mapping[str, Array]) -> int:
-    """How many impacts found no slot."""
+    """Return the number of impacts that did not fit into the slots of their step."""
     if "strike_count" not in records:
         return 0
     counts = records["strike_count"][..., 0].astype(int)
@@ -97,7 +132,7 @@ def strikes_lost(plan: Plan, records: Mapping[str, Array]) -> int:
 
 
 def _size(plan: Plan) -> int:
-    """Numbers in one slot."""
+    """Return the number of values in one slot."""
     mechanism = plan.scene.mechanism
     return slot_size(mechanism.nq, mechanism.nu, len(plan.scene.candidates))
 
@@ -107,7 +142,7 @@ def _slots(plan: Plan, records: Mapping[str, Array]) -> int:
 
 
 def _rows(plan: Plan, records: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-    """The slots that are filled (rows, size), their step and their world, in order of time."""
+    """Return the filled slots (rows, size), their steps and their worlds, in order of time."""
     steps, count = records["strike_count"].shape[:2]
     slots = _slots(plan, records)
     rows = records["strike_rows"].astype(float).reshape(steps, count, slots, _size(plan))
@@ -121,7 +156,7 @@ def _rows(plan: Plan, records: Mapping[str, Array]) -> tuple[Array, Array, Array
 
 
 def _parts(mechanism: Mechanism, rows: Array) -> dict[str, Array]:
-    """The rows by what they hold, as `Strikes` says."""
+    """Split rows into the fields of `Strikes`."""
     ends = np.cumsum([1, mechanism.nq, mechanism.nu, mechanism.nu])
     names = ("time", "q", "u_before", "u_after", "impulse")
     return dict(zip(names, np.split(rows, ends, axis=1), strict=True))
@@ -130,7 +165,7 @@ def _parts(mechanism: Mechanism, rows: Array) -> dict[str, Array]:
 def _evaluate_rows(
     plan: Plan, worlds: Backend, parts: Mapping[str, Array], world: Array
 ) -> dict[str, Array]:
-    """Contact velocities and energies of every row."""
+    """Return contact velocities and energies of every row."""
     program = _strike_program(plan)
     samples = {"q": parts["q"], "u0": parts["u_before"], "u1": parts["u_after"]}
     for register in program.of_kind("parameter"):
@@ -141,7 +176,7 @@ def _evaluate_rows(
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _strike_program(plan: Plan) -> Program:
-    """From q, u0 and u1 to contact velocities before and after (3n,), and energies."""
+    """Trace contact velocities before and after (3n,) and energies as functions of q, u0 and u1."""
     b = Builder(f"{plan.scene.mechanism.name}_strikes")
     scene, inertias = varied_scene(plan, rnea.body_inertias, b)
     mechanism = scene.mechanism

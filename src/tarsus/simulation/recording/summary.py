@@ -1,4 +1,4 @@
-"""A run in a few numbers."""
+"""Summarize a run in a few numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REQUIRED = (  # of a log, attributes and variables
 
 
 class StepperLike(Protocol):
-    """What a summary asks of a stepper, or of another engine."""
+    """What a summary needs from a stepper, or from another engine."""
 
     @property
     def velocity_level(self) -> bool:
@@ -46,12 +46,12 @@ class StepperLike(Protocol):
 
     @property
     def solves_once(self) -> bool:
-        """Whether the impulses of a step are one solution."""
+        """Whether one contact solve gives the impulses of a step."""
         ...
 
 
 class SimulationLike(Protocol):
-    """What a summary asks of a simulation: `Simulation`, or one on another engine."""
+    """What a summary needs from a `Simulation`, or from a simulation on another engine."""
 
     @property
     def robot(self) -> Mechanism:
@@ -60,18 +60,40 @@ class SimulationLike(Protocol):
 
     @property
     def dt(self) -> float:
-        """Length of a step, s."""
+        """Time step, in s."""
         ...
 
     @property
     def stepper(self) -> StepperLike:
-        """What makes a step."""
+        """The stepper."""
         ...
 
 
 def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
-    """The output of `tarsus run --json` for one world: lengths in m, speeds in m/s, None where a
-    figure does not apply.
+    """Summarize the log of one world, as `tarsus run --json` prints it.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        The simulation that made the log.
+    log : xarray.Dataset
+        Log of one world.
+
+    Returns
+    -------
+    dict
+        Figures by name in SI units: distance, speed, height, contact residuals, energies, sensor
+        readings, warnings and what was run. None where a figure does not apply.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> sim = tarsus.Simulation("mini_cheetah", controller="trot")
+    >>> figures = tarsus.summary(sim, sim.run(0.1))
+    >>> figures["fell"]
+    False
+    >>> figures["residuals"]["cone_Ns"] < 1e-9
+    True
     """
     # how well the contact conditions hold
     log = add_empty(log)
@@ -124,7 +146,7 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
 
 
 def has_fallen(robot: Mechanism, log: xr.Dataset) -> bool:
-    """Whether the base tipped over or sank towards the lowest contact point, if there is one."""
+    """Return whether the base tipped over or sank towards the lowest contact point."""
     if not robot.floating:
         return False
     q, lowest = log["q"].values, log["contact_point"].values[..., 2].min(axis=1, initial=np.inf)
@@ -132,9 +154,7 @@ def has_fallen(robot: Mechanism, log: xr.Dataset) -> bool:
 
 
 def is_below_contacts(robot: Mechanism, log: xr.Dataset) -> bool:
-    """Whether at the end the base is below all points that may touch, though more of the robot
-    might.
-    """
+    """Return whether the base ends below all contact candidates, though other parts could touch."""
     contacts = set(log["contact"].values.tolist())
     if not robot.floating or not contacts or contacts >= {c.name for c in robot.candidates}:
         return False
@@ -142,9 +162,7 @@ def is_below_contacts(robot: Mechanism, log: xr.Dataset) -> bool:
 
 
 def sensor_summary(log: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Of each sensor in a log of one world its units, and of its channels by name what they told at
-    the end ("last") and on average ("mean").
-    """
+    """Return units, last and mean reading of each sensor in a log of one world."""
     found = {}
     for variable in map(str, log.data_vars):
         name = variable.removeprefix("sensed_")
@@ -160,7 +178,7 @@ def sensor_summary(log: xr.Dataset) -> dict[str, dict[str, Any]]:
 
 
 def solved_contacts(log: xr.Dataset) -> Solved:
-    """The log's contact problems and solutions for the yardstick."""
+    """Return the contact problems and solutions of a log, for the residual criteria."""
     ground = log["ground_friction"].values
     mu, own = mean_of_role(log, "friction"), mean_of_role(log, "kinetic_friction", missing=None)
     mu_K = mean_of_role(log, "kinetic_ratio", missing=1.0) * mu if own is None else own
@@ -179,9 +197,10 @@ def solved_contacts(log: xr.Dataset) -> Solved:
 
 
 def energy_ledger(log: xr.Dataset) -> dict[str, float]:
-    """The energy ledger of a log of one world, J: its shares, `change` and `unbalanced`.
+    """Return the energy ledger of a log of one world, in J.
 
-    See `energy_totals`; for a run of ours `unbalanced` is round-off.
+    It holds the shares, `change` and `unbalanced` of `energy_totals`; in our own runs `unbalanced`
+    is round-off.
     """
     shares = {share: log[f"energy_{share}"].values for share in (*SHARES, *ROBOT_SHARES)}
     change = (log["kinetic_energy"] + log["potential_energy"] - log["energy_start"]).values
