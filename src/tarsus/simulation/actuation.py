@@ -139,7 +139,7 @@ def signals_from_torques(mechanism: Mechanism, torque: SX) -> SX:
 def actuator_forces(
     actuation: Actuation, mechanism: Mechanism, control: SX, dt: SX, b: Builder
 ) -> tuple[ActuatorForce, Values]:
-    """Return the actuator forces under control signals (n,), and the state registers after the step."""
+    """Return actuator forces under control signals (n,), and state registers after the step."""
     actuators = mechanism.file_actuators
     # signals that come late
     control, after = delay_signals(control, actuation.delay, "actuators.delay", b)

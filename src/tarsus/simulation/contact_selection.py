@@ -198,7 +198,7 @@ def _max_object_contacts(robot: Robot) -> int:
 
 
 def _has_limbs(robot: Robot) -> bool:
-    """Return whether the first tree has more than one body; the corners of an object do not all touch."""
+    """Return whether the first tree has several bodies, unlike a single object."""
     return sum(tree.path(robot, i)[-1] == 0 for i in range(len(robot.bodies))) > 1
 
 
@@ -235,9 +235,10 @@ def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
 def immovable_contacts(
     scene: Scene, q: NDArray[np.float64], normals: Mapping[str, NDArray[np.float64]] | None = None
 ) -> list[str]:
-    """Return the names of candidates that cannot move along the ground's normal at any of the coordinates.
+    """Return the names of candidates that cannot move along the ground's normal.
 
-    The ground cannot push on such a contact (`stepping/blocked.py`).
+    They cannot move at any of the coordinates, so that the ground cannot push on them
+    (`stepping/blocked.py`).
 
     Parameters
     ----------

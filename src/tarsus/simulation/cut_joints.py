@@ -1,4 +1,4 @@
-"""A simulation with cut joints in the whole robot's coordinates, and loops that must be closed."""
+"""Convert states between a robot with cut joints and the whole robot, and close loops at the start."""
 
 from __future__ import annotations
 
@@ -25,8 +25,21 @@ WARNED_GAP_WHEN_SET = (
 
 
 def close_and_place(scene: Scene, q: Array, notices: list[WarningRecord]) -> Array:
-    """Registers q of the start, (nq,) or (worlds, nq): the whole robot at q (nq,), its loops
-    closed, on the ground.
+    """Return the initial register q: loops closed, and the robot on the ground.
+
+    Parameters
+    ----------
+    scene
+        Robot, terrain and contact candidates.
+    q
+        Coordinates of the whole robot, shape (nq,).
+    notices
+        List to which warnings are appended.
+
+    Returns
+    -------
+    array
+        Shape (nq,) or (worlds, nq), in coordinates of the cut robot.
     """
     mechanism = scene.mechanism.uncut or scene.mechanism
     return place_on_ground(
@@ -35,7 +48,7 @@ def close_and_place(scene: Scene, q: Array, notices: list[WarningRecord]) -> Arr
 
 
 def _close_loops(mechanism: Mechanism, q: Array, notices: list[WarningRecord]) -> Array:
-    """The nearest coordinates with closed loops, and notices of what is not where it was."""
+    """Return the nearest coordinates with closed loops, and append warnings about what moved."""
     # joints that follow others
     led = loop_closure.apply_couplings(mechanism, q)
     for coupling in mechanism.couplings:
@@ -64,16 +77,15 @@ def _close_loops(mechanism: Mechanism, q: Array, notices: list[WarningRecord]) -
 
 
 def uncut_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
-    """Coordinates (worlds, nq) and velocities (worlds, nu) of the robot before joints were cut."""
+    """Return q (worlds, nq) and u (worlds, nu) of the robot before joints were cut."""
     return coordinates.to_uncut(mechanism, worlds.get("q"), worlds.get("u"))
 
 
 def to_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
-    """q and u among the values given as the registers take them: those of the whole robot become
-    those of the cut one.
+    """Return values with q and u converted to the coordinates of the registers.
 
-    A q of the whole robot without u keeps its joint rates, a u without q the joint angles. A
-    TarsusWarning says if the new q leaves a loop open.
+    A q of the whole robot without u keeps the joint rates, a u without q the joint angles. Warns if the
+    new q leaves a loop open.
     """
     # values of the cut robot go as they are
     uncut = mechanism.uncut

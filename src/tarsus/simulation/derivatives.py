@@ -163,7 +163,7 @@ class _TangentRunner:
         self._entered = np.zeros(1) if whole else self._directions.view(ENTERED)
 
     def along(self, record: Array, action: Array | None) -> tuple[Array, bool] | None:
-        """Return the Jacobian (2 nu, directions) and whether the step was solved, for a world's record.
+        """Return the Jacobian (2 nu, directions) for a record, and whether the step was solved.
 
         None if the step enters a cold loop that is not compiled in.
         """
@@ -178,7 +178,7 @@ class _TangentRunner:
 def _jacobians(
     plan: Plan, others: tuple[str, ...], own: Worlds, action: Array | None, threads: int
 ) -> tuple[Array, NDArray[np.bool_], list[int]]:
-    """Return Jacobians (worlds, 2 nu, directions), whether each was solved, and the ends of the columns."""
+    """Return Jacobians (worlds, 2 nu, directions), whether each was solved, and the column ends."""
     with _LOCK:
         # cold loops are left out: worlds that would enter one come again, with it
         every, shares = range(own.count), min(threads, own.count)
@@ -264,6 +264,6 @@ def _tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Progra
 
 
 def _gram_diagonal(mechanism: Mechanism) -> list[float]:
-    """Return the diagonal of F^T F with q' = F(q) u; quaternions change half as fast as bodies turn."""
+    """Return the diagonal of F^T F, q' = F(q) u; quaternions change half as fast as bodies turn."""
     turning = {"free": [1.0] * 3 + [0.25] * 3, "ball": [0.25] * 3}
     return [k for body in mechanism.bodies for k in turning.get(body.joint.kind, [1.0])]

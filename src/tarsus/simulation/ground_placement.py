@@ -1,9 +1,11 @@
-"""Put a floating robot on the ground: parallel to it, the lowest candidate just touching. Free
-objects beside it stay where they are, those that loop joints tie to it go along. A file's body
-without joints is no robot: it stays where the file, or its keyframe, has it.
+"""Place a floating robot on the ground: parallel to it, with the lowest candidate just touching.
 
-It lies a tenth of a nanometer deep: on the ground itself round-off says of each foot whether it
-touches, and what does not is without ground for the first step, pushed down by its motors.
+Separate free objects stay where they are; objects tied to the robot by loop joints move with it. A
+file's body without joints is an object, not a robot, and stays where the file or keyframe puts it.
+
+The lowest candidate is placed a tenth of a nanometer below the surface. Exactly on it, round-off
+would decide whether a foot touches, and a foot without contact is pushed down by its motors in the
+first step.
 """
 
 from __future__ import annotations
@@ -36,11 +38,22 @@ MIN_SPREAD = 0.01  # m: points nearer to a line than this say nothing about the 
 
 
 def place_on_ground(scene: Scene, q: Array) -> Array:
-    """Coordinates (nq,), or (worlds, nq) on terrain that differs by world; a robot fixed or tied to
-    the world stays.
+    """Return the coordinates of a robot placed on the ground.
 
-    q is that of the whole robot; where joints are cut, it comes back in the cut robot's
-    coordinates.
+    A robot that is fixed or tied to the world stays where it is.
+
+    Parameters
+    ----------
+    scene
+        Robot, terrain and contact candidates.
+    q
+        Coordinates of the whole robot, shape (nq,).
+
+    Returns
+    -------
+    array
+        Coordinates, shape (nq,), or (worlds, nq) on a terrain that differs by world. Where joints
+        are cut, these are coordinates of the cut robot.
     """
     # a robot with cut joints is placed whole
     cut, whole = scene.mechanism, scene.mechanism.uncut
@@ -131,14 +144,15 @@ def ground_depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
 
 
 def _separate_bodies(mechanism: Mechanism) -> set[int]:
-    """The bodies of free objects that loops do not tie to the robot."""
+    """Return the bodies of free objects that loops do not tie to the robot."""
     company = tree.connected_roots(mechanism)
     return {i for i in tree.object_bodies(mechanism) if tree.path(mechanism, i)[-1] not in company}
 
 
 def _keeps_pose(mechanism: Mechanism) -> bool:
-    """Whether nothing puts it on the ground: it is fixed or tied to the world, or a file drew it,
-    and none of what would be moved has a joint but the free one.
+    """Return whether the robot stays where it is.
+
+    It is fixed or tied to the world, or it comes from a file and has no joint but free ones.
     """
     company = tree.connected_roots(mechanism)
     moved = [tree.path(mechanism, i)[-1] in company for i in range(len(mechanism.bodies))]
@@ -148,7 +162,17 @@ def _keeps_pose(mechanism: Mechanism) -> bool:
 
 
 def _tilt(q: Array, turn: Array, starts: list[int]) -> None:
-    """Turn the roots whose coordinates start there by a quaternion, about the first's origin."""
+    """Rotate root bodies by a quaternion about the origin of the first.
+
+    Parameters
+    ----------
+    q
+        Coordinates, shape (nq,), which are changed.
+    turn
+        Unit quaternion.
+    starts
+        Index of the first coordinate of each root.
+    """
     rotation, origin = rotation_from_quaternion(turn), q[:3].copy()
     for start in starts:
         if start:
@@ -157,8 +181,9 @@ def _tilt(q: Array, turn: Array, starts: list[int]) -> None:
 
 
 def _gap_program(scene: Scene) -> Program:
-    """From q to every candidate's gap, the nearest ground point (3,) and normal there (3,); gaps of
-    the lowest spans behind them.
+    """Trace every candidate's gap, nearest ground point (3,) and normal (3,) as functions of q.
+
+    Gaps of the lowest spans follow those of the candidates.
     """
     b = Builder("look")
     kin = kinematics(scene.mechanism, b.parameter("q", scene.mechanism.nq))
@@ -176,8 +201,9 @@ def _gap_program(scene: Scene) -> Program:
 
 
 def _ground_normal(ground: Array, normals: Array) -> Array:
-    """Of the plane nearest to the points (n, 3); where they lie on a line, the mean of the normals
-    (n, 3).
+    """Return the normal of the plane nearest to the points (n, 3).
+
+    If the points are on a line, it is the mean of the normals (n, 3).
     """
     from_mean = ground - ground.mean(0)
     if (
@@ -193,6 +219,6 @@ def _ground_normal(ground: Array, normals: Array) -> Array:
 
 
 def _rotation_from_vertical(normal: Array) -> Array:
-    """The unit quaternion (w, x, y, z) that turns z into `normal` (3,) the shortest way."""
+    """Return the unit quaternion (w, x, y, z) of the smallest rotation from z to `normal` (3,)."""
     p = np.array([1 + normal[2], -normal[1], normal[0], 0.0])
     return p / np.linalg.norm(p)

@@ -16,7 +16,20 @@ Array = NDArray[np.float64]
 
 
 def sample_ground(terrain: Terrain, places: Array) -> tuple[Array, Array]:
-    """Return heights (n,) in m and friction factors (n,) at points (n, 2) in m, of the first world."""
+    """Return the heights and friction factors of a terrain in the first world.
+
+    Parameters
+    ----------
+    terrain
+        The terrain.
+    places
+        Points x, y, shape (n, 2), in m.
+
+    Returns
+    -------
+    tuple
+        Heights in m and friction factors, shape (n,) each.
+    """
     return ground_sampler(terrain)(places)
 
 

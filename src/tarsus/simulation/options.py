@@ -185,7 +185,7 @@ def complete(given: Options) -> SimpleNamespace:
 
 
 def _normalize_lists(chosen: SimpleNamespace) -> None:
-    """Turn arrays of names into lists; raise InvalidValue for a value that is not a list of names."""
+    """Turn arrays of names into lists; raise InvalidValue for a value without names."""
     for name in ("contacts", "pushes", "coordinates", "parameters"):
         if isinstance(value := getattr(chosen, name), np.ndarray):
             setattr(chosen, name, value.ravel().tolist())

@@ -1,7 +1,7 @@
-"""Parameters by name for the law, gait, stepper and terrain that have them.
+"""Set parameters of the law, gait, stepper and terrain by name.
 
-A user gives them as text, NAME=VALUE, or as a name and a number. Text becomes a number here, once,
-by the declaration of its parameter; numbers stay numbers.
+A user gives them as text, NAME=VALUE, or as a name and a value. Text becomes a number here, once,
+by the declaration of its parameter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ParameterSetting = str | tuple[str, Any]
 
 
 class RunPart(NamedTuple):
-    """A part of a run ("law", "gait", ...) by names alone: what it is, and its parameters."""
+    """Name of a part of a run, such as its law or gait, and the names of its parameters."""
 
     whose: str
     name: str
@@ -36,12 +36,12 @@ class Assignment(NamedTuple):
 
 
 def as_list(parameters: Mapping[str, Any] | Sequence[ParameterSetting]) -> list[ParameterSetting]:
-    """Return parameters of a dictionary, or of a list, as a list."""
+    """Return parameters of a dictionary or list as a list."""
     return list(parameters.items() if isinstance(parameters, Mapping) else parameters)
 
 
 def split_assignment(given: ParameterSetting) -> tuple[str, Any]:
-    """Return the name and the value, which is text where NAME=VALUE was given."""
+    """Return name and value; the value is text if NAME=VALUE was given."""
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
         return given
     name, equals, value = given.partition("=") if isinstance(given, str) else ("", "", "")
@@ -53,12 +53,25 @@ def split_assignment(given: ParameterSetting) -> tuple[str, Any]:
 
 
 def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) -> dict[str, Any]:
-    """Return the parts of a run ("law", "gait", ...) with parameters set; UnknownName if none has
-    one of that name.
+    """Return the parts of a run with parameters set.
 
-    A name that several have is the first one's; law.NAME, gait.NAME and so on, or the part's own
-    name in front, say whose is meant. A value as text is a number, several with commas between
-    them, or a word, as its declaration says.
+    A name that several parts have belongs to the first. "law.NAME", "gait.NAME" and so on, or the
+    name of the part in front, select a part. Text is a number, several numbers separated by commas,
+    or a word, as the declaration of the parameter says.
+
+    Parameters
+    ----------
+    parts
+        Parts by kind, such as "law".
+    given
+        Assignments.
+
+    Raises
+    ------
+    UnknownName
+        If no part has such a parameter.
+    InvalidValue
+        If a parameter is set twice, or its value is not allowed.
     """
     changes: dict[str, dict[str, Any]] = {whose: {} for whose in parts}
     known = run_parts(parts)
@@ -76,7 +89,7 @@ def set_parameters(parts: Mapping[str, Any], given: Sequence[ParameterSetting]) 
 
 
 def run_parts(parts: Mapping[str, Any]) -> list[RunPart]:
-    """Return the names of the parts of a run and of their parameters, in order."""
+    """Return the names of the parts of a run and of their parameters."""
     return [RunPart(p, parameters.name_of(part), _declared(part)) for p, part in parts.items()]
 
 
@@ -86,8 +99,12 @@ def _declared(part: Any) -> Mapping[str, Parameter]:
 
 
 def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Assignment:
-    """Return which part's parameter is set, that of the first part that has it; UnknownName if
-    none has.
+    """Return the assignment with the first part that has the parameter.
+
+    Raises
+    ------
+    UnknownName
+        If no part has such a parameter.
     """
     full, value = split_assignment(given)
     whose, dot, name = full.rpartition(".")
@@ -98,7 +115,7 @@ def resolve_assignment(given: ParameterSetting, parts: Sequence[RunPart]) -> Ass
 
 
 def assigned_names(given: Sequence[ParameterSetting], whose: str, part: Any) -> set[str]:
-    """Return the names given that are parameters of this part of a run, the first that is asked."""
+    """Return the parameters of a part that assignments set; the part is searched first."""
     names = (split_assignment(one)[0].rpartition(".") for one in given)
     return {name for of, _, name in names if of in ("", whose, parameters.name_of(part))}
 
@@ -116,7 +133,7 @@ def check_unambiguous(given: Sequence[ParameterSetting], parts: Sequence[RunPart
 
 
 def _unknown_parameter(name: str, parts: Sequence[RunPart]) -> UnknownName:
-    """Return an error that names the near parameters and their parts, else all."""
+    """Return an error that suggests similar parameters, or lists all."""
     whose = dict[str, list[str]]()
     for part in parts:
         for known in part.parameters:
@@ -132,7 +149,7 @@ def _unknown_parameter(name: str, parts: Sequence[RunPart]) -> UnknownName:
 
 
 def _field_value(owner: str, declaration: Parameter, given: Any) -> Any:
-    """Return the value for a field, a number from text; the class of its owner checks it."""
+    """Return the value of a field; the class of its owner checks it."""
     if not isinstance(given, str):
         one = isinstance(given, int | float) and not isinstance(given, bool)
         return float(given) if one and not declaration.whole else given

@@ -1,5 +1,6 @@
-"""The range in which robots move: a state outside has diverged, and no step that ends there has
-converged.
+"""Limit the range in which robots move; a run that leaves it has diverged.
+
+No step that ends outside the range has converged.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ MAX_POSITION = 1e6  # m or rad: no legged robot gets there
 
 
 def max_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
-    """The largest rate (nu,) of every velocity that a run may reach, rad/s or m/s."""
+    """Return the largest allowed rate of every velocity (nu,), in rad/s or m/s."""
     slides = is_linear(robot)
     return np.where(slides, MAX_SPEED, MAX_TURN / dt)
 
 
 def is_linear(robot: Mechanism) -> NDArray[np.bool_]:
-    """Which velocities (nu,) are in m/s; the others are in rad/s."""
+    """Return which velocities (nu,) are in m/s; the others are in rad/s."""
     found = np.zeros(robot.nu, dtype=bool)
     for body, at in zip(robot.bodies, robot.u_slices, strict=True):
         if body.joint.kind == "slide":
@@ -36,7 +37,7 @@ def is_linear(robot: Mechanism) -> NDArray[np.bool_]:
 
 
 def is_in_range(robot: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-    """1 where a state is finite and no coordinate or velocity is larger than a robot's, else 0."""
+    """Return 1 where a state is finite and inside the physical range, else 0."""
     rates, places = entries(ca.fabs(u)), entries(ca.fabs(q))
     fast, turned, far = SX(0), SX(0), SX(0)
     for rate, slides in zip(rates, is_linear(robot), strict=True):

@@ -1,4 +1,4 @@
-"""Pickles of simulations: frozen parts once, registers, and the rest."""
+"""Pickle simulations: frozen parts once, registers, and the remaining attributes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ _PARTS: dict[bytes, dict[str, Any]] = {}
 
 
 def to_pickle(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
-    """Return what a pickle of a simulation holds; Unsupported naming a part that has no pickle."""
+    """Return the content of a simulation's pickle.
+
+    Raises
+    ------
+    Unsupported
+        If a part cannot be pickled; the message names it.
+    """
     shared = {name: attributes[name] for name in FROZEN}
     left_out = {*FROZEN, *REBUILT, *DERIVED}
     rest = {name: value for name, value in attributes.items() if name not in left_out}
@@ -39,7 +45,7 @@ def to_pickle(attributes: Mapping[str, Any], worlds: Backend) -> dict[str, Any]:
 
 
 def from_pickle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return a simulation's attributes without its worlds, and the values of their registers."""
+    """Return a simulation's attributes without its worlds, and the values of its registers."""
     attributes = _unpickled_parts(content["parts"]) | content["rest"]
     if step_program(attributes["plan"]).fingerprint != content["fingerprint"]:
         raise InvalidFile(
@@ -51,12 +57,12 @@ def from_pickle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
 
 
 def register_values(worlds: Backend) -> dict[str, Array]:
-    """Return every register of the worlds by name, (worlds, size)."""
+    """Return every register of the worlds by name, shape (worlds, size)."""
     return {r.name: worlds.get(r.name) for r in worlds.program.persistent}
 
 
 def _pickled_parts(parts: dict[str, Any]) -> bytes:
-    """Return the parts in one pickle; Unsupported naming the first that cannot be pickled."""
+    """Return the parts in one pickle; raise Unsupported naming the first that cannot be pickled."""
     try:
         found = pickle.dumps(parts)
     except Exception:
@@ -67,7 +73,7 @@ def _pickled_parts(parts: dict[str, Any]) -> bytes:
 
 
 def _check_picklable(kind: str, part: Any) -> None:
-    """Raise an Unsupported that names the part unless it can be pickled."""
+    """Raise Unsupported, naming the part, unless it can be pickled."""
     try:
         pickle.dumps(part)
     except Exception as error:
@@ -81,7 +87,7 @@ def _check_picklable(kind: str, part: Any) -> None:
 
 
 def _cache_parts(pickled: bytes, parts: dict[str, Any]) -> dict[str, Any]:
-    """Cache the parts of a pickle: reading it again gives the same objects, traced once."""
+    """Cache the parts of a pickle, so that reading it again gives the same objects."""
     _PARTS[pickled] = parts
     for oldest in list(_PARTS)[:-CACHE_SIZE]:
         _PARTS.pop(oldest, None)

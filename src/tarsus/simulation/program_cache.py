@@ -1,9 +1,9 @@
-"""Cache traced programs on disk, so that the next process reads them instead of tracing them.
+"""Cache traced programs on disk, so that the next process reads instead of tracing them.
 
-A cache key is a hash of the plan, of the package's source files and of the versions of what traces
-and compiles. A plan that holds code from outside the package has no key and is traced in every
-process. Code that is replaced at run time, as tests do, is not part of the key: such a process must
-name a cache folder of its own (`TARSUS_CACHE`).
+A cache key is a hash of the plan, of the package's source files and of the versions of the packages
+that trace and compile. A plan that holds code from outside the package has no key and is traced in
+every process. Code that is replaced at run time, as tests do, is not part of the key: such a
+process must use a separate cache folder (`TARSUS_CACHE`).
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def _versions() -> tuple[str, ...]:
 
 
 class _CachedBodies:
-    """Bodies of a program's cold loops, each under the register that says whether it runs.
+    """Bodies of a program's cold loops, by the register that says whether the loop runs.
 
     Parameters
     ----------
     key : str
         Cache key of the program.
     trace : callable
-        Traces the program, where a body is missing.
+        Traces the program, if a body is missing.
     """
 
     def __init__(self, key: str, trace: Callable[[], Program]) -> None:

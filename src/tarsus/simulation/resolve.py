@@ -1,4 +1,4 @@
-"""Names into objects: robots, laws, terrains, steppers, controllers."""
+"""Resolve names to objects: robots, laws, terrains, steppers, controllers, tasks."""
 
 from __future__ import annotations
 
@@ -42,9 +42,14 @@ T = TypeVar("T")
 
 
 def robot(given: Robot | Mechanism | str, **options: Any) -> Robot:
-    """A Robot from itself, a name or a path.
+    """Return a robot, loaded if a name or path is given.
 
-    options: those of `tarsus.load`, for a name or path
+    Parameters
+    ----------
+    given
+        A robot, a mechanism, the name of a built-in robot, or the path of a model file.
+    **options
+        Options of `tarsus.load`, for a name or path.
     """
     if not isinstance(given, Mechanism):
         return robots.load(_check_type("robot", given, Robot, str, os.PathLike), **options)
@@ -58,9 +63,7 @@ def robot(given: Robot | Mechanism | str, **options: Any) -> Robot:
 
 @contextmanager
 def ignore_own_ground(given: object, ground: object) -> Iterator[None]:
-    """While a robot is read from a file whose world is the terrain too, nobody is told that it is
-    left out.
-    """
+    """Hide the warning about ignored world geometry if the terrain is the same file."""
     file = ground.file if isinstance(ground, World) else ground
     world = isinstance(file, str) and file.endswith(WORLD_FILE)
     named = isinstance(given, str | os.PathLike)
@@ -72,14 +75,14 @@ def ignore_own_ground(given: object, ground: object) -> Iterator[None]:
 
 
 def law(given: Law | str) -> Law:
-    """A law by name with its defaults, from a user's file (a path ending in .py), or as it is."""
+    """Return a law, created with its defaults if a name or the path of a user's file is given."""
     if not isinstance(given, str):
         return _check_type("law", given, Law)
     return registry.create(LAWS, "law", given, Law)
 
 
 def apply_material(given: Law, material: Mapping[str, float]) -> tuple[Law, list[str]]:
-    """The law with those of the parameters that it has, and a notice for each of the others."""
+    """Return the law with parameters set, and warnings about parameters that it does not have."""
     known = given.parameters()
     name = registry.name_of(given)
     ignored = [
@@ -99,8 +102,19 @@ def scene(
     candidates: tuple[Candidate, ...],
     chosen: Any,
 ) -> Scene:
-    """The scene, with the robot in the coordinates chosen; of many candidates that nobody named
-    those that matter on its ground.
+    """Create the scene, with the robot in the chosen coordinates.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    parts
+        Law, terrain and stepper.
+    candidates
+        Contact candidates that are simulated. If all are, those inside others are dropped on flat
+        ground.
+    chosen
+        Options of the simulation.
     """
     # what may touch the ground
     law, ground, stepper = parts
@@ -124,7 +138,7 @@ def scene(
 
 
 def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
-    """The bodies that may be pushed; TarsusError with near names for an unknown one."""
+    """Return the bodies that may be pushed; raise UnknownName for an unknown one."""
     if isinstance(names, str) and names == ALL:
         return chosen.body_names
     given = (names,) if isinstance(names, str) else tuple(names)
@@ -136,9 +150,7 @@ def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def terrain(given: Terrain | str) -> Terrain:
-    """A terrain by name with its defaults, from a file (a user's .py, an MJCF's .xml), or as it
-    is.
-    """
+    """Return a terrain, created with its defaults if a name or path (.py, .xml) is given."""
     if not isinstance(given, str):
         return _check_type("terrain", given, Terrain)
     if given.endswith(WORLD_FILE):
@@ -147,7 +159,7 @@ def terrain(given: Terrain | str) -> Terrain:
 
 
 def stepper(given: Stepper | str) -> Stepper:
-    """A stepper by name, from a user's file (.py), or as it is."""
+    """Return a stepper, created with its defaults if a name or user's file is given."""
     if not isinstance(given, str):
         return _check_type("stepper", given, Stepper)
     return registry.create(METHODS, "stepper", given, Stepper)
@@ -156,7 +168,7 @@ def stepper(given: Stepper | str) -> Stepper:
 def controller(
     given: Controller | Callable[..., Any] | str | None,
 ) -> Controller | Callable[..., Any] | None:
-    """A gait by name with its defaults, from a user's file (.py), or as it is."""
+    """Return a controller; a gait by name or from a user's file has its default parameters."""
     if isinstance(given, str):
         return registry.create(GAITS, "gait", given, Controller)
     if given is None or isinstance(given, Controller):
@@ -171,14 +183,14 @@ def controller(
 
 
 def task(given: LearningTask | str) -> LearningTask:
-    """A learning task by name with its defaults, from a user's file (.py), or as it is."""
+    """Return a learning task, created with its defaults if a name or a user's file is given."""
     if not isinstance(given, str):
         return _check_type("task", given, LearningTask)
     return registry.create(TASKS, "task", given, LearningTask)
 
 
 def _takes_three_arguments(function: Callable[..., Any]) -> bool:
-    """Whether it can be called with t, q and u."""
+    """Return whether a function can be called with t, q and u."""
     try:
         inspect.signature(function).bind(0.0, 0.0, 0.0)
     except TypeError:
@@ -189,7 +201,7 @@ def _takes_three_arguments(function: Callable[..., Any]) -> bool:
 
 
 def _check_type(what: str, given: T, *families: type) -> T:
-    """The object given; TarsusError if it is of none of the families."""
+    """Return an object; raise InvalidValue if it has none of the types."""
     if isinstance(given, families):
         return given
     if isinstance(given, type):
@@ -201,7 +213,7 @@ def _check_type(what: str, given: T, *families: type) -> T:
 
 
 def control_interval(given: object, rate: float | None, dt: float) -> int:
-    """Steps between two calls of a Python controller; 0 if there is none."""
+    """Return the number of steps between calls of a Python controller; 0 if there is none."""
     if isinstance(given, Controller) or given is None:
         if rate is not None:
             raise IncompatibleOptions(

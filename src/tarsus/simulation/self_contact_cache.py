@@ -1,4 +1,4 @@
-"""Cache on disk which solids of a robot can meet, which takes seconds to find for some robots."""
+"""Cache on disk which solids of a robot can collide, which takes seconds for some robots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tarsus.simulation.program_cache import cache_key
 
 @lru_cache(maxsize=8)
 def cached_self_contacts(mechanism: Mechanism, own: bool, /) -> SelfContacts:
-    """Return `self_contacts`, read from the cache if an earlier process wrote them there."""
+    """Return `self_contacts`, read from the cache if an earlier process wrote them."""
     key = cache_key((mechanism, own)) if own else None
     if key is None:
         return self_contacts(mechanism, own)

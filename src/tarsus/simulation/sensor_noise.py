@@ -1,8 +1,8 @@
-"""Noise, bias and delay of sensors: numbers of every world, and readings with them.
+"""Add noise, bias and delay to sensor readings.
 
-The noise of a reading is no state: it follows from the sensor's seed and name, the world's number,
-the episode, the step and the channel. The episode is state: four words of a seed, and the resets
-since that seed was given.
+Noise is not state: it is computed from the sensor's seed and name, the world's number, the episode,
+the step and the channel. The episode is state: four words of a seed, and the number of resets since
+that seed was set.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ DEFAULT_SEED = 0  # the seed of a new simulation
 
 
 def declare_registers(sensing: Sensing, mechanism: Mechanism, b: Builder) -> None:
-    """Registers that no step changes: the parameters noise.NAME and bias.NAME (k,), the state
-    episode (5,).
+    """Declare the parameters noise.NAME and bias.NAME (k,), and the state episode (5,).
+
+    No step uses them; readings are disturbed afterwards.
     """
     for name, sensor in sensing.sensors:
         for field in () if sensor.exact else DISTURBANCES:
@@ -44,8 +45,14 @@ def declare_registers(sensing: Sensing, mechanism: Mechanism, b: Builder) -> Non
 
 
 def initial_registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> dict[str, Array]:
-    """What these registers, and delay.NAME, hold for sensors as they were made: (size,) or (worlds,
-    size). TarsusError for another shape.
+    """Return the initial noise.NAME, bias.NAME, delay.NAME and episode.
+
+    Shape (size,) for all worlds, or (worlds, size).
+
+    Raises
+    ------
+    InvalidValue
+        If a value has the wrong shape.
     """
     found: dict[str, Array] = {EPISODE: _episode(DEFAULT_SEED)} if sensing else {}
     for name, sensor in sensing.sensors:
@@ -61,15 +68,13 @@ def initial_registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> di
 
 
 def delay_parameters(sensing: Sensing) -> dict[str, Array]:
-    """The parameters delay.NAME (1,) of readings that come late, the same in all worlds."""
+    """Return the parameters delay.NAME (1,) of delayed sensors, the same in all worlds."""
     late = {name: max_delay(sensor) for name, sensor in sensing.sensors}
     return {f"delay.{name}": np.full(1, float(steps)) for name, steps in late.items() if steps}
 
 
 def sensor_settings(sensing: Sensing, mechanism: Mechanism) -> SettingGroup:
-    """The setting `sensors` (`tarsus.simulation.settings`):
-    {sensor: {"noise": ..., "bias": ..., "delay": ...}}, each as in `Sensor`.
-    """
+    """Return the setting `sensors`: {sensor: {"noise": ..., "bias": ..., "delay": ...}}."""
     if not sensing.sensors:
         text = 'this simulation has no sensors; create it with, for example, sensors=["imu"].'
         return SettingGroup("sensors", (), lambda worlds, values, mask: {}, {"sensors": text})
@@ -91,7 +96,7 @@ def sensor_settings(sensing: Sensing, mechanism: Mechanism) -> SettingGroup:
 def _new_registers(
     sensing: Sensing, given: Any, mechanism: Mechanism, worlds: Backend
 ) -> dict[str, Array]:
-    """Return the registers with new numbers; TarsusError naming what does not exist or fit."""
+    """Return the registers with new values; raise TarsusError for unknown or invalid ones."""
     known = dict(sensing.sensors)
     if not isinstance(given, Mapping) or not all(isinstance(v, Mapping) for v in given.values()):
         raise InvalidValue(
@@ -114,7 +119,7 @@ def _new_registers(
 def _new_register(
     name: str, sensor: Sensor, field: str, given: Any, sizes: tuple[Backend, int]
 ) -> Array:
-    """A register's new numbers; sizes: the worlds, and how many channels there are."""
+    """Return a register's new values; `sizes` are the worlds and the number of channels."""
     worlds, k = sizes
     numbers = getattr(worlds.arrays, "asnumpy", _identity)(given)
     declared(Sensor)[field].check(f"the sensor {name!r}", numbers)
@@ -133,7 +138,7 @@ def _identity(value: Any) -> Any:
 
 
 def _check_settable(name: str, sensor: Sensor, field: str) -> None:
-    """TarsusError unless this number of the sensor can be set."""
+    """Raise TarsusError unless this quantity of the sensor can be set."""
     if field == "seed":
         raise Unsupported(
             f"the seed of the sensor {name!r} cannot be changed; call reset(seed=...) for other"
@@ -153,12 +158,12 @@ def _check_settable(name: str, sensor: Sensor, field: str) -> None:
 
 
 def _has_register(sensor: Sensor, field: str) -> bool:
-    """Whether the sensor has a register for it."""
+    """Return whether a sensor has a register for a quantity."""
     return max_delay(sensor) > 0 if field == "delay" else not sensor.exact
 
 
 def _register_shape(name: str, field: str, given: ArrayLike, k: int, worlds: int) -> Array:
-    """One number, one a world, or of noise and bias one a channel, as a register takes it."""
+    """Return one value, one per world, or one per channel in the shape of a register."""
     value, size = np.asarray(given, float), 1 if field == "delay" else k
     by_channel = field != "delay" and value.shape in ((1, k), (worlds, k))
     if value.shape not in ((), (worlds,)) and not by_channel:
@@ -174,8 +179,12 @@ def _register_shape(name: str, field: str, given: ArrayLike, k: int, worlds: int
 
 
 def begin_episode(worlds: Backend, mask: Any, seed: int | None) -> None:
-    """Worlds begin another episode: that of a seed, or the one after theirs. TarsusError for a seed
-    that nothing asks for, or that is none.
+    """Start the next episode of the worlds in a mask, or the first episode of a seed.
+
+    Raises
+    ------
+    TarsusError
+        If the seed is not valid, or the simulation has no sensors.
     """
     if seed is not None and EPISODE not in worlds:
         raise IncompatibleOptions(
@@ -192,12 +201,12 @@ def begin_episode(worlds: Backend, mask: Any, seed: int | None) -> None:
 
 
 def _episode(seed: int) -> Array:
-    """The first episode of a seed (5,)."""
+    """Return the register of the first episode of a seed, shape (5,)."""
     return np.append(seed_words(seed), 0.0)
 
 
 def noisy_reading(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> Any:
-    """The reading (worlds, k) of now with noise and bias, where the worlds live."""
+    """Return a current reading (worlds, k) with noise and bias, on the device of the worlds."""
     if sensor.exact or not any(worlds.any(f"{field}.{name}") for field in DISTURBANCES):
         return reading
     own = _disturbance(name, worlds)
@@ -206,7 +215,7 @@ def noisy_reading(name: str, sensor: Sensor, reading: Any, worlds: Backend) -> A
 
 
 def noisy_record(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: Backend) -> Array:
-    """The readings (steps, worlds, k) of a record with noise and bias, those of now."""
+    """Return recorded readings (steps, worlds, k) with the current noise and bias."""
     reading = records[f"sensed.{name}"]
     if sensor.exact:
         return reading
@@ -214,7 +223,7 @@ def noisy_record(name: str, sensor: Sensor, records: Mapping[str, Any], worlds: 
 
 
 def _disturbance(name: str, worlds: Backend) -> dict[str, Array]:
-    """Noise and bias of a sensor (worlds, k), or a zero of what it has not."""
+    """Return noise and bias of a sensor, shape (worlds, k), or a zero if it has none."""
     fields = {field: f"{field}.{name}" for field in DISTURBANCES}
     return {f: worlds.get(r) if worlds.any(r) else np.zeros(1) for f, r in fields.items()}
 
@@ -222,10 +231,18 @@ def _disturbance(name: str, worlds: Backend) -> dict[str, Array]:
 def add_noise(
     name: str, sensor: Sensor, reading: Array, own: Mapping[str, Any], when: Mapping[str, Any]
 ) -> Array:
-    """Readings (..., worlds, k) with noise and bias.
+    """Return readings (..., worlds, k) with noise and bias.
 
-    own: "noise" and "bias", (worlds, k) or (1,)
-    when: the registers "steps" (..., worlds, 1) and "episode" (..., worlds, 5)
+    Parameters
+    ----------
+    name, sensor
+        The sensor.
+    reading
+        Exact readings.
+    own
+        "noise" and "bias", shape (worlds, k) or (1,).
+    when
+        Registers "steps" (..., worlds, 1) and "episode" (..., worlds, 5).
     """
     noise, bias = (np.asarray(own[field], float) for field in DISTURBANCES)
     if not np.any(noise):

@@ -1,4 +1,4 @@
-"""Sensors as part of a step's program, and as a program of their own that looks at a state."""
+"""Trace sensors as part of a step's program, and as a program that reads a single state."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAX_DELAYED_VALUES = (
 
 @dataclass(frozen=True, eq=False)
 class Sensing:
-    """The sensors of a simulation by name, in order."""
+    """Sensors of a simulation by name, in order."""
 
     sensors: tuple[tuple[str, Sensor], ...] = ()
 
@@ -43,9 +43,7 @@ class Sensing:
 
     @property
     def compiled(self) -> Sensing:
-        """What is compiled of them: their longest delays, and neither noise nor bias, which
-        registers hold.
-        """
+        """Sensors as they are compiled: with their longest delays, and without noise and bias."""
         plain = [(n, replace(s, noise=0.0, bias=0.0, delay=max_delay(s))) for n, s in self.sensors]
         return Sensing(tuple(plain))
 
@@ -54,28 +52,40 @@ NO_SENSORS = Sensing()
 
 
 def max_delay(sensor: Sensor) -> int:
-    """The longest delay of a sensor in any world, steps."""
+    """Return the longest delay of a sensor in any world, in steps."""
     return int(np.max(sensor.delay))
 
 
 def initial_memory(
     sensor: Sensor, mechanism: Mechanism, reading: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """What a sensor remembers (worlds, m + delay k) that begins with this reading (worlds, k)."""
+    """Return the memory (worlds, m + delay k) of a sensor whose first reading is (worlds, k)."""
     own = sensor.initial_memory(mechanism)
     begun = np.broadcast_to(own, (len(reading), len(own)))
     return np.concatenate([begun, np.tile(reading, max_delay(sensor))], axis=1)
 
 
 def uncut_mechanism(scene: Scene) -> Mechanism:
-    """The robot before joints were cut."""
+    """Return the robot before joints were cut."""
     return scene.mechanism.uncut or scene.mechanism
 
 
 @dataclass(frozen=True, eq=False)
 class SensedStep:
-    """A step for its sensors: q, u at its start and end, the impulses[i] (3,) in N s of the usual
-    contacts and the slots, the law's memory after it, dt in s, and the terrain's symbols.
+    """What sensors may read of a step.
+
+    Attributes
+    ----------
+    start, end
+        Coordinates and velocities q, u at the start and end of the step.
+    impulses
+        Impulses (3,) in N s of the primary contacts and the slots.
+    memory
+        The law's memory after the step.
+    dt
+        Time step, in s.
+    terrain
+        Symbols of the terrain.
     """
 
     start: tuple[SX, SX]
@@ -87,7 +97,7 @@ class SensedStep:
 
 
 def declare_memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
-    """Registers `sensing.NAME` that sensors remember in, declared."""
+    """Declare the registers `sensing.NAME` in which sensors remember."""
     found: Values = {}
     for name, sensor in sensing.sensors:
         k, m = (
@@ -107,10 +117,20 @@ def declare_memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
 def sense_step(
     sensing: Sensing, scene: Scene, stepper: Stepper, moment: SensedStep, kept: Values, b: Builder
 ) -> Values:
-    """What a step writes into registers: `sensed.NAME` (k,), and memories `sensing.NAME`.
+    """Return what a step writes: readings `sensed.NAME` (k,) and memories `sensing.NAME`.
 
-    kept: the memories before it, by the same names
-    Declares the parameter `delay.NAME` where a reading is late.
+    Declares the parameter `delay.NAME` of delayed sensors.
+
+    Parameters
+    ----------
+    sensing, scene, stepper
+        Parts of the plan.
+    moment
+        The step.
+    kept
+        Memories before the step, by the same names.
+    b
+        Builder of the program.
     """
     if not sensing:
         return {}
@@ -142,7 +162,7 @@ def sense_step(
 
 
 def read_sensor(name: str, sensor: Sensor, seen: Seen, channels: int) -> tuple[SX, SX]:
-    """A sensor's reading and memory; TarsusError if their sizes are not those it told."""
+    """Return a sensor's reading and memory; raise InvalidValue if their sizes are wrong."""
     answer = sensor.read(seen)
     for what, part, size in zip(
         ("reading", "memory"), answer, (channels, seen.memory.numel()), strict=True
@@ -159,8 +179,9 @@ def read_sensor(name: str, sensor: Sensor, seen: Seen, channels: int) -> tuple[S
 
 @lru_cache(maxsize=CACHE_SIZE)
 def contact_free_program(sensing: Sensing, scene: Scene) -> Program:
-    """Readings `sensed.NAME` (k,) of a robot at q, u that no contact acts on; parameters: q, u, dt,
-    terrain.*.
+    """Trace readings `sensed.NAME` (k,) of a state q, u without contact forces.
+
+    Parameters: q, u, dt, terrain.*.
     """
     b = Builder(f"{scene.mechanism.name}_look")
     at = b.parameter("q", scene.mechanism.nq), b.parameter("u", scene.mechanism.nu)
@@ -178,9 +199,7 @@ def contact_free_readings(
     terrain: SimpleNamespace,
     b: Builder,
 ) -> Values:
-    """Readings `sensed.NAME` (k,) of a robot at q, u that no contact acts on, and the memories
-    `sensing.NAME` of sensors that begin with it.
-    """
+    """Return readings `sensed.NAME` (k,) and initial memories `sensing.NAME` of a free state."""
     kin, (heights, ranges) = _kinematics(scene, *at), _ground(scene, terrain, b)
     found: Values = {}
     for name, sensor in sensing.sensors:
@@ -193,7 +212,7 @@ def contact_free_readings(
 
 
 def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
-    """Of the robot before joints were cut."""
+    """Return the kinematics of the robot before joints were cut."""
     if scene.mechanism.uncut is not None:
         q, u = coordinates.uncut_state(scene.mechanism, q, u)
     return kinematics(uncut_mechanism(scene), q, u)
@@ -202,7 +221,7 @@ def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
 def _ground(
     scene: Scene, p: SimpleNamespace, b: Builder
 ) -> tuple[Callable[[list[SX]], list[SX]], Callable[[SX, list[SX], float, float], SX]]:
-    """Heights below points, and distances along rays: `heights` and `ranges` of `Seen`."""
+    """Return the functions `heights` and `ranges` of `Seen`."""
     terrain = scene.terrain
 
     def ranges(origin: SX, ways: list[SX], reach: float, spacing: float) -> SX:
@@ -212,9 +231,16 @@ def _ground(
 
 
 def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list[Load]]:
-    """The mean forces over the step on a body, by its name: of the ground, and of other bodies.
+    """Return a function for the mean forces over the step on a body, by its name.
 
-    looked: coordinates at which the step first looks at contacts
+    Parameters
+    ----------
+    scene
+        Scene of the step.
+    looked
+        Coordinates at which the step first evaluates contacts.
+    moment
+        The step.
     """
     seen = kinematics(scene.mechanism, looked, moment.start[1])
     bodies = [
@@ -238,7 +264,7 @@ def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list
 
 
 def _impulse(scene: Scene, moment: SensedStep, candidate: int) -> SX:
-    """The impulse (3,) on a candidate: its own, and that of the slot that holds it."""
+    """Return the impulse (3,) on a candidate: its own, or that of the slot that holds it."""
     at, usual = scene.geometry.order.index(candidate), len(scene.geometry.primary)
     found = moment.impulses[at] if at < usual else SX.zeros(3)
     for slot in range(scene.slots):

@@ -1,4 +1,4 @@
-"""The sensors of a simulation: their names, readings and variables in a log."""
+"""Manage the sensors of a simulation: names, readings and log variables."""
 
 from __future__ import annotations
 
@@ -29,8 +29,20 @@ SENSOR_PACKAGE = "tarsus.sensing"
 
 
 def name_sensors(given: Any, scene: Scene) -> Sensing:
-    """Sensors of a scene's robot by name, from a mapping, or from objects and names of kinds; a
-    name given twice is numbered. TarsusError for what is no sensor, or does not fit.
+    """Return sensors by name.
+
+    Parameters
+    ----------
+    given
+        A mapping by name, or a sequence of sensors and names of kinds. Names that occur twice are
+        numbered.
+    scene
+        Scene whose robot must fit.
+
+    Raises
+    ------
+    TarsusError
+        If a value is not a sensor, or does not fit the robot.
     """
     if isinstance(given, str | Sensor):
         given = (given,)
@@ -49,7 +61,7 @@ def name_sensors(given: Any, scene: Scene) -> Sensing:
 
 
 def _sensor(part: Any) -> Sensor:
-    """A sensor by the name of its kind with its defaults, or as it is."""
+    """Return a sensor, created with its defaults if a name is given."""
     if isinstance(part, str):
         return registry.create(SENSOR_PACKAGE, "sensor", part, Sensor)
     if not isinstance(part, Sensor):
@@ -63,18 +75,18 @@ def _sensor(part: Any) -> Sensor:
 
 
 def _name_of(sensor: Sensor) -> str:
-    """Its kind, and its frame if it has one: imu, touch_LF_foot."""
+    """Return the kind of a sensor, and its frame if it has one: imu, touch_LF_foot."""
     return "_".join(filter(None, [registry.name_of(sensor), getattr(sensor, "frame", "")]))
 
 
 def _unused_name(name: str, taken: Mapping[str, Any]) -> str:
-    """The name, numbered if it is taken."""
+    """Return a name, numbered if it is taken."""
     numbered = (name if number == 1 else f"{name}_{number}" for number in count(1))
     return next(one for one in numbered if one not in taken)
 
 
 def readings(plan: Plan, worlds: Backend) -> dict[str, Array]:
-    """Return what every sensor reads now, by name, (worlds, k), with noise and bias."""
+    """Return the current reading of every sensor by name, (worlds, k), with noise and bias."""
     found = dict[str, Array]()
     for name, sensor in plan.sensing.sensors:
         reading = worlds.output(f"sensed.{name}")
@@ -83,9 +95,16 @@ def readings(plan: Plan, worlds: Backend) -> dict[str, Array]:
 
 
 def refresh_readings(plan: Plan, worlds: Backend, mask: Any = None, begun: bool = True) -> None:
-    """Write the readings of the state as it is, for all worlds or those of a mask.
+    """Write the readings of the current state, for all worlds or those of a mask.
 
-    begun: also for worlds that have made a step since their start, whose readings belong to it
+    Parameters
+    ----------
+    plan, worlds
+        Compiled step and its worlds.
+    mask
+        Worlds, shape (worlds,), or None for all.
+    begun
+        Whether to include worlds that have made a step, whose readings belong to that step.
     """
     if not plan.sensing:
         return
@@ -104,7 +123,7 @@ def refresh_readings(plan: Plan, worlds: Backend, mask: Any = None, begun: bool 
 
 
 def log_variables(plan: Plan, worlds: Backend, records: Mapping[str, Array]) -> dict[str, Any]:
-    """The log's variables `sensed_NAME` (time, world, channel) and their channels' names."""
+    """Return the log variables `sensed_NAME` (time, world, channel) and their channel names."""
     found: dict[str, Any] = {}
     for name, sensor in plan.sensing.sensors:
         channels = sensor.channels(uncut_mechanism(plan.scene))

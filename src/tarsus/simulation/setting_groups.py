@@ -1,7 +1,7 @@
-"""The settings of state, law, terrain, gait, pushes and masses (`tarsus.simulation.settings`).
+"""Settings of state, gait, pushes, masses, law and terrain (`tarsus.simulation.settings`).
 
-Those of motors and bodies that differ by world are in `varied`, those of a file's actuators in
-`actuation`, those of sensors in `sensor_noise`.
+Settings of motors and bodies that differ by world are in `varied`, those of a file's actuators in
+`actuation`, and those of sensors in `sensor_noise`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MASS_SCALE = Setting(
 
 
 def state_settings(mechanism: Mechanism) -> SettingGroup:
-    """Coordinates and velocities."""
+    """Return the settings of coordinates and velocities."""
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         given = {name: check_state(name, v, mechanism, worlds) for name, v in values.items()}
@@ -58,10 +58,14 @@ def state_settings(mechanism: Mechanism) -> SettingGroup:
 
 
 def check_state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) -> Any:
-    """Return q or u, for all worlds alike or each: finite, of the robot's size, with quaternions of
-    unit length; InvalidValue if they are far from it.
+    """Return q or u, finite and with unit quaternions, for all worlds or one row per world.
 
-    Where joints are cut, it may be the whole robot's.
+    Where joints are cut, it may be that of the whole robot.
+
+    Raises
+    ------
+    InvalidValue
+        If the size is wrong, or a quaternion is far from unit length.
     """
     robots = [robot for robot in (mechanism, mechanism.uncut) if robot is not None]
     sizes = {getattr(robot, f"n{name}"): robot for robot in robots}
@@ -78,7 +82,7 @@ def check_state(name: str, given: Any, mechanism: Mechanism, worlds: Backend) ->
 
 
 def gait_settings(controller: object, robot: Robot) -> SettingGroup:
-    """The commands of a compiled controller."""
+    """Return the settings of a compiled controller: its commands."""
     if not isinstance(controller, Controller) or not controller.commands:
         text = "this controller takes no commands; choose a gait, such as controller='trot'."
         return SettingGroup("gait", (), _write_nothing, {"command": text})
@@ -108,7 +112,7 @@ def gait_settings(controller: object, robot: Robot) -> SettingGroup:
 
 
 def check_speed(speed: float, fastest: float) -> None:
-    """Raise InvalidValue for a forward speed, m/s, that a gait's legs cannot reach."""
+    """Raise InvalidValue for a forward speed, in m/s, that a gait's legs cannot reach."""
     if not speed <= fastest:
         raise InvalidValue(
             f"a speed of {speed:g} m/s is out of reach: at the gait's frequency the legs are too"
@@ -121,7 +125,7 @@ def check_speed(speed: float, fastest: float) -> None:
 
 
 def push_settings(bodies: Sequence[str], robot: Robot) -> SettingGroup:
-    """External forces and moments on the bodies that may be pushed."""
+    """Return the settings of external forces and moments on the bodies that may be pushed."""
     if not bodies:
         text = (
             "no body of this simulation can be pushed; create it with, for example,"
@@ -160,7 +164,7 @@ def push_settings(bodies: Sequence[str], robot: Robot) -> SettingGroup:
 
 
 def mass_settings(bodies: Sequence[str]) -> SettingGroup:
-    """Factors on the masses of the bodies that have one."""
+    """Return the settings of the mass factors of bodies."""
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         scales = worlds.get("mass_scale").astype(float)
@@ -176,7 +180,7 @@ def mass_settings(bodies: Sequence[str]) -> SettingGroup:
 
 
 def law_settings(law: Law, compiled: Backend) -> SettingGroup:
-    """The law's parameters that have a register in the compiled step."""
+    """Return the settings of the law's parameters that have a register."""
     settings = tuple(
         Setting(
             name,
@@ -212,7 +216,7 @@ def law_settings(law: Law, compiled: Backend) -> SettingGroup:
 
 
 def terrain_settings(before: Terrain, compiled: Backend) -> SettingGroup:
-    """The terrain, by one of the same kind with other numbers."""
+    """Return the setting of the terrain: one of the same kind with other numbers."""
     names = [f"terrain.{name}" for name in before.parameters()]
     registers = tuple(name for name in names if name in compiled)
 
@@ -224,8 +228,12 @@ def terrain_settings(before: Terrain, compiled: Backend) -> SettingGroup:
 
 
 def _terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str, Any]:
-    """Return the registers of a terrain that replaces the one compiled in; InvalidValue unless the
-    two differ in numbers that have registers alone.
+    """Return the registers of a terrain that replaces the compiled one.
+
+    Raises
+    ------
+    InvalidValue
+        If the terrains differ in more than numbers with registers.
     """
     if type(given) is not type(before):
         raise InvalidValue(
@@ -244,7 +252,7 @@ def _terrain_registers(before: Terrain, given: Any, worlds: Backend) -> dict[str
 
 
 def _compiled_terms(terrain: Terrain) -> tuple[Any, ...]:
-    """Return what the compiled code of a terrain depends on, except for its registers."""
+    """Return everything in the compiled code of a terrain except for its registers."""
     builder, point = Builder("ground"), SX.sym("point", 3)
     p = terrain.symbols(builder)
     distance, frame = terrain.surface(point, p)
@@ -254,9 +262,7 @@ def _compiled_terms(terrain: Terrain) -> tuple[Any, ...]:
 
 
 def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
-    """Raise InvalidValue unless every parameter of law and terrain has one value, or one for each
-    world.
-    """
+    """Raise InvalidValue unless each parameter has one value, or one per world."""
     # of both the numbers as the compiled code takes them
     own = law.parameters() if law else {}
     of_law = [(name, value.shape, ()) for name, value in own.items()]
@@ -292,7 +298,7 @@ def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
 
 
 def _terrain_fields(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
-    """Return the numbers of a terrain's fields, and of a terrain inside it, by OWNER.FIELD."""
+    """Return the numeric fields of a terrain, and of a terrain inside it, as OWNER.FIELD."""
     found: list[tuple[str, NDArray[np.float64]]] = []
     for name, value in vars(terrain).items():
         if isinstance(value, Terrain):
@@ -303,5 +309,4 @@ def _terrain_fields(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
 
 
 def _write_nothing(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
-    """Write nothing."""
     return {}

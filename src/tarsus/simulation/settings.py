@@ -1,8 +1,8 @@
-"""The register of the values that `Simulation.set` writes.
+"""Settings that `Simulation.set` can write.
 
-Each owner (the state, the law, the terrain, the gait, ...) lists its settings once, each with name,
-registers, shape, range, unit and meaning, and turns values into the registers of the compiled step.
-`Settings` finds the owner of every name, and answers an unknown name with near ones.
+Each group (state, law, terrain, gait, ...) lists its settings once, with name, registers, shape,
+range, unit and meaning, and converts values to registers of the compiled step. `Settings` finds the
+group of every name, and suggests near names for an unknown one.
 """
 
 from __future__ import annotations
@@ -33,17 +33,28 @@ FIXED_OPTIONS = (*Options.__annotations__, "dt")  # chosen when a simulation is 
 
 @dataclass(frozen=True)
 class Setting:
-    """One value that `Simulation.set` writes.
+    """One value that `Simulation.set` can write.
 
-    name: its keyword
-    registers: those that it writes; none where the compiled step has no number of it
-    shape: of one world's value, () for a number; None for an object or a dictionary of its own
-    range: the numbers allowed
-    unit: SI, "[1]" for a number without one, empty for what is no number
-    meaning: what it is, in a few words
-    role: by which other code finds it ("friction", ...)
-    whole: whether it is a whole number
-    outside: what to do for a number out of its range, a sentence's end
+    Attributes
+    ----------
+    name
+        Keyword of `set`.
+    registers
+        Registers that it writes; empty if the compiled step has none for it.
+    shape
+        Shape of one world's value, () for a number; None for an object or dictionary.
+    range
+        Allowed numbers.
+    unit
+        SI unit; "[1]" for a dimensionless number, empty if it is not numeric.
+    meaning
+        What it means, in a few words.
+    role
+        Role by which other code finds it, such as "friction".
+    whole
+        Whether it is an integer.
+    outside
+        What to do about a number out of range, as the end of a sentence.
     """
 
     name: str
@@ -57,10 +68,21 @@ class Setting:
     outside: str = ""
 
     def read(self, given: Any, worlds: Backend, of: str = "") -> Any:
-        """Return a value for all worlds, or one for each, where the worlds live.
+        """Check a value for all worlds, or one per world, and return it on their device.
 
-        of: name of the body, joint or actuator that it belongs to
-        Raises InvalidValue, naming the setting, for another shape or a number out of range.
+        Parameters
+        ----------
+        given
+            What the user gave.
+        worlds
+            The worlds.
+        of
+            Name of the body, joint or actuator that it belongs to.
+
+        Raises
+        ------
+        InvalidValue
+            If the shape is wrong, or a number is out of range.
         """
         shape = self.shape or ()
         what = f"{self.name} of {of!r}" if of else self.name
@@ -82,13 +104,20 @@ WriteSettings = Callable[[Backend, Mapping[str, Any], Any], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class SettingGroup:
-    """An owner of settings.
+    """Settings that are written together.
 
-    name: "law", "terrain", ...
-    settings: its values in a simulation
-    write: from the worlds, its values by name and a mask (worlds,), or None, to the registers with
-        new values; the values of one call are written together, for they may depend on each other
-    lacking: settings that it would have in a simulation created otherwise, and how, a sentence each
+    Attributes
+    ----------
+    name
+        Name of the group, such as "law".
+    settings
+        Its settings.
+    write
+        Function of the worlds, the values by name and a mask (worlds,) or None, which returns the
+        registers with new values. It gets all values of a call, because they may depend on each
+        other.
+    lacking
+        Sentence about each setting that a simulation created differently would have.
     """
 
     name: str
@@ -98,9 +127,14 @@ class SettingGroup:
 
 
 class Settings:
-    """All settings of a simulation, owner by owner: of several with one name the first counts.
+    """All settings of a simulation, group by group; of several with one name the first counts.
 
-    otherwise: names of settings by the option of `Simulation` that would make them settable
+    Parameters
+    ----------
+    owners
+        The groups.
+    otherwise
+        Names of settings by the option of `Simulation` that would make them settable.
     """
 
     def __init__(
@@ -116,10 +150,21 @@ class Settings:
         return [s for owner in self.owners for s in owner.settings if s.registers]
 
     def registers(self, worlds: Backend, values: Mapping[str, Any], mask: Any) -> dict[str, Any]:
-        """Return the registers that these values write, all checked; TarsusError naming what is
-        wrong.
+        """Return the registers that values write, after checking all of them.
 
-        mask: the worlds meant, (worlds,), or None for all
+        Parameters
+        ----------
+        worlds
+            The worlds.
+        values
+            Values by name.
+        mask
+            Worlds to set, shape (worlds,), or None for all.
+
+        Raises
+        ------
+        TarsusError
+            If a name is unknown or a value is not allowed.
         """
         of_owner: dict[str, dict[str, Any]] = {}
         for name, value in values.items():
@@ -133,7 +178,7 @@ class Settings:
         return found
 
     def _refusal(self, name: str) -> TarsusError:
-        """Return the error for a name that cannot be set here."""
+        """Return an error for a name that cannot be set here."""
         for owner in self.owners:
             if name in owner.lacking:
                 return IncompatibleOptions(owner.lacking[name], name)
@@ -169,9 +214,21 @@ class Settings:
 
 
 def values_by_name(kind: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
-    """Return values by name, a single one for all names; UnknownName for a name not among them.
+    """Return values by name; a single value is repeated for all names.
 
-    kind: of what has the names, such as "body with a varied mass"
+    Parameters
+    ----------
+    kind
+        What has the names, such as "body with a varied mass".
+    given
+        A value, or a mapping of names to values.
+    names
+        Known names.
+
+    Raises
+    ------
+    UnknownName
+        If a name is not known.
     """
     if not isinstance(given, Mapping):
         return dict.fromkeys(names, given)

@@ -1,4 +1,4 @@
-"""Warnings about a user's choices: too large a dt, ignored properties of the terrain."""
+"""Warn about choices and start states, such as too large a dt or ignored terrain properties."""
 
 from __future__ import annotations
 
@@ -48,10 +48,23 @@ MAX_TOLERANCE_SHARE = (
 def choice_warnings(
     plan: Plan, values: Mapping[str, NDArray[np.float64]], dt: float, self_collision: bool
 ) -> list[WarningRecord]:
-    """All that hold for the whole simulation, by the registers of the start; self_collision:
-    whether it was asked for.
+    """Return the warnings that hold for the whole simulation.
 
-    TarsusError where servos whose forces are held over a step cannot stay finite.
+    Parameters
+    ----------
+    plan
+        Compiled step.
+    values
+        Initial registers by name.
+    dt
+        Time step, in s.
+    self_collision
+        Whether the user asked for self-collision.
+
+    Raises
+    ------
+    IncompatibleOptions
+        If the servos of a file cannot be simulated, or shapes cannot collide with this stepper.
     """
     q = values["q"]
     found = servo_stability.servo_warnings(plan, values, dt)
@@ -64,23 +77,33 @@ def choice_warnings(
 def state_warnings(
     plan: Plan, q: NDArray[np.float64], dt: float, what: str = "the simulation"
 ) -> list[WarningRecord]:
-    """Those that speak of the coordinates q (nq,) or (worlds, nq) which `what` starts with, and do
-    not hold of others.
+    """Return the warnings about a start state.
+
+    Parameters
+    ----------
+    plan
+        Compiled step.
+    q
+        Coordinates, shape (nq,) or (worlds, nq).
+    dt
+        Time step, in s.
+    what
+        What starts there, for the messages.
     """
     found = touching_warnings(plan, q, dt) + limit_excess_warnings(plan, q)
     return found + depth_warnings(plan, q, what) + overlap_warnings(plan, q, what)
 
 
 class StartWarnings:
-    """Notices about where a simulation starts, renewed when its state was written.
+    """Warnings about where a simulation starts, renewed when its state is set.
 
-    Those about choices, which hold for the whole simulation, are not among them.
+    Warnings about choices, which hold for the whole simulation, are not included.
     """
 
     def __init__(
         self, plan: Plan, q: NDArray[np.float64], dt: float, placing: Sequence[WarningRecord]
     ):
-        """Begin with the registers q of the start and the notices about how it was placed there."""
+        """Start with coordinates q and the warnings about how the robot was placed there."""
         self._of_start = [*placing, *state_warnings(plan, q, dt)]
         self.current: list[WarningRecord] = self._of_start
         self.outdated = False
@@ -93,9 +116,18 @@ class StartWarnings:
         start: NDArray[Any],
         dt: float,
     ) -> None:
-        """Replace those among `notices` that describe an earlier state by those of q.
+        """Replace warnings about an earlier start by those about q.
 
-        q, start: coordinates (worlds, nq) now, and the register at the start
+        Parameters
+        ----------
+        notices
+            The simulation's warnings, which are changed.
+        plan
+            Compiled step.
+        q, start
+            Coordinates now, shape (worlds, nq), and at the start of the simulation.
+        dt
+            Time step, in s.
         """
         notices[:] = [notice for notice in notices if notice not in self.current]
         at_start = bool((q == start).all())
@@ -105,7 +137,7 @@ class StartWarnings:
 
 
 def ground_warnings(scene: Scene) -> list[WarningRecord]:
-    """Warnings for properties of the terrain that the law ignores."""
+    """Return warnings about properties of the terrain that the law ignores."""
     friction, stiffness = scene.terrain.material(
         SX.sym("point", 3), scene.terrain.symbols(Builder("ground"))
     )
@@ -120,7 +152,7 @@ def ground_warnings(scene: Scene) -> list[WarningRecord]:
 
 
 def immovable_contact_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRecord]:
-    """A warning for contacts that cannot move along the normal of level ground."""
+    """Return a warning about contacts that cannot move along the normal of level ground."""
     scene = plan.scene
     if isinstance(scene.law, ForceLaw):
         return []
@@ -139,9 +171,7 @@ def immovable_contact_warnings(plan: Plan, q: NDArray[np.float64]) -> list[Warni
 
 
 def depth_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[WarningRecord]:
-    """A warning for what starts in the ground, where nothing puts it onto that, and can move out
-    of it.
-    """
+    """Return a warning about contacts that start below the ground and can move out of it."""
     scene = plan.scene
     found = {name: one for name, one in ground_depths(scene, q).items() if one[0] > WARNED_DEPTH}
     there = replace(scene, candidates=tuple(c for c in scene.candidates if c.name in found))
@@ -164,8 +194,9 @@ def depth_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[Warnin
 def height_warnings(
     scene: Scene, q: NDArray[np.float64], placed: NDArray[np.float64]
 ) -> list[WarningRecord]:
-    """A warning where a keyframe q (nq,) that was asked for has the robot elsewhere than on the
-    ground that its file may speak of, onto which it is put.
+    """Return a warning if a requested keyframe q (nq,) is not on the ground.
+
+    Only where the file may describe the ground, on which the robot is then placed.
     """
     robot, known = scene.mechanism, isinstance(scene.terrain, Plane | World)
     if not known or not robot.floating or robot.uncut is not None:
@@ -182,7 +213,7 @@ def height_warnings(
 
 
 def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRecord]:
-    """A warning for joints that begin beyond their limits."""
+    """Return a warning about joints that start beyond their limits."""
     scene, mechanism = plan.scene, plan.scene.mechanism
     if not scene.limits:
         return []
@@ -216,7 +247,7 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
 
 
 def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
-    """A warning for limits that are not held."""
+    """Return a warning about limits of loop joints that are ignored."""
     held = {row.loop for row in loop_rows(plan.scene)}
     loose = [
         loop.joint.name
@@ -233,7 +264,7 @@ def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
 
 
 def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:
-    """Warnings where a stepper takes forces alone: joints are held by none of their laws."""
+    """Return warnings about joint laws that a stepper without impulses approximates."""
     scene, found = plan.scene, list[WarningRecord]()
     if plan.stepper.takes_impulses:
         return found
@@ -257,11 +288,24 @@ def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:
 def solver_tolerances(
     chosen: Law, mechanism: Mechanism, dt: float, bits: int, notices: list[WarningRecord]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the law's tolerances that differ from its parameters, by register; add notices.
+    """Return the law's tolerances that differ from its parameters, by register.
 
-    float32 cannot resolve tolerances below 1e-4. In float64 a default absolute tolerance follows
-    the weight of a light robot; one that was set is kept, with a warning if it exceeds
-    WEIGHT_SHARE of the weight's impulse in a step.
+    float32 cannot resolve tolerances below 1e-4. In float64 a default absolute tolerance is lowered
+    for light robots. One that the user set stays, with a warning if it exceeds
+    `MAX_TOLERANCE_SHARE` of the weight's impulse in a step.
+
+    Parameters
+    ----------
+    chosen
+        The law.
+    mechanism
+        The robot.
+    dt
+        Time step, in s.
+    bits
+        32 or 64.
+    notices
+        List to which warnings are appended.
     """
     if bits == 32:
         return _tolerances_for_float32(chosen, notices)
@@ -300,7 +344,7 @@ def _tolerances_for_float32(
 
 
 def overlap_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[WarningRecord]:
-    """A warning for what stands in something else at the start."""
+    """Return a warning about shapes that overlap at the start."""
     found = overlapping_pairs(plan.scene.mechanism, q) if plan.scene.pairs else ()
     if not found:
         return []
@@ -312,10 +356,12 @@ def overlap_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[Warn
 
 
 def self_collision_warnings(plan: Plan, self_collision: bool) -> list[WarningRecord]:
-    """What meets others as another shape, and what is left out of a robot's collision with itself,
-    where it was asked for.
+    """Return warnings about approximated shapes, and if requested, about self-collision.
 
-    TarsusError where the stepper cannot let bodies touch each other.
+    Raises
+    ------
+    IncompatibleOptions
+        If the stepper cannot let bodies touch each other.
     """
     if not plan.stepper.takes_slots and pairs(plan.scene.mechanism, self_collision):
         raise IncompatibleOptions(
@@ -348,7 +394,7 @@ def _ignored_pair_warnings(left_out: Sequence[Pair]) -> list[WarningRecord]:
 
 
 def approximation_warnings(kept: Sequence[Pair]) -> list[WarningRecord]:
-    """Which shapes meet others by a capsule or box in their place, and how far that is off."""
+    """Return a warning about shapes that collide as a capsule or box, with the largest error."""
     off = {s.name: s.off for pair in kept for s in (pair.first, pair.second) if s.off}
     if not off:
         return []
@@ -359,7 +405,7 @@ def approximation_warnings(kept: Sequence[Pair]) -> list[WarningRecord]:
 
 
 def _mesh_only_warnings(robot: Mechanism) -> list[WarningRecord]:
-    """Which bodies have shapes that touch the ground, but none that meets others."""
+    """Return a warning about bodies whose shapes touch the ground but no other body."""
     meeting = {solid.body for solid in robot.solids}
     bodies = dict.fromkeys(c.body for c in robot.candidates if c.body not in meeting)
     if not bodies:

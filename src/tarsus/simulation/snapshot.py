@@ -28,9 +28,16 @@ REGISTERS = "registers"  # header entry for the names and sizes of the registers
 
 @dataclass(frozen=True)
 class HeaderEntry:
-    """One number of a snapshot's header, and its meaning in words.
+    """One number of a snapshot's header.
 
-    plain: whether the number is the value itself; else it is a hash of names and choices
+    Attributes
+    ----------
+    number
+        The number in the header.
+    here
+        What it means, for messages.
+    plain
+        Whether the number is the value itself instead of a hash of names and choices.
     """
 
     number: float
@@ -44,10 +51,14 @@ class HeaderEntry:
 
 @dataclass(frozen=True)
 class SnapshotFormat:
-    """The columns of a simulation's snapshots.
+    """Columns of a simulation's snapshots.
 
-    header: entries by the option that they describe
-    registers: names and sizes of the registers, in order
+    Attributes
+    ----------
+    header
+        Entries by the option that they describe.
+    registers
+        Names and sizes of the registers, in order.
     """
 
     header: Mapping[str, HeaderEntry]
@@ -55,7 +66,7 @@ class SnapshotFormat:
 
     @classmethod
     def of(cls, plan: Plan, dt: float, worlds: Backend) -> SnapshotFormat:
-        """Return the format for a plan at a time step, s."""
+        """Return the snapshot format of a plan at a time step dt, in s."""
         program = worlds.program
         kept = (*program.of_kind("state"), *program.of_kind("report"))
         registers = {register.name: register.size for register in kept}
@@ -69,7 +80,7 @@ class SnapshotFormat:
         return len(self.header) + sum(self.registers.values())
 
     def take(self, worlds: Backend) -> Array:
-        """Return a copy of the state, (worlds, size), float64, where the worlds live."""
+        """Return a copy of the state, (worlds, size), float64, on the device of the worlds."""
         arrays = worlds.arrays
         registers = [worlds.output(name) for name in self.registers]
         header = arrays.asarray([entry.number for entry in self.header.values()])
@@ -92,9 +103,12 @@ class SnapshotFormat:
             start += size
 
     def _checked_rows(self, worlds: Backend, state: ArrayLike, chosen: int) -> Any:
-        """Return the snapshot as (worlds, n) or (chosen, n), where the worlds live.
+        """Return the snapshot as (worlds, n) or (chosen, n), on the device of the worlds.
 
-        Raises InvalidValue unless it is one of this format.
+        Raises
+        ------
+        InvalidValue
+            If it does not have this format.
         """
         arrays, size = worlds.arrays, self.size
         try:
@@ -170,14 +184,14 @@ def _with(part: Any, chosen: Mapping[str, Any]) -> str:
 
 
 def _reading(sensor: Sensor, first: str) -> dict[str, Any]:
-    """Return the parameters that say what a sensor reads; first: the body of an empty frame."""
+    """Return the parameters that determine what a sensor reads, with `first` for an empty frame."""
     disturbance = ("noise", "bias", "seed")
     found = {k: v for k, v in field_values(sensor).items() if k not in disturbance}
     return found | ({"frame": found["frame"] or first} if "frame" in found else {})
 
 
 def _check_header(given: Any, header: Mapping[str, HeaderEntry], arrays: Any) -> None:
-    """Raise an InvalidValue that names the differences unless the snapshots (..., n) fit."""
+    """Raise InvalidValue, naming the differences, unless the snapshots (..., n) fit."""
     # the first row with another header
     here = arrays.asarray([entry.number for entry in header.values()])
     rows = given[..., : len(header)].reshape(-1, len(header))

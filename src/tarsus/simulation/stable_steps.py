@@ -1,4 +1,4 @@
-"""How long a step may be: warnings where dt is above what the law stands."""
+"""Warn if dt exceeds the stable limit of the contact law."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CACHE_SIZE = 16  # scenes whose lightest contacts are kept
 
 
 def stability_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[WarningRecord]:
-    """Warnings if dt exceeds the law's stable limit for the lightest contact under full weight."""
+    """Return warnings if dt exceeds the law's stable limit for the lightest contact under full weight."""
     limits, masses, load = _limits(plan, q)
     inner, better = dt / plan.stepper.inner_steps, recommended_step(plan, q)
     return [
@@ -44,7 +44,7 @@ def stability_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Wa
 
 
 def falling_warnings(plan: Plan, dt: float) -> list[WarningRecord]:
-    """A warning where a law that can subcycle is not let, and dt is too long for a fall."""
+    """Return a warning if dt is too long for a fall and the law's subcycling is not used."""
     scene, inner = plan.scene, dt / plan.stepper.inner_steps
     if not scene.law.subcycles or plan.stepper.subcycles or not scene.candidates:
         return []
@@ -63,8 +63,9 @@ def falling_warnings(plan: Plan, dt: float) -> list[WarningRecord]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def min_landing_mass(scene: Scene) -> tuple[float, str]:
-    """The smallest mass, kg, that the contacts of one body feel together, in any direction and in
-    any of some postures; and the body's name.
+    """Return the smallest mass, in kg, on which the contacts of one body act, and the body's name.
+
+    The minimum is over all directions and a sample of postures.
     """
     mechanism, own = scene.mechanism, (scene.mechanism.uncut or scene.mechanism).neutral()
     poses = own[None] if mechanism.constrained else postures(mechanism, LANDING_POSTURES)
@@ -79,7 +80,7 @@ def min_landing_mass(scene: Scene) -> tuple[float, str]:
 
 
 def touching_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[WarningRecord]:
-    """A warning if dt exceeds the law's stable limit for what touches together at q."""
+    """Return a warning if dt exceeds the stable limit of the contacts that touch at q."""
     if is_subcycled(plan):
         return []
     inner, touching = dt / plan.stepper.inner_steps, touching_contacts(plan.scene, _first(q))
@@ -89,14 +90,14 @@ def touching_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[War
 
 
 def is_subcycled(plan: Plan) -> bool:
-    """Whether contact forces are integrated with shorter steps where dt is too long for them."""
+    """Return whether contact forces are integrated with shorter steps where dt is too long for them."""
     return plan.scene.law.subcycles and plan.stepper.subcycles
 
 
 def stacked_warning(
     law: Law, touching: TouchingContacts, dt: float, better: float
 ) -> WarningRecord:
-    """What is told of contacts that touch together where dt, s, is too long for them."""
+    """Return the warning that dt, in s, is too long for contacts that touch simultaneously."""
     first, second = touching.where
     where = f"{first} and {second} touch" if second else f"{first} stands on the ground"
     softer = "a softer law"
@@ -112,7 +113,10 @@ def stacked_warning(
 
 
 def recommended_step(plan: Plan, q: NDArray[np.float64]) -> float:
-    """Half the law's smallest stable limit on dt, s, to one digit; infinite where it has none."""
+    """Return half the smallest stable dt in s, rounded to one digit.
+
+    Infinite if there is no limit.
+    """
     touching = None if is_subcycled(plan) else touching_contacts(plan.scene, _first(q))
     limits = [*_limits(plan, q)[0].values(), *([] if touching is None else [touching.step])]
     half = 0.5 * plan.stepper.inner_steps * min(limits, default=np.inf)
@@ -129,10 +133,10 @@ def _first(q: NDArray[np.float64]) -> NDArray[np.float64]:
 def _limits(
     plan: Plan, q: NDArray[np.float64]
 ) -> tuple[dict[str, float], tuple[float, float], float]:
-    """The law's stable limits, s, by what bounds the step; the masses felt, kg; the weight, N.
+    """Return the law's stable limits in s by what bounds the step, the effective masses and the weight.
 
-    Of the robot's own contacts and weight: what lies beside it, and a world without joints, is
-    told by what touches `together`, if anything does.
+    Masses are in kg, the weight in N. They are those of the robot's own contacts; objects, and a world
+    without joints, are covered by `touching_contacts`.
     """
     scene, beside = plan.scene, tree.object_bodies(plan.scene.mechanism)
     mechanism, touching = scene.mechanism, touching_contacts(scene, _first(q))

@@ -1,12 +1,11 @@
-"""How long a step may be for contacts that touch together: of bodies on each other, and corners of
-one body.
+"""Find the stable time step of contacts that touch simultaneously, on stacked bodies or one body.
 
-A contact is a spring c and a damper d along each of its directions, its force taken at the start or
-the middle of a step. What moves them turns about in every step where G (C dt^2 / 4 + D dt / 2) has
-the eigenvalue 1, G = J M^-1 J^T of all contacts, C and D diagonal: there the step is at its limit,
-and of one contact alone that is `contact/stability.py`. Corners that share a body have a larger
-eigenvalue than each of them alone, up to as many times as there are, and of two bodies that touch
-the lighter one counts.
+A contact is a spring c and a damper d along each of its directions, with the force taken at the
+start or the middle of a step. The motion reverses in every step if G (C dt^2 / 4 + D dt / 2) has
+the eigenvalue 1, with G = J M^-1 J^T of all contacts and diagonal C and D: that dt is the limit.
+For a single contact it is the limit in `contact/stability.py`. Corners that share a body have a
+larger eigenvalue than each of them alone, by up to their number, and if two bodies touch, the
+lighter one counts.
 """
 
 from __future__ import annotations
@@ -44,13 +43,20 @@ CACHE_SIZE = 16  # scenes and coordinates whose limits are kept
 
 @dataclass(frozen=True)
 class TouchingContacts:
-    """The longest stable step, s, of contacts that touch together.
+    """The longest stable step of contacts that touch simultaneously.
 
-    count: how many they are
-    where: names of the two that touch where the step fails first; one touches the ground if the
-        second is empty
-    bounds: what of the law limits it
-    linear: whether the law's stiffness and damping are the same under every load
+    Attributes
+    ----------
+    step
+        Longest stable step, in s.
+    count
+        Number of contacts.
+    where
+        Names of the two shapes whose contact is unstable first; the second is empty for the ground.
+    bounds
+        What of the law limits the step.
+    linear
+        Whether the law's stiffness and damping are the same under every load.
     """
 
     step: float
@@ -63,15 +69,14 @@ class TouchingContacts:
     _d: Array
 
     def softer(self, dt: float) -> float:
-        """By how much a law whose stiffness and damping do not depend on the load is too stiff for
-        dt, s.
-        """
+        """Return the factor by which a linear law is too stiff for dt, in s."""
         return _growth(self._G, self._c, self._d, dt)[0]
 
 
 def touching_contacts(scene: Scene, q: Array) -> TouchingContacts | None:
-    """Of a world of several bodies, or of one without joints, at coordinates (nq,); None where
-    nothing touches there, or the law has no limit that depends on masses.
+    """Return the contacts that touch at coordinates (nq,), in a world of several bodies or free ones.
+
+    None if nothing touches, or the law has no limit that depends on masses.
     """
     if not _may_stack(scene.mechanism, scene.pairs):
         return None
@@ -79,7 +84,7 @@ def touching_contacts(scene: Scene, q: Array) -> TouchingContacts | None:
 
 
 def _may_stack(mechanism: Mechanism, pairs: tuple[Pair, ...]) -> bool:
-    """Whether bodies of different trees may touch, or none has a joint but the free one."""
+    """Return whether bodies of different trees may touch, or all joints are free."""
     roots = [tree.path(mechanism, i)[-1] for i in range(len(mechanism.bodies))]
     return has_only_free_joints(mechanism) or any(
         roots[p.first.body] != roots[p.second.body] for p in pairs
@@ -87,7 +92,7 @@ def _may_stack(mechanism: Mechanism, pairs: tuple[Pair, ...]) -> bool:
 
 
 def has_only_free_joints(mechanism: Mechanism) -> bool:
-    """Whether no body has a joint but the free one."""
+    """Return whether no body has a joint other than a free one."""
     return all(body.joint.kind == "free" for body in mechanism.bodies)
 
 
@@ -127,8 +132,9 @@ def _touching_contacts(scene: Scene, q: bytes) -> TouchingContacts | None:
 
 
 def _find_touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Array]:
-    """What touches at coordinates (nq,), the rows (3n, nu) of its contact velocities, and its
-    factors (n,) on a law's stiffness and damping.
+    """Return what touches at coordinates (nq,), its Jacobian rows (3n, nu) and its factors (n,).
+
+    The factors scale the law's stiffness and damping.
     """
     placed, near = poses(scene.mechanism, q), dict[tuple[str, str], bool]()
     for pair in scene.pairs:
@@ -154,8 +160,17 @@ def _find_touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Arra
 
 
 def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
-    """What each contact carries at rest (n,), N, by rows (n, nu) along the normals, under the
-    weight (nu,) that free roots do not bear themselves; of a world without any, that of all joints.
+    """Return the load on each contact at rest, shape (n,), in N.
+
+    Parameters
+    ----------
+    mechanism
+        The robot.
+    normals
+        Jacobian rows along the normals, shape (n, nu).
+    weight
+        Generalized gravity force, shape (nu,). Only that of free roots is carried by contacts; without
+        free roots, that of all joints is.
     """
     free = [
         at
@@ -173,10 +188,11 @@ def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
 
 
 def _stiffness_and_damping(law: Law, load: float) -> tuple[Array, Array, frozenset[str]]:
-    """Stiffness (3,), N/m, and damping (3,), N s/m, of a contact that carries `load`, N, along
-    normal and tangents, and what they belong to: such that the law's limits follow from them.
+    """Return stiffness (3,) in N/m and damping (3,) in N s/m of a loaded contact, from the law's limits.
 
-    A limit L at a mass m is that of a spring and damper, c L^2 + 2 d L = 4 m: two masses tell both.
+    They are along the normal and the tangents, for a contact that carries `load`, in N; the third value
+    names the limits. A limit L at a mass m is that of a spring and damper, c L^2 + 2 d L = 4 m, so that
+    two masses determine both.
     """
     c, d, bounds = np.zeros(3), np.zeros(3), set[str]()
     heavy = law.largest_steps((1.0, 1.0), load)
@@ -193,7 +209,7 @@ def _stiffness_and_damping(law: Law, load: float) -> tuple[Array, Array, frozens
 
 
 def _growth(G: Array, c: Array, d: Array, dt: float) -> tuple[float, Array]:
-    """The largest eigenvalue of G (C dt^2 / 4 + D dt / 2), and its vector (3n,)."""
+    """Return the largest eigenvalue of G (C dt^2 / 4 + D dt / 2), and its eigenvector (3n,)."""
     root = np.sqrt(c * dt**2 / 4 + d * dt / 2)
     values, vectors = np.linalg.eigh(root[:, None] * G * root)
     return float(values[-1]), vectors[:, -1]

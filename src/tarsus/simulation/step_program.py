@@ -1,4 +1,4 @@
-"""One control step as a program: controller, torque limits, stepper, and what is reported."""
+"""Trace one control step: controller, torque limits, stepper, sensors and reports."""
 
 from __future__ import annotations
 
@@ -47,16 +47,27 @@ _PLANS: dict[str, Plan] = {}
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The plan of a compiled step: a scene, a stepper, a controller.
+    """Everything that determines the program of a step.
 
-    scaled_bodies: whose masses vary by world
-    pushed_bodies: which an external force and moment act on
-    sensing: its sensors
-    actuation: of the file's actuators; None: motors take torques
-    varied: what else of robot and motors differs by world
-    smooth: whether its program is one to be differentiated (`Builder.smooth`)
-    timed: whether the program counts the cycles of its sections (`Builder.stamp`), one world at a
-        time
+    Attributes
+    ----------
+    scene, stepper, controller
+        What is simulated; a controller of None takes torques from outside.
+    scaled_bodies
+        Bodies whose mass differs by world.
+    pushed_bodies
+        Bodies on which an external force and moment act.
+    sensing
+        Sensors.
+    actuation
+        Actuators of the file; None: motors take torques.
+    varied
+        What else of the robot and its motors differs by world.
+    smooth
+        Whether the program is traced for differentiation (`Builder.smooth`).
+    timed
+        Whether the program counts the cycles of its sections (`Builder.stamp`), one world at a
+        time.
     """
 
     scene: Scene
@@ -72,7 +83,7 @@ class Plan:
 
 
 def shared_plan(plan: Plan) -> Plan:
-    """Return an earlier plan with the same fingerprint, or this one: nothing is traced twice."""
+    """Return an earlier plan with the same fingerprint, or this one, so that nothing is traced twice."""
     return fingerprint.reuse(_PLANS, plan, CACHE_SIZE)
 
 
@@ -83,16 +94,18 @@ def step_program(plan: Plan) -> Program:
 
 
 def trace_step(plan: Plan) -> Program:
-    """The program of one step.
+    """Trace the program of one step.
 
-    state: q, u, memory (the law's), control (the controller's), bilateral (the constraints'
-        impulses), steps (done so far); with sensors: sensing.*, episode
-    report: impulse (3n,), N s in contact frames, iterations, converged, tau (actuators,); those of
-        `Strikes`, from a stepper that locates impacts; where contacts are rare, n is `reported` of
-        the scene, and left_out the number of contacts that found no slot; those of `sensed`
-    with a file's actuators: delayed, activation (signals to come, filtered ones), actuators.*
-    parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*, delay.*, and
-        those of readings that no step looks at, noise.* and bias.*
+    Registers of the program:
+
+    - state: q, u, memory (the law's), control (the controller's), bilateral (impulses of the
+      constraints), steps (number of steps so far); with sensors sensing.* and episode; with a file's
+      actuators delayed and activation (signals still to come, filtered signals).
+    - report: impulse (3n,) in N s in contact frames, iterations, converged, tau (actuators,); reports
+      of `Strikes` with a stepper that locates impacts; sensed.*. With secondary contacts n is
+      `reported` of the scene, and left_out is the number of active contacts without a slot.
+    - parameter: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*, actuators.*,
+      delay.*, and noise.* and bias.*, which no step reads.
     """
     # registers of state, and parameters
     b = Builder(plan.scene.mechanism.name, plan.timed, plan.smooth)
@@ -146,11 +159,18 @@ def trace_step(plan: Plan) -> Program:
 def actuate(
     plan: Plan, wanted: SX, at: tuple[SX, SX, SX], b: Builder
 ) -> tuple[SX, ActuatorForce | None, Values]:
-    """Torques (actuators,) held over the step, a file's actuators that act within it, and their
-    registers after it.
+    """Return the torques (actuators,) during the step, actuators that act within it, and registers.
 
-    wanted: torques, or control signals from outside
-    at: q, u, dt
+    Parameters
+    ----------
+    plan
+        Plan of the step.
+    wanted
+        Torques, or control signals from outside.
+    at
+        q, u and dt.
+    b
+        Builder of the program.
     """
     mechanism = plan.scene.mechanism
     if plan.actuation is None:
@@ -170,7 +190,7 @@ def actuate(
 
 
 def limit_torques(mechanism: Mechanism, torque: SX) -> SX:
-    """Torques (actuators,) cut off at the actuators' limits."""
+    """Return torques (actuators,) clipped to the actuators' limits."""
     cut = []
     for actuator, wanted in zip(mechanism.actuators, entries(torque), strict=True):
         wanted = ca.fmin(wanted, actuator.upper) if np.isfinite(actuator.upper) else wanted
@@ -179,7 +199,7 @@ def limit_torques(mechanism: Mechanism, torque: SX) -> SX:
 
 
 def actuator_force(mechanism: Mechanism, tau: SX) -> SX:
-    """Generalized force (nu,) of actuator torques."""
+    """Return the generalized force (nu,) of actuator torques."""
     force, starts = (
         [SX(0)] * mechanism.nu,
         dict(zip(mechanism.joint_names, mechanism.u_slices, strict=True)),
@@ -191,7 +211,7 @@ def actuator_force(mechanism: Mechanism, tau: SX) -> SX:
 
 
 def loop_joint_force(mechanism: Mechanism, tau: SX) -> SX:
-    """Force or moment (loops,) of actuator torques on joints outside the tree."""
+    """Return the forces or moments (loops,) of actuator torques on joints outside the tree."""
     force = {loop.joint.name: SX(0) for loop in mechanism.loops}
     for actuator, torque in zip(mechanism.actuators, entries(tau), strict=True):
         if actuator.joint in force:
@@ -200,8 +220,9 @@ def loop_joint_force(mechanism: Mechanism, tau: SX) -> SX:
 
 
 def push_force(plan: Plan, q: SX, b: Builder) -> SX:
-    """Generalized force (nu,) of the external forces and moments, world axes, at the origins of the
-    pushed bodies.
+    """Return the generalized force (nu,) of the external forces and moments on the pushed bodies.
+
+    They act at the origins of the bodies, in world axes.
     """
     mechanism, force = plan.scene.mechanism, SX.zeros(plan.scene.mechanism.nu)
     if not plan.pushed_bodies:
@@ -225,8 +246,16 @@ def push_force(plan: Plan, q: SX, b: Builder) -> SX:
 def varied_scene(
     plan: Plan, made: Callable[[Mechanism], list[LinearInertia]], b: Builder
 ) -> tuple[Scene, list[LinearInertia]]:
-    """The scene, and its bodies' inertias as `made` says, with symbols for what differs by
-    world.
+    """Return the scene and its inertias, with symbols for what differs by world.
+
+    Parameters
+    ----------
+    plan
+        Plan of the step.
+    made
+        Function that returns the inertias of a mechanism.
+    b
+        Builder of the program.
     """
     mechanism = varied.with_joint_parameters(plan.varied, plan.scene.mechanism, b)
     inertias = scale_inertias(plan, made(mechanism), b)
@@ -239,7 +268,7 @@ def varied_scene(
 
 
 def scale_inertias(plan: Plan, inertias: list[LinearInertia], b: Builder) -> list[LinearInertia]:
-    """Constants, except for bodies whose mass differs between worlds: those carry a scale."""
+    """Return inertias with a symbolic factor for bodies whose mass differs by world."""
     mechanism = plan.scene.mechanism
     if not plan.scaled_bodies:
         return inertias
@@ -252,9 +281,7 @@ def scale_inertias(plan: Plan, inertias: list[LinearInertia], b: Builder) -> lis
 
 
 def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
-    """The registers at time zero, except dt and action; q in the coordinates of the
-    whole robot.
-    """
+    """Return the registers at time zero, except dt and action, in coordinates of the whole robot."""
     scene, mechanism = plan.scene, plan.scene.mechanism
     whole = mechanism.uncut or mechanism
     if plan.controller is not None:

@@ -1,4 +1,4 @@
-"""Time steps, and how many make a time."""
+"""Check time steps, and count the steps of a duration."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ MAX_DT = 0.1  # s: in less than three such steps a robot of our size falls over 
 
 
 def step_count(seconds: float, dt: float) -> int:
-    """Return the number of steps of dt nearest to a time, at least one.
+    """Return the number of steps of dt closest to a duration, at least one.
 
-    Warns if they take another time. InvalidValue for too many of them.
+    Warns if they take a noticeably different time.
+
+    Raises
+    ------
+    InvalidValue
+        If there are too many steps.
     """
     if check_positive("the duration", seconds, "seconds", "seconds") / dt > MAX_STEPS:
         raise InvalidValue(
@@ -40,7 +45,7 @@ def step_count(seconds: float, dt: float) -> int:
 
 
 def file_timestep_warnings(dt: float, robot: Mechanism) -> list[WarningRecord]:
-    """A notice where nobody chose a step, and the robot's file asks for another."""
+    """Return a warning if dt is the default and the robot's file asks for a different one."""
     asked = robot.timestep
     if asked is None or dt != DEFAULT_DT or asked == DEFAULT_DT:
         return []
@@ -52,7 +57,7 @@ def file_timestep_warnings(dt: float, robot: Mechanism) -> list[WarningRecord]:
 
 
 def check_time_step(dt: float) -> float:
-    """Return a time step, s; InvalidValue unless it is positive and short enough for any robot."""
+    """Return a time step in s; raise InvalidValue unless it is positive and short enough."""
     if check_positive("dt", dt, "seconds") > MAX_DT:
         meant = f"; did you mean {dt / 1000:g}?" if dt / 1000 <= MAX_DT else "."
         raise InvalidValue(f"dt must be at most {MAX_DT:g} s, not {dt:g} s{meant}", "dt")

@@ -1,4 +1,4 @@
-"""Quaternions that are set: about of unit length, or refused; then of unit length."""
+"""Check and normalize quaternions that a user sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NORM_TOLERANCE = 1e-6  # [1]: one whose length differs less, in float32 too, is 
 
 
 def check_norms(mechanism: Mechanism, q: Any) -> None:
-    """TarsusError unless the quaternions in q (..., nq) have length 1."""
+    """Raise InvalidValue unless the quaternions in q (..., nq) have length 1, within 1 %."""
     for at, name in _quaternion_slices(mechanism):
         norms = (q[..., at] ** 2).sum(-1) ** 0.5
         off = abs(norms - 1)
@@ -26,7 +26,7 @@ def check_norms(mechanism: Mechanism, q: Any) -> None:
 
 
 def normalize(mechanism: Mechanism, q: Any) -> Any:
-    """q (..., nq) with quaternions of unit length; those that have it keep their bits."""
+    """Return q (..., nq) with unit quaternions; those of unit length keep their bits."""
     q = q.copy()
     for at, _ in _quaternion_slices(mechanism):
         lengths = (q[..., at] ** 2).sum(-1, keepdims=True) ** 0.5
@@ -36,7 +36,7 @@ def normalize(mechanism: Mechanism, q: Any) -> Any:
 
 
 def _quaternion_slices(mechanism: Mechanism) -> list[tuple[slice, str]]:
-    """Where quaternions stand in q, and whose joints' they are."""
+    """Return the slice of each quaternion in q, and the name of its joint."""
     return [
         (slice(at.stop - 4, at.stop), body.joint.name)
         for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True)

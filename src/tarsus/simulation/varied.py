@@ -1,9 +1,8 @@
-"""Numbers of robot and motors that differ by world: `Simulation(..., varied=...)`, set by `set`.
+"""Vary quantities of robot and motors by world: `Simulation(..., varied=...)`, then `set`.
 
-What is varied is a parameter of the compiled step; the rest stays constants that fold away. The
-matter of a body enters as the change of its ten linear parameters (`tarsus.spatial.inertia`), zero
-for the robot as it was made; armatures, damping and dry friction are symbols in place of the
-numbers of joints.
+What is varied is a parameter of the compiled step; everything else stays a constant that is folded.
+The inertia of a body enters as the change of its ten linear parameters (`tarsus.spatial.inertia`),
+zero for the original robot. Armature, damping and dry friction are symbols instead of numbers.
 """
 
 from __future__ import annotations
@@ -55,10 +54,12 @@ INERTIAL_COUNT = 10  # m, h (3,), I: xx, yy, zz, xy, xz, yz
 
 @dataclass(frozen=True)
 class Varied:
-    """What is varied: of each kind the names of those that have one, of all in the order of the
-    robot.
+    """Names of the bodies, joints or actuators that vary, by kind, in the order of the robot.
 
-    delay: the longest of torques, steps; 0: none is varied
+    Attributes
+    ----------
+    delay
+        Longest delay of torques, in steps; 0: the delay is not varied.
     """
 
     mass: tuple[str, ...] = ()
@@ -74,11 +75,11 @@ class Varied:
 
     @property
     def names(self) -> list[str]:
-        """The kinds that are varied."""
+        """Kinds that are varied."""
         return [name for name in KINDS if getattr(self, name)]
 
     def bodies(self, mechanism: Mechanism) -> list[int]:
-        """The bodies whose matter is varied."""
+        """Return the indices of bodies whose inertia is varied."""
         chosen = {*self.mass, *self.com, *self.inertia}
         return [i for i, body in enumerate(mechanism.bodies) if body.name in chosen]
 
@@ -89,11 +90,22 @@ NOTHING_VARIED = Varied()
 def parse_varied(
     given: str | Sequence[str] | Mapping[str, Any], mechanism: Mechanism, own: bool
 ) -> Varied:
-    """What a simulation is asked to vary; TarsusError with near names for what there is not.
+    """Return what a simulation shall vary.
 
-    given: names of kinds, or kind -> names of bodies, joints or actuators ("all", one or several),
-        for "delay" the longest, steps
-    own: whether the actuators are those of the robot's file
+    Parameters
+    ----------
+    given
+        Names of kinds, or kind -> names of bodies, joints or actuators ("all", one, or several).
+        For "delay" the longest delay in steps.
+    mechanism
+        The robot.
+    own
+        Whether the actuators are those of the robot's file.
+
+    Raises
+    ------
+    TarsusError
+        If a name is unknown, with near names, or cannot be varied.
     """
     asked = given if isinstance(given, Mapping) else _all_of_kinds(given)
     found: dict[str, Any] = {}
@@ -118,7 +130,7 @@ def _all_of_kinds(given: str | Sequence[str]) -> dict[str, Any]:
 
 
 def _name_list(what: str, given: Any, subject: str) -> list[str]:
-    """Return one name or several as a list; else raise an InvalidValue."""
+    """Return one name or several as a list; raise InvalidValue for anything else."""
     if isinstance(given, str):
         return [given]
     if not isinstance(given, Iterable):
@@ -137,7 +149,7 @@ def _check_max_delay(given: Any) -> int:
 
 
 def _select_names(kind: str, given: Any, mechanism: Mechanism) -> tuple[str, ...]:
-    """The names given, in the robot's order."""
+    """Return the given names in the robot's order."""
     owner = KINDS[kind][0]
     known = (
         _joints_with_dry_friction(mechanism)
@@ -166,7 +178,7 @@ def _names_with(owner: str, mechanism: Mechanism) -> list[str]:
 
 
 def _joints_with_dry_friction(mechanism: Mechanism) -> list[str]:
-    """Joints with dry friction: where there is none, none is solved for."""
+    """Return joints with dry friction; no friction is solved for the others."""
     return [b.joint.name for b in mechanism.bodies if b.joint.rubs]
 
 
@@ -174,7 +186,7 @@ def _joints_with_dry_friction(mechanism: Mechanism) -> list[str]:
 
 
 def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> Mechanism:
-    """The mechanism with symbols for what of its joints is varied."""
+    """Return the mechanism with symbols for joint parameters that are varied."""
     own: dict[str, dict[str, SX]] = {}
     for kind in JOINT_KINDS:
         if names := getattr(varied, kind):
@@ -194,7 +206,7 @@ def with_joint_parameters(varied: Varied, mechanism: Mechanism, b: Builder) -> M
 def with_inertias(
     varied: Varied, mechanism: Mechanism, inertias: list[LinearInertia], b: Builder
 ) -> list[LinearInertia]:
-    """The inertias with the changes of those that are varied."""
+    """Return the inertias with symbolic changes where they are varied."""
     bodies, result = varied.bodies(mechanism), list(inertias)
     if not bodies:
         return result
@@ -210,7 +222,7 @@ def with_inertias(
 
 
 def with_gains(varied: Varied, controller: Controller, b: Builder) -> tuple[Controller, SX]:
-    """The controller with symbols for the gains that are varied, and these symbols."""
+    """Return the controller with symbols for gains that are varied, and these symbols."""
     same: Any = controller
     symbols = [SX(0, 1)]
     for name in GAIN_KINDS:
@@ -222,7 +234,7 @@ def with_gains(varied: Varied, controller: Controller, b: Builder) -> tuple[Cont
 
 
 def scale_by_strength(varied: Varied, mechanism: Mechanism, torque: SX, b: Builder) -> SX:
-    """Torques (n,) times the strengths of their motors."""
+    """Return torques (n,) times the strengths of their motors."""
     if not varied.strength:
         return torque
     factor, symbols = [SX(1)] * torque.numel(), b.parameter("varied.strength", len(varied.strength))
@@ -236,8 +248,12 @@ def scale_by_strength(varied: Varied, mechanism: Mechanism, torque: SX, b: Build
 
 
 def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> dict[str, Array]:
-    """Return the registers of the robot as it is; IncompatibleOptions for gains of a controller
-    without servos.
+    """Return the registers of the original robot.
+
+    Raises
+    ------
+    IncompatibleOptions
+        If gains are varied and the controller has no servos.
     """
     found: dict[str, Array] = {}
     if bodies := varied.bodies(mechanism):
@@ -266,10 +282,10 @@ def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> 
 
 
 def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
-    """The settings of what is varied (`tarsus.simulation.settings`).
+    """Return the settings of what is varied (`tarsus.simulation.settings`).
 
-    Each takes a number for all, one for each world (worlds,), or {name: one or one for each world};
-    of a com each is (3,), of an inertia about it (3, 3).
+    Each takes one value, one per world, or {name: one, or one per world}. The value of a com has
+    shape (3,), that of an inertia about the com (3, 3).
     """
     longest = "for longer delays create the simulation with varied={'delay': STEPS}"
     settings = {kind: KINDS[kind][1] for kind in varied.names}
@@ -297,7 +313,7 @@ def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
 
 
 def _columns(varied: Varied, setting: Setting, given: Any, worlds: Backend) -> Array:
-    """Return a register (worlds, n) with the values of some columns new."""
+    """Return a register (worlds, n) with new values in some columns."""
     values, names = (
         worlds.get(f"varied.{setting.name}").astype(float),
         getattr(varied, setting.name),
@@ -317,9 +333,7 @@ def _by_name(kind: str, given: Any, names: tuple[str, ...]) -> Mapping[str, Any]
 def _inertia_register(
     varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
 ) -> Array:
-    """Return the register of changes with new masses, then centers of mass, then inertias about
-    them.
-    """
+    """Return the register of inertia changes with new masses, then coms, then inertias about them."""
     held = worlds.get("varied.inertia").astype(float)
     bodies = varied.bodies(mechanism)
     for kind in INERTIAL_KINDS:
@@ -341,8 +355,9 @@ def _inertia_register(
 
 
 def _change_inertia(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
-    """A body's matter with a new mass (its shape kept: the inertia grows with it), center of mass
-    or inertia.
+    """Return an inertia with a new mass, center of mass or inertia tensor.
+
+    A new mass scales the inertia tensor.
     """
     if kind == "mass":
         if not own.mass > 0:
@@ -367,14 +382,14 @@ def _change_inertia(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
 
 
 def _linear_parameters(own: Inertia) -> Array:
-    """The ten linear parameters about the body's origin."""
+    """Return the ten linear parameters of an inertia about the body's origin."""
     m, c = own.mass, own.com
     tensor = own.about_com + m * (c @ c * np.eye(3) - np.outer(c, c))
     return np.array([m, *(m * c), *tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
 
 
 def _changed_inertia(made: Inertia, change: Array) -> Inertia:
-    """A body's matter from how it was made and the change of its ten parameters."""
+    """Return an inertia with a change of its ten linear parameters."""
     if not change.any():
         return made
     m, x, y, z, xx, yy, zz, xy, xz, yz = _linear_parameters(made) + change

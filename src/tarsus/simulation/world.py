@@ -91,7 +91,7 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
 
 
 def _mechanism(given: WorldMember) -> Mechanism:
-    """Return a member as a mechanism, with its round contact points if it has no collision shapes."""
+    """Return a member as a mechanism, with round contact points if it has no collision shapes."""
     mechanism = given.mechanism() if isinstance(given, Thing) else resolve.robot(given)
     if mechanism.solids:
         return mechanism
