@@ -1,4 +1,4 @@
-"""Convert states between a robot with cut joints and the whole robot, and close loops at the start."""
+"""Convert states between cut and whole robots, and close loops at the start."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def uncut_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
 def to_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return values with q and u converted to the coordinates of the registers.
 
-    A q of the whole robot without u keeps the joint rates, a u without q the joint angles. Warns if the
-    new q leaves a loop open.
+    A q of the whole robot without u keeps the joint rates, a u without q the joint angles. Warns if
+    the new q leaves a loop open.
     """
     # values of the cut robot go as they are
     uncut = mechanism.uncut

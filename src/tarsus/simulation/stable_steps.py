@@ -27,7 +27,10 @@ CACHE_SIZE = 16  # scenes whose lightest contacts are kept
 
 
 def stability_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[WarningRecord]:
-    """Return warnings if dt exceeds the law's stable limit for the lightest contact under full weight."""
+    """Return warnings if dt exceeds the law's stable limit for the lightest contact.
+
+    The contact is assumed to carry the full weight.
+    """
     limits, masses, load = _limits(plan, q)
     inner, better = dt / plan.stepper.inner_steps, recommended_step(plan, q)
     return [
@@ -90,7 +93,7 @@ def touching_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[War
 
 
 def is_subcycled(plan: Plan) -> bool:
-    """Return whether contact forces are integrated with shorter steps where dt is too long for them."""
+    """Return whether contact forces are integrated with shorter steps where necessary."""
     return plan.scene.law.subcycles and plan.stepper.subcycles
 
 
@@ -133,10 +136,10 @@ def _first(q: NDArray[np.float64]) -> NDArray[np.float64]:
 def _limits(
     plan: Plan, q: NDArray[np.float64]
 ) -> tuple[dict[str, float], tuple[float, float], float]:
-    """Return the law's stable limits in s by what bounds the step, the effective masses and the weight.
+    """Return the law's stable limits in s by cause, effective masses in kg, and the weight in N.
 
-    Masses are in kg, the weight in N. They are those of the robot's own contacts; objects, and a world
-    without joints, are covered by `touching_contacts`.
+    They are those of the robot's own contacts; objects, and a world without joints, are covered by
+    `touching_contacts`.
     """
     scene, beside = plan.scene, tree.object_bodies(plan.scene.mechanism)
     mechanism, touching = scene.mechanism, touching_contacts(scene, _first(q))

@@ -74,9 +74,10 @@ class TouchingContacts:
 
 
 def touching_contacts(scene: Scene, q: Array) -> TouchingContacts | None:
-    """Return the contacts that touch at coordinates (nq,), in a world of several bodies or free ones.
+    """Return the contacts that touch at coordinates q (nq,).
 
-    None if nothing touches, or the law has no limit that depends on masses.
+    Only for a world of several bodies, or of free bodies. None if nothing touches, or the law has
+    no limit that depends on masses.
     """
     if not _may_stack(scene.mechanism, scene.pairs):
         return None
@@ -169,8 +170,8 @@ def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
     normals
         Jacobian rows along the normals, shape (n, nu).
     weight
-        Generalized gravity force, shape (nu,). Only that of free roots is carried by contacts; without
-        free roots, that of all joints is.
+        Generalized gravity force, shape (nu,). Only that of free roots is carried by contacts;
+        without free roots, that of all joints is.
     """
     free = [
         at
@@ -188,11 +189,11 @@ def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
 
 
 def _stiffness_and_damping(law: Law, load: float) -> tuple[Array, Array, frozenset[str]]:
-    """Return stiffness (3,) in N/m and damping (3,) in N s/m of a loaded contact, from the law's limits.
+    """Return stiffness (3,) in N/m and damping (3,) in N s/m of a contact, from the law's limits.
 
-    They are along the normal and the tangents, for a contact that carries `load`, in N; the third value
-    names the limits. A limit L at a mass m is that of a spring and damper, c L^2 + 2 d L = 4 m, so that
-    two masses determine both.
+    They are along the normal and the tangents, for a contact that carries `load`, in N. The third
+    value names the limits. A limit L at a mass m is that of a spring and damper, c L^2 + 2 d L = 4
+    m, so that two masses determine both.
     """
     c, d, bounds = np.zeros(3), np.zeros(3), set[str]()
     heavy = law.largest_steps((1.0, 1.0), load)

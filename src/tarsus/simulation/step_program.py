@@ -83,7 +83,7 @@ class Plan:
 
 
 def shared_plan(plan: Plan) -> Plan:
-    """Return an earlier plan with the same fingerprint, or this one, so that nothing is traced twice."""
+    """Return an earlier plan with the same fingerprint, or this one; nothing is traced twice."""
     return fingerprint.reuse(_PLANS, plan, CACHE_SIZE)
 
 
@@ -96,16 +96,18 @@ def step_program(plan: Plan) -> Program:
 def trace_step(plan: Plan) -> Program:
     """Trace the program of one step.
 
-    Registers of the program:
+    Notes ----- State registers: q, u, memory (the law's), control (the controller's), bilateral
+    (impulses of the constraints), steps (number of steps so far); with sensors sensing.* and
+    episode; with a file's actuators delayed and activation (signals still to come, filtered
+    signals).
 
-    - state: q, u, memory (the law's), control (the controller's), bilateral (impulses of the
-      constraints), steps (number of steps so far); with sensors sensing.* and episode; with a file's
-      actuators delayed and activation (signals still to come, filtered signals).
-    - report: impulse (3n,) in N s in contact frames, iterations, converged, tau (actuators,); reports
-      of `Strikes` with a stepper that locates impacts; sensed.*. With secondary contacts n is
-      `reported` of the scene, and left_out is the number of active contacts without a slot.
-    - parameter: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*, actuators.*,
-      delay.*, and noise.* and bias.*, which no step reads.
+    Report registers: impulse (3n,) in N s in contact frames, iterations, converged, tau
+    (actuators,); those of `Strikes` with a stepper that locates impacts; sensed.*. With secondary
+    contacts n is `reported` of the scene, and left_out is the number of active contacts without a
+    slot.
+
+    Parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*, actuators.*,
+    delay.*, and noise.* and bias.*, which no step reads.
     """
     # registers of state, and parameters
     b = Builder(plan.scene.mechanism.name, plan.timed, plan.smooth)
@@ -281,7 +283,7 @@ def scale_inertias(plan: Plan, inertias: list[LinearInertia], b: Builder) -> lis
 
 
 def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
-    """Return the registers at time zero, except dt and action, in coordinates of the whole robot."""
+    """Return the registers at time zero, except dt and action; q is that of the whole robot."""
     scene, mechanism = plan.scene, plan.scene.mechanism
     whole = mechanism.uncut or mechanism
     if plan.controller is not None:

@@ -333,7 +333,7 @@ def _by_name(kind: str, given: Any, names: tuple[str, ...]) -> Mapping[str, Any]
 def _inertia_register(
     varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
 ) -> Array:
-    """Return the register of inertia changes with new masses, then coms, then inertias about them."""
+    """Return the register of inertia changes with new masses, then coms, then inertia tensors."""
     held = worlds.get("varied.inertia").astype(float)
     bodies = varied.bodies(mechanism)
     for kind in INERTIAL_KINDS:

@@ -1,1 +1,1 @@
-"""What is kept of a run: the log, what is derived from it, its summary, and where it diverged."""
+"""Record runs: the log, quantities derived from it, its summary, and where it diverged."""

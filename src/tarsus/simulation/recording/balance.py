@@ -1,6 +1,4 @@
-"""Balance from a log: where the ground pushes, where the robot would come to rest, and how far the
-push is from the edge of the feet.
-"""
+"""Compute balance from a log: zero moment point, capture point and support margin."""
 
 from __future__ import annotations
 
@@ -18,20 +16,35 @@ CHUNK_SIZE = 4096  # instants whose support polygons are looked at together
 def balance(
     center: Array, velocity: Array, point: Array, force: Array, gap: Array, gravity: float
 ) -> dict[str, Array]:
-    """Zero moment point, capture point and support margin of every instant and world.
+    """Return zero moment point, capture point and support margin of every instant and world.
 
-    center, velocity: (..., 3) of the center of mass, m and m/s
-    point, force: (..., n, 3) of the contacts, world, m and N
-    gap: (..., n) m
-    gravity: m/s^2, downwards
+    The zero moment point is the mean of the contact points, weighted by their vertical forces: on a
+    plane, the point about which the contact forces have no horizontal moment. The capture point is
+    where a linear inverted pendulum that starts at the center of mass, above the zero moment point,
+    comes to rest. The support margin is the distance in m of the zero moment point from the edge of
+    the convex hull of the contacts near the ground, seen from above. Outside the hull it is
+    negative: the distance from the line through the edge that is farthest away. All are NaN without
+    an upward force.
 
-    The zero moment point (..., 3) is the contact points' mean, by their vertical forces: on a plane
-    the point about which the contact forces have no horizontal moment. The capture point (..., 2)
-    is where a linear inverted pendulum that starts at the center of mass, above the zero moment
-    point, comes to rest (Pratt 2006). The margin (...) is the distance of the zero moment point
-    from the edge of the hull of the contacts near the ground, seen from above, m; outside it is
-    negative, the distance from the line through the edge that is farthest away. All are NaN without
-    a force upwards.
+    Parameters
+    ----------
+    center, velocity
+        Position and velocity of the center of mass, shape (..., 3), in m and m/s.
+    point, force
+        Contact points and forces, shape (..., n, 3), in world axes, in m and N.
+    gap
+        Gap of each contact, shape (..., n), in m.
+    gravity
+        Gravity acceleration downwards, in m/s^2.
+
+    Returns
+    -------
+    dict
+        "zero_moment_point" (..., 3), "capture_point" (..., 2) and "support_margin" (...).
+
+    References
+    ----------
+    Pratt 2006 (capture point).
     """
     # both points
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -57,8 +70,23 @@ def balance(
 
 
 def support_margin(points: Array, carries: NDArray[np.bool_], target: Array) -> Array:
-    """Distance (m,) of a target (m, 2) from the edge of the hull of those points (m, n, 2) that
-    carry (m, n), m: positive inside, NaN without points or target.
+    """Return the distance of each target from the edge of the convex hull of its carrying points.
+
+    Positive inside; NaN without points or target.
+
+    Parameters
+    ----------
+    points
+        Points, shape (m, n, 2), in m.
+    carries
+        Which of them carry load, shape (m, n).
+    target
+        Targets, shape (m, 2), in m.
+
+    Returns
+    -------
+    array
+        Distances, shape (m,), in m.
     """
     # those that carry first: few do at once, of all that ever touch
     most = int(carries.sum(1).max(initial=0))

@@ -1,4 +1,4 @@
-"""Variables of the contacts and motors that a robot lacks: netCDF files hold no empty dimension."""
+"""Add and drop variables without contacts or motors; netCDF files have no empty dimensions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ DIMENSIONS = {
 
 
 def drop_empty(log: xr.Dataset) -> xr.Dataset:
-    """The log without what a robot without contacts, or motors, leaves empty."""
+    """Return the log without variables along empty dimensions."""
     return log.drop_dims([name for name in OPTIONAL if not log.sizes[name]])
 
 
 def add_empty(log: xr.Dataset) -> xr.Dataset:
-    """The log with every variable of `DIMENSIONS`, those of no contacts and no motors empty."""
+    """Return the log with every variable of `DIMENSIONS`.
+
+    Those without contacts or motors are empty.
+    """
     absent = [name for name in OPTIONAL if name not in log.sizes]
     if not absent:
         return log

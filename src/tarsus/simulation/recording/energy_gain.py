@@ -1,4 +1,4 @@
-"""Energy that a run gained from nothing: more than it began with and its motors and pushes gave."""
+"""Detect energy that a run gained without motors or pushes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MAX_SHARE = 0.01  # of the kinetic energy at the start: the same without gravity
 
 
 def energy_gained(log: xr.Dataset) -> float:
-    """The most energy, J, that a world of a log had at any time beyond that of its start and the
-    work of motors and pushes; energy in the ground's springs counts as the robot's.
+    """Return the largest energy gain of any world at any time, in J.
 
-    Infinite where a world is no longer finite.
+    That is the energy beyond that at the start and the work of motors and pushes; energy in the
+    ground's springs counts as the robot's. Infinite if a world is no longer finite.
     """
     given = sum(
         (log[f"energy_{share}"] for share in ("motors", "pushes") if f"energy_{share}" in log),
@@ -31,9 +31,9 @@ def energy_gained(log: xr.Dataset) -> float:
 
 
 def gain_warnings(robot: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
-    """Return a warning if the log's energy gain would lift the robot by more than `MAX_LIFT`.
+    """Return a warning if the energy gain would lift the robot by more than `MAX_LIFT`.
 
-    Without gravity, if it exceeds the part `MAX_SHARE` of the kinetic energy at the start.
+    Without gravity, if it exceeds the share `MAX_SHARE` of the kinetic energy at the start.
     """
     gained = float(log.attrs["energy_gained"])
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))

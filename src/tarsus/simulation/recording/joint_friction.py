@@ -1,4 +1,4 @@
-"""How well a step obeys the law of dry friction in joints: f at most at rest, f against motion."""
+"""Check dry friction in joints: at most f at rest, exactly f against motion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIN_TURN_RATIO = 10.0  # times the rate at which a joint creeps that friction ho
 
 
 def friction_limits(plan: Plan, worlds: Backend) -> Array:
-    """The dry friction f (1 or worlds, nu) of joints whose law is solved for, N m or N."""
+    """Return the dry friction (1 or worlds, nu), in N m or N, of joints whose law is solved."""
     mechanism = plan.scene.mechanism
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     joints = {k: body.joint for body, at in bodies for k in range(at.start, at.stop)}
@@ -35,13 +35,19 @@ def friction_limits(plan: Plan, worlds: Backend) -> Array:
 
 
 def friction_residual(limits: Array, acted: tuple[Array, Array], u: Array, single: bool) -> Array:
-    """By how much friction in any joint is another force than its law's (steps, worlds), N m or N.
+    """Return the largest violation of the friction law in any joint, (steps, worlds), in N m or N.
 
-    limits: of `friction_limits`
-    acted: forces (steps, worlds, nu) of joints' limits and of dry friction; one that stands at its
-        limit is held by that
-    u (steps, worlds, nu): after the step
-    single: whether the step runs in float32
+    Parameters
+    ----------
+    limits
+        Dry friction from `friction_limits`.
+    acted
+        Forces of joint limits and of dry friction, shape (steps, worlds, nu). A joint at its limit
+        is not checked for sliding.
+    u
+        Velocities after the step, shape (steps, worlds, nu).
+    single
+        Whether the step runs in float32.
     """
     at_end, friction = acted
     law = -limits * np.sign(u)

@@ -1,4 +1,4 @@
-"""A run's log as an xarray Dataset: named dimensions, units, contact and world frames."""
+"""Build, check, read and save logs: xarray Datasets with named dimensions and units."""
 
 from __future__ import annotations
 
@@ -44,10 +44,20 @@ LIMIT_TOLERANCE = 1e-5  # rad or m: what a limit gives way under an impact of th
 def dataset(
     plan: Plan, worlds: Backend, start: Mapping[str, Array], records: Mapping[str, Array], t0: float
 ) -> xr.Dataset:
-    """The log of steps: records (steps, worlds, size) after each, `start` (worlds, size) before.
+    """Return the log of recorded steps.
 
-    `start` holds the whole state too. Of more than 40 candidates, contacts are the feet's and those
-    that touched.
+    If there are more than 16 candidates, contacts are the primary ones and those that touched.
+
+    Parameters
+    ----------
+    plan, worlds
+        Compiled step and its worlds.
+    start
+        Registers before the first step, shape (worlds, size), and the snapshot "state".
+    records
+        Registers after each step, shape (steps, worlds, size).
+    t0
+        Time at the start, in s.
     """
     # what the registers held before each step, and what follows from them
     run_hooks()
@@ -102,9 +112,10 @@ def _joint_variables(
     records: Mapping[str, Array],
     dt: float,
 ) -> dict[str, Any]:
-    """Forces (steps, worlds, nu) of joints' limits, of dry friction, and all that is passive, where
-    joints have limits or dry friction; of the limits of joints that close loops, if any has one.
-    And how far friction is from its law, if a joint has some.
+    """Return the forces (steps, worlds, nu) of joint limits, of dry friction, and all passive forces.
+
+    Also the forces of loop joint limits, and the friction residual, where such joints exist. Empty
+    without joint limits and dry friction.
     """
     if "joints" not in records:
         return {}
@@ -130,7 +141,7 @@ def _joint_variables(
 
 
 def _push_variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
-    """Forces and moments of every step (steps, worlds, pushed bodies, 6), if they were recorded."""
+    """Return forces and moments (steps, worlds, pushed bodies, 6), if they were recorded."""
     if "push" not in records:
         return {}
     push = records["push"].reshape(*records["push"].shape[:2], -1, len(WRENCH))
@@ -144,9 +155,7 @@ def _push_variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
 def _loop_variables(
     mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, dt: float
 ) -> dict[str, Any]:
-    """Drift and impulses (steps, worlds, nb) of joints outside the tree, and the state of the
-    robot before cuts.
-    """
+    """Return drift and impulses (steps, worlds, nb) of loop joints, and the uncut robot's state."""
     found: dict[str, Any] = {}
     if mechanism.constrained:
         rows = ("time", "world", "constraint")
@@ -179,12 +188,12 @@ def _stage_variables(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def _flag_meanings(names: Sequence[str]) -> str:
-    """Join names as the CF conventions do: blanks between them, none inside."""
+    """Join names as the CF conventions require: blanks between them, none inside."""
     return " ".join(name.replace(" ", "_") for name in names)
 
 
 def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
-    """Of each of the law's parameters: mean over the worlds, unit, and role if it has one."""
+    """Return mean over the worlds, unit and role of each of the law's parameters."""
     found: dict[str, float | str] = {}
     for name, declaration in declared(type(law)).items():
         if f"law.{name}" in worlds:
@@ -196,14 +205,23 @@ def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
 
 
 def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
-    """The mean over the worlds of the law's parameter with this role; `missing` without one."""
+    """Return the mean over the worlds of the law's parameter with this role.
+
+    `missing` without one.
+    """
     names = [k[5:] for k, v in log.attrs.items() if k.startswith("role_") and v == role]
     return float(log.attrs[f"mean_{names[0]}"]) if names else missing
 
 
 def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
-    """Warnings for a reader of the log about the robot (before cuts): unconverged steps, joints
-    beyond their limits.
+    """Return warnings about a log: unconverged steps, energy gain, lost contacts, exceeded limits.
+
+    Parameters
+    ----------
+    mechanism
+        The robot, before joints were cut.
+    log
+        Log of the run.
     """
     # steps that were not solved
     found = list[WarningRecord]()
@@ -258,8 +276,12 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
 
 
 def read_log(path: Path) -> xr.Dataset:
-    """The log in a netCDF file, not yet checked (`log_schema.check_log`); TarsusError if there is
-    none, or it cannot be read.
+    """Read the log in a netCDF file, without checking its content (`log_schema.check_log`).
+
+    Raises
+    ------
+    InvalidFile
+        If the file does not exist or cannot be read.
     """
     if not is_file(path):
         raise missing_file(path, "a log of `tarsus run` (.nc)")
@@ -278,6 +300,6 @@ def read_log(path: Path) -> xr.Dataset:
 
 
 def save_log(log: xr.Dataset, path: Path) -> None:
-    """Write a netCDF file, whole or not at all; OSError names `path`."""
+    """Write a log to a netCDF file atomically; an OSError names `path`."""
     with atomic_write(path) as temporary:
         log.to_netcdf(temporary, engine="scipy")

@@ -1,4 +1,4 @@
-"""What is done before the first log: xarray's Dataset learns `log.tarsus`, which lives upstairs."""
+"""Run hooks before the first log, such as registering the accessor `log.tarsus` of xarray."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _hooks: list[Callable[[], object]] = []
 
 
 def before_first_log(do: Callable[[], object]) -> None:
-    """Have it done once, before the first log is made."""
+    """Call a function once, before the first log is made."""
     _hooks.append(do)
 
 
 def run_hooks() -> None:
-    """A log is about to be made."""
+    """Run the hooks; call this before making a log."""
     while _hooks:
         _hooks.pop()()

@@ -1,4 +1,4 @@
-"""The robot of a log, by what the log says of it."""
+"""Find the robot of a log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _IN_PYTHON: dict[str, Robot] = {}  # those of this process's logs that no file d
 
 
 def remember_robot(robot: Robot) -> None:
-    """Kept for who reads a log of this process, if the robot was made in Python."""
+    """Keep a robot that was made in Python, for readers of this process's logs."""
     if not robot.origin.file and robot.name not in registry.names(robots.__name__):
         _IN_PYTHON[digest(robot)] = robot
         for oldest in list(_IN_PYTHON)[:-CACHE_SIZE]:
@@ -36,8 +36,12 @@ def remember_robot(robot: Robot) -> None:
 
 
 def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
-    """The robot that a log names; TarsusError if its file is no longer what it was, or for one that
-    another process made in Python.
+    """Return the robot that a log names.
+
+    Raises
+    ------
+    TarsusError
+        If its file has changed or is missing, or the robot was made in Python by another process.
     """
     attrs = check_attributes(run.attrs) if isinstance(run, xr.Dataset) else {}
     name, file = str(attrs.get("robot", "")), Path(str(attrs.get("robot_file", "")))
@@ -65,7 +69,7 @@ def robot_of(run: Mapping[str, Any] | xr.Dataset) -> Robot:
 
 
 def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
-    """Return the robot with the factors on masses that a log of one world has."""
+    """Return the robot with the mass factors in a log of one world."""
     options = json.loads(str(log.attrs.get("options", "{}")))
     scales = {name: np.ravel(value) for name, value in (options.get("mass_scale") or {}).items()}
     # those that `Simulation.set` wrote later
@@ -82,7 +86,7 @@ def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
 
 
 def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
-    """A built-in robot; TarsusError with near names, or what to do about another."""
+    """Return a built-in robot; the error suggests near names or what to do about other robots."""
     try:
         return _load(name, attrs)
     except TarsusError as error:
@@ -98,7 +102,7 @@ def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
 
 
 def _load(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
-    """The robot with the options that a log names."""
+    """Load a robot with the options in a log."""
     told = str(attrs.get("robot_options", "{}"))
     try:
         with warnings.catch_warnings():

@@ -1,7 +1,7 @@
-"""What a log may hold: attributes, variables, dimensions, and how they fit the robot.
+"""Check logs: attributes, variables, dimensions, and whether they fit the robot.
 
-`check_log` is called once, where a log comes in: from a file, a table or the caller. Readers behind
-it take attributes and shapes as they are.
+`check_log` is called once, where a log comes from a file, a table or the caller. Code behind it
+relies on attributes and shapes.
 """
 
 from __future__ import annotations
@@ -135,17 +135,26 @@ SIZES = {"axis": 3, "xyz": 3, "xy": 2, "wrench": 6}
 
 
 def check_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the attributes of a log as Python's types; InvalidFile names one that is damaged."""
+    """Return the attributes of a log as Python types; raise InvalidFile for a damaged one."""
     plain = _python_types(attributes)
     TableRule(ATTRIBUTES).check("", plain)
     return plain
 
 
 def check_log(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
-    """Return the log with what empty dimensions hold; InvalidFile, naming the attribute or
-    variable, if it is damaged or not a log.
+    """Return the log with empty variables added, after checking it.
 
-    needed: variables and attributes that the caller reads
+    Parameters
+    ----------
+    log
+        The log.
+    needed
+        Variables and attributes that the caller reads.
+
+    Raises
+    ------
+    InvalidFile
+        If the log is damaged or not a log; the subject is the attribute or variable.
     """
     log = add_empty(log)
     missing = [name for name in needed if name not in log.variables and name not in log.attrs] or [
@@ -171,7 +180,10 @@ def check_log(log: xr.Dataset, needed: Iterable[str] = ()) -> xr.Dataset:
 
 
 def check_robot(log: xr.Dataset, robot: R) -> R:
-    """The robot; TarsusError unless the log's coordinates, velocities and motors are its own."""
+    """Return the robot.
+
+    Raise InvalidFile unless coordinates, velocities and motors match the log.
+    """
     uncut = "uncut_" if "q_uncut" in log else ""
     sizes = {f"{uncut}coordinate": ("coordinates", robot.nq)}
     sizes |= {f"{uncut}velocity": ("velocities", robot.nu)}
@@ -194,7 +206,7 @@ def check_robot(log: xr.Dataset, robot: R) -> R:
 
 
 def _python_types(attributes: Mapping[Any, Any]) -> dict[str, Any]:
-    """Numbers of NumPy as Python's."""
+    """Return attributes with NumPy numbers as Python numbers."""
     found = dict[str, Any]()
     for name, value in attributes.items():
         single = isinstance(value, np.generic | np.ndarray) and value.size == 1

@@ -1,4 +1,4 @@
-"""A run with its log: steps until the end, a fault or Ctrl-C, and what they leave."""
+"""Run a simulation and log it: steps until the end, a fault or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,10 +27,22 @@ OBSERVED_BEFORE = ("q", "u", "memory")  # what the observer asks of the step bef
 
 @dataclass(frozen=True, eq=False)
 class RunStart:
-    """A simulation as a run finds it.
+    """A simulation at the start of a run.
 
-    state: the whole one, (worlds, n); time: s; notices: for whoever reads the log
-    between: a Python controller, and what sets pushes
+    Attributes
+    ----------
+    setup
+        What the simulation was made of.
+    dt
+        Time step, in s.
+    time
+        Time at the start, in s.
+    state
+        Snapshot, shape (worlds, n).
+    warnings
+        Warnings of the simulation.
+    between
+        Actions between steps: a Python controller, pushes.
     """
 
     setup: Setup
@@ -47,9 +59,23 @@ def run_logged(
     progress: Callable[[float], None] | None = None,
     to: str | Path | None = None,
 ) -> xr.Dataset:
-    """Run so many steps and return the log, also written to `to`, in parts while the run goes on.
+    """Run a number of steps and return the log.
 
-    Raises Diverged and Interrupted with the log up to there, as `Simulation.run` does.
+    Parameters
+    ----------
+    run
+        The simulation at the start.
+    steps
+        Number of steps.
+    progress
+        Called with the simulated seconds so far.
+    to
+        File to write the log to, in parts while the run goes on.
+
+    Raises
+    ------
+    Diverged, Interrupted
+        With the log so far, as `Simulation.run` does.
     """
     # what the registers hold before the first step
     setup, worlds = run.setup, run.setup.worlds
@@ -96,7 +122,7 @@ def run_logged(
 
 
 def _warnings(setup: Setup, result: xr.Dataset) -> list[WarningRecord]:
-    """What a whole log shows that its reader should know."""
+    """Return warnings about a complete log."""
     found = log.log_warnings(setup.robot, result)
     return found if setup.options.self_collision else found + _passed_through(setup.robot, result)
 
@@ -104,7 +130,7 @@ def _warnings(setup: Setup, result: xr.Dataset) -> list[WarningRecord]:
 def _log(
     run: RunStart, start: Records, chunks: Sequence[Records], span: tuple[int, int]
 ) -> xr.Dataset:
-    """The log of the steps from one to another, with what was run."""
+    """Return the log of a range of steps, with the attributes of the run."""
     # the chunks that hold them, and what the registers held before the first
     first, last = span
     worlds, ends = run.setup.worlds, np.cumsum([0, *(len(chunk["q"]) for chunk in chunks)])
@@ -125,8 +151,9 @@ def _log(
 
 
 def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
-    """Return a warning for shapes of the robot (before cuts) that can touch by its file, and that
-    passed through each other without self-collision.
+    """Return a warning about shapes that passed through each other without self-collision.
+
+    Only shapes of the robot (before cuts) that can collide according to its file.
     """
     end = "_uncut" if "q_uncut" in log else ""
     q = np.asarray(log[f"q{end}"].values, float).reshape(-1, mechanism.nq)

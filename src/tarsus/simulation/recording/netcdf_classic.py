@@ -1,8 +1,8 @@
-"""NetCDF's classic format with 64-bit offsets and an unlimited first dimension, written out.
+"""Encode NetCDF's classic format with 64-bit offsets and an unlimited first dimension.
 
-SciPy's own writer puts a number without dimensions into the first of the unlimited steps, whatever
-stands there. What is encoded how, is its choice (through xarray); where it stands, is ours: first
-all that has a fixed size, then step after step.
+SciPy's writer puts scalar variables into the first unlimited record, whatever is stored there.
+SciPy (through xarray) decides how values are encoded; this module decides where they are stored:
+first everything of fixed size, then record after record.
 
 Source: NetCDF Users Guide, appendix B, "File Format Specifications".
 """
@@ -27,7 +27,7 @@ CHARACTERS = "S1"
 
 
 def encode(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
-    """All of a file before its steps, and its steps, one behind the other."""
+    """Return the bytes of a file before its records, and the bytes of its records."""
     with netcdf_file(BytesIO(bytes(log.to_netcdf(engine="scipy"))), mmap=False) as file:
         sizes = {str(name): int(size or 0) for name, size in file.dimensions.items()}
         variables = {str(name): _Variable(v) for name, v in file.variables.items()}
@@ -63,7 +63,7 @@ def encode(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
 
 
 class _Variable:
-    """A variable as it is encoded: dimensions, attributes, big-endian data."""
+    """An encoded variable: dimensions, attributes, big-endian data."""
 
     def __init__(self, given: Any) -> None:
         self.dimensions: tuple[str, ...] = tuple(given.dimensions)
@@ -72,13 +72,13 @@ class _Variable:
         self.data: NDArray[Any] = np.ascontiguousarray(data.astype(data.dtype.newbyteorder(">")))
 
     def room(self, each: bool) -> int:
-        """Bytes that it takes; `each`: in one step."""
+        """Return its size in bytes; if `each`, in one record."""
         shape = self.data.shape[1:] if each else self.data.shape
         return -(-prod(shape) * self.data.itemsize // 4) * 4
 
 
 def _header(name: str, variable: _Variable, dimensions: list[int], place: tuple[int, int]) -> bytes:
-    """A variable's entry: its name, the numbers of its dimensions, its size and where it begins."""
+    """Return the header entry of a variable: name, dimension numbers, size and offset."""
     size, begin = place
     return b"".join((
         _name(name),
@@ -93,7 +93,7 @@ def _attributes(given: dict[str, Any]) -> bytes:
 
 
 def _values(value: Any) -> bytes:
-    """Type, count and values of an attribute."""
+    """Return type, count and values of an attribute."""
     if isinstance(value, str | bytes):
         text = value.encode() if isinstance(value, str) else value
         return struct.pack(">ii", TYPES[CHARACTERS], len(text)) + _padded(text)

@@ -1,7 +1,7 @@
-"""A run made elsewhere, observed step by step: what its states and contact forces tell.
+"""Observe the run of another engine step by step, from its states and contact forces.
 
-`tarsus judge` and the logs of MuJoCo's runs rest on it. The expressions are those of our own logs,
-`step_observables`.
+`tarsus judge` and the logs of MuJoCo runs use it. The expressions are those of our own logs
+(`step_observables`).
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ class Trajectory:
 
     @property
     def steps(self) -> int:
-        """S."""
+        """Number of steps S."""
         return len(self.force)
 
 
 def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
-    """The contact problems and solutions of a run, and the reports of `observing_program`.
+    """Return the contact problems and solutions of a run, and the reports of `observing_program`.
 
-    Where the state before a step is not recorded, the velocities after it stand for those before.
+    If the state before a step is not recorded, the velocities after it are used as those before it.
     """
     # the run's forces and normals, in contact frames
     n, frame = len(run.ends), contact_frames(run.normal)
@@ -133,14 +133,22 @@ def observing_program(
     instant: float,
     stages: int,
 ) -> Program:
-    """The program that observes one step of a run; its reports are those of `step_observables`.
+    """Trace the program that observes one step; its reports are those of `step_observables`.
 
-    ends, instant, stages: of the `Trajectory`
-    own: which of "point", "passive" and "constraint" the run has
+    Parameters
+    ----------
+    robot
+        The robot.
+    ends, instant, stages
+        Of the `Trajectory`.
+    own
+        Which of "point", "passive" and "constraint" the run has.
 
-    Parameters: q0, u0 at the start; q1, u1 at the end; motors (nu,), N or N m; frame (9n,), the
-    contact frames row by row; impulse (3n,) in them, N s; of `own`, point (3n,), m, passive (nu,)
-    and constraint (nb,), N or N m.
+    Notes
+    -----
+    Parameters of the program: q0, u0 at the start; q1, u1 at the end; motors (nu,) in N or N m;
+    frame (9n,), the contact frames row by row; impulse (3n,) in them, in N s; of `own` point (3n,)
+    in m, passive (nu,) and constraint (nb,) in N or N m.
     """
     n = len(ends)
 
@@ -187,7 +195,7 @@ def observing_program(
 def _contact_point(
     kin: Kinematics, i: int, body: int, normal: SX, point: SX | None
 ) -> tuple[SX, SX]:
-    """The point (3,) of contact i in its body's frame, m, and its gap to the ground z = 0, m.
+    """Return the point (3,) of contact i in its body's frame, and its gap to z = 0, in m.
 
     The gap is that of the robot's candidate; 0 if the run has its own contact points.
     """
@@ -205,9 +213,9 @@ def _contact_point(
 
 
 def contact_frames(normal: Array) -> Array:
-    """Contact frames (..., 3, 3): rows normal and two tangents.
+    """Return contact frames (..., 3, 3): rows normal and two tangents.
 
-    No criterion depends on how the tangents are turned.
+    No criterion depends on how the tangents are rotated about the normal.
     """
     helper = np.where(np.abs(normal[..., :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
     first = helper - np.sum(helper * normal, -1, keepdims=True) * normal

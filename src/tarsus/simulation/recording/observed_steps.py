@@ -1,4 +1,4 @@
-"""Steps looked at after they were made: what the observer tells of them, and their contacts."""
+"""Observe recorded steps: derived quantities and contact variables."""
 
 from __future__ import annotations
 
@@ -25,11 +25,20 @@ VECTORS = ("before", "after", "correction", "point")
 
 @dataclass(frozen=True, eq=False)
 class ObservedSteps:
-    """Steps of one or many worlds, contacts candidate by candidate.
+    """Recorded steps of one or many worlds, with contacts sorted by candidate.
 
-    plan, start, records: as given, without slots (`contact_reports.expand_slots`); dt: s
-    reports: the observer's, (steps, worlds, size); solved: the contact problems and solutions
-    contacts: variables (steps, worlds, n, ...) with their dimensions (`contact_variables`)
+    Attributes
+    ----------
+    plan, start, records
+        As given, without slots (`contact_reports.expand_slots`).
+    dt
+        Time step, in s.
+    reports
+        Reports of the observer, shape (steps, worlds, size).
+    solved
+        Contact problems and their solutions.
+    contacts
+        Contact variables (steps, worlds, n, ...) with their dimensions (`contact_variables`).
     """
 
     plan: Plan
@@ -48,9 +57,18 @@ def observe_steps(
     records: Mapping[str, Array],
     beside: Collection[str] = (),
 ) -> ObservedSteps:
-    """Records (steps, worlds, size) after each step, `start` (worlds, size) before, observed.
+    """Observe recorded steps.
 
-    beside: contacts by name that are looked at even if they did not touch
+    Parameters
+    ----------
+    plan, worlds
+        Compiled step and its worlds.
+    start
+        Registers before the first step, shape (worlds, size).
+    records
+        Registers after each step, shape (steps, worlds, size).
+    beside
+        Names of contacts that are included even if they did not touch.
     """
     # what the registers held before each step, and what follows from them
     plan, start, records = expand_slots(plan, start, records, beside)
@@ -70,9 +88,7 @@ def observe_steps(
 
 
 def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
-    """Parameters of the law that the criteria need, world by world, and mu of each contact on its
-    ground.
-    """
+    """Return the law's parameters that the criteria need, by world, with mu of each contact."""
 
     def of(role: Role, missing: float) -> Array:
         names = [name for name in names_with_role(type(law), role) if f"law.{name}" in worlds]
@@ -94,7 +110,7 @@ def _material(law: Law, worlds: Backend, friction: Array) -> dict[str, Any]:
 def _observe(
     plan: Plan, worlds: Backend, before: Mapping[str, Array], records: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """The observer's reports for every step and world, (steps, worlds, size)."""
+    """Return the observer's reports for every step and world, shape (steps, worlds, size)."""
     steps, count = records["q"].shape[:2]
     program = observer_program(plan)
     samples = {

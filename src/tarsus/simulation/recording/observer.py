@@ -1,4 +1,4 @@
-"""Quantities reconstructed from a log after the run, by a program that takes one step a sample."""
+"""Reconstruct quantities of a run from its records, with a program that observes one step."""
 
 from __future__ import annotations
 
@@ -40,25 +40,29 @@ from tarsus.stepping.fast_motion import turns_fast
 
 @lru_cache(maxsize=CACHE_SIZE)
 def observer_program(plan: Plan) -> Program:
-    """The program that observes one step: from its start, its end and what acted to reports.
+    """Trace the program that observes one step.
 
-    Parameters: q0, u0 at the start; q1, u1 at the end; impulse (3n,), N s; bilateral, the impulses
-    of the constraints; tau (actuators,); memory of the law at the start; those of the step program.
+    Contacts are observed where the stepper first evaluates them (`Stepper.evaluation`).
 
-    Contacts are observed where the stepper first looks at them, its `evaluation`. Reports, beside
-    those of `step_observables`:
+    Notes
+    -----
+    Parameters: q0, u0 at the start; q1, u1 at the end; impulse (3n,) in N s; bilateral, the
+    impulses of the constraints; tau (actuators,); memory of the law at the start; those of the step
+    program.
 
-    point (3n,): contact points, world, m.
-    frame (9n,): rows normal, tangent 1, tangent 2 of every contact frame.
-    correction (3n,): what the law adds to the velocities after the step, m/s.
-    friction (n,): the terrain's factor on the law's friction coefficients [1].
-    stored (n,): energy that the ground's springs took in, J.
-    center, center_velocity (3,): of mass, at the end.
-    fast: 1 where a joint turns so far in the step that it has another treatment (fast_motion).
-    drift: largest gap of a loop joint at the end, m or rad.
-    q_uncut, u_uncut: the end in the coordinates of the robot before joints were cut; empty if none.
-    passive (nu,): forces of damping, springs, limits and dry friction, N or N m, where the step
-        reports what acts in joints.
+    Reports, in addition to those of `step_observables`:
+
+    - point (3n,): contact points in world axes, in m.
+    - frame (9n,): rows normal, tangent 1, tangent 2 of every contact frame.
+    - correction (3n,): what the law adds to the velocities after the step, in m/s.
+    - friction (n,): factor of the terrain on the law's friction coefficients.
+    - stored (n,): energy that the ground's springs took in, in J.
+    - center, center_velocity (3,): of mass, at the end.
+    - fast: 1 where a joint turns so far that its velocity terms are damped (`fast_motion`).
+    - drift: largest gap of a loop joint at the end, in m or rad.
+    - q_uncut, u_uncut: state at the end of the robot before joints were cut; empty if none were.
+    - passive (nu,): forces of damping, springs, limits and dry friction, in N or N m, if the step
+      reports joint impulses.
     """
     # parameters
     n, b = len(plan.scene.geometry.contact_names), Builder(f"{plan.scene.mechanism.name}_observer")
@@ -106,14 +110,14 @@ def observer_program(plan: Plan) -> Program:
 def _add_joint_impulses(
     acting: StepForces, scene: Scene, seen: Kinematics, b: Builder
 ) -> StepForces:
-    """What acted, with the impulses of limits and of dry friction that the step reports."""
+    """Return the forces with the impulses of limits and dry friction that the step reports."""
     told = b.parameter("joints", joint_rows.impulse_count(scene))
     limits, friction = joint_rows.in_velocities(scene, told, seen)
     return replace(acting, limits=limits, friction=friction)
 
 
 def _passive_force(acting: StepForces, seen: Kinematics, u1: SX, dt: SX) -> dict[str, SX]:
-    """What acts in the joints beside motors, mean over a step to u1 (nu,), where it is reported."""
+    """Return the mean passive force in the joints over a step to u1 (nu,), if it is reported."""
     if acting.limits is None or acting.friction is None:
         return {}
     braking = -dissipation(seen.mechanism, seen.u) * u1
@@ -122,7 +126,7 @@ def _passive_force(acting: StepForces, seen: Kinematics, u1: SX, dt: SX) -> dict
 
 
 def _observed_contacts(touching: list[ContactKinematics]) -> list[ObservedContact]:
-    """Simulated contacts as the criteria take them."""
+    """Return simulated contacts in the form that the criteria take."""
     found = []
     for touch in touching:
         rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
@@ -131,7 +135,7 @@ def _observed_contacts(touching: list[ContactKinematics]) -> list[ObservedContac
 
 
 def _corrections(plan: Plan, contacts: list[Contact], p: Any, memory: SX, dt: SX) -> SX:
-    """What the law adds to the velocities after the step, (3n,)."""
+    """Return what the law adds to the velocities after the step, shape (3n,)."""
     law = plan.scene.law
     return ca.vertcat(
         SX(0, 1),
@@ -140,7 +144,7 @@ def _corrections(plan: Plan, contacts: list[Contact], p: Any, memory: SX, dt: SX
 
 
 def _contact_geometry(contacts: list[Contact]) -> dict[str, SX]:
-    """Points, frames and friction factors of all contacts, one behind the other."""
+    """Return points, frames and friction factors of all contacts, concatenated."""
     empty = SX(0, 1)
     return {
         "point": ca.vertcat(empty, *(c.point for c in contacts)),
@@ -150,16 +154,14 @@ def _contact_geometry(contacts: list[Contact]) -> dict[str, SX]:
 
 
 def _center_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> dict[str, SX]:
-    """Place and velocity (3,) of the center of mass."""
+    """Return position and velocity (3,) of the center of mass."""
     mass = sum((inertia.m for inertia in inertias), SX(0))
     velocity = energy.momentum(kin, inertias)[:3] / mass
     return {"center": energy.center_of_mass(kin, inertias), "center_velocity": velocity}
 
 
 def _loop_reports(end: Kinematics) -> dict[str, SX]:
-    """The largest gap of a loop joint, and the state of the robot before joints were cut (empty if
-    none were).
-    """
+    """Return the largest gap of a loop joint, and the state of the uncut robot (empty if none)."""
     mechanism, empty = end.mechanism, SX(0, 1)
     q, u = coordinates.uncut_state(mechanism, end.q, end.u) if mechanism.uncut else (empty, empty)
     return {
@@ -170,7 +172,7 @@ def _loop_reports(end: Kinematics) -> dict[str, SX]:
 
 
 def _stored_energy(plan: Plan, kin: Kinematics, terrain: object, law: object) -> SX:
-    """Energy (n,) in the ground's springs under each contact, J."""
+    """Return the energy (n,) in the ground's springs under each contact, in J."""
     law_of, n = plan.scene.law, len(plan.scene.geometry.contact_names)
     if not isinstance(law_of, ForceLaw):
         return SX.zeros(n)

@@ -1,4 +1,4 @@
-"""What a robot did in a run, in a word, by where its base went and which of its bodies stood."""
+"""Classify what a robot did in a run by the path of its base and the contacts of its bodies."""
 
 from __future__ import annotations
 
@@ -23,11 +23,20 @@ HOP_SHARE = 0.5  # of all landings: a robot that lands on all its feet so often 
 
 @dataclass(frozen=True)
 class MotionOutcome:
-    """What happened.
+    """What a robot did in a run.
 
-    deed: what the robot did, before it fell if it did; fell_at: s, None if it did not fall
-    distance: m, of the base, horizontal, up to there; lowest: m, how far the base sank from its
-    start; jumps: how often it left the ground
+    Attributes
+    ----------
+    deed
+        What it did, up to a fall.
+    fell_at
+        Time of the fall in s; None if it did not fall.
+    distance
+        Horizontal distance of the base up to the fall, in m.
+    lowest
+        How far the base sank below its start, in m.
+    jumps
+        How often the robot left the ground.
     """
 
     deed: Motion
@@ -77,7 +86,7 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
 
 
 def _pressing_bodies(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
-    """Whether each body (steps, bodies) that ever touches presses on something."""
+    """Return whether each body that ever touches presses on something, shape (steps, bodies)."""
     bodies = {candidate.name: candidate.body for candidate in robot.candidates}
     names = [str(name) for name in log["contact"].values]
     pressing = log["force_contact"].values[..., 0] > 0
@@ -88,7 +97,7 @@ def _pressing_bodies(robot: Mechanism, log: xr.Dataset) -> NDArray[np.bool_]:
 
 
 def _slip_distance(log: xr.Dataset, end: int) -> float:
-    """How far the contacts that press slid in the first steps, m, on average."""
+    """Return the mean slip distance of pressing contacts in the first steps, in m."""
     pressing = log["force_contact"].values[:end, :, 0] > 0
     speed = np.linalg.norm(log["velocity_after"].values[:end, :, 1:], axis=-1)
     mean = np.where(pressing, speed, 0.0).sum(axis=1) / np.maximum(pressing.sum(axis=1), 1)
@@ -96,7 +105,7 @@ def _slip_distance(log: xr.Dataset, end: int) -> float:
 
 
 def _air_times(pressing: NDArray[np.bool_], dt: float) -> list[tuple[int, int]]:
-    """First and last step of each time in the air between two on the ground, without brief ones."""
+    """Return first and last step of each time in the air between contacts, without short ones."""
     at = np.flatnonzero(pressing)
     ends = zip(at[:-1].tolist(), at[1:].tolist(), strict=True)
     return [(a + 1, b) for a, b in ends if (b - a - 1) * dt >= MIN_AIR_TIME]

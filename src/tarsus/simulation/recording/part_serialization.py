@@ -1,7 +1,7 @@
-"""Parts of a run (laws, terrains, sensors, ...) in the types of JSON, and made again from them.
+"""Convert parts of a run (laws, terrains, sensors, ...) to JSON types and back.
 
-A log is data: what it names is made again only if it is registered here or by an installed package
-(`tarsus.plugins`), or is a user's own that the user has named (`registry.trust`).
+A log is data. A class that it names is used only if it is registered in Tarsus or by an installed
+package (`tarsus.plugins`), or is defined in a file that the user trusts (`registry.trust`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ _classes_of_process: dict[tuple[str, str], type[Any]] = {}  # by class and check
 
 
 def serialize(value: Any) -> Any:
-    """In the types of JSON: parts by name, class and parameters, functions by name, long arrays by
+    """Convert a value to JSON types.
+
+    Parts become name, class and parameters; functions become their name; long arrays become a
     checksum.
     """
     if is_dataclass(value) and not isinstance(value, type):
@@ -67,7 +69,7 @@ def serialize(value: Any) -> Any:
 
 
 def name_of(part: Any) -> str:
-    """Of a law, stepper, terrain or gait: its file's; of a function its own; "none" of None."""
+    """Return the name of a part: that of its file, of a function its own, "none" for None."""
     if part is None:
         return "none"
     return registry.name_of(part) if is_dataclass(part) else _function_name(part)
@@ -79,7 +81,7 @@ def _function_name(function: Any) -> str:
 
 
 def class_of(part: Any) -> str:
-    """Module and name of a dataclass's class; "" of None and of a function."""
+    """Return "module:name" of a dataclass's class; empty for None and functions."""
     if not is_dataclass(part):
         return ""
     kind = part if isinstance(part, type) else type(part)
@@ -87,7 +89,10 @@ def class_of(part: Any) -> str:
 
 
 def user_file(part: Any) -> str:
-    """The path of the file that a user's own part stands in; "" of ours and of plug-ins."""
+    """Return the path of the user's file that defines a part.
+
+    Empty for Tarsus's own and plug-ins.
+    """
     home = type(part).__module__ if is_dataclass(part) else getattr(part, "__module__", "")
     path = getattr(sys.modules.get(home), "__file__", None)
     ours = (
@@ -97,20 +102,20 @@ def user_file(part: Any) -> str:
 
 
 def package_of(part: Any) -> str:
-    """Return the package and version of a part that is a plug-in; "" of any other."""
+    """Return package and version of a plug-in part; empty for other parts."""
     found = plugins.find_by_module(type(part).__module__)
     return found.release if found else ""
 
 
 def field_values(part: Any) -> dict[str, Any]:
-    """Every field of a dataclass by name; none of anything else."""
+    """Return the fields of a dataclass by name, in JSON types; empty for anything else."""
     if not is_dataclass(part):
         return {}
     return {f.name: serialize(getattr(part, f.name)) for f in fields(part) if f.init}
 
 
 def remember_class(part: Any) -> None:
-    """Keep the class of a part that a run of this process was made of, for readers of its log."""
+    """Remember the class of a part of this process's runs, for readers of their logs."""
     if is_dataclass(part) and not class_of(part).startswith(TARSUS_PREFIX):
         _classes_of_process[class_of(part), registry.file_sha256(user_file(part))] = type(part)
 
@@ -137,19 +142,24 @@ def part_from_attributes(kind: str, told: Mapping[str, Any]) -> Any:
 
 
 def create_part(kind: str, where: str, told: Mapping[str, Any]) -> Any:
-    """Make the part that a log describes; TarsusError if it cannot be made.
+    """Create the part that a log describes.
 
     Parameters
     ----------
     kind : str
-        One of `KINDS`, whose base class it must have; "part": any of them.
+        One of `KINDS`, whose base class it must have, or "part" for any of them.
     where : str
-        Class of the part as "module:name": a member of a registered kind, one of `EXTRA_CLASSES`,
-        a class that this process has simulated with, or one from a user's file. Nothing is imported
+        Class of the part as "module:name": a member of a registered kind, one of `EXTRA_CLASSES`, a
+        class that this process has simulated with, or one from a user's file. Nothing is imported
         merely because it is named here.
     told : Mapping
-        Its fields, and of a user's own class the file (`user_file`) and checksum (`own_sha256`), of
-        a plug-in the package.
+        Its fields; for a user's class also the file (`own_file`) and checksum (`own_sha256`), for a
+        plug-in the package.
+
+    Raises
+    ------
+    TarsusError
+        If it cannot be created.
     """
     owner = _find_class(kind, where, told)
     family = KINDS[kind][1] if kind in KINDS else object
@@ -159,7 +169,10 @@ def create_part(kind: str, where: str, told: Mapping[str, Any]) -> Any:
 
 
 def create_dataclass(kind: type[T], told: Mapping[str, Any]) -> T:
-    """Make a dataclass with the fields that a log describes; TarsusError if it refuses them."""
+    """Create a dataclass with the fields that a log describes.
+
+    Raise TarsusError if it refuses them.
+    """
     hints = {f.name: f for f in fields(kind)}  # pyright: ignore[reportArgumentType]
     values = {
         key: _tuples(deserialize(value)) if "tuple" in str(hints[key].type) else deserialize(value)
@@ -178,8 +191,14 @@ def create_dataclass(kind: type[T], told: Mapping[str, Any]) -> T:
 
 
 def _find_class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | None:
-    """The class that a log names, None if there is none; UntrustedFile for a user's own file,
-    MissingPackage for a plug-in that is not installed.
+    """Return the class that a log names, or None.
+
+    Raises
+    ------
+    UntrustedFile
+        If it is defined in a user's file that is not trusted.
+    MissingPackage
+        If it is in a plug-in that is not installed.
     """
     module, _, name = where.partition(":")
     members = {package: registry.member_of_module(package, module) for package, _ in KINDS.values()}
@@ -203,8 +222,12 @@ def _find_class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | N
 
 
 def deserialize(value: Any) -> Any:
-    """What `serialize` told: numbers as arrays, parts as objects; TarsusError for a function, or an
-    array of which a checksum alone was kept.
+    """Convert JSON types back: numbers to arrays, descriptions to parts.
+
+    Raises
+    ------
+    Unsupported
+        For a function, or an array of which only a checksum was stored.
     """
     if isinstance(value, Mapping):
         if set(value) == {FUNCTION}:

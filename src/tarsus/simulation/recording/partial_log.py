@@ -1,8 +1,8 @@
-"""The log of a run on the disk while the run goes on: whenever the run is killed, the log opens.
+"""Write the log of a run to disk while the run goes on, so that it survives a kill.
 
 NetCDF's classic format with an unlimited dimension `time` stores step after step behind everything
-that has no time, and the number of steps in one word at the front. A part is appended first and
-counted afterwards, so the file is complete at every instant.
+without a time, and the number of steps in one word at the front. A part is appended first and
+counted afterwards, so that the file is complete at every instant.
 """
 
 from __future__ import annotations
@@ -42,10 +42,14 @@ PARTIAL_WARNING = "the run had not ended when this was written: it was killed, o
 
 
 def log_path(to: str | Path) -> Path:
-    """Return the path of a log to be written.
+    """Return the path of a log to be written, and create its folder.
 
-    Raises TarsusError if its name is not that of a netCDF file, and OSError if its folder is not
-    writable.
+    Raises
+    ------
+    InvalidFile
+        If the name is not that of a netCDF file.
+    OSError
+        If the folder is not writable.
     """
     path = Path(to)
     if path.suffix != SUFFIX:
@@ -56,17 +60,22 @@ def log_path(to: str | Path) -> Path:
 
 
 def partial_path(path: Path) -> Path:
-    """Return where the log of a run is kept until the run ends."""
+    """Return the path of the log until the run ends."""
     return path.with_name(f"{path.stem}.partial{SUFFIX}")
 
 
 class PartialLog:
-    """The log of a run, written to `to` at the end and until then in parts beside it.
+    """The log of a run, written to `to` at the end, and until then in parts next to it.
 
-    In its `with` block no other process can write the same log (`claimed`). The partial log of an
-    earlier run that did not end is kept under a dated name. With `to=None` nothing is written.
+    Inside its `with` block no other process can write the same log (`write_lock`). The partial log
+    of an earlier run that did not end is renamed with a date. With `to=None` nothing is written.
 
-    made: returns the log from one step to another
+    Parameters
+    ----------
+    to : path or None
+        Path of the log.
+    made : callable
+        Returns the log from one step to another.
     """
 
     def __init__(self, to: str | Path | None, made: Callable[[int, int], xr.Dataset]) -> None:
@@ -89,7 +98,7 @@ class PartialLog:
         self._claim.close()
 
     def look(self, steps: int) -> None:
-        """Write the steps up to this one, if it is time."""
+        """Write the steps so far if enough time has passed."""
         began = perf_counter()
         if began >= self._next:
             self.write(steps)
@@ -97,10 +106,10 @@ class PartialLog:
             self._next = began + took + max(MIN_INTERVAL, MIN_INTERVAL_RATIO * took)
 
     def write(self, steps: int) -> None:
-        """Write the steps up to this one, piece by piece; the first tells how large a step is.
+        """Write the steps so far, piece by piece; the first piece determines the size of a step.
 
-        If the disk is full, the steps that fit are written, a TarsusWarning says so, and the next
-        call tries again.
+        If the disk is full, the steps that fit are written with a TarsusWarning, and the next call
+        tries again.
         """
         most = steps
         while self._log is not None and self._done < steps:
@@ -130,7 +139,7 @@ class PartialLog:
         self._done = steps
 
     def _append(self, path: Path, part: xr.Dataset) -> None:
-        """Write the steps of a part behind those of the file, then count them."""
+        """Append the steps of a part to the file, then update the count."""
         _, content = encode(part, "time")
         size, new = len(content) // part.sizes["time"], part.sizes["time"]
         with path.open("r+b") as file:
@@ -151,9 +160,9 @@ class PartialLog:
         self._warned = True
 
     def finish(self, log: xr.Dataset | None) -> None:
-        """Write the log of the whole run and remove its parts; None: a run without a step.
+        """Write the complete log and remove the partial one; None: the run made no step.
 
-        If the log cannot be written, the parts stay and the OSError says where.
+        If the log cannot be written, the partial log stays and the OSError names it.
         """
         if self._log is None:
             return
@@ -175,7 +184,7 @@ class PartialLog:
 
 
 def _set_aside(path: Path) -> None:
-    """Rename what a run that did not end has left, and say so: to the time of its last part."""
+    """Rename the partial log of an unfinished run by its date, and warn."""
     if not path.exists():
         return
     date = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%dT%H%M%S")
@@ -187,7 +196,7 @@ def _set_aside(path: Path) -> None:
 
 
 def mark_partial(log: xr.Dataset) -> xr.Dataset:
-    """The log without what is known at the end alone, and with a notice that it is partial."""
+    """Return the log without attributes known only at the end, marked as partial."""
     kept = {name: value for name, value in log.attrs.items() if name not in FINAL_ATTRIBUTES}
     return log.drop_attrs(deep=False).assign_attrs(
         kept | {"partial": PARTIAL_WARNING, "warnings": PARTIAL_WARNING}
@@ -195,14 +204,15 @@ def mark_partial(log: xr.Dataset) -> xr.Dataset:
 
 
 def _sync_to_disk(file: BinaryIO) -> None:
-    """On the disk, not on the way there."""
+    """Flush a file to disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def _continues(first: xr.Dataset, part: xr.Dataset) -> bool:
-    """Whether a part continues a file: the same variables and labels, and nothing without a time
-    that grows.
+    """Return whether a part continues a file.
+
+    It must have the same variables and labels, and equal values in variables without a time.
     """
     one, other = (
         {n: (v.dims, v.shape[1:], v.dtype) for n, v in log.variables.items() if "time" in v.dims}

@@ -1,4 +1,4 @@
-"""What was run, by name and number: enough to run the same again."""
+"""Describe what was run, completely enough to run it again."""
 
 from __future__ import annotations
 
@@ -66,9 +66,14 @@ command_line: ContextVar[str] = ContextVar("command_line", default="")
 class Setup:
     """What a simulation was made of.
 
-    controller: a gait, a Python function, or None
-    options: of the simulation, all of them
-    initial: what its registers held when it was made
+    Attributes
+    ----------
+    controller
+        A gait, a Python function, or None.
+    options
+        All options of the simulation.
+    initial
+        Initial registers.
     """
 
     robot: Robot
@@ -80,21 +85,23 @@ class Setup:
 
 
 def log_attributes(setup: Setup) -> dict[str, str]:
-    """Attributes of a log: names as text, and JSON objects as text (those of `JSON_ATTRIBUTES`).
+    """Return the attributes of a log: names as text, JSON objects as text (`JSON_ATTRIBUTES`).
 
-    robot, robot_file, robot_sha256, robot_options: the file's path and checksum are empty for a
-    built-in robot; model_sha256: of all numbers of the robot (`model.digest`).
-    law, stepper, terrain, gait: names; law_class, ...: where the class stands, empty of a function;
-    law_file, law_file_sha256, ...: path and checksum of one that is a user's own.
-    robot_package, law_package, ...: package and version of one that is a plug-in.
-    law_parameters, ...: every field, as it was at the end.
-    command: what the gait was told, such as {"speed": 0.25}.
-    options: of the simulation, where they differ from the default.
-    registers: other parameters that `Simulation.set` changed, to the last bit.
-    seeds: every seed of a part or an option, by its place.
-    program_sha256: of the compiled step; compiler_sha256: of what compiled it.
-    tarsus_version, versions: as `tarsus --version` prints it; of Python and the packages.
-    processor, command_line: on which, and how it was started.
+    Notes
+    -----
+    - robot, robot_file, robot_sha256, robot_options: path and checksum are empty for a built-in
+      robot; model_sha256: of all numbers of the robot (`model.digest`).
+    - law, stepper, terrain, gait: names; law_class, ...: module and class, empty for a function;
+      law_file, law_file_sha256, ...: path and checksum of a user's file.
+    - robot_package, law_package, ...: package and version of a plug-in.
+    - law_parameters, ...: every field, as it was at the end.
+    - command: commands of the gait, such as {"speed": 0.25}.
+    - options: options of the simulation that differ from the default.
+    - registers: other parameters that `Simulation.set` changed, exactly.
+    - seeds: every seed of a part or an option, by its location.
+    - program_sha256: of the compiled step; compiler_sha256: of the compiler.
+    - tarsus_version, versions: of Tarsus, as `tarsus --version` prints it; of Python and packages.
+    - processor, command_line: where and how it was started.
     """
     scene = setup.plan.scene
     parts = (scene.law, setup.plan.stepper, scene.terrain, setup.controller)
@@ -118,10 +125,17 @@ def log_attributes(setup: Setup) -> dict[str, str]:
 
 
 def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
-    """The attributes of the robot and of the parts of a run by kind ("law", ...), and by what it
-    was run.
+    """Return the attributes of the robot and of the parts of a run, and of what ran them.
 
-    Of each part: name, class, file of a user's own, package of a plug-in, parameters.
+    Each part has name, class, parameters, and the file of a user's part or the package of a
+    plug-in.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    parts
+        Parts by kind, such as "law".
     """
     # the robot, and what ran it
     origin = robot.origin
@@ -154,7 +168,7 @@ def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def parse_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The same of a log's attributes, with objects in place of their JSON text."""
+    """Return the provenance attributes of a log, with JSON text parsed."""
     return {
         name: json.loads(attrs[name]) if name in JSON_ATTRIBUTES else attrs[name]
         for name in ATTRIBUTE_NAMES
@@ -164,20 +178,20 @@ def parse_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of Python and of the packages that a run rests on, by name."""
+    """Return the versions of Python and of the packages that a run uses, by name."""
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in PACKAGES
     }
 
 
 def _process_command() -> str:
-    """The command line of this process, shortened where a program stands in it."""
+    """Return the command line of this process, shortened if it contains a program."""
     text = shlex.join(sys.orig_argv)
     return text if len(text) <= MAX_COMMAND_LENGTH else f"{text[:MAX_COMMAND_LENGTH]} ..."
 
 
 def _changed_law_parameters(law: Any, worlds: Backend) -> dict[str, Any]:
-    """The law's parameters that `Simulation.set` changed, world by world where they differ."""
+    """Return the law's parameters that `Simulation.set` changed, per world where they differ."""
     found = {}
     for name, value in law.parameters().items():
         held = worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else value
@@ -187,9 +201,7 @@ def _changed_law_parameters(law: Any, worlds: Backend) -> dict[str, Any]:
 
 
 def _changed_registers(setup: Setup) -> dict[str, Any]:
-    """Parameters, the law's aside, that no longer hold what they did at the start: (size,) where
-    all worlds have the same, else (worlds, size).
-    """
+    """Return other parameters that changed since the start, (size,) if equal in all worlds."""
     found = {}
     for register in setup.worlds.program.of_kind("parameter"):
         if register.name.startswith("law."):
@@ -205,7 +217,7 @@ def _changed_registers(setup: Setup) -> dict[str, Any]:
 
 
 def _find_seeds(where: str, told: Any) -> list[tuple[str, Any]]:
-    """Every seed in what was told, with the names that lead to it."""
+    """Return every seed in the attributes, with the names that lead to it."""
     if isinstance(told, list):
         return [seed for k, part in enumerate(told) for seed in _find_seeds(f"{where}.{k}", part)]
     if not isinstance(told, Mapping):
@@ -215,7 +227,7 @@ def _find_seeds(where: str, told: Any) -> list[tuple[str, Any]]:
 
 
 def _final_command(setup: Setup) -> dict[str, Any]:
-    """What the gait was told at the end, by name, world by world where it differs."""
+    """Return the commands of the gait at the end by name, per world where they differ."""
     commands = setup.plan.controller.commands if setup.plan.controller is not None else {}
     if not commands:
         return {}
@@ -224,6 +236,6 @@ def _final_command(setup: Setup) -> dict[str, Any]:
 
 
 def _common_value(values: NDArray[Any]) -> Any:
-    """One number where all worlds (worlds,) have the same."""
+    """Return one number if all worlds (worlds,) have the same."""
     short = np.unique(values)  # float32 comes back as it was typed
     return serialize(float(str(short[0])) if short.size == 1 else values)

@@ -1,4 +1,4 @@
-"""Steps run and recorded, chunk by chunk, until the end, a fault or Ctrl-C."""
+"""Run and record steps, chunk by chunk, until the end, a fault or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ CHUNK_SECONDS = 0.25  # simulated, between two looks at faults, Ctrl-C and the c
 
 @dataclass(frozen=True)
 class Interventions:
-    """What is done between steps.
+    """Actions between steps.
 
-    before: such as a Python controller; called every so many steps, counted from the first world's
-        step 0; every = 0: the steps between two looks are as is handy
-    held: registers that it sets, recorded as they were in every step
+    Attributes
+    ----------
+    every
+        Number of steps between calls, counted from the first world's step 0; 0: any number.
+    before
+        Function that is called before these steps, such as a Python controller.
+    held
+        Registers that it sets, which are recorded in every step.
     """
 
     every: int = 0
@@ -38,9 +43,14 @@ class Interventions:
 class Recording:
     """How a run ended.
 
-    fault: the first step that diverged, if any
-    wall: time that the steps took, s, without that for which they waited for code of theirs
-    interrupted: whether Ctrl-C ended it
+    Attributes
+    ----------
+    fault
+        The first step that diverged, if any.
+    wall
+        Wall time of the steps in s, without waiting for code to compile.
+    interrupted
+        Whether Ctrl-C ended it.
     """
 
     fault: Fault | None
@@ -57,12 +67,26 @@ def record(
     into: tuple[list[Records], Callable[[int], None]],
     progress: Callable[[float], None] | None = None,
 ) -> Recording:
-    """Run `steps` steps of dt, s, or up to a fault of a single world, or up to Ctrl-C.
+    """Run steps until the end, a fault of a single world, or Ctrl-C.
 
-    fault_in: of records and the steps done before them, the first fault
-    into: the records, state and report registers (steps, worlds, size) after every step, chunk by
-        chunk; and a function that is told the steps done, as long as there is no fault
-    progress: called with the seconds done
+    Parameters
+    ----------
+    worlds
+        The worlds.
+    steps
+        Number of steps.
+    dt
+        Time step, in s.
+    fault_in
+        Function of records and the number of steps before them that returns the first fault.
+    between
+        Actions between steps.
+    into
+        List to which records are appended chunk by chunk: state and report registers (steps,
+        worlds, size) after every step. And a function that is called with the number of steps so
+        far, unless there is a fault.
+    progress
+        Called with the simulated seconds so far.
     """
     # how many steps at a time, and how far into an interval the first are
     every, before, (chunks, look) = between.every, between.before, into
@@ -92,6 +116,6 @@ def record(
 
 
 def concatenate(chunks: Sequence[Records]) -> Records:
-    """All chunks in one."""
+    """Return all chunks as one."""
     names = chunks[0] if chunks else ()
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}

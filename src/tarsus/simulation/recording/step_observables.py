@@ -1,4 +1,4 @@
-"""The observables of one step: contact velocities, energies, works and the momentum residual.
+"""Compute the observables of one step: contact velocities, energies, works, momentum residual.
 
 Both our own logs (`observer`) and runs of other engines (`observed_run`) are evaluated with the
 expressions of this file.
@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class ObservedContact:
-    """One contact of an observed step, in its contact frame."""
+    """A contact of an observed step, in its contact frame."""
 
     gap: SX
     """Distance to the ground, m."""
@@ -40,7 +40,7 @@ class ObservedContact:
 
 @dataclass(frozen=True, eq=False)
 class StepForces:
-    """The generalized forces (nu,) and impulses that acted during an observed step."""
+    """Generalized forces (nu,) and impulses during an observed step."""
 
     motors: Drive
     """Motor torques, N m."""
@@ -60,7 +60,7 @@ class StepForces:
 
 @dataclass(frozen=True, eq=False)
 class ObservedStep:
-    """One step of a robot, known from its start, its end and what acted."""
+    """One step of a robot: its start, its end, and the forces in between."""
 
     start: Kinematics
     """Coordinates and velocities q0, u0."""
@@ -81,15 +81,16 @@ class ObservedStep:
 
 
 def step_observables(step: ObservedStep) -> dict[str, SX]:
-    """Everything that the criteria need of a step with n contacts.
+    """Return what the criteria need of a step with n contacts.
 
-    gap (n,): distance to the ground, m.
-    before, after (3n,): contact velocities with u0 and u1, m/s.
-    kinetic, potential: energies at the end, J.
-    energy_before: sum of both energies at the start, J.
-    work_motors, work_pushes, work_joints, work_limits, work_joint_friction, work_drift: the robot's
-        share of the energy ledger, J.
-    residual: largest entry of M (u1 - u0) / dt - h - W L / dt, N or N m; NaN unless balanced.
+    Returns
+    -------
+    dict
+        gap (n,): gap of each contact, in m. before, after (3n,): contact velocities with u0 and u1,
+        in m/s. kinetic, potential: energies at the end, in J. energy_before: total energy at the
+        start, in J. work_motors, work_pushes, work_joints, work_limits, work_joint_friction,
+        work_drift: the robot's shares of the energy ledger, in J. residual: largest entry of
+        M (u1 - u0) / dt - h - W L / dt, in N or N m; NaN unless one balance gives u1.
     """
     start, seen, end, dt = step.start, step.seen, step.end, step.dt
     acting, inertias, u1 = step.acting, step.inertias, step.end.u
@@ -132,9 +133,9 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
 
 
 def _contact_free_balance(step: ObservedStep) -> tuple[SX, SX]:
-    """The force (nu,) that the change of velocity needs beside motors and joints; the joints' work.
+    """Return the force (nu,) needed in addition to motors and joints, and the work of the joints.
 
-    N or N m, and J.
+    In N or N m, and in J.
     """
     seen, inertias, u1, dt = step.seen, step.inertias, step.end.u, step.dt
     motors, passive = step.acting.motors, step.acting.passive
@@ -151,13 +152,20 @@ def _contact_free_balance(step: ObservedStep) -> tuple[SX, SX]:
 
 
 def energy_totals(shares: Mapping[str, Array], change: Array) -> dict[str, float]:
-    """The energy ledger of a whole run, J: the sum of every share, and how well they balance.
+    """Return the energy ledger of a whole run, in J.
 
-    shares: work (steps,) or (steps, n) of each share by name, J.
-    change (steps,): energy after each step, less that at the start, J.
+    Parameters
+    ----------
+    shares
+        Work of each share by name, shape (steps,) or (steps, n), in J.
+    change
+        Energy after each step minus that at the start, shape (steps,), in J.
 
-    `change` in the result is that of the whole run. `unbalanced` is the largest difference at any
-    time between the change of energy so far and the shares so far.
+    Returns
+    -------
+    dict
+        Sum of every share, `change` of the whole run, and `unbalanced`: the largest difference at
+        any time between the change of energy and the sum of the shares so far.
     """
     by_step = {name: value.reshape(len(value), -1).sum(1) for name, value in shares.items()}
     with np.errstate(invalid="ignore", over="ignore"):  # a run that diverged has no balance

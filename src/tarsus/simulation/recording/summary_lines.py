@@ -1,4 +1,4 @@
-"""A run's summary in words, a line for each thing to know."""
+"""Format a run's summary as text, one line per topic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_SHOWN = 4  # channels or vectors of a sensor that a line shows
 
 
 def summary_lines(n: dict[str, Any]) -> dict[str, str]:
-    """A line for each thing to know of a run's summary, by its heading; empty where it has none."""
+    """Return one line per topic of a run's summary, by heading; empty lines do not apply."""
     # what the criteria found, then how the run went
     r = n["residuals"]
     return {
@@ -57,17 +57,17 @@ def summary_lines(n: dict[str, Any]) -> dict[str, str]:
 
 
 def _factor(factor: float) -> str:
-    """How many times real time, with two digits where it is few."""
+    """Return a factor with two digits if it is small."""
     return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
 
 
 def _residual(value: float | None, unit: str) -> str:
-    """A residual with its unit, or "not applicable" where the stepper defines none."""
+    """Return a residual with its unit, or "not applicable" where the stepper defines none."""
     return "not applicable" if value is None else f"{value:.1e} {unit}"
 
 
 def _energy_line(e: dict[str, float], gained: float) -> str:
-    """The ledger's shares that are not zero, and what was gained from nothing."""
+    """Return the nonzero shares of the energy ledger, and the energy gain."""
     shares = {
         name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
     }
@@ -78,7 +78,7 @@ def _energy_line(e: dict[str, float], gained: float) -> str:
 
 
 def _sensor_line(told: dict[str, Any]) -> str:
-    """What the first channels told at the end and on average, those of a vector together."""
+    """Return last and mean values of the first channels, with those of a vector together."""
     vectors: dict[str, list[str]] = {}
     for channel in told["last"]:
         vector, _, axis = channel.rpartition("_")
@@ -97,7 +97,7 @@ def _format_values(values: dict[str, float], channels: list[str]) -> str:
 
 
 def _motion_line(n: dict[str, Any]) -> str:
-    """What the robot did, and whether it fell."""
+    """Return what the robot did, and whether it fell."""
     if "diverged" in n:
         return f"diverged after {n['duration']:g} s"
     told = _describe_motion(n)
@@ -109,7 +109,7 @@ def _motion_line(n: dict[str, Any]) -> str:
 
 
 def _describe_motion(n: dict[str, Any]) -> str:
-    """What the robot did, before it fell if it did."""
+    """Return what the robot did, up to a fall."""
     deed, duration = n["deed"], n["duration"]
     seconds = f"{n['fell_at'] if n['fell'] else duration:.4g} s"
     if deed == "moved":

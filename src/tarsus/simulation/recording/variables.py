@@ -1,4 +1,4 @@
-"""Variables and labels of a log, of our own runs and of MuJoCo's: dimensions, units, meanings."""
+"""Define the variables and labels of logs, our own and MuJoCo's: dimensions, units, meanings."""
 
 from __future__ import annotations
 
@@ -178,14 +178,14 @@ PEER_VARIABLES = {  # of other engines, and of robots with joint limits or dry f
 
 
 def coordinate_names(mechanism: Mechanism) -> list[str]:
-    """A name for every entry of q."""
+    """Return a name for every entry of q."""
     return _entry_names(
         mechanism, ("x", "y", "z", "qw", "qx", "qy", "qz"), ("qw", "qx", "qy", "qz")
     )
 
 
 def velocity_names(mechanism: Mechanism) -> list[str]:
-    """A name for every entry of u."""
+    """Return a name for every entry of u."""
     return _entry_names(mechanism, ("vx", "vy", "vz", "wx", "wy", "wz"), ("wx", "wy", "wz"))
 
 
@@ -199,7 +199,17 @@ def _entry_names(mechanism: Mechanism, free: tuple[str, ...], ball: tuple[str, .
 
 
 def labels(mechanism: Mechanism, contacts: Sequence[str], time: Array) -> dict[str, Any]:
-    """Names along every dimension but `world`; time (steps,), s, at the end of each step."""
+    """Return the labels along every dimension except `world`.
+
+    Parameters
+    ----------
+    mechanism
+        The robot.
+    contacts
+        Names of the contacts.
+    time
+        Time at the end of each step, shape (steps,), in s.
+    """
     return {
         "time": ("time", time, {"units": "s"}),
         "coordinate": coordinate_names(mechanism),
@@ -214,10 +224,18 @@ def labels(mechanism: Mechanism, contacts: Sequence[str], time: Array) -> dict[s
 def contact_variables(
     solved: Solved, frame: Array, point: Array, friction: Array
 ) -> dict[str, Any]:
-    """What is known of the contacts: solved (steps, worlds, n), or (steps, n) of one world.
+    """Return the contact variables of solved steps.
 
-    frame (..., n, 3, 3): rows normal and tangents; point (..., n, 3), m, both in the world.
-    friction (..., n): the ground's factor on the law's friction coefficients [1].
+    Parameters
+    ----------
+    solved
+        Contact problems and solutions, shape (steps, worlds, n), or (steps, n) of one world.
+    frame
+        Contact frames, rows normal and tangents, shape (..., n, 3, 3), in world axes.
+    point
+        Contact points, shape (..., n, 3), in world axes, in m.
+    friction
+        Factor of the ground on the law's friction coefficients, shape (..., n).
     """
     # impulses along the world's axes; names of the dimensions
     in_world = np.einsum("...ij,...i->...j", frame, solved.impulse)
@@ -244,9 +262,16 @@ def contact_variables(
 def balance_variables(
     seen: Mapping[str, Array], contacts: Mapping[str, Any], gravity: float
 ) -> dict[str, Any]:
-    """Center of mass, zero moment point, capture point and support margin.
+    """Return center of mass, zero moment point, capture point and support margin.
 
-    seen: the observer's reports; contacts: of `contact_variables`; gravity: m/s^2, downwards
+    Parameters
+    ----------
+    seen
+        Reports of the observer.
+    contacts
+        Variables of `contact_variables`.
+    gravity
+        Gravity acceleration downwards, in m/s^2.
     """
     moving = (seen["center"], seen["center_velocity"])
     points, forces, gaps = (contacts[name][1] for name in ("contact_point", "force_world", "gap"))
@@ -259,10 +284,16 @@ def balance_variables(
 def energy_variables(
     seen: Mapping[str, Array], solved: Solved, stored: ArrayLike = 0.0
 ) -> dict[str, Any]:
-    """Energies, the residual and the energy ledger, whose sum is every step's change of energy.
+    """Return energies, the residual, and the energy ledger, whose sum is each step's energy change.
 
-    seen: the reports of `step_observables`
-    stored: how much more the ground's springs hold after a step (..., n), J
+    Parameters
+    ----------
+    seen
+        Reports of `step_observables`.
+    solved
+        Contact problems and solutions.
+    stored
+        Energy that the ground's springs took in during a step, shape (..., n), in J.
     """
     each = LEADING[: solved.gap.ndim - 1]
     entries = ledger(solved, stored)
@@ -277,7 +308,7 @@ def energy_variables(
 
 
 def add_descriptions(log: xr.Dataset) -> xr.Dataset:
-    """The log with the unit and the meaning of every variable."""
+    """Return the log with the unit and meaning of every variable."""
     for name, (unit, meaning) in (
         VARIABLES
         | JOINT_VARIABLES
