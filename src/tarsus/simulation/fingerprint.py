@@ -1,4 +1,4 @@
-"""Fingerprint a plan: a hash that is equal for plans made of the same numbers and the same code."""
+"""Compute a hash of a plan that is equal for plans made of the same numbers and the same code."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _parts(value: Any) -> Iterator[bytes | _Object]:
 
 
 def _named(code: type | FunctionType) -> bytes | _Object:
-    """A class or function of a known package by its name, another by its address."""
+    """Return the name of a class or function of a known package, or the object itself."""
     known = code.__module__.partition(".")[0] in KNOWN_PACKAGES
     if not known or "<" in code.__qualname__:
         return _Object(code)
@@ -86,7 +86,7 @@ def _named(code: type | FunctionType) -> bytes | _Object:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """Attributes by name, without cached properties, which follow from the others."""
+    """Return attributes by name, without cached properties, which follow from the others."""
     kind = type(value)
     return {
         name: part

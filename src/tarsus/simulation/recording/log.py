@@ -112,7 +112,7 @@ def _joint_variables(
     records: Mapping[str, Array],
     dt: float,
 ) -> dict[str, Any]:
-    """Return the forces (steps, worlds, nu) of joint limits, of dry friction, and all passive forces.
+    """Return the forces (steps, worlds, nu) of joint limits and dry friction, and passive forces.
 
     Also the forces of loop joint limits, and the friction residual, where such joints exist. Empty
     without joint limits and dry friction.
