@@ -43,10 +43,10 @@ class PolicyController:
 
     Examples
     --------
-    >>> policy = tarsus.PolicyController("policy.onnx", robot, command=(0.5, 0, 0))
-    >>> simulation = tarsus.Simulation(robot, "moreau", controller=policy)
-    >>> simulation.set(q=policy.start)
-    >>> log = simulation.run(10.0)
+    >>> policy = tarsus.PolicyController("policy.onnx", robot)  # doctest: +SKIP
+    >>> simulation = tarsus.Simulation(robot, "moreau", controller=policy)  # doctest: +SKIP
+    >>> simulation.set(q=policy.start)  # doctest: +SKIP
+    >>> log = simulation.run(10.0)  # doctest: +SKIP
     """
 
     def __init__(
