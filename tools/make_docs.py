@@ -246,7 +246,7 @@ terrain/base.py collision/narrow_phase.py robots/mini_cheetah.py sensing/base.py
 tasks/base.py contact/base.py stepping/assemble.py program/ir/blocks.py simulation/simulation.py
 environments/environment.py learning/run.py policies/contract.py planning/planner.py
 identification/run.py sweeps/run.py
-validation/table.py comparison/laws.py mujoco_runs/simulation.py viewer/figure.py
+validation/table.py comparison/laws.py engines/base.py mujoco_runs/simulation.py viewer/figure.py
 exchange/table.py parameters/declare.py references/reference.py commands/run.py
 """  # rooms in the order of the tour, each with the file to begin with
 

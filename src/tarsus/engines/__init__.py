@@ -1,3 +1,3 @@
-"""Engines: one file, one simulator behind one interface; the file's name is the engine's name."""
+"""Tarsus, MuJoCo and other simulators behind one interface; one file adds one."""
 
 KIND = "engines"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.model.mechanism import Mechanism
@@ -106,7 +106,7 @@ class ServoArrays:
             np.array([(servo.lower, servo.upper) for servo in servos]).T,
         )
 
-    def torques(self, signal: Array, q: Array, u: Array, gains: ArrayLike = 1.0) -> Array:
+    def torques(self, signal: Array, q: Array, u: Array, gains: float | Array = 1.0) -> Array:
         """Return torques, N m, from signals, positions and rates, (n,) or (worlds, n) each.
 
         Stiffness and damping are multiplied by `gains`, a number or (worlds, 1).
