@@ -31,6 +31,7 @@ from tarsus.errors import InvalidValue
 
 if TYPE_CHECKING:
     from tarsus.policies.binding import BoundPolicy
+    from tarsus.policies.check import PolicyCheck
     from tarsus.policies.contract import Contract
 
 PEER = "mujoco"
@@ -222,52 +223,63 @@ class PolicyCommand(Command):
         return 0
 
     def _check(self, contract: Contract) -> int:
-        from tarsus.policies.check import FACTORS, engines, margin, survival_everywhere
-        from tarsus.policies.worlds import PolicyEngine
+        from tarsus.policies.check import check_policy
+        from tarsus.policies.trials import TrialPlan
 
-        bound = self._bound(contract)
-        asked = np.asarray(self.ask, float)
         names = registry.split_names(self.laws)
         names = [*registry.names(LAWS), PEER] if "all" in names else names
-        common: dict[str, Any] = {"dt": self.dt, "seconds": self.duration, "seed": self.seed}
-        edges = []
+        plan = TrialPlan(np.asarray(self.ask), self.dt, self.duration, self.trials, self.seed)
         with self.progress() as progress:
-            found = survival_everywhere(
-                bound,
-                engines(names),
-                asked,
-                trials=self.trials,
-                say=progress.say,
-                **common,
+            check = check_policy(
+                self._bound(contract),
+                names,
+                plan,
+                self.law,
+                survival_only=self.survival_only,
+                report=progress.say,
             )
-            for factor in () if self.survival_only else FACTORS:
-                progress.say(f"margin: {factor}")
-                few, engine = max(self.trials // 5, 1), PolicyEngine(self.law)
-                edges.append(margin(bound, engine, factor, asked, trials=few, **common))
-        report = {
-            "policy": str(self.policy),
-            "robot": bound.robot.name,
-            "ask": list(self.ask),
-            "law": self.law,
-            "survival": [row.plain() for row in found],
-            "margins": [edge.plain() for edge in edges],
-        }
+        written = []
         if self.out is not None:
             from tarsus.files import json_text, write_text
+            from tarsus.policies.report import page
 
             self.out.mkdir(parents=True, exist_ok=True)
-            write_text({self.out / "policy_check.json": json_text(report, indent=2)})
+            written = [self.out / "policy_check.html", self.out / "policy_check.json"]
+            write_text(
+                dict(zip(written, (page(check), json_text(check.plain(), indent=2)), strict=True))
+            )
         if self.json:
-            print_json(report)
-            return 0
-        from tarsus.policies.inspection import margin_table, survival_table
+            print_json(check.plain())
+        else:
+            self._print_check(check)
+            for file in written:
+                print(f"Written: {file}")
+        return 0
+
+    @staticmethod
+    def _print_check(check: PolicyCheck) -> None:
+        from tarsus.policies.inspection import (
+            events_table,
+            margin_table,
+            separation_table,
+            survival_table,
+        )
+        from tarsus.policies.report import setup, verdicts
         from tarsus.viewer.tables import TextTable
 
-        TextTable(*survival_table(found), ("engine", "remark")).print()
-        if edges:
-            print(f"\nhow far each factor may go under {self.law}, until half of the trials fall")
-            TextTable(*margin_table(edges), ("factor",)).print()
-        return 0
+        print(setup(check))
+        TextTable(*survival_table(check.rows), ("engine", "remark")).print()
+        if check.events:
+            print("\nHow falls begin")
+            TextTable(*events_table(check.events), ("engine",)).print()
+        if check.margins:
+            print("\nMargins: where half of the trials fall, or miss the command by more than half")
+            TextTable(*margin_table(check.margins), ("factor", "unit", "law")).print()
+        if check.separation is not None:
+            one = check.separation
+            print(f"\nSettings of {one.falling}, one changed at a time")
+            TextTable(*separation_table(one), ("change",)).print()
+        print("\n" + "\n".join(verdicts(check)))
 
     def _doctor(self, contract: Contract) -> int:
         from tarsus.policies.doctor import diagnosis

@@ -19,7 +19,7 @@ from tarsus.errors import (
     unknown_name,
 )
 from tarsus.model.file_actuators import FREE
-from tarsus.morphology.feet import feet
+from tarsus.morphology.feet import feet, soles
 from tarsus.policies.contract import Contract, Term, numbers
 from tarsus.policies.network import PolicyNetwork, load_network
 from tarsus.policies.servos import Servo
@@ -147,6 +147,12 @@ class BoundPolicy:
             ends = np.stack([np.maximum(ends[0], -limit), np.minimum(ends[1], limit)])
         return ends
 
+    @property
+    def torque_limits(self) -> Array:
+        """Largest torque (joints,), N m; of a motor without a limit, that of an error of 1 rad."""
+        limits = np.abs(self._limits).max(axis=0)
+        return np.where(np.isfinite(limits), limits, self.each("kp"))
+
     @cached_property
     def driven(self) -> Robot:
         """The robot with the armature that the policy was trained with."""
@@ -200,7 +206,7 @@ class BoundPolicy:
             time=0.0,
             frames=self.frame,
             heights=lambda points: np.zeros(points.shape[:-1]),
-            contacts=np.zeros((1, len(feet(self.robot)))),
+            contacts=np.zeros((1, len(soles(self.robot)))),
             motion={name: np.eye(1, size) for name, size in motion.items()},
         )
         return [

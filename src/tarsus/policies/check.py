@@ -1,240 +1,148 @@
-"""What a policy depends on: the same trials under every contact law and in MuJoCo.
+"""Check what a policy depends on: engines, single factors, first events, settings of engines.
 
-Trials differ in their start (joints, velocity) and in pushes, drawn from the seed, the same for all
-engines. Survival comes with 95 % intervals (Wilson 1927), and with how well the command is tracked.
+All parts use the same trials, drawn once from the seed of the plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tarsus.algebra.intervals import wilson
 from tarsus.errors import TarsusError
-from tarsus.mujoco_runs.settings import ENGINE, SHOWN, named
+from tarsus.policies import events, separation
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.rollout import rollout
-from tarsus.policies.worlds import FRICTION, Conditions, PolicyEngine
+from tarsus.policies.events import FirstEvents, Observed
+from tarsus.policies.margins import FACTORS, Margin, margin
+from tarsus.policies.separation import Separation
+from tarsus.policies.survival import EngineResult, engines
+from tarsus.policies.trials import TrialPlan, draw, run
+from tarsus.policies.worlds import PolicyEngine, elevation
+from tarsus.simulation import resolve
 
-Array = NDArray[np.float64]
-JOINTS = 0.05  # rad: standard deviation of the joints at the start
-SPEED = 0.2  # m/s, rad/s: standard deviation of the base's velocity at the start
-
-
-@dataclass(frozen=True)
-class Survival:
-    """How many of how many trials did not fall, with a 95 % interval of the share."""
-
-    stood: int
-    trials: int
-
-    @property
-    def share(self) -> float:
-        """Part of the trials."""
-        return self.stood / self.trials
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's score interval."""
-        return wilson(self.stood, self.trials)
+MARGIN_SHARE = 5  # a margin has one in so many of the trials at each of its values
 
 
-@dataclass(frozen=True)
-class EngineResult:
-    """What came of the trials in one engine."""
-
-    engine: str
-    dt: float
-    survival: Survival | None = None
-    missed: tuple[float, float, float] = (np.nan, np.nan, np.nan)
-    first_fall: float = np.inf
-    unconverged: float = 0.0
-    failure: str = ""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the row for JSON."""
-        found = asdict(self)
-        if self.survival is not None:
-            low, high = self.survival.interval
-            found["survival"] |= {"share": self.survival.share, "low": low, "high": high}
-        return found
-
-
-def engines(names: Sequence[str]) -> dict[str, PolicyEngine]:
-    """Return engines by name: laws of Tarsus, and MuJoCo at its defaults and tuned."""
-    found: dict[str, PolicyEngine] = {}
-    for name in names:
-        if name == ENGINE:
-            found |= {f"{ENGINE} {kind}": PolicyEngine("", named(kind)) for kind in SHOWN}
-        else:
-            found[name] = PolicyEngine(name)
-    return found
-
-
-def drawn(policy: BoundPolicy, trials: int, seed: int) -> tuple[Conditions, Array]:
-    """Return trials, and changes of the base's velocity (trials, 2) that they begin with, m/s."""
-    rng, alike = np.random.default_rng(seed), Conditions.alike(policy, trials)
-    q = np.array(alike.q)
-    q[:, policy.q_places] += rng.normal(0, JOINTS, (trials, policy.count))
-    return replace(alike, q=q), rng.normal(0, SPEED, (trials, 2))
-
-
-def survival_everywhere(
-    policy: BoundPolicy,
-    where: dict[str, PolicyEngine],
-    command: Array,
-    *,
-    dt: float,
-    trials: int,
-    seconds: float,
-    seed: int = 0,
-    say: Callable[[str], None] = lambda text: None,
-) -> list[EngineResult]:
-    """Run the same trials in every engine.
+@dataclass(frozen=True, eq=False)
+class PolicyCheck:
+    """Result of a check.
 
     Parameters
     ----------
     policy : BoundPolicy
-        What is tried.
-    where : dict
-        Engines by name.
-    command : ndarray
-        Velocity asked for (3,).
-    dt : float
-        Length of a step, s.
-    trials : int
-        How many.
-    seconds : float
-        How long each lasts, s.
-    seed : int
-        Of what is drawn.
-    say : callable
-        Told what is done.
+        Policy on its robot.
+    plan : TrialPlan
+        Trials.
+    law : str
+        Contact law of the margins.
+    rows : tuple of EngineResult
+        Survival and tracking in each engine.
+    falls : dict
+        Time of every fall in each engine, s, in increasing order.
+    margins : tuple of Margin
+        How far each factor may go.
+    events : tuple of FirstEvents
+        How the falls of each engine begin.
+    separation : Separation or None
+        What separates the engines with the highest and lowest survival; None if they do not
+        differ beyond their intervals.
     """
-    conditions, begin = drawn(policy, trials, seed)
-    asked = np.tile(np.asarray(command, float), (trials, 1))
-    rows = []
-    for name, engine in where.items():
-        say(name)
-        try:
-            worlds = engine.worlds(policy, conditions, dt, precision="float32")
-            done = rollout(policy, worlds, asked, seconds, pushes={0.0: begin})
-        except TarsusError as error:
-            rows.append(EngineResult(name, dt, failure=str(error)))
-            continue
-        missed = np.full(3, np.nan)
-        errors = done.tracking_error()
-        if np.isfinite(errors).any():
-            missed = np.nanmedian(errors, axis=0)
-        rows.append(
-            EngineResult(
-                name,
-                dt,
-                Survival(int(done.survived.sum()), trials),
-                (float(missed[0]), float(missed[1]), float(missed[2])),
-                float(done.fell.min()),
-                done.unconverged,
-            )
-        )
-    return rows
+
+    policy: BoundPolicy
+    plan: TrialPlan
+    law: str
+    rows: tuple[EngineResult, ...]
+    falls: dict[str, tuple[float, ...]]
+    margins: tuple[Margin, ...]
+    events: tuple[FirstEvents, ...]
+    separation: Separation | None
+
+    def plain(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return {
+            "policy": self.policy.contract.network,
+            "robot": self.policy.robot.name,
+            "command": np.asarray(self.plan.command, float).tolist(),
+            "dt": self.plan.dt,
+            "duration": self.plan.seconds,
+            "trials": self.plan.count,
+            "seed": self.plan.seed,
+            "law": self.law,
+            "survival": [row.plain() for row in self.rows],
+            "falls": {name: list(times) for name, times in self.falls.items()},
+            "margins": [edge.plain() for edge in self.margins],
+            "first_events": [one.plain() for one in self.events],
+            "separation": None if self.separation is None else self.separation.plain(),
+        }
 
 
-@dataclass(frozen=True)
-class VariedFactor:
-    """What is varied alone.
+def check_policy(
+    policy: BoundPolicy,
+    names: Sequence[str],
+    plan: TrialPlan,
+    law: str,
+    *,
+    survival_only: bool = False,
+    report: Callable[[str], None] = lambda text: None,
+) -> PolicyCheck:
+    """Check a policy in several engines.
 
     Parameters
     ----------
-    easy, hard : float
-        Ends of the search; the policy is taken to stand at the first.
-    unit : str
-        Of the values.
+    policy : BoundPolicy
+        Policy on its robot.
+    names : sequence of str
+        Contact laws, and "mujoco".
+    plan : TrialPlan
+        Trials of each engine; margins and variants of engines use a fifth of them.
+    law : str
+        Contact law of the margins.
+    survival_only : bool
+        Skip margins and variants of engines.
+    report : callable
+        Called with what is running.
     """
-
-    easy: float
-    hard: float
-    unit: str
-
-
-FACTORS = {
-    "friction": VariedFactor(FRICTION, 0.0, "[1]"),
-    "push": VariedFactor(0.0, 10.0, "m/s"),
-    "delay": VariedFactor(0.0, 0.1, "s"),
-    "weaker gains": VariedFactor(1.0, 0.0, "[1]"),
-    "stiffer gains": VariedFactor(1.0, 16.0, "[1]"),
-    "added mass": VariedFactor(0.0, 3.0, "of the robot's mass"),
-    "noise": VariedFactor(0.0, 2.0, "[1] of what the network sees"),
-}
-ROUNDS = 6  # of bisection
-PUSH_AT = 2.0  # s
-
-
-@dataclass(frozen=True)
-class Margin:
-    """How far a factor may go until half of the trials fall.
-
-    low and high: the last value at which most stood, the first at which most fell
-    """
-
-    factor: str
-    unit: str
-    low: float
-    high: float
-    falls: bool
-
-    @property
-    def value(self) -> float:
-        """Between both."""
-        return 0.5 * (self.low + self.high) if self.falls else self.high
-
-    def plain(self) -> dict[str, Any]:
-        """Return the margin for JSON."""
-        return asdict(self) | {"value": self.value}
+    chosen, trials = engines(names), draw(policy, plan)
+    heights, few = elevation(resolve.terrain("plane")), plan.shortened(_few(plan.count))
+    rows, observed, falls = [], dict[str, Observed](), dict[str, tuple[float, ...]]()
+    for name, engine in chosen.items():
+        report(name)
+        try:
+            done = run(policy, engine, trials, plan, record=True)
+        except TarsusError as error:
+            rows.append(EngineResult(name, plan.dt, failure=str(error)))
+            continue
+        rows.append(EngineResult.of(name, plan.dt, done))
+        falls[name] = tuple(np.sort(done.fell[np.isfinite(done.fell)]).tolist())
+        observed[name] = events.observe(policy, done, heights)
+    pair = separation.extremes(rows)
+    margins, separated = list[Margin](), None
+    if not survival_only:
+        for name in FACTORS:
+            report(f"margin: {name}")
+            margins.append(margin(policy, PolicyEngine(law), name, few))
+        if pair is not None:
+            separated = separation.separate(policy, chosen, pair, few, report)
+    first = _first_events(rows, observed)
+    return PolicyCheck(policy, plan, law, tuple(rows), falls, tuple(margins), first, separated)
 
 
-def margin(
-    policy: BoundPolicy,
-    engine: PolicyEngine,
-    factor: str,
-    command: Array,
-    *,
-    dt: float,
-    trials: int,
-    seconds: float,
-    seed: int = 0,
-) -> Margin:
-    """Find by bisection where half of the trials fall."""
-    varied = FACTORS[factor]
-    asked = np.tile(np.asarray(command, float), (trials, 1))
+def _first_events(
+    rows: Sequence[EngineResult], observed: dict[str, Observed]
+) -> tuple[FirstEvents, ...]:
+    """Judge the falls of each engine against the engine with the highest survival."""
+    ran = [row for row in rows if row.survival is not None and row.survival.stood]
+    if not ran:
+        return ()
+    best = max(ran, key=lambda row: row.survival.share if row.survival else 0.0)
+    usual = observed[best.engine]
+    return tuple(
+        events.first_events(name, seen, usual) for name, seen in observed.items() if len(seen.fell)
+    )
 
-    def stands(value: float) -> bool:
-        conditions, begin = drawn(policy, trials, seed)
-        noise, pushes = 0.0, {0.0: begin}
-        if factor == "friction":
-            conditions = replace(conditions, friction=np.full(trials, value))
-        elif factor == "delay":
-            conditions = replace(conditions, delay=np.full(trials, value))
-        elif factor in ("weaker gains", "stiffer gains"):
-            conditions = replace(conditions, gains=np.full(trials, value))
-        elif factor == "added mass":
-            conditions = replace(conditions, mass=np.full(trials, value * policy.robot.mass))
-        elif factor == "noise":
-            noise = value
-        elif factor == "push":
-            turned = np.random.default_rng(seed).uniform(0, 2 * np.pi, trials)
-            pushes[PUSH_AT] = value * np.stack([np.cos(turned), np.sin(turned)], 1)
-        worlds = engine.worlds(policy, conditions, dt, precision="float32")
-        done = rollout(policy, worlds, asked, seconds, noise=noise, seed=seed, pushes=pushes)
-        return 2 * int(done.survived.sum()) > trials
 
-    low, high = varied.easy, varied.hard
-    if stands(high):
-        return Margin(factor, varied.unit, high, high, False)
-    for _ in range(ROUNDS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if stands(middle) else (low, middle)
-    return Margin(factor, varied.unit, low, high, True)
+def _few(count: int) -> int:
+    """Number of trials at one value of a margin."""
+    return max(count // MARGIN_SHARE, 1)

@@ -14,12 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue
+from tarsus.morphology.feet import soles
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Contract
 from tarsus.policies.control_loop import ControlLoop
+from tarsus.policies.foot_contact import CONTACT_GAP, foot_gaps
 from tarsus.policies.loading import contract_of
 from tarsus.policies.servos import ServoArrays
+from tarsus.policies.worlds import elevation
 from tarsus.simulation import resolve
+from tarsus.terrain.base import Terrain
 
 Array = NDArray[np.float64]
 EARLY = 1e-9  # s: round-off in the time of a control period
@@ -40,6 +44,8 @@ class PolicyController:
         What the trainer or the user wrote (`tarsus.policies.loading.contract_of`).
     settings : sequence of str
         Values of the contract, "NAME=VALUE" each.
+    terrain : Terrain or str
+        Ground that height scans and foot contacts refer to; the simulation's, if not a plane.
 
     Examples
     --------
@@ -56,6 +62,7 @@ class PolicyController:
         command: ArrayLike = (0.0, 0.0, 0.0),
         config: str | Path | None = None,
         settings: Sequence[str] = (),
+        terrain: Terrain | str = "plane",
     ) -> None:
         self.robot = resolve.robot(robot)
         if not isinstance(policy, Contract):
@@ -66,6 +73,10 @@ class PolicyController:
             raise InvalidValue("command must be three finite numbers.", "command")
         self._at_q, self._at_u = self.bound.motor_places
         self._servos = ServoArrays.of(self.bound.servos)
+        self._heights = elevation(resolve.terrain(terrain))
+        self._observes_contacts = any(
+            term.name == "foot_contacts" for term in self.bound.contract.terms
+        )
         self.reset()
 
     @property
@@ -101,12 +112,16 @@ class PolicyController:
     def _ask(self, q: Array, u: Array) -> None:
         """Ask the network at the beginning of a control period."""
         contract = self.bound.contract
+        touching = np.zeros((1, len(soles(self.robot))))
+        if self._observes_contacts:
+            gaps = foot_gaps(self.robot, q[None], self._heights)
+            touching = (gaps <= CONTACT_GAP).astype(float)
         signals = self._loop.signals(
             self._next - contract.settle,
             q[None],
             u[None],
             self.command[None],
-            lambda points: np.zeros(points.shape[:-1]),
-            np.zeros((1, 2)),
+            self._heights,
+            touching,
         )
         self._signals.append((self._next + contract.delay, signals[0]))

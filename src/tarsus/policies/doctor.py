@@ -23,7 +23,6 @@ from tarsus.policies.worlds import Conditions, PolicyEngine
 COMMANDS = ((0.5, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.5), (0.0, 0.0, 0.0))
 SECONDS = 4.0
 PUSH, PUSH_AT = (0.4, 0.4), 2.0  # m/s, along the world's axes; s
-SLOWEST = 0.3  # m/s: of commands below it, errors count as of this
 STANDS, OBEYS = 0.4, 0.6  # parts of the score
 BETTER = 0.1  # of the score: what a suggestion gains at least
 
@@ -112,11 +111,7 @@ def scored(name: str, said: str, policy: BoundPolicy, dt: float, law: str) -> Co
     pushes = {PUSH_AT: np.tile(PUSH, (len(command), 1))}
     done = rollout(policy, worlds, command, SECONDS, pushes=pushes)
     stood = np.minimum(done.fell, SECONDS) / SECONDS
-    later = done.velocity[round(1 / done.period) :]
-    mean = later.mean(axis=0) if len(later) else np.zeros(command.shape)
-    missed = np.linalg.norm(mean - command, axis=1)
-    size = np.maximum(np.linalg.norm(command, axis=1), SLOWEST)
-    obeyed = np.clip(1 - missed / size, 0, 1) * done.survived
+    obeyed = np.clip(1 - done.velocity_error(), 0, 1) * done.survived
     score = float(np.mean(STANDS * stood + OBEYS * obeyed))
     return ContractTrial(name, said, score, float(done.survived.mean()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,12 +12,16 @@ from numpy.typing import NDArray
 
 from tarsus.policies.attitude import planar_velocity, rotations
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.check import EngineResult, Margin
 from tarsus.policies.contract import Contract, numbers
 from tarsus.policies.doctor import ContractTrial
+from tarsus.policies.events import FirstEvents
+from tarsus.policies.margins import Margin
 from tarsus.policies.rollout import LOW, TILTED
+from tarsus.policies.separation import Separation
+from tarsus.policies.survival import EngineResult
 
 Array = NDArray[np.float64]
+Table = tuple[list[str], list[list[str]]]  # headings and rows
 SHOWN = 4  # numbers or names of a list
 HIDDEN = ("origins", "doubts", "terms", "ranges")
 
@@ -83,38 +88,70 @@ def outcome(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, A
     }
 
 
-def survival_table(found: list[EngineResult]) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows: who stood where."""
-    heads = ["engine", "stood", "95 %", "missed forward / (m/s)", "aside / (m/s)", "turn / (rad/s)"]
-    heads += ["first fall / s", "unconverged / %", "remark"]
-    table = []
-    for row in found:
+def survival_table(results: Sequence[EngineResult]) -> Table:
+    """Return headings and rows: survival and tracking in each engine."""
+    heads = ["engine", "stood", "95 % interval", "error forward (m/s)", "left (m/s)"]
+    heads += ["turning (rad/s)", "first fall (s)", "unconverged (%)", "remark"]
+    cells = []
+    for row in results:
         if row.survival is None:
-            table.append([row.engine, *["-"] * 7, row.failure])
+            cells.append([row.engine, *["-"] * 7, row.failure])
             continue
         low, high = row.survival.interval
-        table.append(
+        cells.append(
             [
                 row.engine,
                 f"{row.survival.stood} of {row.survival.trials}",
                 f"{100 * low:.0f} to {100 * high:.0f}",
-                *(f"{value:.3f}" for value in row.missed),
+                *(f"{value:.3f}" if np.isfinite(value) else "-" for value in row.tracking_error),
                 f"{row.first_fall:.2f}" if np.isfinite(row.first_fall) else "-",
                 f"{100 * row.unconverged:.2g}",
                 "",
             ]
         )
-    return heads, table
+    if not any(row[-1] for row in cells):
+        heads, cells = heads[:-1], [row[:-1] for row in cells]
+    return heads, cells
 
 
-def margin_table(edges: list[Margin]) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows: how far each factor may go."""
-    table = []
+def margin_table(edges: Sequence[Margin]) -> Table:
+    """Return headings and rows: where the policy fails, for each factor."""
+    cells = []
     for edge in edges:
         low, high = sorted((edge.low, edge.high))
-        text = f"{edge.value:.3g} ({low:.3g} to {high:.3g})" if edge.falls else "none found"
-        table.append([edge.factor, text, edge.unit])
-    return ["factor", "falls beyond", "unit"], table
+        interval = f"{low:.3g} to {high:.3g}" if edge.fails else "-"
+        value = f"{edge.value:.3g}" if edge.fails else f"not up to {edge.high:.3g}"
+        cells.append([edge.factor, value, interval, edge.unit, edge.law])
+    return ["factor", "fails beyond", "between", "unit", "law"], cells
+
+
+def events_table(events: Sequence[FirstEvents]) -> Table:
+    """Return headings and rows: how many falls of each engine begin with each kind of event."""
+    kinds = list(dict.fromkeys(kind for one in events for kind in one.counts))
+    cells = []
+    for one in events:
+        row = [one.engine, str(one.falls)]
+        for kind in kinds:
+            lead = f" ({one.lead[kind]:.2f} s before)" if kind in one.lead else ""
+            row.append(f"{one.counts[kind]}{lead}" if kind in one.counts else "-")
+        cells.append(row)
+    return ["engine", "falls examined", *kinds], cells
+
+
+def separation_table(separation: Separation) -> Table:
+    """Return headings and rows: survival with one setting of an engine changed."""
+    cells = []
+    for variant in separation.variants:
+        low, high = variant.survival.interval
+        cells.append(
+            [
+                variant.change,
+                f"{variant.survival.stood} of {variant.survival.trials}",
+                f"{100 * low:.0f} to {100 * high:.0f}",
+                "yes" if variant in separation.explaining else "",
+            ]
+        )
+    return ["change", "stood", "95 % interval", "closes the difference"], cells
 
 
 def finding_table(found: list[ContractTrial]) -> tuple[list[str], list[list[str]]]:

@@ -17,6 +17,8 @@ from tarsus.policies.worlds import Delayed, PolicyWorlds
 
 Array = NDArray[np.float64]
 LOW = 0.5  # of the height at the start: a base below it has fallen
+SLOWEST = 0.3  # m/s: errors of slower commands are relative to this
+MAX_VELOCITY_ERROR = 0.5  # of the commanded speed: what a trial may miss and still succeed
 TILTED = 0.5  # cosine of the base's tilt from where it began: beyond it the robot has fallen
 
 
@@ -38,6 +40,11 @@ class Rollout:
         When each trial fell (W,), s; infinite if it did not.
     unconverged : float
         Share of periods that ended in an unsolved step.
+    q, u : ndarray
+        Coordinates (T, W, nq) and velocities (T, W, nu) at the end of each period; empty unless
+        recorded.
+    signals : ndarray
+        Targets or torques (T, W, motors) of each period; empty unless recorded.
     """
 
     period: float
@@ -46,11 +53,38 @@ class Rollout:
     command: Array
     fell: Array
     unconverged: float
+    q: Array
+    u: Array
+    signals: Array
 
     @property
     def survived(self) -> NDArray[np.bool_]:
         """Which trials (W,) did not fall."""
         return ~np.isfinite(self.fell)
+
+    def velocity_error(self, after: float = 1.0) -> Array:
+        """Return the error of each trial's mean velocity, relative to its command.
+
+        Parameters
+        ----------
+        after : float
+            Start of the mean, s.
+
+        Returns
+        -------
+        ndarray
+            Shape (W,): 0 for a trial that does as commanded, 1 for one that stands still instead.
+            Commands below `SLOWEST` count as that fast.
+        """
+        later = self.velocity[round(after / self.period) :]
+        mean = later.mean(axis=0) if len(later) else np.zeros(self.command.shape)
+        speed = np.maximum(np.linalg.norm(self.command, axis=1), SLOWEST)
+        return np.linalg.norm(mean - self.command, axis=1) / speed
+
+    @property
+    def succeeded(self) -> NDArray[np.bool_]:
+        """Which trials (W,) neither fell nor missed their command by more than half."""
+        return self.survived & (self.velocity_error() <= MAX_VELOCITY_ERROR)
 
     def tracking_error(self, after: float = 1.0) -> Array:
         """Return by how much velocities miss the command (W, 3), root mean square.
@@ -73,6 +107,7 @@ def rollout(
     noise: float = 0.0,
     seed: int = 0,
     pushes: Mapping[float, Array] | None = None,
+    record: bool = False,
 ) -> Rollout:
     """Run a policy in many worlds, until the time is over or all have fallen.
 
@@ -92,6 +127,8 @@ def rollout(
         Of the noise.
     pushes : mapping or None
         Changes of the base's horizontal velocity (worlds, 2), m/s, by their times, s.
+    record : bool
+        Keep coordinates, velocities and signals of every control period.
 
     Raises
     ------
@@ -122,6 +159,7 @@ def rollout(
     upright = rotations(worlds.q[:, 3:7])
     begun, fell = worlds.q[:, 2] - _ground(worlds, worlds.q), np.full(count, np.inf)
     places, speeds, unsolved, looks = [], [], 0, 0
+    recorded: tuple[list[Array], ...] = ([], [], [])
     for k in range(max(1, round(seconds / period))):
         for at, change in (pushes or {}).items():
             if abs(k * period - at) < period / 2:
@@ -152,6 +190,9 @@ def rollout(
         looks += int(running.sum())
         places.append(q[:, :3].copy())
         speeds.append(planar_velocity(R, u))
+        if record:
+            for rows, row in zip(recorded, (q, u, signals), strict=True):
+                rows.append(row)
         if np.isfinite(fell).all():
             break
     return Rollout(
@@ -161,6 +202,7 @@ def rollout(
         command,
         fell,
         unsolved / max(looks, 1),
+        *(np.array(rows) for rows in recorded),
     )
 
 

@@ -106,12 +106,20 @@ class ServoArrays:
             np.array([(servo.lower, servo.upper) for servo in servos]).T,
         )
 
-    def torques(self, signal: Array, q: Array, u: Array, gains: float | Array = 1.0) -> Array:
-        """Return torques, N m, from signals, positions and rates, (n,) or (worlds, n) each.
+    def unlimited(self, signal: Array, q: Array, u: Array, gains: float | Array = 1.0) -> Array:
+        """Return the torques that the signals demand, N m, before the motors' limits.
 
-        Stiffness and damping are multiplied by `gains`, a number or (worlds, 1).
+        Parameters
+        ----------
+        signal, q, u : ndarray
+            Signals, positions and velocities of the motors, shape (..., n).
+        gains : float or ndarray
+            Factor on stiffness and damping: a number, or shape (..., 1).
         """
         signal = np.clip(signal, *self.signals)
-        off = np.where(self.velocity, 0.0, self.kp * (signal - q)) - self.kd * u
-        off += np.where(self.velocity, self.kd * signal, 0.0)
-        return np.clip(np.where(self.torque, signal, gains * off), *self.limits)
+        servo = np.where(self.velocity, self.kd * signal, self.kp * (signal - q)) - self.kd * u
+        return np.where(self.torque, signal, gains * servo)
+
+    def torques(self, signal: Array, q: Array, u: Array, gains: float | Array = 1.0) -> Array:
+        """Return the torques of the motors, N m; the arguments are those of `unlimited`."""
+        return np.clip(self.unlimited(signal, q, u, gains), *self.limits)

@@ -5,7 +5,8 @@ Both start alike, take the same targets and are asked the same; a control period
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.engines.mujoco import MujocoSession
 from tarsus.engines.tarsus import SimulationSession
+from tarsus.morphology.feet import soles
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -51,6 +53,9 @@ class Conditions:
         Factor on the servos' stiffness and damping (trials,).
     delay : ndarray
         From observation to action, beyond the contract's (trials,), s.
+    joint_friction : ndarray
+        Dry friction added to every joint that the policy moves (trials,), as a share of its torque
+        limit.
     """
 
     q: Array
@@ -58,12 +63,13 @@ class Conditions:
     mass: Array
     gains: Array
     delay: Array
+    joint_friction: Array
 
     @staticmethod
     def alike(policy: BoundPolicy, trials: int) -> Conditions:
         """Return trials as the contract says."""
         q, one = np.tile(policy.start(), (trials, 1)), np.ones(trials)
-        return Conditions(q, FRICTION * one, 0 * one, one, 0 * one)
+        return Conditions(q, FRICTION * one, 0 * one, one, 0 * one, 0 * one)
 
     def __len__(self) -> int:
         return len(self.q)
@@ -82,6 +88,8 @@ class PolicyWorlds:
         From observation to action, beyond the contract's (worlds,), s.
     terrain
         The ground.
+    feet
+        Columns of the session's contacts that belong to each foot.
     """
 
     def __init__(
@@ -90,9 +98,10 @@ class PolicyWorlds:
         drive: Callable[[Array], None],
         delay: Array,
         terrain: Terrain,
+        feet: Sequence[Sequence[int]],
     ) -> None:
         self.session, self.dt, self.delay = session, session.dt, delay
-        self._drive, self._height = drive, _elevation(terrain)
+        self._drive, self._height, self._feet = drive, elevation(terrain), feet
 
     @property
     def q(self) -> Array:
@@ -106,8 +115,11 @@ class PolicyWorlds:
 
     @property
     def touching(self) -> Array:
-        """Whether each contact touches (worlds, contacts), 0 or 1."""
-        return self.session.touching.astype(float)
+        """Whether each foot touches the ground (worlds, feet), 0 or 1."""
+        contacts = self.session.touching
+        if not self._feet:
+            return np.zeros((len(contacts), 0))
+        return np.stack([contacts[:, k].any(axis=1) for k in self._feet], axis=1).astype(float)
 
     @property
     def unconverged(self) -> NDArray[np.bool_]:
@@ -174,6 +186,9 @@ class PolicyEngine:
         if conditions.mass.any():
             base = policy.robot.bodies[0]
             options["mass_scale"] = {base.name: 1 + conditions.mass / base.inertia.mass}
+        rubbing = dry_friction(policy, conditions) if conditions.joint_friction.any() else {}
+        if rubbing:
+            options["varied"] = {"dry_friction": list(rubbing)}
         simulation = Simulation(
             policy.driven,
             self.law,
@@ -189,7 +204,10 @@ class PolicyEngine:
         frictions = names_with_role(type(simulation.law), "friction")
         one = len(conditions) == 1
         friction: Any = conditions.friction[0] if one else conditions.friction
-        simulation.set(command={GAINS: conditions.gains}, **dict.fromkeys(frictions, friction))
+        values: dict[str, Any] = dict.fromkeys(frictions, friction)
+        if rubbing:
+            values["dry_friction"] = {joint: v[0] if one else v for joint, v in rubbing.items()}
+        simulation.set(command={GAINS: conditions.gains}, **values)
         heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
         session.put(placed(conditions.q, heights, policy))
         joints = [servo.joint for servo in policy.servos]
@@ -197,7 +215,12 @@ class PolicyEngine:
         def drive(signals: Array) -> None:
             simulation.set(command=dict(zip(joints, signals.T, strict=True)))
 
-        return PolicyWorlds(session, drive, conditions.delay, simulation.terrain)
+        candidates = simulation.plan.scene.candidates
+        feet = [
+            [k for k, candidate in enumerate(candidates) if candidate.body == body]
+            for body in soles(policy.robot)
+        ]
+        return PolicyWorlds(session, drive, conditions.delay, simulation.terrain, feet)
 
     def _in_mujoco(
         self, policy: BoundPolicy, conditions: Conditions, dt: float, terrain: Terrain | str
@@ -206,12 +229,15 @@ class PolicyEngine:
         mj, robot = mujoco(), policy.driven
         made = MujocoSimulation(robot, self.settings, terrain, None, dt)
         base = mj.mj_name2id(made.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[0].name)
+        rubbing = dry_friction(policy, conditions)
         models = []
-        for friction, mass in zip(conditions.friction, conditions.mass, strict=True):
-            usual = friction == self.settings.coefficient and not mass
-            models.append(
-                made.model if usual else _changed(made.model, max(base, 1), friction, mass)
-            )
+        for k in range(len(conditions)):
+            model, friction, mass = made.model, conditions.friction[k], conditions.mass[k]
+            if friction != self.settings.coefficient or mass:
+                model = _changed(model, max(base, 1), friction, mass)
+            if conditions.joint_friction[k]:
+                model = _with_dry_friction(model, {name: v[k] for name, v in rubbing.items()})
+            models.append(model)
         heights = standing_heights(made.robot, made.terrain, conditions.q)
         worlds = MujocoWorlds(models, placed(conditions.q, heights, policy))
         worlds.forward()
@@ -226,7 +252,13 @@ class PolicyEngine:
 
             session.drive(torques)
 
-        return PolicyWorlds(session, drive, conditions.delay, made.terrain)
+        bodies = [
+            mj.mj_name2id(made.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[body].name)
+            for body in soles(robot)
+        ]
+        owners = made.model.geom_bodyid[1:]  # the session leaves the floor out
+        feet = [np.flatnonzero(owners == body).tolist() for body in bodies]
+        return PolicyWorlds(session, drive, conditions.delay, made.terrain, feet)
 
 
 class Delayed:
@@ -283,10 +315,26 @@ def placed(q: Array, stands: Array, policy: BoundPolicy) -> Array:
     return found
 
 
+def dry_friction(policy: BoundPolicy, conditions: Conditions) -> dict[str, Array]:
+    """Return the dry friction (trials,), N m, of each joint that the policy moves, by name."""
+    joints = [policy.servos[k].joint for k in policy.actuators]
+    return {
+        joint: policy.robot.bodies[policy.robot.joint_index(joint)].joint.dry_friction
+        + limit * conditions.joint_friction
+        for joint, limit in zip(joints, policy.torque_limits, strict=True)
+    }
+
+
+def _with_dry_friction(model: Any, friction: Mapping[str, float]) -> Any:
+    """Return a copy of a model whose joints have this dry friction, N m."""
+    other = copy.deepcopy(model)
+    for joint, value in friction.items():
+        other.dof_frictionloss[other.joint(joint).dofadr[0]] = value
+    return other
+
+
 def _changed(model: Any, base: int, friction: float, mass: float) -> Any:
     """A copy of a model with another friction, and mass added to its base."""
-    import copy
-
     other = copy.deepcopy(model)
     other.geom_friction[:, 0] = friction
     other.body_mass[base] += mass
@@ -294,7 +342,7 @@ def _changed(model: Any, base: int, friction: float, mass: float) -> Any:
     return other
 
 
-def _elevation(terrain: Terrain) -> Callable[[Array], Array]:
+def elevation(terrain: Terrain) -> Callable[[Array], Array]:
     """Return a function from points (worlds, n, 2) to the ground's heights (worlds, n), m."""
     if isinstance(terrain, Plane):
         return lambda points: np.zeros(points.shape[:-1])

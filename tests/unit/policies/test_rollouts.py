@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from helpers.policies import DT, STAND, contract, network
 from helpers.refused import refused
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
@@ -16,48 +17,15 @@ from tarsus.errors import InvalidFile
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.policies.attitude import rotations
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.check import Survival
-from tarsus.policies.contract import Contract, Term
 from tarsus.policies.controller import PolicyController
 from tarsus.policies.network import load_network
 from tarsus.policies.observer import Observer
 from tarsus.policies.rollout import rollout
+from tarsus.policies.survival import Survival
 from tarsus.policies.terms import ObservedState
 from tarsus.policies.worlds import Conditions, Delayed, PolicyEngine
 
 Array = NDArray[np.float64]
-DT = 0.005
-STAND = (0.0, -0.8, 1.6) * 4
-TERMS = (
-    Term("base_ang_vel", 0.25),
-    Term("projected_gravity"),
-    Term("joint_pos_rel", history=2),
-    Term("last_action"),
-)
-
-
-def network(path: Path, inputs: int, scale: float = 0.05, bias: float = 0.0) -> str:
-    rng = np.random.default_rng(1)
-    weights = (scale * rng.normal(size=(inputs, 12))).astype(np.float32)
-    graph = helper.make_graph(
-        [helper.make_node("Gemm", ["obs", "W", "b"], ["actions"])],
-        "linear",
-        [helper.make_tensor_value_info("obs", TensorProto.FLOAT, [1, inputs])],
-        [helper.make_tensor_value_info("actions", TensorProto.FLOAT, [1, 12])],
-        [
-            onnx.numpy_helper.from_array(weights, "W"),
-            onnx.numpy_helper.from_array(np.full(12, bias, np.float32), "b"),
-        ],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    onnx.save(model, str(path))
-    return str(path)
-
-
-def contract(path: Path, **values: object) -> Contract:
-    own = {"rate": 50.0, "scale": 0.25, "kp": 40.0, "kd": 1.0, "positions": STAND}
-    own |= {"joints": tuple(range(12)), "terms": TERMS, **values}
-    return Contract(network(path / "policy.onnx", 42), **own)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

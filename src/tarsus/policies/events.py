@@ -1,0 +1,197 @@
+"""First event that goes wrong before a fall, judged against trials that stood.
+
+Each kind of event has a measure at every control period, larger when worse. Its usual range is that
+of trials that stood in a reference engine; the first event of a fall is the first measure that
+leaves its range.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.dynamics.poses import poses
+from tarsus.morphology.distances import apart
+from tarsus.morphology.self_contacts import self_contacts
+from tarsus.policies.binding import BoundPolicy
+from tarsus.policies.foot_contact import CONTACT_GAP, Heights, foot_gaps, foot_slip
+from tarsus.policies.rollout import Rollout
+from tarsus.policies.servos import ServoArrays
+
+Array = NDArray[np.float64]
+Measures = Mapping[str, Array]
+MAX_FALLS = 50  # falls examined for each engine
+MAX_STANDING = 20  # standing trials that give the usual range
+TOLERANCES = {  # by which a measure must exceed its usual range
+    "foot slip": 0.05,  # m/s
+    "early touchdown": 0.25,  # usual swing time over this one's
+    "torque limit": 0.05,  # demanded torque over the limit
+    "joint limit": 0.01,  # rad beyond the range
+    "self-collision": 1e-3,  # m of overlap
+}
+NO_EVENT = "none of these"
+
+
+@dataclass(frozen=True)
+class FirstEvents:
+    """First events of the falls in one engine.
+
+    Parameters
+    ----------
+    engine : str
+        Engine in which the trials fell.
+    falls : int
+        Number of falls examined.
+    counts : dict
+        Number of falls that began with each kind of event.
+    lead : dict
+        Median time from the event to the fall, s, by kind.
+    """
+
+    engine: str
+    falls: int
+    counts: dict[str, int]
+    lead: dict[str, float]
+
+    def plain(self) -> dict[str, Any]:
+        """Return the counts for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Measures of some trials of one engine.
+
+    Parameters
+    ----------
+    fallen, standing : mapping
+        Measures, shape (periods, trials), by kind of event.
+    fell : ndarray
+        Time of each examined fall, shape (fallen trials,), s.
+    period : float
+        Control period, s.
+    """
+
+    fallen: Measures
+    standing: Measures
+    fell: Array
+    period: float
+
+
+def observe(policy: BoundPolicy, done: Rollout, heights: Heights) -> Observed:
+    """Measure trials of a recorded rollout: the first that fell and the first that stood.
+
+    Parameters
+    ----------
+    policy : BoundPolicy
+        Policy on its robot.
+    done : Rollout
+        Recorded rollout.
+    heights : callable
+        Ground height in m below points of shape (worlds, n, 2).
+    """
+    fallen = np.flatnonzero(~done.survived)[:MAX_FALLS]
+    standing = np.flatnonzero(done.survived)[:MAX_STANDING]
+    return Observed(
+        measures(policy, done, fallen, heights),
+        measures(policy, done, standing, heights),
+        done.fell[fallen],
+        done.period,
+    )
+
+
+def measures(
+    policy: BoundPolicy, done: Rollout, trials: NDArray[np.int64], heights: Heights
+) -> Measures:
+    """Return how bad each kind of event is at every control period, shape (periods, trials)."""
+    robot, periods = policy.robot, len(done.q)
+    if not len(trials) or not periods:
+        return {}
+    q, u = (np.ascontiguousarray(x[:, trials]) for x in (done.q, done.u))
+    shape = periods, len(trials)
+    flat_q, flat_u = q.reshape(-1, q.shape[-1]), u.reshape(-1, u.shape[-1])
+    values: dict[str, Array] = {}
+    gaps = foot_gaps(robot, flat_q, heights)
+    if gaps.shape[1]:
+        values["foot slip"] = foot_slip(robot, flat_q, flat_u, heights).max(axis=1).reshape(shape)
+        touching = (gaps <= CONTACT_GAP).reshape(*shape, -1)
+        values["early touchdown"] = 1 / np.maximum(swing_times(touching), 1)
+    at_q, at_u = policy.motor_places
+    servos = ServoArrays.of(policy.servos)
+    torque = servos.unlimited(done.signals[:, trials], q[..., at_q], u[..., at_u])
+    limit = np.abs(servos.limits).max(axis=0)
+    if np.isfinite(limit).any():
+        demand = np.abs(torque[..., np.isfinite(limit)]) / limit[np.isfinite(limit)]
+        values["torque limit"] = demand.max(axis=-1)
+    joints = [robot.bodies[robot.joint_index(s.joint)].joint for s in policy.servos]
+    lower, upper = np.array([(joint.lower, joint.upper) for joint in joints]).T
+    beyond = np.maximum(lower - q[..., at_q], q[..., at_q] - upper)
+    if np.isfinite(beyond).any():
+        values["joint limit"] = np.where(np.isfinite(beyond), beyond, -np.inf).max(axis=-1)
+    if pairs := self_contacts(robot, True).kept:
+        placed = poses(robot, flat_q)
+        gap = np.min([apart(pair, placed) for pair in pairs], axis=0)
+        values["self-collision"] = -gap.reshape(shape)
+    return values
+
+
+def swing_times(touching: NDArray[np.bool_]) -> Array:
+    """Return the shortest swing that ends in each period, in periods; infinite where none ends.
+
+    Parameters
+    ----------
+    touching : ndarray
+        Whether each foot touches the ground, shape (periods, trials, feet).
+    """
+    ends = np.full(touching.shape[:2], np.inf)
+    swing = np.zeros(touching.shape[1:])
+    for k, now in enumerate(touching):
+        landed = now & (swing > 0) & (swing < k)  # a swing from the start has no known length
+        ends[k] = np.where(landed, swing, np.inf).min(axis=-1)
+        swing = np.where(now, 0, swing + 1)
+    return ends
+
+
+def first_events(engine: str, observed: Observed, usual: Observed) -> FirstEvents:
+    """Return which measure left the usual range first, for each fall.
+
+    Parameters
+    ----------
+    engine : str
+        Name of the engine of `observed`.
+    observed : Observed
+        The falls.
+    usual : Observed
+        Engine whose standing trials give the usual range.
+    """
+    counts, leads = Counter[str](), dict[str, list[float]]()
+    bounds = {
+        kind: float(values.max()) + TOLERANCES[kind] * _scale(kind, values)
+        for kind, values in usual.standing.items()
+    }
+    for k, fell in enumerate(observed.fell):
+        end = round(fell / observed.period)
+        starts = {
+            kind: int(np.argmax(values[:end, k] > bounds[kind]))
+            for kind, values in observed.fallen.items()
+            if kind in bounds and (values[:end, k] > bounds[kind]).any()
+        }
+        first = min(starts, key=lambda kind: starts[kind]) if starts else NO_EVENT
+        counts[first] += 1
+        if starts:
+            leads.setdefault(first, []).append(fell - (starts[first] + 1) * observed.period)
+    lead = {kind: float(np.median(times)) for kind, times in leads.items()}
+    return FirstEvents(engine, len(observed.fell), dict(counts.most_common()), lead)
+
+
+def _scale(kind: str, values: Array) -> float:
+    """Scale of a tolerance: early touchdown is measured against the usual swing."""
+    if kind != "early touchdown":
+        return 1.0
+    swings = values[(values > 0) & (values < 1)]
+    return float(np.median(swings)) if len(swings) else 1.0

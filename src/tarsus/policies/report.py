@@ -1,0 +1,208 @@
+"""The result of a check as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tarsus.policies.check import PolicyCheck
+from tarsus.policies.inspection import events_table, margin_table, separation_table, survival_table
+from tarsus.policies.margins import FACTORS
+from tarsus.policies.separation import Separation
+from tarsus.viewer.html_page import document, lines, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH = 8.0  # inches
+ROW = 0.34  # inches
+BLUE, GRAY, RED = "#0b5394", "#c9d0d9", "#a61b1b"
+
+
+def page(check: PolicyCheck) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    check : PolicyCheck
+        Result of `tarsus.policies.check.check_policy`.
+    """
+    name = Path(check.policy.contract.network).name
+    title = f"Policy check: {name} on {check.policy.robot.name}"
+    body = [f"<h1>{escape(title)}</h1>", f'<p class="dim">{escape(setup(check))}</p>']
+    body += [f"<p><strong>{escape(verdict)}</strong></p>" for verdict in verdicts(check)]
+    body += _survival(check)
+    if check.events:
+        body += _events(check)
+    if check.margins:
+        body += _margins(check)
+    if check.separation is not None:
+        body += _separation(check.separation)
+    if check.policy.contract.doubts:
+        body.append("<h2>Doubts about the contract</h2>")
+        body += [f"<p>{escape(doubt)}</p>" for doubt in check.policy.contract.doubts]
+    return document(title, body)
+
+
+def setup(check: PolicyCheck) -> str:
+    """Return in one sentence what was run."""
+    forward, left, turning = np.asarray(check.plan.command, float)
+    return (
+        f"{check.plan.count} trials of {check.plan.seconds:g} s in each engine, commanded"
+        f" {forward:g} m/s forward, {left:g} m/s left, {turning:g} rad/s; dt"
+        f" {1e3 * check.plan.dt:g} ms, seed {check.plan.seed}."
+    )
+
+
+def verdicts(check: PolicyCheck) -> list[str]:
+    """Return the conclusions, one sentence each, the most important first."""
+    ran = [row for row in check.rows if row.survival is not None]
+    sentences = []
+    if ran:
+        groups: dict[str, list[str]] = {"stands": [], "sometimes falls": [], "falls": []}
+        for row in ran:
+            assert row.survival is not None
+            share = row.survival.share
+            key = "stands" if share > 0.95 else "falls" if share < 0.5 else "sometimes falls"
+            groups[key].append(row.engine)
+        sentences.append(
+            "; ".join(f"{key} in {', '.join(names)}" for key, names in groups.items() if names)
+            + "."
+        )
+        sentences[0] = sentences[0][0].upper() + sentences[0][1:]
+    if check.separation is not None:
+        sentences.append(explanation(check.separation))
+    return sentences
+
+
+def explanation(separation: Separation) -> str:
+    """Return in one sentence what separates two engines."""
+    pair = f"{separation.standing} and {separation.falling}"
+    if not separation.explaining:
+        return f"No single setting explains the difference between {pair}."
+    best = separation.explaining[0]
+    share = 100 * best.survival.share
+    return (
+        f"What separates {pair}: with {best.change} under {separation.falling}, {share:.0f} % of"
+        " the trials stand."
+    )
+
+
+def _survival(check: PolicyCheck) -> list[str]:
+    caption = (
+        "Left: share of the trials without a fall, with 95 % intervals. Right: share still"
+        " standing over time."
+    )
+    return [
+        "<h2>Survival</h2>",
+        lines(_survival_figure(check), "Survival in each engine", caption, "survival"),
+        _html(survival_table(check.rows)),
+    ]
+
+
+def _survival_figure(check: PolicyCheck) -> Figure:
+    from matplotlib.figure import Figure
+
+    rows = [row for row in check.rows if row.survival is not None]
+    figure = Figure(figsize=(WIDTH, 1.6 + ROW * max(len(rows), 4)), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1))
+    for k, row in enumerate(rows):
+        assert row.survival is not None
+        low, high = row.survival.interval
+        color = f"C{k % 10}"
+        left.plot([100 * low, 100 * high], [k, k], color=color, lw=5, alpha=0.3)
+        left.plot([100 * row.survival.share], [k], "o", color=color)
+        times = np.asarray(check.falls.get(row.engine, ()))
+        steps = np.concatenate([[0.0], times, [check.plan.seconds]])
+        standing = 100 * (1 - np.arange(len(times) + 1) / row.survival.trials)
+        right.step(steps, [*standing, standing[-1]], where="post", color=color)
+    left.set(
+        xlabel="trials without a fall (%)",
+        xlim=(-3, 103),
+        ylim=(len(rows) - 0.5, -0.5),
+        yticks=range(len(rows)),
+        yticklabels=[row.engine for row in rows],
+    )
+    right.set(xlabel="time (s)", ylabel="still standing (%)", ylim=(-3, 103))
+    right.set_xlim(0, check.plan.seconds)
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _events(check: PolicyCheck) -> list[str]:
+    return [
+        "<h2>How falls begin</h2>",
+        "<p>The first measure that leaves the range it has in trials that stood, under the engine"
+        " with the highest survival.</p>",
+        _html(events_table(check.events)),
+    ]
+
+
+def _margins(check: PolicyCheck) -> list[str]:
+    few = check.plan.shortened(max(check.plan.count // 5, 1)).count
+    caption = (
+        "From the contract's value (left) to the farthest value tried (right). Blue: most trials"
+        " succeed; red: the interval in which half of them come to fail."
+    )
+    return [
+        "<h2>Margins</h2>",
+        f"<p>One factor is changed at a time, with {few} trials at each value, until half of them"
+        " fail: they fall, or miss the commanded velocity by more than half. Contact law:"
+        f" {escape(check.law)}, unless the table names another.</p>",
+        lines(_margin_figure(check), "Margins of each factor", caption, "margins"),
+        _html(margin_table(check.margins)),
+    ]
+
+
+def _margin_figure(check: PolicyCheck) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, 0.9 + ROW * len(check.margins)), layout="constrained")
+    axes = figure.subplots()
+    for k, edge in enumerate(check.margins):
+        factor = FACTORS[edge.factor]
+        low, high = factor.position(edge.low), factor.position(edge.high)
+        axes.barh(k, 1.0, color=GRAY, height=0.5)
+        axes.barh(k, low if edge.fails else 1.0, color=BLUE, height=0.5)
+        if edge.fails:
+            axes.barh(k, high - low, left=low, color=RED, height=0.5)
+        text = f"{edge.value:.3g} {edge.unit}" if edge.fails else "no failure"
+        axes.text(1.02, k, text, va="center", fontsize=9)
+    axes.set(
+        xlim=(0, 1.45),
+        ylim=(len(check.margins) - 0.4, -0.6),
+        yticks=range(len(check.margins)),
+        yticklabels=[edge.factor for edge in check.margins],
+        xticks=[],
+    )
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    return figure
+
+
+def _separation(separation: Separation) -> list[str]:
+    return [
+        "<h2>What separates two engines</h2>",
+        f"<p>The policy stands in {escape(separation.standing)}"
+        f" ({escape(separation.reference.text())}) and falls in {escape(separation.falling)}"
+        f" ({escape(separation.unchanged.text())}). Each row changes one setting of the second."
+        "</p>",
+        f"<p><strong>{escape(explanation(separation))}</strong></p>",
+        _html(separation_table(separation)),
+    ]
+
+
+def _html(rows: tuple[list[str], list[list[str]]]) -> str:
+    """Return a table whose columns of numbers stand to the right."""
+    heads, cells = rows
+    numbers = [k for k in range(len(heads)) if _numeric([row[k] for row in cells])]
+    return table(heads, cells, numbers)
+
+
+def _numeric(cells: Sequence[str]) -> bool:
+    return bool(cells) and all(cell[:1].isdigit() or cell in ("", "-") for cell in cells)

@@ -1,0 +1,148 @@
+"""Which single setting separates an engine in which a policy falls from one in which it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from tarsus import registry
+from tarsus.contact.base import Law
+from tarsus.errors import TarsusError
+from tarsus.mujoco_runs.settings import RECOMMENDED
+from tarsus.parameters import declared
+from tarsus.policies.binding import BoundPolicy
+from tarsus.policies.survival import EngineResult, Survival
+from tarsus.policies.trials import TrialPlan, draw, run
+from tarsus.policies.worlds import PolicyEngine
+
+RATIOS = {"stiffness": (1 / 16, 1 / 4, 4.0, 16.0), "damping": (1 / 16, 1 / 4, 4.0, 16.0)}
+OTHER_RATIOS = (1 / 4, 4.0)
+LEFT_ALONE = ("friction", "relative_tolerance", "absolute_tolerance", "weight")  # roles
+STEP_RATIOS = (1 / 2, 1 / 4)
+
+
+@dataclass(frozen=True)
+class VariantResult:
+    """Survival with one setting changed."""
+
+    change: str
+    survival: Survival
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Single changes of the engine in which a policy falls most.
+
+    Parameters
+    ----------
+    standing, falling : str
+        Engines with the highest and the lowest survival.
+    reference, unchanged : Survival
+        Survival in both.
+    variants : tuple of VariantResult
+        Survival in the second with one setting changed, the highest first.
+    """
+
+    standing: str
+    falling: str
+    reference: Survival
+    unchanged: Survival
+    variants: tuple[VariantResult, ...]
+
+    @property
+    def explaining(self) -> tuple[VariantResult, ...]:
+        """Changes that close at least half of the difference, beyond the 95 % interval."""
+        half = 0.5 * (self.reference.share + self.unchanged.share)
+        return tuple(
+            v
+            for v in self.variants
+            if v.survival.share >= half and v.survival.interval[0] > self.unchanged.share
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """Return the separation for JSON."""
+        return asdict(self) | {"explaining": [v.change for v in self.explaining]}
+
+
+def extremes(rows: Sequence[EngineResult]) -> tuple[EngineResult, EngineResult] | None:
+    """Return the engines with the highest and lowest survival, if their intervals are disjoint."""
+    ran = [row for row in rows if row.survival is not None]
+    if not ran:
+        return None
+
+    def share(row: EngineResult) -> float:
+        assert row.survival is not None
+        return row.survival.share
+
+    best, worst = max(ran, key=share), min(ran, key=share)
+    assert best.survival is not None and worst.survival is not None
+    return (best, worst) if worst.survival.interval[1] < best.survival.interval[0] else None
+
+
+def separate(
+    policy: BoundPolicy,
+    engines: dict[str, PolicyEngine],
+    pair: tuple[EngineResult, EngineResult],
+    plan: TrialPlan,
+    report: Callable[[str], None] = lambda text: None,
+) -> Separation:
+    """Change one setting at a time of the engine in which a policy falls.
+
+    Parameters
+    ----------
+    policy : BoundPolicy
+        Policy on its robot.
+    engines : dict
+        Engines by name.
+    pair : tuple of EngineResult
+        See `extremes`.
+    plan : TrialPlan
+        Trials of each variant.
+    report : callable
+        Called with the change that is tried.
+    """
+    best, worst = pair
+    assert best.survival is not None and worst.survival is not None
+    trials, results = draw(policy, plan), []
+    for change, engine, dt in variants(engines[worst.engine], plan.dt):
+        report(f"{worst.engine}: {change}")
+        try:
+            done = run(policy, engine, trials, replace(plan, dt=dt))
+        except TarsusError:
+            continue  # a value that the engine does not take
+        results.append(VariantResult(change, Survival.of(done)))
+    results.sort(key=lambda result: -result.survival.share)
+    return Separation(best.engine, worst.engine, best.survival, worst.survival, tuple(results))
+
+
+def variants(engine: PolicyEngine, dt: float) -> list[tuple[str, PolicyEngine, float]]:
+    """Return changes of one setting each: in words, the engine and the step size."""
+    steps = [(f"dt {ratio * dt:g} s", engine, ratio * dt) for ratio in STEP_RATIOS]
+    return [(text, changed, dt) for text, changed in _settings(engine)] + steps
+
+
+def _settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
+    if not engine.law:
+        return [
+            (f"{f.name} as tuned", replace(engine, settings=replace(engine.settings, **own)))
+            for f in fields(RECOMMENDED)
+            if f.name != "mu"
+            and (own := {f.name: getattr(RECOMMENDED, f.name)})[f.name]
+            != getattr(engine.settings, f.name)
+        ]
+    law = registry.made("tarsus.contact.laws", "law", engine.law, Law)
+    changes: list[tuple[str, str]] = []
+    for name, parameter in declared(type(law)).items():
+        value = getattr(law, name)
+        if parameter.choices:
+            changes += [(f"{name} {word}", word) for word in parameter.choices if word != value]
+        elif parameter.role not in LEFT_ALONE and np.ndim(value) == 0 and type(value) is float:
+            ratios = RATIOS.get(parameter.role, OTHER_RATIOS) if value else ()
+            changes += [(f"{name} {ratio * value:g}", repr(ratio * value)) for ratio in ratios]
+    return [
+        (text, replace(engine, parameters=(*engine.parameters, f"{text.split()[0]}={value}")))
+        for text, value in changes
+    ]

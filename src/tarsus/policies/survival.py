@@ -1,0 +1,105 @@
+"""Survival and command tracking of a policy: the same trials in every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tarsus.algebra.intervals import wilson
+from tarsus.mujoco_runs.settings import ENGINE, SHOWN, label, named
+from tarsus.policies.rollout import Rollout
+from tarsus.policies.worlds import PolicyEngine
+
+
+@dataclass(frozen=True)
+class Survival:
+    """Number of trials without a fall, with a 95 % interval of their share (Wilson 1927)."""
+
+    stood: int
+    trials: int
+
+    @classmethod
+    def of(cls, done: Rollout) -> Survival:
+        """Count the trials of a rollout."""
+        return cls(int(done.survived.sum()), len(done.survived))
+
+    @property
+    def share(self) -> float:
+        """Share of the trials without a fall, 0 to 1."""
+        return self.stood / self.trials
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the share."""
+        return wilson(self.stood, self.trials)
+
+    def plain(self) -> dict[str, Any]:
+        """Return counts, share and interval for JSON."""
+        low, high = self.interval
+        return asdict(self) | {"share": self.share, "low": low, "high": high}
+
+    def text(self) -> str:
+        """Return "17 of 20 (64 to 95 %)"."""
+        low, high = self.interval
+        return f"{self.stood} of {self.trials} ({100 * low:.0f} to {100 * high:.0f} %)"
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """Survival and tracking in one engine.
+
+    Parameters
+    ----------
+    engine : str
+        Name of the contact law, or "mujoco" with its settings.
+    dt : float
+        Step size, s.
+    survival : Survival or None
+        None if the engine refused the robot; `failure` then says why.
+    tracking_error : tuple of float
+        Median over the trials of the root mean square error of the velocity: forward and left in
+        m/s, turning in rad/s.
+    first_fall : float
+        Time of the first fall in s, infinite without one.
+    unconverged : float
+        Share of control periods that ended in a step whose contact problem was not solved.
+    failure : str
+        Why the trials could not be run.
+    """
+
+    engine: str
+    dt: float
+    survival: Survival | None = None
+    tracking_error: tuple[float, float, float] = (np.nan, np.nan, np.nan)
+    first_fall: float = np.inf
+    unconverged: float = 0.0
+    failure: str = ""
+
+    @classmethod
+    def of(cls, engine: str, dt: float, done: Rollout) -> EngineResult:
+        """Summarize a rollout."""
+        errors, tracking = done.tracking_error(), (np.nan, np.nan, np.nan)
+        if np.isfinite(errors).any():
+            forward, left, turning = np.nanmedian(errors, axis=0).tolist()
+            tracking = forward, left, turning
+        first = float(done.fell.min())
+        return cls(engine, dt, Survival.of(done), tracking, first, done.unconverged)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the row for JSON."""
+        counts = None if self.survival is None else self.survival.plain()
+        return asdict(self) | {"survival": counts}
+
+
+def engines(names: Sequence[str]) -> dict[str, PolicyEngine]:
+    """Return engines by name: contact laws, and MuJoCo at its default and tuned settings."""
+    chosen: dict[str, PolicyEngine] = {}
+    for name in names:
+        if name == ENGINE:
+            chosen |= {label(kind): PolicyEngine("", named(kind)) for kind in SHOWN}
+        else:
+            chosen[name] = PolicyEngine(name)
+    return chosen

@@ -1,0 +1,113 @@
+"""Trials of a policy: drawn once from a seed, run in any engine under any single change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.policies.binding import BoundPolicy
+from tarsus.policies.rollout import Rollout, rollout
+from tarsus.policies.worlds import Conditions, PolicyEngine
+
+Array = NDArray[np.float64]
+JOINT_DEVIATION = 0.05  # rad: standard deviation of the joints at the start
+SPEED_DEVIATION = 0.2  # m/s: standard deviation of the base's horizontal velocity at the start
+
+
+@dataclass(frozen=True, eq=False)
+class TrialPlan:
+    """What every trial of a check has in common.
+
+    Parameters
+    ----------
+    command : ndarray
+        Commanded velocity, shape (3,): forward and left in m/s, turning left in rad/s.
+    dt : float
+        Step size, s.
+    seconds : float
+        Duration of a trial, s.
+    count : int
+        Number of trials.
+    seed : int
+        Seed of everything that is drawn.
+    """
+
+    command: Array
+    dt: float
+    seconds: float
+    count: int
+    seed: int = 0
+
+    def shortened(self, count: int) -> TrialPlan:
+        """Return the same plan with fewer trials."""
+        return replace(self, count=min(count, self.count))
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """The trials of a plan, and how they differ from the contract.
+
+    Parameters
+    ----------
+    conditions : Conditions
+        Start, ground and robot of each trial.
+    pushes : mapping
+        Changes of the base's horizontal velocity, shape (trials, 2), in m/s, by time in s.
+    noise : float
+        Standard deviation of the noise on observations, in the network's units.
+    """
+
+    conditions: Conditions
+    pushes: Mapping[float, Array] = field(default_factory=dict)
+    noise: float = 0.0
+
+
+def draw(policy: BoundPolicy, plan: TrialPlan) -> Trials:
+    """Draw joint positions and a push at the start of each trial.
+
+    The first trials of a plan are those of a shortened plan, so that both compare.
+    """
+    generator = np.random.default_rng(plan.seed)
+    offsets = generator.normal(0, 1, (plan.count, policy.count + 2))
+    conditions = Conditions.alike(policy, plan.count)
+    conditions.q[:, policy.q_places] += JOINT_DEVIATION * offsets[:, 2:]
+    return Trials(conditions, {0.0: SPEED_DEVIATION * offsets[:, :2]})
+
+
+def run(
+    policy: BoundPolicy,
+    engine: PolicyEngine,
+    trials: Trials,
+    plan: TrialPlan,
+    *,
+    record: bool = False,
+) -> Rollout:
+    """Run trials in one engine, in single precision where the engine has it.
+
+    Parameters
+    ----------
+    policy : BoundPolicy
+        Policy on its robot.
+    engine : PolicyEngine
+        Contact law or MuJoCo settings.
+    trials : Trials
+        Trials of `plan`.
+    plan : TrialPlan
+        Command, step size and duration.
+    record : bool
+        Keep coordinates, velocities and signals of every control period.
+    """
+    worlds = engine.worlds(policy, trials.conditions, plan.dt, precision="float32")
+    return rollout(
+        policy,
+        worlds,
+        np.tile(np.asarray(plan.command, float), (plan.count, 1)),
+        plan.seconds,
+        noise=trials.noise,
+        seed=plan.seed,
+        pushes=trials.pushes,
+        record=record,
+    )
