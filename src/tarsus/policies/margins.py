@@ -13,7 +13,7 @@ import numpy as np
 
 from tarsus import registry
 from tarsus.contact.base import Law
-from tarsus.parameters import named
+from tarsus.parameters import names_with_role
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.trials import TrialPlan, Trials, draw, run
 from tarsus.policies.worlds import FRICTION, PolicyEngine
@@ -128,7 +128,9 @@ class Margin:
 
 def stiffness_parameters(law: str) -> tuple[str, ...]:
     """Return the names of a law's stiffness parameters."""
-    return named(type(registry.made("tarsus.contact.laws", "law", law, Law)), "stiffness")
+    return names_with_role(
+        type(registry.create("tarsus.contact.laws", "law", law, Law)), "stiffness"
+    )
 
 
 def margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: TrialPlan) -> Margin:

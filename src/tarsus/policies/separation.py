@@ -133,7 +133,7 @@ def _settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
             and (own := {f.name: getattr(RECOMMENDED, f.name)})[f.name]
             != getattr(engine.settings, f.name)
         ]
-    law = registry.made("tarsus.contact.laws", "law", engine.law, Law)
+    law = registry.create("tarsus.contact.laws", "law", engine.law, Law)
     changes: list[tuple[str, str]] = []
     for name, parameter in declared(type(law)).items():
         value = getattr(law, name)
