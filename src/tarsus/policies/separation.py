@@ -17,6 +17,7 @@ from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.survival import EngineResult, Survival
 from tarsus.policies.trials import TrialPlan, draw, run
 from tarsus.policies.worlds import PolicyEngine
+from tarsus.simulation.part_parameters import with_parameters
 
 RATIOS = {"stiffness": (1 / 16, 1 / 4, 4.0, 16.0), "damping": (1 / 16, 1 / 4, 4.0, 16.0)}
 OTHER_RATIOS = (1 / 4, 4.0)
@@ -134,15 +135,22 @@ def _settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
             != getattr(engine.settings, f.name)
         ]
     law = registry.create("tarsus.contact.laws", "law", engine.law, Law)
-    changes: list[tuple[str, str]] = []
+    law = with_parameters({"law": law}, engine.parameters)["law"]
+    changes: list[tuple[str, str, str]] = []
     for name, parameter in declared(type(law)).items():
         value = getattr(law, name)
         if parameter.choices:
-            changes += [(f"{name} {word}", word) for word in parameter.choices if word != value]
-        elif parameter.role not in LEFT_ALONE and np.ndim(value) == 0 and type(value) is float:
-            ratios = RATIOS.get(parameter.role, OTHER_RATIOS) if value else ()
-            changes += [(f"{name} {ratio * value:g}", repr(ratio * value)) for ratio in ratios]
-    return [
-        (text, replace(engine, parameters=(*engine.parameters, f"{text.split()[0]}={value}")))
-        for text, value in changes
-    ]
+            words = [word for word in parameter.choices if word != value]
+            changes += [(f"{name} {word}", name, word) for word in words]
+        elif parameter.role not in LEFT_ALONE and np.ndim(value) == 0 and parameter.numeric:
+            if value is None or parameter.whole or not value:
+                continue
+            for ratio in RATIOS.get(parameter.role, OTHER_RATIOS):
+                changes.append((f"{name} {ratio * value:g}", name, repr(float(ratio * value))))
+    return [(text, _with_parameter(engine, name, value)) for text, name, value in changes]
+
+
+def _with_parameter(engine: PolicyEngine, name: str, value: str) -> PolicyEngine:
+    """Return the engine with one parameter of its law set."""
+    others = [given for given in engine.parameters if given.partition("=")[0].strip() != name]
+    return replace(engine, parameters=(*others, f"{name}={value}"))
