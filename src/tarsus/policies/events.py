@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.poses import poses
-from tarsus.morphology.distances import apart
+from tarsus.morphology.distances import solid_distance
 from tarsus.morphology.self_contacts import self_contacts
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.foot_contact import CONTACT_GAP, Heights, foot_gaps, foot_slip
@@ -135,7 +135,7 @@ def measures(
         values["joint limit"] = np.where(np.isfinite(beyond), beyond, -np.inf).max(axis=-1)
     if pairs := self_contacts(robot, True).kept:
         placed = poses(robot, flat_q)
-        gap = np.min([apart(pair, placed) for pair in pairs], axis=0)
+        gap = np.min([solid_distance(pair, placed) for pair in pairs], axis=0)
         values["self-collision"] = -gap.reshape(shape)
     return values
 

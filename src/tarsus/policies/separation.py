@@ -17,7 +17,7 @@ from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.survival import EngineResult, Survival
 from tarsus.policies.trials import TrialPlan, draw, run
 from tarsus.policies.worlds import PolicyEngine
-from tarsus.simulation.part_parameters import with_parameters
+from tarsus.simulation.part_parameters import set_parameters
 
 RATIOS = {"stiffness": (1 / 16, 1 / 4, 4.0, 16.0), "damping": (1 / 16, 1 / 4, 4.0, 16.0)}
 OTHER_RATIOS = (1 / 4, 4.0)
@@ -135,7 +135,7 @@ def _settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
             != getattr(engine.settings, f.name)
         ]
     law = registry.create("tarsus.contact.laws", "law", engine.law, Law)
-    law = with_parameters({"law": law}, engine.parameters)["law"]
+    law = set_parameters({"law": law}, engine.parameters)["law"]
     changes: list[tuple[str, str, str]] = []
     for name, parameter in declared(type(law)).items():
         value = getattr(law, name)
