@@ -1,4 +1,4 @@
-"""Tarsus: legged robots in contact with the ground, every contact law compiled for your robot.
+"""Tarsus simulates legged robots in contact, with contact laws compiled for your robot.
 
 import tarsus
 simulation = tarsus.Simulation("mini_cheetah", law="moreau", controller="trot")
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# public names in reading order, and where they live: imported when first used, so that `import
-# tarsus` is quick
+# public names in reading order and their modules, imported on first use so that `import tarsus`
+# is fast
 _HOMES = {
     "load": "tarsus.robots",
     "Simulation": "tarsus.simulation.simulation",
@@ -99,7 +99,7 @@ _HOMES = {
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # pyright: ignore  the names above
 
 
-if "gymnasium" in sys.modules:  # its user may want ours
+if "gymnasium" in sys.modules:  # register our environments for its users
     register()
 before_first_log(lambda: importlib.import_module("tarsus.viewer.log_accessor"))
 

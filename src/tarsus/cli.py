@@ -54,12 +54,14 @@ def main(arguments: list[str] | None = None) -> int:
     _replace_unencodable()
     try:
         code = _execute(arguments)
-        sys.stdout.flush()  # here, not as Python ends, where nobody would catch it
+        sys.stdout.flush()  # flush here, where a closed pipe can be caught
         return code
     except BrokenPipeError:
         return _end_quietly()
     except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # how rich ends then
+        if isinstance(
+            end.__context__, BrokenPipeError
+        ):  # rich exits this way when the pipe is closed
             return _end_quietly()
         raise
 
@@ -71,7 +73,7 @@ def _execute(arguments: list[str]) -> int:
 
         print(f"tarsus {__version__}")
         return 0
-    # the command, and what may come between
+    # parse and run the command
     typed.set(arguments)
     try:
         with warnings.catch_warnings():
@@ -89,9 +91,9 @@ def _execute(arguments: list[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         raise
-    except OSError as error:  # a full disk, a folder that nobody may write to
+    except OSError as error:  # such as a full disk or a folder without write access
         if os.name == "nt" and error.errno == errno.EINVAL and error.filename is None:
-            return 0  # how Windows says that the reader of a pipe has seen enough
+            return 0  # Windows reports a closed pipe this way
         print(f"error: {error.filename or 'a file'}: {error.strerror or error}.", file=sys.stderr)
         return BAD_INPUT
 

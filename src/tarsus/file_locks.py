@@ -37,7 +37,7 @@ def write_lock(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if sys.platform == "win32":  # which removes no open file
+        if sys.platform == "win32":  # Windows cannot remove an open file
             os.close(descriptor)
         with suppress(OSError):
             lock.unlink()
@@ -61,7 +61,7 @@ def _open_locked(path: Path, lock: Path) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # its last owner has just removed it
+        os.close(descriptor)  # its last owner has just removed it, so try again
 
 
 def _is_same_file(path: Path, descriptor: int) -> bool:

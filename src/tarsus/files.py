@@ -22,10 +22,10 @@ from tarsus.errors import InvalidFile, TarsusError, closest_names
 
 WINDOWS_DEVICE = re.compile(
     r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE
-)  # no file's name on Windows
-MAX_COMPRESSION_RATIO = 100  # times its size: what an archive may hold
-UNCHECKED_ARCHIVE_SIZE = 64 << 20  # that any archive may hold
-MAX_NAME_LENGTH = 100  # bytes of a name in a file's name: file systems take 255 in all
+)  # names of devices on Windows
+MAX_COMPRESSION_RATIO = 100  # declared size over the size of the archive
+UNCHECKED_ARCHIVE_SIZE = 64 << 20  # bytes that any archive may declare
+MAX_NAME_LENGTH = 100  # bytes of one part; file systems allow 255 in total
 
 
 def file_name(*parts: str) -> str:
@@ -62,20 +62,20 @@ def missing_file(path: Path, wanted: str) -> InvalidFile:
         return InvalidFile(f"{path} is a folder: give {wanted} in it.", path)
     beside = os.listdir(path.parent) if path.suffix and os.path.isdir(path.parent) else []
     stems = {Path(name).stem: name for name in sorted(beside) if name.endswith(path.suffix)}
-    near = [stems[stem] for stem in closest_names(path.stem, stems)]
-    told = f"did you mean {' or '.join(near)}?" if near else f"give {wanted}."
-    return InvalidFile(f"there is no file {path}: {told}", path)
+    suggestions = [stems[stem] for stem in closest_names(path.stem, stems)]
+    hint = f"did you mean {' or '.join(suggestions)}?" if suggestions else f"give {wanted}."
+    return InvalidFile(f"there is no file {path}: {hint}", path)
 
 
 def check_writable(folder: Path) -> None:
     """Raise OSError unless files can be written to a folder, which need not exist yet."""
-    there = next(place for place in (folder, *folder.absolute().parents) if os.path.exists(place))
+    parent = next(place for place in (folder, *folder.absolute().parents) if os.path.exists(place))
     with _name_in_errors(folder):
-        probe = temporary_path(there / "probe")
+        probe = temporary_path(parent / "probe")
         try:
             probe.touch()
         finally:
-            if there.is_dir():
+            if parent.is_dir():
                 probe.unlink(missing_ok=True)
 
 
@@ -203,7 +203,7 @@ def read_npz(path: Path) -> dict[str, Any]:
     from numpy.lib import format as npy
 
     try:
-        # what it declares, all in all and member by member
+        # check the declared size, in total and by member
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             declared = sum(member.file_size for member in members)
@@ -220,11 +220,11 @@ def read_npz(path: Path) -> dict[str, Any]:
                     shape, _, kind = read(file)
                     if kind.hasobject or math.prod(shape) * kind.itemsize > member.file_size:
                         raise ValueError(member.filename)
-        with np.load(path, allow_pickle=False) as found:
-            return {name: found[name] for name in found.files}
+        with np.load(path, allow_pickle=False) as content:
+            return {name: content[name] for name in content.files}
     except TarsusError:
         raise
-    except Exception:  # readers let whatever a damaged file provokes through
+    except Exception:  # readers raise anything on damaged files
         raise InvalidFile(f"{path} cannot be read as a NumPy archive (.npz).", path) from None
 
 

@@ -57,14 +57,14 @@ def requirements(extra: str = "") -> list[Requirement]:
 
     from packaging.requirements import Requirement
 
-    found = []
+    result = []
     for needed in map(Requirement, metadata.requires("tarsus") or ()):
         marker = needed.marker
         always = marker is None or marker.evaluate({"extra": ""})
         wanted = marker is None or marker.evaluate({"extra": extra})
         if wanted and (not extra or not always):
-            found.append(needed)
-    return found
+            result.append(needed)
+    return result
 
 
 def _source(extra: str) -> str:
@@ -75,7 +75,7 @@ def _source(extra: str) -> str:
 
     try:
         text = metadata.distribution("tarsus").read_text("direct_url.json")
-    except metadata.PackageNotFoundError:  # it runs from a folder of sources
+    except metadata.PackageNotFoundError:  # Tarsus runs from a source folder
         return f'-e "{Path(__file__).parents[2]}{extra}"'
     if not text:
         return ""
@@ -96,8 +96,8 @@ def _source(extra: str) -> str:
 def _installer() -> str:
     """Return the start of the command for the environment of this Python."""
     if find_spec("pip") is None and shutil.which("uv"):
-        found = (Path.cwd(), *Path.cwd().parents)
-        nearest = next((p / ".venv" for p in found if (p / ".venv").is_dir()), None)
+        folders = (Path.cwd(), *Path.cwd().parents)
+        nearest = next((p / ".venv" for p in folders if (p / ".venv").is_dir()), None)
         here = nearest is not None and nearest.resolve() == Path(sys.prefix).resolve()
         return "uv pip install" if here else f'uv pip install --python "{sys.executable}"'
     pip = shutil.which("pip")

@@ -22,10 +22,8 @@ from types import ModuleType
 
 from tarsus.errors import MissingPackage, PluginError, quoted
 
-GROUP_PREFIX = "tarsus."  # what the name of every group begins with
-KINDS_GROUP = (
-    "kinds"  # the group of packages that bring a kind of their own, with a folder of members
-)
+GROUP_PREFIX = "tarsus."  # prefix of every entry-point group
+KINDS_GROUP = "kinds"  # group of packages that add a kind with a folder of members
 MODULE_NAME = re.compile(r"\w+(\.\w+)*")
 
 
@@ -100,12 +98,12 @@ class Plugin:
 
 def registered(kind: str) -> Mapping[str, Plugin]:
     """Return the plug-ins of a kind by name; raise PluginError if two packages share a name."""
-    found: dict[str, Plugin] = {}
+    members: dict[str, Plugin] = {}
     for plugin in _registered().get(kind, ()):
-        if plugin.name in found:
-            raise name_conflict(kind, plugin.name, found[plugin.name].package, plugin.package)
-        found[plugin.name] = plugin
-    return found
+        if plugin.name in members:
+            raise name_conflict(kind, plugin.name, members[plugin.name].package, plugin.package)
+        members[plugin.name] = plugin
+    return members
 
 
 def name_conflict(kind: str, name: str, first: str, second: str) -> PluginError:
@@ -147,7 +145,7 @@ def _registered() -> Mapping[str, tuple[Plugin, ...]]:
     """Return every plug-in by kind, in the order of the module search path."""
     from importlib import metadata  # not needed to import tarsus
 
-    found: dict[str, tuple[Plugin, ...]] = {}
+    by_kind: dict[str, tuple[Plugin, ...]] = {}
     seen: set[str] = set()
     for distribution in metadata.distributions():
         entries = [e for e in distribution.entry_points if e.group.startswith(GROUP_PREFIX)]
@@ -157,8 +155,8 @@ def _registered() -> Mapping[str, tuple[Plugin, ...]]:
         for entry in entries:
             kind = entry.group.removeprefix(GROUP_PREFIX)
             plugin = Plugin(kind, entry.name, entry.value.strip(), name, distribution.version)
-            found[kind] = (*found.get(kind, ()), plugin)
-    return found
+            by_kind[kind] = (*by_kind.get(kind, ()), plugin)
+    return by_kind
 
 
 @cache

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 SPAWN = multiprocessing.get_context("spawn")
 INTERRUPT_SIGNALS = {signal.SIGINT}
-EXIT_TIMEOUT = 5.0  # s that a child may take to end after its result
+EXIT_TIMEOUT = 5.0  # s for a child to exit after its result
 
 
 def usable_cores() -> int:
@@ -91,7 +91,7 @@ class ChildProcess:
 
     def end(self) -> None:
         """End the process and everything that it started."""
-        # not reaped before: its number cannot be another's
+        # not reaped yet, so its process number is still valid
         if self.process.pid is not None:
             _kill_group(self.process.pid)
         self.process.kill()
@@ -121,32 +121,32 @@ def run_in_child(part: Callable[[], Any], seconds: float | None) -> Any:
     RuntimeError
         With the name and text of the exception that the function raised.
     """
-    # start the child, and hold only our end of the pipe
+    # start the child, and keep only our end of the pipe
     ours, theirs = SPAWN.Pipe(duplex=False)
     child = ChildProcess(_send_result, part, theirs)
     theirs.close()
-    # wait for its answer, at most `seconds`
-    said: tuple[bool, Any] | None = None
+    # wait for its answer
+    answer: tuple[bool, Any] | None = None
     try:
         if not ours.poll(seconds):
             raise TimeoutError(f"ended after {seconds:.0f} s, before it was done")
         with suppress(EOFError):
-            said = ours.recv()
+            answer = ours.recv()
         wait([child.process.sentinel], EXIT_TIMEOUT)
     finally:
         child.end()
-    # its answer, or the error that it met
-    if said is None:
+    # return its answer, or raise its error
+    if answer is None:
         raise ChildProcessError(f"the process died with exit code {child.process.exitcode}")
-    worked, found = said
+    worked, result = answer
     if not worked:
-        raise RuntimeError(found)
-    return found
+        raise RuntimeError(result)
+    return result
 
 
 def _send_result(part: Callable[[], Any], to: Connection) -> None:
     """Send the result of a function, or its error, to the parent."""
-    os.dup2(2, 1)  # standard output is for the results, whatever a library prints
+    os.dup2(2, 1)  # keep standard output for results, whatever libraries print
     try:
         to.send((True, part()))
     except Exception as error:
@@ -188,7 +188,7 @@ def _kill_group(leader: int) -> None:
     if sys.platform != "win32":
         with suppress(ProcessLookupError):
             os.killpg(leader, signal.SIGKILL)
-    else:  # the tree of a process is known to the system as long as the process is there
+    else:  # Windows knows the process tree while its root exists
         command = ["taskkill", "/F", "/T", "/PID", str(leader)]
         subprocess.run(command, capture_output=True, check=False)
 
@@ -199,7 +199,7 @@ def _block_interrupts() -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    resource_tracker.ensure_running()  # which lets it through again as it starts
+    resource_tracker.ensure_running()  # start it now, because it unblocks Ctrl-C when it starts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT_SIGNALS)
     try:
         yield

@@ -40,14 +40,12 @@ from tarsus.errors import (
 )
 
 T = TypeVar("T")
-PYTHON_SUFFIX = ".py"  # ending of a file with a user's own law, terrain, gait, ...
-CHECKSUM_DIGITS = 12  # of a checksum in a message
+PYTHON_SUFFIX = ".py"  # suffix of a user's file with a law, terrain, gait, ...
+CHECKSUM_DIGITS = 12  # digits of a checksum in a message
 
-_trusted: dict[str, None] = {}  # real paths of the files that the user has named, in order
+_trusted: dict[str, None] = {}  # real paths of trusted files, in order
 _names_untrusted: ContextVar[bool] = ContextVar("named_by_data", default=False)
-_loaded_files: dict[
-    str, tuple[str, ModuleType]
-] = {}  # by real path: checksum, and the module made of it
+_loaded_files: dict[str, tuple[str, ModuleType]] = {}  # checksum and module by real path
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -75,13 +73,13 @@ def _public_modules(package: str) -> frozenset[str]:
 def _plugins(package: str) -> Mapping[str, plugins.Plugin]:
     """Return the plug-ins of a folder's kind by name; none if the folder has no `KIND`."""
     kind = getattr(importlib.import_module(package), "KIND", "")
-    found = plugins.registered(kind) if kind else {}
-    for name in sorted(found.keys() & _public_modules(package)):
+    members = plugins.registered(kind) if kind else {}
+    for name in sorted(members.keys() & _public_modules(package)):
         home = plugins.registered(plugins.KINDS_GROUP).get(kind)
         raise plugins.name_conflict(
-            kind, name, home.package if home else "tarsus", found[name].package
+            kind, name, home.package if home else "tarsus", members[name].package
         )
-    return found
+    return members
 
 
 def plugin(package: str, name: str) -> plugins.Plugin | None:
@@ -112,17 +110,17 @@ def check_name(package: str, kind: str, name: str, also: tuple[str, ...] = ()) -
 def member_module(package: str, kind: str, name: str) -> ModuleType:
     """Import the module of a member; raise UnknownName if there is none."""
     check_name(package, kind, name)
-    found = plugin(package, name)
-    return found.load() if found else importlib.import_module(f"{package}.{name}")
+    member = plugin(package, name)
+    return member.load() if member else importlib.import_module(f"{package}.{name}")
 
 
 def parse_member(package: str, name: str) -> ast.Module:
     """Return the syntax tree of a member without running it."""
-    if found := plugin(package, name):
+    if member := plugin(package, name):
         try:
-            return ast.parse(found.file().read_text(encoding="utf-8"))
+            return ast.parse(member.file().read_text(encoding="utf-8"))
         except (OSError, SyntaxError, UnicodeDecodeError) as error:
-            raise found.broken(error) from error
+            raise member.broken(error) from error
     spec = importlib.util.find_spec(f"{package}.{name}")
     return ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8") if spec else "")
 
@@ -145,20 +143,20 @@ def member_class(package: str, kind: str, name: str, family: type[T]) -> Callabl
     try:
         return single_class(member_module(package, kind, name), family)
     except InvalidFile as error:
-        if found := plugin(package, name):
-            raise found.broken(str(error).rstrip(".")) from None
+        if broken := plugin(package, name):
+            raise broken.broken(str(error).rstrip(".")) from None
         raise
 
 
 def member_classes(package: str, kind: str, family: type[T]) -> dict[str, Callable[..., T]]:
     """Return the classes of all members by name; broken plug-ins are skipped with a warning."""
-    found: dict[str, Callable[..., T]] = {}
+    classes: dict[str, Callable[..., T]] = {}
     for name in names(package):
         try:
-            found[name] = member_class(package, kind, name, family)
+            classes[name] = member_class(package, kind, name, family)
         except PluginError as error:
             warn_skipped(error)
-    return found
+    return classes
 
 
 def warn_skipped(error: PluginError) -> None:
@@ -169,8 +167,8 @@ def warn_skipped(error: PluginError) -> None:
 def name_of(member: object) -> str:
     """Return the name of a law, stepper, terrain or gait in lists: that of its file or plug-in."""
     home = type(member).__module__
-    found = plugins.find_by_module(home)
-    return found.name if found else home.rpartition(".")[2]
+    member_plugin = plugins.find_by_module(home)
+    return member_plugin.name if member_plugin else home.rpartition(".")[2]
 
 
 def class_named(package: str, kind: str, name: str, family: type[T]) -> Callable[..., T]:
@@ -280,15 +278,15 @@ def trusted_file(kind: str, path: str, sha256: str | None) -> str:
     UntrustedFile
         If the user does not trust such a file.
     """
-    # a file that the user named
+    # a trusted file
     if sha256 is None:
-        if (there := os.path.realpath(path)) in _trusted:
-            return there
+        if (real_path := os.path.realpath(path)) in _trusted:
+            return real_path
     else:
         for file in _trusted:
             if sha256 and file_sha256(file) == sha256:
                 return file
-    # none: say which file is needed
+    # otherwise say which file is needed
     name = path.replace("\\", "/").rpartition("/")[2]
     other = next((file for file in _trusted if os.path.basename(file) == name), None)
     if sha256 and other is not None:
@@ -326,36 +324,36 @@ def load_file(path: str, kind: str) -> ModuleType:
     """
     if not os.path.isfile(path):
         raise InvalidFile(f"there is no file {path} to read the {kind} from.", path)
-    place, source = os.path.realpath(path), Path(path).read_bytes()
+    real_path, source = os.path.realpath(path), Path(path).read_bytes()
     digest = hashlib.sha256(source).hexdigest()
-    _trusted[place] = None  # the user named it
-    if place in _loaded_files and _loaded_files[place][0] == digest:
-        return _loaded_files[place][1]
-    # a module of the file's name, unless another has it
+    _trusted[real_path] = None  # the user named it, so it is trusted
+    if real_path in _loaded_files and _loaded_files[real_path][0] == digest:
+        return _loaded_files[real_path][1]
+    # name the module after the file, unless the name is taken
     name = Path(path).stem
     known = getattr(sys.modules.get(name), "__file__", "") or ""
     if (
         name in sys.modules
-        and os.path.realpath(known) != place
+        and os.path.realpath(known) != real_path
         and not isinstance(sys.modules[name], _UserModule)
     ):
         raise InvalidFile(
             f"{path}: a Python module named {name!r} already exists: rename the file.", path
         )
-    found = _UserModule(name)
-    found.__file__ = place
-    sys.modules[name] = found
+    user_module = _UserModule(name)
+    user_module.__file__ = real_path
+    sys.modules[name] = user_module
     try:
-        exec(compile(source, place, "exec"), vars(found))
+        exec(compile(source, real_path, "exec"), vars(user_module))
     except Exception as error:
         sys.modules.pop(name)
         raise InvalidFile(
-            f"{path}, line {_failing_line(error, place)}: the {kind} cannot be read:"
+            f"{path}, line {_failing_line(error, real_path)}: the {kind} cannot be read:"
             f" {type(error).__name__}: {str(error).partition(chr(10))[0]}",
             path,
         ) from error
-    _loaded_files[place] = digest, found
-    return found
+    _loaded_files[real_path] = digest, user_module
+    return user_module
 
 
 def _failing_line(error: Exception, place: str) -> int:
@@ -368,7 +366,7 @@ def _failing_line(error: Exception, place: str) -> int:
 
 def single_class(source: ModuleType, family: type[T]) -> Callable[..., T]:
     """Return the only concrete class of `family` that a module defines."""
-    found = [
+    classes = [
         value
         for value in vars(source).values()
         if isinstance(value, type)
@@ -376,10 +374,10 @@ def single_class(source: ModuleType, family: type[T]) -> Callable[..., T]:
         and value.__module__ == source.__name__
         and not inspect.isabstract(value)
     ]
-    if len(found) != 1:
+    if len(classes) != 1:
         raise InvalidFile(
             f"{source.__file__ or source.__name__} must define exactly one {family.__name__}, not"
-            f" {len(found)}.",
+            f" {len(classes)}.",
             source.__file__ or source.__name__,
         )
-    return found[0]
+    return classes[0]

@@ -196,9 +196,9 @@ class JsonRule(Rule):
     inside: Rule
 
     def check(self, name: str, value: Any) -> None:
-        found = parse_json(name, value)
-        JsonValueRule().check(name, found)
-        self.inside.check(name, found)
+        content = parse_json(name, value)
+        JsonValueRule().check(name, content)
+        self.inside.check(name, content)
 
 
 def parse_json(name: str, text: Any) -> Any:
@@ -215,11 +215,11 @@ def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file; raise InvalidFile, naming the file, if there is none."""
     if not path.is_file():
         raise InvalidFile(f"there is no file {path}.", path)
-    found = parse_json(str(path), path.read_bytes())
-    if not isinstance(found, dict):
-        raise invalid_entry(str(path), "a JSON object", found)
-    JsonValueRule().check(str(path), found)
-    return found
+    content = parse_json(str(path), path.read_bytes())
+    if not isinstance(content, dict):
+        raise invalid_entry(str(path), "a JSON object", content)
+    JsonValueRule().check(str(path), content)
+    return content
 
 
 def _reject_constant(word: str) -> None:

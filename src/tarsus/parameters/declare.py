@@ -126,9 +126,9 @@ class Parameter:
         wrong = values[~self.range.holds(values)]
         if wrong.size:
             worst = wrong.ravel()[0]
-            found = "NaN" if np.isnan(worst) else f"{worst:g}"
+            shown = "NaN" if np.isnan(worst) else f"{worst:g}"
             raise InvalidValue(
-                f"{owner}: {self.name} must {self.range.rule(worst)}, not {found}.", self.name
+                f"{owner}: {self.name} must {self.range.rule(worst)}, not {shown}.", self.name
             )
 
 

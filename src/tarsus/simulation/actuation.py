@@ -26,8 +26,8 @@ from tarsus.simulation.settings import Setting, SettingGroup
 
 Array = NDArray[np.float64]
 MOTOR, FILE = "motor", "file"
-AUTO = "auto"  # in place of a gait's name
-STATE_REGISTERS = ("delayed", "activation")  # registers that a reset takes back
+AUTO = "auto"  # default gait
+STATE_REGISTERS = ("delayed", "activation")  # registers that a reset sets back
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ def plan_actuation(actuators: FileActuators | None, mechanism: Mechanism) -> Act
     if actuators is None:
         return None
     if not mechanism.file_actuators:
-        for told in mechanism.left_out:
-            if told.startswith(NOT_DRIVING):
+        for reason in mechanism.left_out:
+            if reason.startswith(NOT_DRIVING):
                 raise Unsupported(
-                    f"no actuator of {mechanism.name!r} can be simulated: {told}", "actuators"
+                    f"no actuator of {mechanism.name!r} can be simulated: {reason}", "actuators"
                 )
         raise IncompatibleOptions(
             f"{mechanism.name!r} has no actuators from a file; use actuators='{MOTOR}'.",
@@ -141,13 +141,13 @@ def actuator_forces(
 ) -> tuple[ActuatorForce, Values]:
     """Return actuator forces under control signals (n,), and state registers after the step."""
     actuators = mechanism.file_actuators
-    # signals that come late
+    # delay the signals
     control, after = delay_signals(control, actuation.delay, "actuators.delay", b)
-    kept = ("kp", "kv", "strength", *actuation.optional)
-    values = {name: b.parameter(f"actuators.{name}", len(actuators)) for name in kept}
+    names = ("kp", "kv", "strength", *actuation.optional)
+    values = {name: b.parameter(f"actuators.{name}", len(actuators)) for name in names}
     law = ActuatorForce(mechanism, control, values)
     signal = [clip(c, law.control_range(k)) for k, c in enumerate(entries(control))]
-    # what is integrated or filtered
+    # integrate or filter activations
     states = [k for k, a in enumerate(actuators) if a.has_state]
     if states:
         now = b.declare("activation", len(states))
@@ -207,16 +207,16 @@ def initial_registers(
         return {}
     n, delay = len(mechanism.file_actuators), actuators.longest_delay
     signal, activation = mechanism.signals.get("stand", (np.zeros(n), np.zeros(n)))
-    found = {
+    values = {
         f"actuators.{name}": value for name, value in actuators.values(mechanism, worlds).items()
     }
     if delay:
-        found["actuators.delay"] = _delays(actuators.delay, worlds)
-        found["delayed"] = np.tile(signal, delay)
+        values["actuators.delay"] = _delays(actuators.delay, worlds)
+        values["delayed"] = np.tile(signal, delay)
     states = [k for k, a in enumerate(mechanism.file_actuators) if a.has_state]
     if states:
-        found["activation"] = activation[states]
-    return found | ({"action": signal} if outside else {})
+        values["activation"] = activation[states]
+    return values | ({"action": signal} if outside else {})
 
 
 def actuator_settings(
@@ -231,7 +231,7 @@ def actuator_settings(
         if register in compiled:
             shape = () if name == "delay" else (n,)
             settings.append(Setting(name, (register,), shape, declaration.range, *about))
-        elif name != "by_world":  # settled when the simulation is created
+        elif name != "by_world":  # fixed when the simulation is created
             lacking[name] = (
                 f"{name} cannot be changed in this simulation; create it with"
                 f" actuators=FileActuators({name}=...)."
@@ -242,7 +242,7 @@ def actuator_settings(
             name: _new_register(actuators, name, value, mechanism, worlds)
             for name, value in values.items()
         }
-        # do they go together, with those that stay?
+        # check that new and unchanged values are consistent
         rows = np.ones(worlds.count, bool) if mask is None else to_numpy(worlds, mask) > 0
         values_now = {name: worlds.get(f"actuators.{name}") for name in actuators.optional} | new
         in_order(
@@ -273,10 +273,10 @@ def _new_register(
                 "delay",
             )
         return value
-    # of all, or by name
-    held = worlds.get(f"actuators.{name}").astype(float)
+    # one value for all, or values by name
+    register = worlds.get(f"actuators.{name}").astype(float)
     if not isinstance(given, Mapping):
-        return spread(mechanism, name, given, held, worlds.count)
+        return spread(mechanism, name, given, register, worlds.count)
     known = [actuator.name for actuator in mechanism.file_actuators]
     for key, value in given.items():
         if key not in known:
@@ -285,8 +285,8 @@ def _new_register(
             raise InvalidValue(f"the actuator {key!r} is not a servo with a gain {name}.", key)
         if np.shape(value) not in ((), (worlds.count,)):
             raise InvalidValue(f"{name} of {key!r} must be one number, or one per world.", name)
-        held[:, known.index(key)] = value
-    return held
+        register[:, known.index(key)] = value
+    return register
 
 
 def _flatten(given: Any) -> Any:

@@ -36,17 +36,17 @@ def scatter_to_candidates(scene: Scene, values: Array, memory: Array, arrays: An
     array
         Shape (..., n, k).
     """
-    # numbers of candidates; empty slots have a place behind them
+    # candidate of each slot; empty slots use an extra last row
     usual, all_of_them = len(scene.geometry.primary), len(scene.geometry.order)
     numbers = _slot_candidates(scene, memory).reshape(-1, scene.slots)
     numbers = arrays.where(numbers < 0, all_of_them, numbers).astype(int)
-    # into their places
+    # sort by candidate
     rows = values.reshape(len(numbers), scene.geometry.reported, -1)
-    found = arrays.zeros((len(rows), all_of_them + 1, rows.shape[-1]), values.dtype)
-    found[:, :usual] = rows[:, :usual]
-    found[arrays.arange(len(rows))[:, None], numbers] = rows[:, usual:]
+    scattered = arrays.zeros((len(rows), all_of_them + 1, rows.shape[-1]), values.dtype)
+    scattered[:, :usual] = rows[:, :usual]
+    scattered[arrays.arange(len(rows))[:, None], numbers] = rows[:, usual:]
     order = arrays.asarray(np.argsort(scene.geometry.order))
-    return found[:, order].reshape(*values.shape[:-2], all_of_them, -1)
+    return scattered[:, order].reshape(*values.shape[:-2], all_of_them, -1)
 
 
 def contact_impulses(scene: Scene, worlds: Backend) -> Any:
@@ -81,37 +81,39 @@ def expand_slots(
     scene, law = plan.scene, plan.scene.law
     if not scene.slots:
         return plan, start, records
-    # who touched
-    held = [np.unique(_slot_candidates(scene, part["memory"])) for part in (start, records)]
-    numbers = {int(k) for k in np.concatenate(held) if k >= 0}
+    # find what touched
+    slot_contents = [
+        np.unique(_slot_candidates(scene, part["memory"])) for part in (start, records)
+    ]
+    numbers = {int(k) for k in np.concatenate(slot_contents) if k >= 0}
     first, always = len(scene.candidates), len(scene.geometry.primary)
     always = first if first <= MAX_DEFAULT_CONTACTS else always
     named = {i for i, name in enumerate(scene.geometry.contact_names) if name in beside}
-    seen = sorted({scene.geometry.order[k] for k in {*range(always), *numbers}} | named)
+    indices = sorted({scene.geometry.order[k] for k in {*range(always), *numbers}} | named)
     pairs = first + len(scene.spans)
     some = replace(
         scene,
-        candidates=tuple(scene.candidates[i] for i in seen if i < first),
-        spans=tuple(scene.spans[i - first] for i in seen if first <= i < pairs),
-        pairs=tuple(scene.pairs[i - pairs] for i in seen if i >= pairs),
+        candidates=tuple(scene.candidates[i] for i in indices if i < first),
+        spans=tuple(scene.spans[i - first] for i in indices if first <= i < pairs),
+        pairs=tuple(scene.pairs[i - pairs] for i in indices if i >= pairs),
         secondary=(),
         slots=0,
     )
-    # their impulses and the law's memory of them
-    told = []
+    # sort their impulses and the law's memory
+    expanded = []
     for part in (start, records):
         memory = part["memory"]
         own = memory[..., : law.memory_size(scene.geometry.reported)].reshape(
             *memory.shape[:-1], scene.geometry.reported, law.contact_memory
         )
-        own = scatter_to_candidates(scene, own, memory)[..., seen, :]
+        own = scatter_to_candidates(scene, own, memory)[..., indices, :]
         new = {"memory": own.reshape(*memory.shape[:-1], -1)}
         if "impulse" in part:
             impulse = part["impulse"].reshape(*memory.shape[:-1], scene.geometry.reported, 3)
-            impulse = scatter_to_candidates(scene, impulse, memory)[..., seen, :]
+            impulse = scatter_to_candidates(scene, impulse, memory)[..., indices, :]
             new["impulse"] = impulse.reshape(*memory.shape[:-1], -1)
-        told.append({**part, **new})
-    return shared_plan(replace(plan, scene=some)), *told
+        expanded.append({**part, **new})
+    return shared_plan(replace(plan, scene=some)), *expanded
 
 
 def _slot_candidates(scene: Scene, memory: Array) -> Array:

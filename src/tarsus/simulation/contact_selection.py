@@ -22,13 +22,13 @@ from tarsus.stepping.base import Scene, Stepper
 from tarsus.stepping.blocked import SLIGHT
 from tarsus.stepping.known import named_where
 
-ALL, FEET = "all", "feet"  # in place of names: every candidate, and those of the feet
-MAX_WITHOUT_SECONDARY = 8  # candidates up to which a step always looks at all of them
-MAX_DEFAULT_CONTACTS = 16  # candidates: up to so many all touch in every step
-CACHE_SIZE = 16  # scenes and coordinates whose masses are kept
-MIN_SLOTS = 12  # contacts, and at least four more than a robot's feet's, and than its objects'
-MANY_LIMBS = 16  # that may touch beside the feet, of a robot of more such
-MIN_SLOTS_MANY_LIMBS = 20  # are so many, for it may lie on all its limbs
+ALL, FEET = "all", "feet"  # instead of names
+MAX_WITHOUT_SECONDARY = 8  # up to this number, every candidate is primary
+MAX_DEFAULT_CONTACTS = 16  # up to this number, all candidates are simulated by default
+CACHE_SIZE = 16  # scenes and coordinates
+MIN_SLOTS = 12  # and at least four more than the feet and objects have
+MANY_LIMBS = 16  # other bodies that may touch; above this, more slots
+MIN_SLOTS_MANY_LIMBS = 20  # because a robot may lie on all its limbs
 
 
 def default_contacts(robot: Robot, cheap: bool) -> str | None:
@@ -62,7 +62,7 @@ def select_candidates(
     TarsusError
         If the robot has no candidates, or the feet of a robot without feet are requested.
     """
-    # a robot needs a contact, unless its base is fixed
+    # a robot needs contacts unless its base is fixed
     if not robot.candidates and not robot.floating and (not names or names in (ALL, FEET)):
         return ()  # a machine on a stand
     if not robot.candidates:
@@ -70,7 +70,7 @@ def select_candidates(
             f"the robot {robot.name!r} has no contact candidates; give it a collision shape.",
             robot.name,
         )
-    # those asked for, or all of few
+    # the requested candidates, or all if there are few
     if names == ALL or (names is None and not _has_many_candidates(robot)):
         return robot.candidates
     if names is not None and names != FEET:
@@ -82,7 +82,7 @@ def select_candidates(
             )
             notices.append(WarningRecord(text, "no-contacts", robot.name))
         return named
-    # the feet's, and those of free objects
+    # the feet, and free objects
     standing, beside = feet(robot), tree.object_bodies(robot)
     chosen = (*standing, *(c for c in robot.candidates if c.body in beside))
     if names == FEET:
@@ -156,7 +156,7 @@ def secondary_contacts(
     IncompatibleOptions
         If the stepper evaluates all contacts in every step, and there are too many.
     """
-    # a stepper that looks at all of them in every step
+    # this stepper evaluates all contacts in every step
     if not stepper.takes_slots:
         if len(chosen) > MAX_CANDIDATES:
             raise IncompatibleOptions(
@@ -166,7 +166,7 @@ def secondary_contacts(
                 "contacts",
             )
         return (), 0
-    # all that are not the feet's
+    # everything except the feet
     standing = (
         {candidate.name for candidate in feet(robot)}
         if len(chosen) > MAX_WITHOUT_SECONDARY
@@ -177,11 +177,11 @@ def secondary_contacts(
         others = ()
     usual, objects = len(chosen) - len(others), _max_object_contacts(robot)
     limbs = {chosen[k].body for k in others}
-    least = MIN_SLOTS if len(limbs) <= MANY_LIMBS else MIN_SLOTS_MANY_LIMBS
+    min_slots = MIN_SLOTS if len(limbs) <= MANY_LIMBS else MIN_SLOTS_MANY_LIMBS
     spare = 4 if _has_limbs(robot) or not objects else 0
-    enough = max(least, usual + spare + objects) if others else usual + max(4, objects)
-    most = enough if slots is None else slots
-    return others, min(most, len(chosen) + beside) if others or beside else 0
+    enough = max(min_slots, usual + spare + objects) if others else usual + max(4, objects)
+    count = enough if slots is None else slots
+    return others, min(count, len(chosen) + beside) if others or beside else 0
 
 
 def _max_object_contacts(robot: Robot) -> int:
@@ -228,8 +228,8 @@ def _contact_masses(scene: Scene, q: bytes) -> tuple[float, float]:
     if (mechanism.uncut or mechanism).floating:
         n = np.array(DM(kinematics(mechanism, SX(pose)).world_rotation[0]))[:, 2]
     normal = [1 / max(float(n @ G @ n), 1e-12) for G in blocks]
-    least = [1 / max(float(np.linalg.eigvalsh(G).max()), 1e-12) for G in blocks]
-    return min(normal, default=np.inf), min(least, default=np.inf)
+    smallest = [1 / max(float(np.linalg.eigvalsh(G).max()), 1e-12) for G in blocks]
+    return min(normal, default=np.inf), min(smallest, default=np.inf)
 
 
 def immovable_contacts(
@@ -249,16 +249,16 @@ def immovable_contacts(
     normals
         Normals of the ground, shape (3,), by candidate; by default the ground is level.
     """
-    mechanism, found = scene.mechanism, list[str]()
+    mechanism, names = scene.mechanism, list[str]()
     watched = [c for c in scene.candidates if may_be_blocked(mechanism, c.body)]
     if not watched:
-        return found
+        return names
     moves = np.zeros(len(watched), dtype=bool)
     for row in np.atleast_2d(q):
         kin = kinematics(mechanism, SX(row))
         M, W = (np.array(DM(part)) for part in effective_mass.inertia_and_constraints(kin))
-        held, loose = effective_mass.mobility(M, W), np.linalg.inv(M)
-        # along the normal and across it
+        constrained, loose = effective_mass.mobility(M, W), np.linalg.inv(M)
+        # along the normal and perpendicular to it
         for k, candidate in enumerate(watched):
             normal = np.array([0.0, 0.0, 1.0]) if normals is None else normals[candidate.name]
             turned = np.array(DM(kin.world_rotation[candidate.body]))
@@ -268,5 +268,5 @@ def immovable_contacts(
             up = normal @ moved
             across = np.sum(np.square(moved - np.outer(normal, up)))
             turns = up @ up > SLIGHT**2 * across
-            moves[k] |= turns and up @ held @ up > SLIGHT**2 * (up @ loose @ up)
+            moves[k] |= turns and up @ constrained @ up > SLIGHT**2 * (up @ loose @ up)
     return [c.name for c, free in zip(watched, moves, strict=True) if not free]

@@ -18,10 +18,8 @@ from tarsus.simulation.inputs import to_numpy
 from tarsus.stepping.base import Scene
 
 Array = NDArray[Any]
-WARNED_GAP = 1e-6  # m or rad: a gap at the start that a user should hear of
-WARNED_GAP_WHEN_SET = (
-    1e-3  # m or rad: more than the drift of a run that a user may start again from
-)
+WARNED_GAP = 1e-6  # m or rad, at the start
+WARNED_GAP_WHEN_SET = 1e-3  # m or rad; larger than the drift of a run that may be continued
 
 
 def close_and_place(scene: Scene, q: Array, notices: list[WarningRecord]) -> Array:
@@ -49,7 +47,7 @@ def close_and_place(scene: Scene, q: Array, notices: list[WarningRecord]) -> Arr
 
 def _close_loops(mechanism: Mechanism, q: Array, notices: list[WarningRecord]) -> Array:
     """Return the nearest coordinates with closed loops, and append warnings about what moved."""
-    # joints that follow others
+    # mimic joints
     led = loop_closure.apply_couplings(mechanism, q)
     for coupling in mechanism.couplings:
         body = mechanism.joint_index(coupling.joint)
@@ -64,16 +62,16 @@ def _close_loops(mechanism: Mechanism, q: Array, notices: list[WarningRecord]) -
             notices.append(WarningRecord(text, "mimic-joint-moved", coupling.joint))
     # loops
     apart, name = loop_closure.largest_gap(mechanism, led)
-    found = loop_closure.close_loops(mechanism, q)
+    closed = loop_closure.close_loops(mechanism, q)
     if apart > WARNED_GAP:
-        moved = [float(np.abs(found[at] - q[at]).max()) for at in mechanism.q_slices]
+        moved = [float(np.abs(closed[at] - q[at]).max()) for at in mechanism.q_slices]
         text = (
             f"the start posture left {name!r} open by {apart:.3g} m or rad; the joints were moved"
             f" to close it, {mechanism.joint_names[int(np.argmax(moved))]!r} the most, by"
             f" {max(moved):.3g} m or rad."
         )
         notices.append(WarningRecord(text, "loops-closed", name))
-    return found
+    return closed
 
 
 def uncut_state(mechanism: Mechanism, worlds: Backend) -> tuple[Array, Array]:
@@ -87,28 +85,28 @@ def to_registers(mechanism: Mechanism, worlds: Backend, given: Mapping[str, Any]
     A q of the whole robot without u keeps the joint rates, a u without q the joint angles. Warns if
     the new q leaves a loop open.
     """
-    # values of the cut robot go as they are
+    # coordinates of the cut robot need no conversion
     uncut = mechanism.uncut
     state: dict[str, Any] = {name: given[name] for name in ("q", "u") if name in given}
     sizes = {} if uncut is None else {"q": uncut.nq, "u": uncut.nu}
     if not any(np.shape(value)[-1:] == (sizes.get(name),) for name, value in state.items()):
         _warn_if_open(mechanism, state, worlds)
         return dict(given)
-    # what is not given of the whole robot is what the registers hold
-    held = {"q": worlds.get("q"), "u": worlds.get("u")}
+    # take what is not given from the registers
+    current = {"q": worlds.get("q"), "u": worlds.get("u")}
     as_cut = {
         name: value for name, value in state.items() if np.shape(value)[-1:] != (sizes[name],)
     }
     full = [
-        np.broadcast_to(to_numpy(worlds, as_cut.get(name, held[name])), held[name].shape)
+        np.broadcast_to(to_numpy(worlds, as_cut.get(name, current[name])), current[name].shape)
         for name in ("q", "u")
     ]
-    # to the whole robot's coordinates, with what is given in them
+    # convert to the whole robot, and insert what is given
     q, u = coordinates.to_uncut(mechanism, *full)
     known = {"q": q, "u": u} | {
         name: to_numpy(worlds, value) for name, value in state.items() if name not in as_cut
     }
-    # and back to the cut ones
+    # convert back to the cut robot
     both = [np.broadcast_to(known[name], (worlds.count, sizes[name])) for name in ("q", "u")]
     q, u = coordinates.to_cut(mechanism, *both)
     moved = {"q": q, "u": u}

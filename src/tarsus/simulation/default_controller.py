@@ -23,20 +23,20 @@ from tarsus.morphology.feet import feet
 from tarsus.simulation import resolve
 
 GAITS, ROBOTS = "tarsus.control.gaits", "tarsus.robots"
-HOLDING_TORQUE_FIELD = "hold"  # a gait's field for the torques that bear the robot
-AUTO = "auto"  # in place of a gait's name: the robot's default gait
+HOLDING_TORQUE_FIELD = "hold"  # field of a gait for the torques that carry the robot
+AUTO = "auto"  # the robot's default gait
 TROT, VIRTUAL_MODEL, STAND = "trot", "virtual_model", "stand"
 MAX_BUILT_IN_TROT_MASS, MAX_TROT_MASS = 15.0, 70.0  # kg
-REFERENCE_ROBOT = "mini_cheetah"  # the built-in robot that the gaits' default gains are tuned on
+REFERENCE_ROBOT = "mini_cheetah"  # robot for which the gaits' default gains are tuned
 STANDING_KEYFRAMES = (
     "stand",
     "standing",
     "stance",
     "home",
     "default",
-)  # keyframes to start from, best first
-CACHE_SIZE = 64  # robots whose posture is remembered
-MAX_NAMES = 3  # names that a notice shows
+)  # in order of preference
+CACHE_SIZE = 64  # robots
+MAX_NAMES = 3  # names in a message
 
 ControllerChoice = Controller | Callable[..., Any] | str | None
 
@@ -62,7 +62,7 @@ def prepare(
     notices
         List to which warnings are appended.
     """
-    # posture, gait
+    # posture and gait
     built_in = _is_built_in(robot)
     robot, of_posture = with_standing_keyframe(robot)
     auto = isinstance(given, str) and given == AUTO
@@ -125,9 +125,9 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
     object, so that simulations of one robot share one program.
     """
     own = {name.lower(): name for name in reversed(list(robot.keyframes))}
-    found = next((own[name] for name in STANDING_KEYFRAMES if name in own), None)
-    if found is not None:
-        return _with_start(robot, robot.keyframes[found], found), ()
+    keyframe = next((own[name] for name in STANDING_KEYFRAMES if name in own), None)
+    if keyframe is not None:
+        return _with_start(robot, robot.keyframes[keyframe], keyframe), ()
     q = looped_posture.stand(robot) if robot.loops else posture.nearest_drawn(robot)
     if q is None or all(body.joint.kind == "free" for body in robot.bodies):
         drawn = robot.keyframes.get(posture.AS_DRAWN)
@@ -135,7 +135,7 @@ def with_standing_keyframe(robot: Robot) -> tuple[Robot, tuple[WarningRecord, ..
     q = apply_couplings(robot, q)
     if not robot.floating or not robot.candidates:
         return (robot if np.array_equal(q, robot.neutral()) else _with_start(robot, q)), ()
-    # knees bent
+    # bend the knees
     bent = q if robot.loops else posture.stand(robot)
     q = apply_couplings(robot, bent)
     others = f" (only {', '.join(map(repr, robot.keyframes))})" if own else ""
@@ -210,27 +210,27 @@ def _with_gains(
 ) -> Controller:
     """Return the gait with servos sized for this robot, and append warnings about them."""
     changed: Any = gait
-    # gaits without servos need none
+    # gaits without servos need no gains
     if not {"kp", "kd"} <= {f.name for f in fields(changed)} or not robot.actuators:
         return gait
-    # stiff enough to hold the robot where it starts
+    # make the servos stiff enough for the start posture
     q = gait.initial_coordinates(robot)
     standing = feet(robot) if robot.candidates else ()
-    found = servo.gains(robot, q, standing, dt)
+    gains = servo.gains(robot, q, standing, dt)
     text = (
-        f"the servos are sized for {robot.name!r}: kp {_format_range(found.kp)} N m/rad, kd"
-        f" {_format_range(found.kd)} N m s/rad; change them with --set kp=... kd=..., or use your"
+        f"the servos are sized for {robot.name!r}: kp {_format_range(gains.kp)} N m/rad, kd"
+        f" {_format_range(gains.kd)} N m s/rad; change them with --set kp=... kd=..., or use your"
         " own controller."
     )
     notices.append(WarningRecord(text, "servos-sized", robot.name))
-    # what may go wrong
-    if found.soft:
+    # warn about what may go wrong
+    if gains.soft:
         text = (
-            f"the servos of {join_names(found.soft, MAX_NAMES)} are too soft to support the weight,"
+            f"the servos of {join_names(gains.soft, MAX_NAMES)} are too soft to support the weight,"
             f" because dt = {dt:g} s or the motor limits allow no more; the robot may fall. A"
             " smaller dt allows stiffer servos at light feet."
         )
-        notices.append(WarningRecord(text, "servos-too-soft", found.soft[0]))
+        notices.append(WarningRecord(text, "servos-too-soft", gains.soft[0]))
     if robot.floating and standing and not posture.balanced(robot, q):
         text = (
             "the center of mass is not above the contact points, so the robot will tip over."
@@ -245,10 +245,10 @@ def _with_gains(
             f" ({join_names(limp, MAX_NAMES)}). Use Stand(kp=..., kd=...) or your own controller."
         )
         notices.append(WarningRecord(text, "motors-without-torque", limp[0]))
-    # the gait with these gains, and with what bears its weight
+    # set the gains, and the torques that carry the weight
     if HOLDING_TORQUE_FIELD in {f.name for f in fields(changed)}:
         changed = replace(changed, **{HOLDING_TORQUE_FIELD: holding(robot, q, standing)})
-    return replace(changed, kp=found.kp, kd=found.kd)
+    return replace(changed, kp=gains.kp, kd=gains.kd)
 
 
 def _format_range(values: tuple[float, ...]) -> str:

@@ -36,14 +36,14 @@ Array = NDArray[np.float64]
 INPUT_DIRECTION, OUTPUT_DIRECTION = (
     "along",
     "moved",
-)  # directions before the step and after it: q as a velocity, and u
+)  # registers of directions before and after the step
 TIGHT_TOLERANCES = {
     "law.T_rel": 1e-12,
     "law.T_abs": 1e-12,
-}  # tolerances: what a solver leaves is not smooth
-CACHE_SIZE = 4  # tangents that are kept
+}  # remaining solver errors are not smooth
+CACHE_SIZE = 4  # tangent programs
 
-_LOCK = RLock()  # their memory is shared
+_LOCK = RLock()  # runners share memory
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,17 @@ class Derivatives:
     """
 
     state: Array
-    """By the state before it, (2 nu, 2 nu)."""
+    """With respect to the state before the step, shape (2 nu, 2 nu)."""
     action: Array
-    """By torques (N m) or control signals held over the step, (2 nu, actuators); (2 nu, 0) if a
+    """With respect to torques (N m) or control signals, shape (2 nu, actuators); (2 nu, 0) if a
     controller is compiled in."""
     command: Array
-    """By the controller's commands, (2 nu, commands); (2 nu, 0) without a compiled controller."""
+    """With respect to the commands of a compiled controller, shape (2 nu, commands)."""
     parameters: dict[str, Array]
-    """By each parameter that was named, (2 nu, its size)."""
+    """With respect to each named parameter, shape (2 nu, size of the parameter)."""
     converged: bool | NDArray[np.bool_]
-    """Whether the contact problem was solved to 1e-12, which the derivatives need; (worlds,) of
-    several."""
+    """Whether the contact problem was solved to 1e-12, as the derivatives require; shape (worlds,)
+    with several worlds."""
 
 
 def step_derivatives(
@@ -99,21 +99,21 @@ def step_derivatives(
             "action",
         )
     wanted = {name: _register(name, own.program) for name in names}
-    held: Array | None = None
+    actions: Array | None = None
     if action is not None:
-        asked = inputs.check_action(action, "action", own)
-        held = np.broadcast_to(asked, (own.count, own.program.sizes["action"]))
+        checked = inputs.check_action(action, "action", own)
+        actions = np.broadcast_to(checked, (own.count, own.program.sizes["action"]))
     others = (*given, *dict.fromkeys(wanted.values()))
-    moved, solved, ends = _jacobians(plan, others, own, held, options.threads)
+    moved, solved, ends = _jacobians(plan, others, own, actions, options.threads)
     solved: Any = solved
     if own.count == 1:
         moved, solved = moved[0], bool(solved[0])
-    # the columns of each direction
+    # split the columns by register
     state, none = moved[..., : ends[0]], np.zeros((*moved.shape[:-1], 0))
     by = {name: moved[..., a:b] for name, (a, b) in zip(others, pairwise(ends), strict=True)}
-    acted, told = by.get("action", none), by.get("command", none)
+    by_action, by_command = by.get("action", none), by.get("command", none)
     own_parameters = {name: by[register] for name, register in wanted.items()}
-    return Derivatives(state, acted, told, own_parameters, solved)
+    return Derivatives(state, by_action, by_command, own_parameters, solved)
 
 
 def _register(name: str, program: Program) -> str:
@@ -140,7 +140,7 @@ class _TangentRunner:
     """
 
     def __init__(self, plan: Plan, others: tuple[str, ...], whole: bool) -> None:
-        # each direction's seed
+        # seed directions
         program = _tangent_program(plan, others, whole)
         sizes = [program.sizes[INPUT_DIRECTION], *(program.sizes[name] for name in others)]
         self.ends: list[int] = np.cumsum(sizes).tolist()
@@ -150,9 +150,9 @@ class _TangentRunner:
         for name, value in TIGHT_TOLERANCES.items():
             if name in program.sizes:
                 self._directions.set(name, value)
-        # where the step's registers go
+        # copy registers of the step into the tangent's record
         own = step_program(plan)
-        at, to = (layout(which)[0] for which in (own, program))
+        at, to = (layout(traced)[0] for traced in (own, program))
         common = [r for r in own.of_kind("state", "parameter") if r.name not in TIGHT_TOLERANCES]
         span = {r.name: np.arange(r.size) for r in common}
         self._from = np.concatenate([at[r.name] + span[r.name] for r in common])
@@ -180,36 +180,36 @@ def _jacobians(
 ) -> tuple[Array, NDArray[np.bool_], list[int]]:
     """Return Jacobians (worlds, 2 nu, directions), whether each was solved, and the column ends."""
     with _LOCK:
-        # cold loops are left out: worlds that would enter one come again, with it
+        # try without cold loops first; repeat worlds that enter one
         every, shares = range(own.count), min(threads, own.count)
-        ways = _runners(plan, others, False, shares)
-        moved, solved = np.empty((own.count, *ways[0].moved.shape)), np.empty(own.count, bool)
-        entered = _fill_worlds(ways, every, own, action, (moved, solved))
+        runners = _runners(plan, others, False, shares)
+        moved, solved = np.empty((own.count, *runners[0].moved.shape)), np.empty(own.count, bool)
+        entered = _fill_worlds(runners, every, own, action, (moved, solved))
         if entered:
             _fill_worlds(
                 _runners(plan, others, True, shares), entered, own, action, (moved, solved)
             )
-    return moved, solved, ways[0].ends
+    return moved, solved, runners[0].ends
 
 
 def _fill_worlds(
-    ways: list[_TangentRunner],
+    runners: list[_TangentRunner],
     which: Sequence[int],
     own: Worlds,
     action: Array | None,
     into: tuple[Array, NDArray[np.bool_]],
 ) -> list[int]:
     """Write the Jacobians of these worlds; return the worlds that need a cold loop."""
-    (moved, solved), shares, nothing = into, min(len(ways), len(which)), list[int]()
+    (moved, solved), shares, nothing = into, min(len(runners), len(which)), list[int]()
 
     def fill(k: int) -> None:
         for world in which[k::shares]:
-            held = None if action is None else action[world]
-            found = ways[k].along(own.record_of(world), held)
-            if found is None:
+            world_action = None if action is None else action[world]
+            result = runners[k].along(own.record_of(world), world_action)
+            if result is None:
                 nothing.append(world)
             else:
-                moved[world], solved[world] = found
+                moved[world], solved[world] = result
 
     if shares == 1:
         fill(0)
@@ -221,10 +221,10 @@ def _fill_worlds(
 
 def _runners(plan: Plan, others: tuple[str, ...], whole: bool, shares: int) -> list[_TangentRunner]:
     """Return one runner for each thread."""
-    found = _cached_runners(plan, others, whole)
-    while len(found) < shares:
-        found.append(_TangentRunner(plan, others, whole))
-    return found[:shares]
+    runners = _cached_runners(plan, others, whole)
+    while len(runners) < shares:
+        runners.append(_TangentRunner(plan, others, whole))
+    return runners[:shares]
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -242,13 +242,13 @@ def _tangent_program(plan: Plan, others: tuple[str, ...], whole: bool) -> Progra
     q, u = SX.sym("q", mechanism.nq), SX.sym("u", mechanism.nu)
     dq, along = SX.sym("dq", mechanism.nq), SX.sym("along", 2 * mechanism.nu)
     turned, nu = coordinate_rate(mechanism, q, u), mechanism.nu
-    # into the registers: what is not varied has no tangent
+    # set tangents of the state; other states have none
     states = [r for r in program.of_kind("state") if r.name.startswith(tangent_name(""))]
     still = {r.name: SX.zeros(r.size) for r in states}
     forth = ca.substitute(turned, u, along[:nu])
     begin = still | {tangent_name("q"): forth, tangent_name("u"): along[nu:]}
     before = ca.Function("before", [q, along], [ca.densify(value) for value in begin.values()])
-    # and out of them: F^T, and the inverse of F^T F
+    # convert back by F^T and the inverse of F^T F
     back = ca.jtimes(turned, u, dq, True) / ca.vertcat(*_gram_diagonal(mechanism))
     after = ca.Function("after", [q, dq, u], [ca.densify(ca.vertcat(back, u))])
     blocks = (

@@ -21,8 +21,8 @@ from tarsus.parameters import names_with_role
 from tarsus.simulation import part_parameters, resolve
 from tarsus.simulation.part_parameters import ParameterSetting
 
-MU = "mu"  # the friction coefficient, whatever a law calls it
-CACHE_SIZE = 64  # robots in proportion that are remembered
+MU = "mu"  # name of the friction coefficient in a file
+CACHE_SIZE = 64  # robots
 
 
 def law_for_robot(
@@ -61,7 +61,7 @@ def law_for_robot(
         robot = _with_relative_friction(robot, float(own[friction]) if by_name else None)
     if not by_name:
         return chosen, robot
-    # the numbers by the law's names
+    # translate to the names of the law
     of_law = {
         (friction if name == MU and friction else name): value
         for name, value in robot.material.items()
@@ -73,10 +73,10 @@ def law_for_robot(
         each += _ratio_hint(friction, friction in replaced, flags)
     alike = {name: value for name, value in taken.items() if not (each and name == friction)}
     if alike:
-        told = ", ".join(f"{name} {value:g}" for name, value in alike.items())
+        values = ", ".join(f"{name} {value:g}" for name, value in alike.items())
         name = (files or (robot,))[0].name
         hint = _override_hint(alike, flags)
-        text = f"contacts take these values from the file of {name!r}: {told}{hint}."
+        text = f"contacts take these values from the file of {name!r}: {values}{hint}."
         notices.append(WarningRecord(text, "contact-values-of-file", name))
     notices += [WarningRecord(each, "friction-of-each-file", files[0].name)] if each else []
     for file in files[1:]:
@@ -124,7 +124,7 @@ def _scale_friction(robot: Robot, factors: tuple[float, ...], law_s: float | Non
         for file, factor in zip(robot.files, factors, strict=True)
         for body in file.bodies
     }
-    # things that have no file go with the first
+    # bodies without a file use the factor of the first
     of_body = {i: named_so.get(body.name, factors[0]) for i, body in enumerate(robot.bodies)}
     return replace(
         robot,
@@ -147,11 +147,11 @@ def _friction_per_file(files: Sequence[FileNumbers], name: str, usual: float) ->
     mu = [file.material.get(MU, usual) for file in files]
     if len(set(mu)) < 2:
         return ""
-    told = ", ".join(
+    values = ", ".join(
         f"{value:g} for {file.name!r}" + ("" if MU in file.material else " (from the law)")
         for file, value in zip(files, mu, strict=True)
     )
-    return f"contacts use the friction of each robot's own file: {name} {told}"
+    return f"contacts use the friction of each robot's own file: {name} {values}"
 
 
 def _ratio_hint(name: str | None, replaced: bool, flags: Mapping[str, str] | None) -> str:

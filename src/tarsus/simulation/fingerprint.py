@@ -14,7 +14,7 @@ import numpy as np
 T = TypeVar("T")
 SCALAR_TYPES = (bool, int, float, str, np.generic)
 KNOWN_PACKAGES = frozenset(("builtins", "types", "numpy", "tarsus"))
-"""Packages whose classes and functions are identified by name, in every process the same."""
+"""Packages whose classes and functions are identified by name, the same in every process."""
 
 
 @dataclass(frozen=True)

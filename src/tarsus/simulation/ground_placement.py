@@ -32,9 +32,9 @@ from tarsus.stepping.base import Scene
 
 Array = NDArray[np.float64]
 PLANE_TOLERANCE = 1e-9  # m
-CONTACT_DEPTH = 1e-10  # m: how deep the lowest candidate lies
-NORMAL_TOLERANCE = 1e-12  # normals that differ less are the same
-MIN_SPREAD = 0.01  # m: points nearer to a line than this say nothing about the tilt across it
+CONTACT_DEPTH = 1e-10  # m, depth of the lowest candidate
+NORMAL_TOLERANCE = 1e-12  # between equal normals
+MIN_SPREAD = 0.01  # m; points closer to a line do not determine the tilt
 
 
 def place_on_ground(scene: Scene, q: Array) -> Array:
@@ -55,7 +55,7 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
         Coordinates, shape (nq,), or (worlds, nq) on a terrain that differs by world. Where joints
         are cut, these are coordinates of the cut robot.
     """
-    # a robot with cut joints is placed whole
+    # place the whole robot if joints are cut
     cut, whole = scene.mechanism, scene.mechanism.uncut
     if whole is not None:
         names = {candidate.name for candidate in scene.candidates}
@@ -67,40 +67,42 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
         )
         placed = place_on_ground(uncut, q)
         return coordinates.to_cut(cut, placed)[0]
-    # free objects are not the robot's, unless loops tie them to it
-    company, beside = tree.connected_roots(cut), _separate_bodies(cut)
+    # ignore free objects, unless loops tie them to the robot
+    moved_roots, separate = tree.connected_roots(cut), _separate_bodies(cut)
     scene = replace(
         scene,
-        candidates=tuple(c for c in scene.candidates if c.body not in beside),
-        spans=tuple(s for s in scene.spans if s.body not in beside),
+        candidates=tuple(c for c in scene.candidates if c.body not in separate),
+        spans=tuple(s for s in scene.spans if s.body not in separate),
     )
-    # one that is fixed or tied stays where it is
+    # a fixed or tied robot stays where it is
     values = scene.terrain.parameters()
     if _keeps_pose(cut) or not scene.candidates:
         return q
-    # one robot for each world where the ground differs
-    look = _gap_program(scene)
+    # one robot per world if the ground differs
+    program = _gap_program(scene)
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=0)
     placed = np.tile(np.array(q, dtype=float), (max(worlds, 1), 1))
     given = {f"terrain.{name}": value for name, value in values.items()}
 
-    # parallel to the ground
-    found = reference.run(look, given | {"q": placed})
-    for world, (ground, normals) in enumerate(zip(found["ground"], found["normals"], strict=True)):
+    # align the robot with the ground
+    reports = reference.run(program, given | {"q": placed})
+    for world, (ground, normals) in enumerate(
+        zip(reports["ground"], reports["normals"], strict=True)
+    ):
         normal = _ground_normal(ground.reshape(-1, 3), normals.reshape(-1, 3))
         _tilt(
             placed[world],
             _rotation_from_vertical(normal),
-            [cut.q_slices[root].start for root in company],
+            [cut.q_slices[root].start for root in moved_roots],
         )
-    # down, or up, until the lowest candidate touches
+    # move it down or up until the lowest candidate touches
     for _ in range(50):
-        above = reference.run(look, given | {"q": placed})["gaps"].min(1) + CONTACT_DEPTH
-        there = np.abs(above) < CONTACT_DEPTH / 2
-        if np.all(there):
+        above = reference.run(program, given | {"q": placed})["gaps"].min(1) + CONTACT_DEPTH
+        touches = np.abs(above) < CONTACT_DEPTH / 2
+        if np.all(touches):
             break
-        for root in company:
-            placed[:, cut.q_slices[root].start + 2] -= np.where(there, 0, above)
+        for root in moved_roots:
+            placed[:, cut.q_slices[root].start + 2] -= np.where(touches, 0, above)
     return placed if worlds else placed[0]
 
 
@@ -123,22 +125,22 @@ def ground_depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:
         Largest depth over all worlds, in m, and unit ground normal, shape (3,), by candidate name.
         Candidates above the ground are omitted.
     """
-    beside, stays = tree.object_bodies(scene.mechanism), _keeps_pose(scene.mechanism)
-    seen = tuple(c for c in scene.candidates if stays or c.body in beside)
-    if not seen:
+    separate, stays = tree.object_bodies(scene.mechanism), _keeps_pose(scene.mechanism)
+    checked = tuple(c for c in scene.candidates if stays or c.body in separate)
+    if not checked:
         return {}
     values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}
-    look = _gap_program(replace(scene, candidates=seen, spans=(), pairs=()))
+    program = _gap_program(replace(scene, candidates=checked, spans=(), pairs=()))
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=1)
     rows = np.atleast_2d(q)
     rows = (
         np.broadcast_to(rows, (max(worlds, len(rows)), rows.shape[1])) if len(rows) == 1 else rows
     )
-    found = reference.run(look, values | {"q": rows})
-    gaps, normals = found["gaps"], found["normals"].reshape(len(rows), len(seen), 3)
+    reports = reference.run(program, values | {"q": rows})
+    gaps, normals = reports["gaps"], reports["normals"].reshape(len(rows), len(checked), 3)
     return {
         c.name: (float(-gaps[world, k]), normals[world, k])
-        for k, (c, world) in enumerate(zip(seen, gaps.argmin(0), strict=True))
+        for k, (c, world) in enumerate(zip(checked, gaps.argmin(0), strict=True))
         if gaps[world, k] < 0
     }
 

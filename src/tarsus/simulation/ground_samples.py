@@ -44,15 +44,15 @@ def ground_sampler(terrain: Terrain) -> Callable[[Array], tuple[Array, Array]]:
     )
     known = {register.name for register in program.of_kind("parameter")}
     values = {f"terrain.{name}": value for name, value in terrain.parameters().items()}
-    held = {
+    constants = {
         name: np.asarray(value, float).reshape(-1, np.shape(value)[-1])[0]
         for name, value in values.items()
         if name in known
     }
 
     def look(places: Array) -> tuple[Array, Array]:
-        samples = {name: np.tile(own, (len(places), 1)) for name, own in held.items()}
-        found = evaluate(program, {"at": places, **samples})
-        return found["height"][:, 0], found["friction"][:, 0]
+        samples = {name: np.tile(own, (len(places), 1)) for name, own in constants.items()}
+        reports = evaluate(program, {"at": places, **samples})
+        return reports["height"][:, 0], reports["friction"][:, 0]
 
     return look

@@ -25,11 +25,11 @@ def world_mask(where: ArrayLike | None, worlds: Backend) -> Any:
         return None
     given = worlds.arrays.asarray(where)
     if given.shape != (worlds.count,):
-        found = f"an array of shape {given.shape}" if given.ndim else repr(where)
+        shown = f"an array of shape {given.shape}" if given.ndim else repr(where)
         hint = "" if worlds.count == 1 else f"; world 1 alone is np.arange({worlds.count}) == 1"
         raise InvalidValue(
             f"where must be a mask of shape ({worlds.count},), one truth value per world, not"
-            f" {found}{hint}.",
+            f" {shown}{hint}.",
             "where",
         )
     if given.dtype != bool:
@@ -59,7 +59,7 @@ def write_action(torques: Any, name: str, in_place: NDArray[Any] | None, worlds:
     InvalidValue
         If the shape is wrong, or a number is not finite.
     """
-    # a quick check of the usual case: NaN and infinity show in the square
+    # fast path for the usual case: NaN and infinity show in the square
     if isinstance(torques, np.ndarray) and in_place is not None:
         like = torques.shape == in_place.shape and torques.dtype == in_place.dtype
         if like and isfinite(torques.dot(torques)):

@@ -139,7 +139,7 @@ def options_section(indent: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-POSITIONAL = ("law", "stepper", "terrain", "controller", "dt")  # of a `Simulation`, for near names
+POSITIONAL = ("law", "stepper", "terrain", "controller", "dt")  # for suggestions
 
 
 def complete(given: Options) -> SimpleNamespace:

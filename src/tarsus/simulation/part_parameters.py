@@ -14,7 +14,7 @@ from tarsus import parameters
 from tarsus.errors import InvalidValue, UnknownName, Unsupported, closest_names, quoted
 from tarsus.parameters import Parameter
 
-NONE = "none"  # the word for a parameter that is left out, as tables print it
+NONE = "none"  # text for None, as in tables
 ParameterSetting = str | tuple[str, Any]
 """NAME=VALUE, or a name and a value."""
 
@@ -138,13 +138,13 @@ def _unknown_parameter(name: str, parts: Sequence[RunPart]) -> UnknownName:
     for part in parts:
         for known in part.parameters:
             whose.setdefault(known, []).append(f"{part.whose} {part.name}")
-    near = closest_names(name.rpartition(".")[2], whose)
-    if near:
-        meant = (f"{known} ({' or '.join(whose[known])})" for known in near)
+    suggestions = closest_names(name.rpartition(".")[2], whose)
+    if suggestions:
+        meant = (f"{known} ({' or '.join(whose[known])})" for known in suggestions)
         hint = f"did you mean {' or '.join(meant)}?"
     else:
-        there = [f"{', '.join(o.parameters)} ({o.whose} {o.name})" for o in parts if o.parameters]
-        hint = f"choose from: {'; '.join(there)}."
+        listed = [f"{', '.join(o.parameters)} ({o.whose} {o.name})" for o in parts if o.parameters]
+        hint = f"choose from: {'; '.join(listed)}."
     return UnknownName(f"no part of this run has a parameter named {quoted(name)}; {hint}", name)
 
 
@@ -168,8 +168,8 @@ def _parse(owner: str, declaration: Parameter, text: str) -> Any:
         )
     number = int if declaration.whole else float
     try:
-        found = [number(part) for part in text.split(",")]
+        numbers = [number(part) for part in text.split(",")]
     except ValueError:
         rule = f"{owner}: {declaration.name} must be {declaration.kind}"
         raise InvalidValue(f"{rule}, not {text!r}.", declaration.name) from None
-    return found[0] if len(found) == 1 else tuple(found)
+    return numbers[0] if len(numbers) == 1 else tuple(numbers)

@@ -14,9 +14,9 @@ from tarsus.contact.solvers.base import finite
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 
-MAX_TURN = np.pi  # rad in one step: no step follows a joint that turns further
-MAX_SPEED = 300.0  # m/s: no legged robot is that fast
-MAX_POSITION = 1e6  # m or rad: no legged robot gets there
+MAX_TURN = np.pi  # rad per step; no step resolves a faster rotation
+MAX_SPEED = 300.0  # m/s
+MAX_POSITION = 1e6  # m or rad
 
 
 def max_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
@@ -27,13 +27,13 @@ def max_rates(robot: Mechanism, dt: float) -> NDArray[np.float64]:
 
 def is_linear(robot: Mechanism) -> NDArray[np.bool_]:
     """Return which velocities (nu,) are in m/s; the others are in rad/s."""
-    found = np.zeros(robot.nu, dtype=bool)
+    linear = np.zeros(robot.nu, dtype=bool)
     for body, at in zip(robot.bodies, robot.u_slices, strict=True):
         if body.joint.kind == "slide":
-            found[at] = True
+            linear[at] = True
         elif body.joint.kind == "free":
-            found[at.start : at.start + 3] = True
-    return found
+            linear[at.start : at.start + 3] = True
+    return linear
 
 
 def is_in_range(robot: Mechanism, q: SX, u: SX, dt: SX) -> SX:

@@ -13,7 +13,7 @@ from tarsus.simulation.step_program import CACHE_SIZE, step_program
 
 FROZEN = ("robot", "law", "stepper", "terrain", "plan")  # shared by copies, pickled together
 REBUILT = ("_worlds", "_action")  # compiled code and the registers it runs over
-DERIVED = ("_snapshot_format", "_settable")  # found again from the others
+DERIVED = ("_snapshot_format", "_settable")  # recomputed from the others
 
 _PARTS: dict[bytes, dict[str, Any]] = {}
 
@@ -64,12 +64,12 @@ def register_values(worlds: Backend) -> dict[str, Array]:
 def _pickled_parts(parts: dict[str, Any]) -> bytes:
     """Return the parts in one pickle; raise Unsupported naming the first that cannot be pickled."""
     try:
-        found = pickle.dumps(parts)
+        content = pickle.dumps(parts)
     except Exception:
         for kind, part in parts.items():
             _check_picklable(kind, part)
         raise
-    return found
+    return content
 
 
 def _check_picklable(kind: str, part: Any) -> None:

@@ -104,7 +104,7 @@ class _CachedBodies:
             return deserialize_body(content, self.body)
         if more not in self._loops:
             self.cached(self._trace().blocks)
-        if more not in self._loops:  # it stands in the body of another, which was read
+        if more not in self._loops:  # it is in the body of another loop, which was cached
             assert " in " in more
             self._trace_around(more)
         body = self._loops[more].traced_body

@@ -116,7 +116,7 @@ def scene(
     chosen
         Options of the simulation.
     """
-    # what may touch the ground
+    # contact candidates
     law, ground, stepper = parts
     mechanism = in_coordinates(robot, chosen.coordinates)
     names = {candidate.name for candidate in candidates}
@@ -124,7 +124,7 @@ def scene(
     if chosen.contacts == ALL and ground.flat and stepper.takes_slots:
         touching = hull_candidates(touching)
     touching = touching if ground.flat else with_starts(touching)
-    # what lies between, and what touches each other
+    # spans between candidates, and pairs of shapes
     own = chosen.self_collision
     known = cached_self_contacts(robot, own).kept if stepper.takes_slots else ()
     pairs = pairs_of(known, mechanism)
@@ -132,9 +132,9 @@ def scene(
     between = spans(mechanism, names) if uneven else ()
     others = len(between) + len(pairs)
     rare, slots = secondary_contacts(robot, touching, stepper, chosen.slots, others)
-    held = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
-    held |= {"pairs": pairs, "spans": between}
-    return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **held)
+    options = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
+    options |= {"pairs": pairs, "spans": between}
+    return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **options)
 
 
 def pushed_bodies(chosen: Robot, names: str | Sequence[str]) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ def _takes_three_arguments(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind(0.0, 0.0, 0.0)
     except TypeError:
         return False
-    except ValueError:  # a built-in function shows no signature
+    except ValueError:  # built-in functions may have no signature
         return True
     return True
 

@@ -26,10 +26,10 @@ from tarsus.simulation.sensor_program import Sensing, max_delay
 from tarsus.simulation.settings import Setting, SettingGroup
 
 Array = NDArray[np.float64]
-DISTURBANCES = ("noise", "bias")  # to the readings of sensors that are not exact
+DISTURBANCES = ("noise", "bias")  # of sensors that are not exact
 FIELDS = (*DISTURBANCES, "delay")
-EPISODE = "episode"  # four words of a seed, resets since
-DEFAULT_SEED = 0  # the seed of a new simulation
+EPISODE = "episode"  # register: four words of a seed, and the resets since
+DEFAULT_SEED = 0  # of a new simulation
 
 
 def declare_registers(sensing: Sensing, mechanism: Mechanism, b: Builder) -> None:
@@ -54,17 +54,17 @@ def initial_registers(sensing: Sensing, mechanism: Mechanism, worlds: int) -> di
     InvalidValue
         If a value has the wrong shape.
     """
-    found: dict[str, Array] = {EPISODE: _episode(DEFAULT_SEED)} if sensing else {}
+    values: dict[str, Array] = {EPISODE: _episode(DEFAULT_SEED)} if sensing else {}
     for name, sensor in sensing.sensors:
         k = len(sensor.channels(mechanism))
         made = {
             field: _register_shape(name, field, getattr(sensor, field), k, worlds)
             for field in FIELDS
         }
-        found |= {
+        values |= {
             f"{field}.{name}": made[field] for field in FIELDS if _has_register(sensor, field)
         }
-    return found
+    return values
 
 
 def delay_parameters(sensing: Sensing) -> dict[str, Array]:
@@ -104,16 +104,16 @@ def _new_registers(
             f' {{"{next(iter(known))}": {{"delay": 2}}}}, not {given!r}.',
             "sensors",
         )
-    # the numbers of one sensor after the other
-    found: dict[str, Array] = {}
+    # check sensor by sensor
+    values: dict[str, Array] = {}
     for name, own in given.items():
         if name not in known:
             raise unknown_name("sensor", name, known)
         k = len(known[name].channels(mechanism))
         for field, value in own.items():
             _check_settable(name, known[name], field)
-            found[f"{field}.{name}"] = _new_register(name, known[name], field, value, (worlds, k))
-    return found
+            values[f"{field}.{name}"] = _new_register(name, known[name], field, value, (worlds, k))
+    return values
 
 
 def _new_register(
@@ -123,14 +123,14 @@ def _new_register(
     worlds, k = sizes
     numbers = getattr(worlds.arrays, "asnumpy", _identity)(given)
     declared(Sensor)[field].check(f"the sensor {name!r}", numbers)
-    found, most = _register_shape(name, field, numbers, k, worlds.count), max_delay(sensor)
-    if field == "delay" and np.any(found > most):
+    new, longest = _register_shape(name, field, numbers, k, worlds.count), max_delay(sensor)
+    if field == "delay" and np.any(new > longest):
         raise InvalidValue(
-            f"the delay of the sensor {name!r} must be at most {most} steps, its delay when the"
+            f"the delay of the sensor {name!r} must be at most {longest} steps, its delay when the"
             f" simulation was created, not {np.max(numbers)}.",
             "delay",
         )
-    return found
+    return new
 
 
 def _identity(value: Any) -> Any:
@@ -249,7 +249,7 @@ def add_noise(
         return reading + bias
     worlds, k = reading.shape[-2:]
     steps, episode = (np.rint(when[r]).astype(np.uint64) for r in ("steps", EPISODE))
-    # one number for sensor, world, episode and step, two for every channel of it
+    # hash sensor, world, episode and step; then two numbers per channel
     words = episode[..., :4] @ np.array([WORD**n for n in range(4)], np.uint64)
     begun = mixed(mixed(words) ^ episode[..., 4])
     seed = np.uint64(sensor.seed) ^ mixed(np.uint64(crc32(name.encode())))
@@ -257,6 +257,6 @@ def add_noise(
     each = mixed(each ^ steps[..., 0])
     channel = mixed(each[..., None] ^ mixed(np.arange(2 * k, dtype=np.uint64)))
     uniform = (channel >> np.uint64(11)).astype(float) * 2.0**-53
-    # Box and Muller: normal numbers
+    # normal distribution (Box and Muller 1958)
     radius = np.sqrt(-2 * np.log1p(-uniform[..., :k]))
     return reading + bias + noise * radius * np.cos(2 * np.pi * uniform[..., k:])

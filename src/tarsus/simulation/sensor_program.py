@@ -26,10 +26,8 @@ from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.terrain._rays import first_hits
 
-CACHE_SIZE = 8  # programs that are kept
-MAX_DELAYED_VALUES = (
-    20_000  # numbers of one sensor that are on their way: each takes an instruction or two
-)
+CACHE_SIZE = 8  # programs
+MAX_DELAYED_VALUES = 20_000  # delayed numbers per sensor; each takes an instruction or two
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +96,7 @@ class SensedStep:
 
 def declare_memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
     """Declare the registers `sensing.NAME` in which sensors remember."""
-    found: Values = {}
+    memories: Values = {}
     for name, sensor in sensing.sensors:
         k, m = (
             len(sensor.channels(uncut_mechanism(scene))),
@@ -110,8 +108,8 @@ def declare_memories(sensing: Sensing, scene: Scene, b: Builder) -> Values:
                 f" {MAX_DELAYED_VALUES // k} steps, not {max_delay(sensor)}.",
                 "delay",
             )
-        found[f"sensing.{name}"] = b.declare(f"sensing.{name}", m + max_delay(sensor) * k)
-    return found
+        memories[f"sensing.{name}"] = b.declare(f"sensing.{name}", m + max_delay(sensor) * k)
+    return memories
 
 
 def sense_step(
@@ -134,15 +132,15 @@ def sense_step(
     """
     if not sensing:
         return {}
-    # the robot at both ends of the step, and what acted on it
+    # kinematics at both ends of the step, and loads
     q, u = moment.start
     looked = stepper.evaluation(scene.mechanism, q, u, moment.dt)
     states = (moment.start, moment.end, (looked, u))
     before, after, pressed = (_kinematics(scene, *state) for state in states)
     loads, (heights, ranges) = _loads(scene, looked, moment), _ground(scene, moment.terrain, b)
-    found: Values = {}
+    values: Values = {}
     for name, sensor in sensing.sensors:
-        # its own memory, then the readings of the last steps
+        # memory of the sensor, then readings of the last steps
         k, m = (
             len(sensor.channels(uncut_mechanism(scene))),
             sensor.initial_memory(uncut_mechanism(scene)).size,
@@ -150,15 +148,15 @@ def sense_step(
         late, own = max_delay(sensor), kept[f"sensing.{name}"]
         seen = Seen(before, after, pressed, loads, moment.dt, heights, ranges, own[:m])
         reading, memory = (entries(part) for part in read_sensor(name, sensor, seen, k))
-        past, told = [*reading, *entries(own)[m:]], ca.vertcat(*reading)
+        past, reported = [*reading, *entries(own)[m:]], ca.vertcat(*reading)
         if late:
             delay = b.parameter(f"delay.{name}")
             for steps in range(1, late + 1):
                 older = ca.vertcat(*past[steps * k : (steps + 1) * k])
-                told = ca.if_else(delay == steps, older, told)
-        found[f"sensed.{name}"] = told
-        found[f"sensing.{name}"] = ca.vertcat(SX(0, 1), *memory, *past[: late * k])
-    return found
+                reported = ca.if_else(delay == steps, older, reported)
+        values[f"sensed.{name}"] = reported
+        values[f"sensing.{name}"] = ca.vertcat(SX(0, 1), *memory, *past[: late * k])
+    return values
 
 
 def read_sensor(name: str, sensor: Sensor, seen: Seen, channels: int) -> tuple[SX, SX]:
@@ -185,10 +183,12 @@ def contact_free_program(sensing: Sensing, scene: Scene) -> Program:
     """
     b = Builder(f"{scene.mechanism.name}_look")
     at = b.parameter("q", scene.mechanism.nq), b.parameter("u", scene.mechanism.nu)
-    found = contact_free_readings(
+    readings = contact_free_readings(
         sensing, scene, at, b.parameter("dt"), scene.terrain.symbols(b), b
     )
-    return b.program(**{f"sensed.{name}": found[f"sensed.{name}"] for name, _ in sensing.sensors})
+    return b.program(
+        **{f"sensed.{name}": readings[f"sensed.{name}"] for name, _ in sensing.sensors}
+    )
 
 
 def contact_free_readings(
@@ -201,14 +201,14 @@ def contact_free_readings(
 ) -> Values:
     """Return readings `sensed.NAME` (k,) and initial memories `sensing.NAME` of a free state."""
     kin, (heights, ranges) = _kinematics(scene, *at), _ground(scene, terrain, b)
-    found: Values = {}
+    values: Values = {}
     for name, sensor in sensing.sensors:
         memory = SX(sensor.initial_memory(uncut_mechanism(scene)))
         seen = Seen(kin, kin, kin, lambda body: [], dt, heights, ranges, memory)
         reading = read_sensor(name, sensor, seen, len(sensor.channels(uncut_mechanism(scene))))[0]
-        found[f"sensed.{name}"] = reading
-        found[f"sensing.{name}"] = ca.vertcat(memory, *([reading] * max_delay(sensor)))
-    return found
+        values[f"sensed.{name}"] = reading
+        values[f"sensing.{name}"] = ca.vertcat(memory, *([reading] * max_delay(sensor)))
+    return values
 
 
 def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
@@ -253,7 +253,7 @@ def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list
         own = {i: part for i, part in enumerate(scene.geometry.contacts) if at in bodies[i]}
         touching = contact_kinematics(scene, seen, moment.terrain, list(own.values()))
         contacts = [touch.contact for touch in touching]
-        # a pair's is that on the first of both
+        # the impulse of a pair acts on its first body
         signs = [1 if bodies[i][0] == at else -1 for i in own]
         impulses = [_impulse(scene, moment, i) for i in own]
         forces = [sign * x / moment.dt for sign, x in zip(signs, impulses, strict=True)]
@@ -266,8 +266,8 @@ def _loads(scene: Scene, looked: SX, moment: SensedStep) -> Callable[[str], list
 def _impulse(scene: Scene, moment: SensedStep, candidate: int) -> SX:
     """Return the impulse (3,) on a candidate: its own, or that of the slot that holds it."""
     at, usual = scene.geometry.order.index(candidate), len(scene.geometry.primary)
-    found = moment.impulses[at] if at < usual else SX.zeros(3)
+    total = moment.impulses[at] if at < usual else SX.zeros(3)
     for slot in range(scene.slots):
         number = moment.memory[moment.memory.numel() - scene.slots + slot]
-        found += ca.if_else(number == at, moment.impulses[usual + slot], 0)
-    return found
+        total += ca.if_else(number == at, moment.impulses[usual + slot], 0)
+    return total

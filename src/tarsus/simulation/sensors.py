@@ -51,13 +51,13 @@ def name_sensors(given: Any, scene: Scene) -> Sensing:
             f'sensors must be a list such as ["imu"] or a dictionary, not {given!r}.', "sensors"
         )
     pairs = given.items() if isinstance(given, Mapping) else [("", part) for part in given]
-    found: dict[str, Sensor] = {}
+    named: dict[str, Sensor] = {}
     for name, part in pairs:
         sensor = _sensor(part)
-        own = str(name) or _unused_name(_name_of(sensor), found)
-        sensor.channels(uncut_mechanism(scene))  # does it fit the robot?
-        found[own] = sensor
-    return Sensing(tuple(found.items())) if found else NO_SENSORS
+        own = str(name) or _unused_name(_name_of(sensor), named)
+        sensor.channels(uncut_mechanism(scene))  # raises if it does not fit the robot
+        named[own] = sensor
+    return Sensing(tuple(named.items())) if named else NO_SENSORS
 
 
 def _sensor(part: Any) -> Sensor:
@@ -87,11 +87,11 @@ def _unused_name(name: str, taken: Mapping[str, Any]) -> str:
 
 def readings(plan: Plan, worlds: Backend) -> dict[str, Array]:
     """Return the current reading of every sensor by name, (worlds, k), with noise and bias."""
-    found = dict[str, Array]()
+    by_name = dict[str, Array]()
     for name, sensor in plan.sensing.sensors:
         reading = worlds.output(f"sensed.{name}")
-        found[name] = sensor_noise.noisy_reading(name, sensor, reading, worlds)
-    return found
+        by_name[name] = sensor_noise.noisy_reading(name, sensor, reading, worlds)
+    return by_name
 
 
 def refresh_readings(plan: Plan, worlds: Backend, mask: Any = None, begun: bool = True) -> None:
@@ -113,9 +113,9 @@ def refresh_readings(plan: Plan, worlds: Backend, mask: Any = None, begun: bool 
         fresh = np.rint(to_numpy(worlds, worlds.output("steps")))[:, 0] == 0
         mask = fresh if mask is None else fresh & to_numpy(worlds, mask)
     values = {r.name: to_numpy(worlds, worlds.get(r.name)) for r in program.of_kind("parameter")}
-    found = evaluate(program, values)
+    reports = evaluate(program, values)
     for name, sensor in plan.sensing.sensors:
-        reading = found[f"sensed.{name}"]
+        reading = reports[f"sensed.{name}"]
         memory = initial_memory(sensor, uncut_mechanism(plan.scene), reading)
         worlds.set(f"sensed.{name}", reading, mask)
         if memory.shape[1]:
@@ -124,12 +124,12 @@ def refresh_readings(plan: Plan, worlds: Backend, mask: Any = None, begun: bool 
 
 def log_variables(plan: Plan, worlds: Backend, records: Mapping[str, Array]) -> dict[str, Any]:
     """Return the log variables `sensed_NAME` (time, world, channel) and their channel names."""
-    found: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     for name, sensor in plan.sensing.sensors:
         channels = sensor.channels(uncut_mechanism(plan.scene))
         units = ", ".join(dict.fromkeys(channels.values()))
-        told = {"units": units, "long_name": f"reading of the sensor {name!r}"}
+        attributes = {"units": units, "long_name": f"reading of the sensor {name!r}"}
         readings = sensor_noise.noisy_record(name, sensor, records, worlds)
-        found[f"sensed_{name}"] = (("time", "world", f"channel_{name}"), readings, told)
-        found[f"channel_{name}"] = (f"channel_{name}", list(channels))
-    return found
+        variables[f"sensed_{name}"] = (("time", "world", f"channel_{name}"), readings, attributes)
+        variables[f"channel_{name}"] = (f"channel_{name}", list(channels))
+    return variables

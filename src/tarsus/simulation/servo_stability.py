@@ -23,9 +23,9 @@ from tarsus.simulation.step_program import Plan
 from tarsus.stepping.known import named_where
 
 Array = NDArray[np.float64]
-MAX_CHECKED_WORLDS = 32  # whose gains are looked at, of those that differ
+MAX_CHECKED_WORLDS = 32  # worlds with different gains
 GAIN_NAMES = ("kp", "kv", "gear")
-WARNED_GROWTH, MAX_GROWTH = 1e-4, 1e-2  # a step: told, refused
+WARNED_GROWTH, MAX_GROWTH = 1e-4, 1e-2  # per step
 
 
 def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[WarningRecord]:

@@ -30,7 +30,7 @@ from tarsus.simulation.settings import Setting, SettingGroup, values_by_name
 from tarsus.terrain.base import Terrain
 
 Array = NDArray[np.float64]
-SPEED = "speed"  # the command that legs bound
+SPEED = "speed"  # command that the reach of the legs limits
 MASS_SCALE = Setting(
     "mass_scale",
     ("mass_scale",),
@@ -263,12 +263,12 @@ def _compiled_terms(terrain: Terrain) -> tuple[Any, ...]:
 
 def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
     """Raise InvalidValue unless each parameter has one value, or one per world."""
-    # of both the numbers as the compiled code takes them
+    # shapes of the numbers in the compiled code
     own = law.parameters() if law else {}
     of_law = [(name, value.shape, ()) for name, value in own.items()]
     try:
         ground = terrain.parameters()
-    except ValueError as error:  # two fields of different lengths
+    except ValueError as error:  # two fields have different lengths
         names = [f"{name} {value.shape}" for name, value in _terrain_fields(terrain) if value.ndim]
         raise InvalidValue(
             f"the parameters of {type(terrain).__name__} have incompatible shapes"
@@ -279,10 +279,10 @@ def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
         (name, value.shape, value.shape[1:] if value.ndim > 1 else value.shape)
         for name, value in ground.items()
     ]
-    # the first that has neither one value nor as many as there are worlds
+    # report the first with a wrong number of values
     for name, shape, one in of_law + of_terrain:
         if shape not in (one, (worlds, *one)):
-            if (name, shape, one) in of_terrain:  # by the name that the user wrote
+            if (name, shape, one) in of_terrain:  # use the name of the field
                 lengths = {field: value.shape[:1] for field, value in _terrain_fields(terrain)}
                 odd = [field for field, length in lengths.items() if length == shape[:1]]
                 name = " and ".join(odd) or name
@@ -299,13 +299,13 @@ def check_world_count(law: Law | None, terrain: Terrain, worlds: int) -> None:
 
 def _terrain_fields(terrain: Terrain) -> list[tuple[str, NDArray[np.float64]]]:
     """Return the numeric fields of a terrain, and of a terrain inside it, as OWNER.FIELD."""
-    found: list[tuple[str, NDArray[np.float64]]] = []
+    numbers: list[tuple[str, NDArray[np.float64]]] = []
     for name, value in vars(terrain).items():
         if isinstance(value, Terrain):
-            found += _terrain_fields(value)
+            numbers += _terrain_fields(value)
         elif (field := declared(type(terrain)).get(name)) and field.numeric and value is not None:
-            found.append((f"{type(terrain).__name__}.{name}", np.asarray(value, float)))
-    return found
+            numbers.append((f"{type(terrain).__name__}.{name}", np.asarray(value, float)))
+    return numbers
 
 
 def _write_nothing(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ from tarsus.program.run.backend import Backend
 from tarsus.simulation.inputs import check_numbers, to_numpy
 from tarsus.simulation.options import Options
 
-FIXED_OPTIONS = (*Options.__annotations__, "dt")  # chosen when a simulation is created
+FIXED_OPTIONS = (*Options.__annotations__, "dt")  # fixed when a simulation is created
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ class Setting:
         shape = self.shape or ()
         what = f"{self.name} of {of!r}" if of else self.name
         value = check_numbers(what, given, [shape, (worlds.count, *shape)], worlds, self.name)
-        found = to_numpy(worlds, value)
-        wrong = found[~self.range.holds(found)]
+        numbers_read = to_numpy(worlds, value)
+        wrong = numbers_read[~self.range.holds(numbers_read)]
         if wrong.size:
             rule, worst = self.range.rule(wrong[0]), wrong[0]
             hint = f"; {self.outside}" if self.outside else ""
             raise InvalidValue(f"{what} must {rule}, not {worst:g}{hint}.", self.name)
-        if self.whole and np.any(found != np.round(found)):
-            worst = found[found != np.round(found)][0]
+        if self.whole and np.any(numbers_read != np.round(numbers_read)):
+            worst = numbers_read[numbers_read != np.round(numbers_read)][0]
             raise InvalidValue(f"{what} must be a whole number, not {worst:g}.", self.name)
         return value
 
@@ -171,11 +171,11 @@ class Settings:
             if name not in self._owner_of:
                 raise self._refusal(name)
             of_owner.setdefault(self._owner_of[name].name, {})[name] = value
-        found: dict[str, Any] = {}
+        registers: dict[str, Any] = {}
         for owner in self.owners:
             if owner.name in of_owner:
-                found |= owner.write(worlds, of_owner[owner.name], mask)
-        return found
+                registers |= owner.write(worlds, of_owner[owner.name], mask)
+        return registers
 
     def _refusal(self, name: str) -> TarsusError:
         """Return an error for a name that cannot be set here."""
@@ -185,7 +185,7 @@ class Settings:
         if name in FIXED_OPTIONS:
             text = f"{name} cannot be changed after a Simulation is created; create a new one."
             return Unsupported(text, name)
-        # what it may be called here
+        # suggest the name that the law uses
         known = [setting.name for setting in self.settings]
         for setting in self.settings:
             if setting.role.partition("_")[0] == name:
@@ -200,14 +200,14 @@ class Settings:
                 " instead.",
                 name,
             )
-        # a near name, also among what could be set in another simulation
+        # suggest near names, also of settings that need an option
         for option, names in self._otherwise.items():
-            near = closest_names(name, names)
-            if near and not closest_names(name, known):
+            suggestions = closest_names(name, names)
+            if suggestions and not closest_names(name, known):
                 return UnknownName(
                     f"there is no state or parameter named {quoted(name)}; did you mean"
-                    f" {' or '.join(near)}? To change it, create the simulation with"
-                    f' {option}=["{near[0]}"].',
+                    f" {' or '.join(suggestions)}? To change it, create the simulation with"
+                    f' {option}=["{suggestions[0]}"].',
                     name,
                 )
         return unknown_name("state or parameter", name, known)

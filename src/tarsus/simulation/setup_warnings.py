@@ -35,14 +35,12 @@ from tarsus.stepping.known import named_where
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.world import World
 
-LIMIT_TOLERANCE = 1e-6  # rad or m: a joint that stands at its limit
-EXTRA_POSTURES = 3  # beside the start, in which a contact is looked at that may be unable to move
-WARNED_DEPTH = 1e-3  # m: twice the slop of hard laws; what stands in the ground by less is not told
-WARNED_HEIGHT = 0.02  # m: farther from the ground a keyframe is not meant to stand on it
-MAX_NAMES = 5  # names that a notice shows
-MAX_TOLERANCE_SHARE = (
-    1e-3  # of the weight's impulse in a step: the largest sound absolute tolerance
-)
+LIMIT_TOLERANCE = 1e-6  # rad or m
+EXTRA_POSTURES = 3  # random postures in which immovable contacts are checked
+WARNED_DEPTH = 1e-3  # m; twice the slop of hard laws
+WARNED_HEIGHT = 0.02  # m; a keyframe farther from the ground does not stand on it
+MAX_NAMES = 5  # names in a message
+MAX_TOLERANCE_SHARE = 1e-3  # largest absolute tolerance over the weight's impulse in a step
 
 
 def choice_warnings(
@@ -67,11 +65,11 @@ def choice_warnings(
         If the servos of a file cannot be simulated, or shapes cannot collide with this stepper.
     """
     q = values["q"]
-    found = servo_stability.servo_warnings(plan, values, dt)
-    found += stability_warnings(plan, q, dt) + falling_warnings(plan, dt)
-    found += ground_warnings(plan.scene) + ignored_limit_warnings(plan)
-    found += immovable_contact_warnings(plan, q) + soft_joint_warnings(plan)
-    return found + self_collision_warnings(plan, self_collision)
+    records = servo_stability.servo_warnings(plan, values, dt)
+    records += stability_warnings(plan, q, dt) + falling_warnings(plan, dt)
+    records += ground_warnings(plan.scene) + ignored_limit_warnings(plan)
+    records += immovable_contact_warnings(plan, q) + soft_joint_warnings(plan)
+    return records + self_collision_warnings(plan, self_collision)
 
 
 def state_warnings(
@@ -90,8 +88,8 @@ def state_warnings(
     what
         What starts there, for the messages.
     """
-    found = touching_warnings(plan, q, dt) + limit_excess_warnings(plan, q)
-    return found + depth_warnings(plan, q, what) + overlap_warnings(plan, q, what)
+    records = touching_warnings(plan, q, dt) + limit_excess_warnings(plan, q)
+    return records + depth_warnings(plan, q, what) + overlap_warnings(plan, q, what)
 
 
 class StartWarnings:
@@ -157,7 +155,7 @@ def immovable_contact_warnings(plan: Plan, q: NDArray[np.float64]) -> list[Warni
     if isinstance(scene.law, ForceLaw):
         return []
     somewhere = np.zeros((0, q.shape[-1]))
-    if not scene.mechanism.loops:  # else others than the start's may not be its own
+    if not scene.mechanism.loops:  # with loops, other postures may violate them
         random = postures(scene.mechanism, EXTRA_POSTURES)
         somewhere = np.array([apply_couplings(scene.mechanism, posture) for posture in random])
     names = immovable_contacts(scene, np.vstack([q.reshape(-1, q.shape[-1])[:1], somewhere]))
@@ -173,14 +171,14 @@ def immovable_contact_warnings(plan: Plan, q: NDArray[np.float64]) -> list[Warni
 def depth_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[WarningRecord]:
     """Return a warning about contacts that start below the ground and can move out of it."""
     scene = plan.scene
-    found = {name: one for name, one in ground_depths(scene, q).items() if one[0] > WARNED_DEPTH}
-    there = replace(scene, candidates=tuple(c for c in scene.candidates if c.name in found))
-    normals = {name: normal for name, (_, normal) in found.items()}
-    for name in immovable_contacts(there, q.reshape(-1, q.shape[-1])[:1], normals):
-        del found[name]
-    if not found:
+    below = {name: one for name, one in ground_depths(scene, q).items() if one[0] > WARNED_DEPTH}
+    deep_scene = replace(scene, candidates=tuple(c for c in scene.candidates if c.name in below))
+    normals = {name: normal for name, (_, normal) in below.items()}
+    for name in immovable_contacts(deep_scene, q.reshape(-1, q.shape[-1])[:1], normals):
+        del below[name]
+    if not below:
         return []
-    deep = sorted(found.items(), key=lambda one: -one[1][0])
+    deep = sorted(below.items(), key=lambda one: -one[1][0])
     named = join_names(
         [f"{name} (by {1e3 * depth:.3g} mm)" for name, (depth, _) in deep], MAX_NAMES
     )
@@ -217,22 +215,22 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
     scene, mechanism = plan.scene, plan.scene.mechanism
     if not scene.limits:
         return []
-    # where joints stand, in the tree and in loops
+    # positions of joints in the tree and in loops
     names, places = mechanism.joint_names, [s.start for s in mechanism.u_slices]
     closing = loop_rows(scene)
     middles = tuple((row.loop, row.middle) for row in closing)
     loops = np.array(loop_position_function(mechanism, middles)(q.T)) if middles else np.zeros(0)
     loops = loops.reshape(len(middles), *q.shape[:-1])
-    held = [row for row in rows(scene) if row.loop < 0 and row.is_bounded]
-    seen = [(names[places.index(row.u)], row, q[..., row.q]) for row in held]
-    seen += [
+    bounded = [row for row in rows(scene) if row.loop < 0 and row.is_bounded]
+    positions = [(names[places.index(row.u)], row, q[..., row.q]) for row in bounded]
+    positions += [
         (mechanism.loops[row.loop].joint.name, row, at)
         for row, at in zip(closing, loops, strict=True)
     ]
-    # those beyond their limits
+    # joints beyond their limits
     beyond = [
         name
-        for name, row, at in seen
+        for name, row, at in positions
         if not (
             row.lower - LIMIT_TOLERANCE <= np.min(at) and np.max(at) <= row.upper + LIMIT_TOLERANCE
         )
@@ -248,41 +246,41 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
 
 def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
     """Return a warning about limits of loop joints that are ignored."""
-    held = {row.loop for row in loop_rows(plan.scene)}
-    loose = [
+    limited = {row.loop for row in loop_rows(plan.scene)}
+    ignored = [
         loop.joint.name
         for k, loop in enumerate(plan.scene.mechanism.loops)
-        if np.isfinite([loop.joint.lower, loop.joint.upper]).any() and k not in held
+        if np.isfinite([loop.joint.lower, loop.joint.upper]).any() and k not in limited
     ]
-    if not loose or not plan.scene.limits:
+    if not ignored or not plan.scene.limits:
         return []
     text = (
         "the limits of these loop joints are ignored, because their range is a full turn or more or"
-        f" they are neither hinge nor slide: {', '.join(loose)}."
+        f" they are neither hinge nor slide: {', '.join(ignored)}."
     )
-    return [WarningRecord(text, "loop-limits-ignored", loose[0])]
+    return [WarningRecord(text, "loop-limits-ignored", ignored[0])]
 
 
 def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:
     """Return warnings about joint laws that a stepper without impulses approximates."""
-    scene, found = plan.scene, list[WarningRecord]()
+    scene, records = plan.scene, list[WarningRecord]()
     if plan.stepper.takes_impulses:
-        return found
-    name, held = registry.name_of(plan.stepper), rows(scene)
-    if any(row.rubs for row in held):
+        return records
+    name, joints = registry.name_of(plan.stepper), rows(scene)
+    if any(row.rubs for row in joints):
         text = (
             f"the stepper {name!r} models dry friction of joints as a damper below"
             f" {DRY_FRICTION_SPEED:g} rad/s or m/s, so joints creep. Use midpoint, symplectic_euler"
             " or event_driven; stiction=False accepts the damper."
         )
-        found.append(WarningRecord(text, "joint-friction-creeps", name))
-    if scene.bounce and any(row.is_bounded for row in held):
+        records.append(WarningRecord(text, "joint-friction-creeps", name))
+    if scene.bounce and any(row.is_bounded for row in joints):
         text = (
             f"the stepper {name!r} stops joints by springs, so bounce = {scene.bounce:g} is"
             " ignored. Use midpoint, symplectic_euler or event_driven."
         )
-        found.append(WarningRecord(text, "joint-bounce-ignored", name))
-    return found
+        records.append(WarningRecord(text, "joint-bounce-ignored", name))
+    return records
 
 
 def solver_tolerances(
@@ -311,18 +309,18 @@ def solver_tolerances(
         return _tolerances_for_float32(chosen, notices)
     lowered, values = {}, chosen.parameters()
     gravity = np.linalg.norm(mechanism.gravity_acceleration)
-    most = MAX_TOLERANCE_SHARE * float(mechanism.mass * gravity) * dt
+    limit = MAX_TOLERANCE_SHARE * float(mechanism.mass * gravity) * dt
     for name in names_with_role(type(chosen), "absolute_tolerance"):
-        if not 0 < most < np.max(values[name]):
+        if not 0 < limit < np.max(values[name]):
             continue
         if np.all(values[name] == declared(type(chosen))[name].default):
-            lowered[f"law.{name}"] = np.full((*np.shape(values[name]), 1), most)
-            text = f"{name} is lowered to {most:.2g} N s, for the robot weighs little."
+            lowered[f"law.{name}"] = np.full((*np.shape(values[name]), 1), limit)
+            text = f"{name} is lowered to {limit:.2g} N s, because the robot is light."
             notices.append(WarningRecord(text, "tolerance-lowered", name))
         else:
             text = (
                 f"{name} = {np.max(values[name]):g} N s is more than a thousandth of the weight's"
-                f" impulse in a step: contact forces may be wrong; set {name}={most:.1g} or less."
+                f" impulse in a step: contact forces may be wrong; set {name}={limit:.1g} or less."
             )
             notices.append(WarningRecord(text, "tolerance-above-weight", name))
     return lowered
@@ -345,14 +343,14 @@ def _tolerances_for_float32(
 
 def overlap_warnings(plan: Plan, q: NDArray[np.float64], what: str) -> list[WarningRecord]:
     """Return a warning about shapes that overlap at the start."""
-    found = overlapping_pairs(plan.scene.mechanism, q) if plan.scene.pairs else ()
-    if not found:
+    overlaps = overlapping_pairs(plan.scene.mechanism, q) if plan.scene.pairs else ()
+    if not overlaps:
         return []
     text = (
-        f"{len(found)} pairs of shapes overlap when {what} starts and are pushed apart:"
-        f" {pair_names(found)}. Call set(q=...) to move them."
+        f"{len(overlaps)} pairs of shapes overlap when {what} starts and are pushed apart:"
+        f" {pair_names(overlaps)}. Call set(q=...) to move them."
     )
-    return [WarningRecord(text, "shapes-overlap", found[0].first.name)]
+    return [WarningRecord(text, "shapes-overlap", overlaps[0].first.name)]
 
 
 def self_collision_warnings(plan: Plan, self_collision: bool) -> list[WarningRecord]:
@@ -374,13 +372,13 @@ def self_collision_warnings(plan: Plan, self_collision: bool) -> list[WarningRec
     if not self_collision:
         return approximation_warnings(plan.scene.pairs)
     robot = plan.scene.mechanism.uncut or plan.scene.mechanism
-    found = cached_self_contacts(robot, True)
-    if not found.kept:
+    contacts = cached_self_contacts(robot, True)
+    if not contacts.kept:
         text = f"no two shapes of {robot.name!r} can touch, so self_collision has no effect."
         none = [WarningRecord(text, "no-self-collision", robot.name)]
-        return none + _ignored_pair_warnings(found.always)
+        return none + _ignored_pair_warnings(contacts.always)
     stand_ins = approximation_warnings(plan.scene.pairs)
-    return stand_ins + _mesh_only_warnings(robot) + _ignored_pair_warnings(found.always)
+    return stand_ins + _mesh_only_warnings(robot) + _ignored_pair_warnings(contacts.always)
 
 
 def _ignored_pair_warnings(left_out: Sequence[Pair]) -> list[WarningRecord]:

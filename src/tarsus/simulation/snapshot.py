@@ -22,7 +22,7 @@ from tarsus.sensing.base import Sensor
 from tarsus.simulation.recording.part_serialization import class_of, field_values, name_of
 from tarsus.simulation.step_program import Plan
 
-ACTION = "action"  # the one parameter that belongs to the state: torques between control instants
+ACTION = "action"  # the only parameter in the state: torques between control instants
 REGISTERS = "registers"  # header entry for the names and sizes of the registers
 
 
@@ -68,8 +68,8 @@ class SnapshotFormat:
     def of(cls, plan: Plan, dt: float, worlds: Backend) -> SnapshotFormat:
         """Return the snapshot format of a plan at a time step dt, in s."""
         program = worlds.program
-        kept = (*program.of_kind("state"), *program.of_kind("report"))
-        registers = {register.name: register.size for register in kept}
+        saved = (*program.of_kind("state"), *program.of_kind("report"))
+        registers = {register.name: register.size for register in saved}
         if ACTION in worlds:
             registers[ACTION] = program.sizes[ACTION]
         return cls(_header(plan, dt, registers), registers)
@@ -90,13 +90,13 @@ class SnapshotFormat:
     def write(self, worlds: Backend, state: ArrayLike, mask: Any) -> None:
         """Write a snapshot into the registers of all worlds, or of those in the mask (worlds,)."""
         rows = self._checked_rows(worlds, state, worlds.count if mask is None else int(mask.sum()))
-        # one row for each world: rows of worlds outside the mask are not read
+        # expand to one row per world; rows outside the mask are ignored
         arrays = worlds.arrays
         if mask is not None and len(rows) != worlds.count:
             full = arrays.zeros((worlds.count, rows.shape[1]))
             full[arrays.flatnonzero(mask)] = rows
             rows = full
-        # into the registers
+        # write the registers
         start = len(self.header)
         for name, size in self.registers.items():
             worlds.set(name, rows[:, start : start + size], mask)
@@ -115,12 +115,12 @@ class SnapshotFormat:
             given = arrays.asarray(state)
         except (TypeError, ValueError):
             given = arrays.zeros(0)
-        # the kind of simulation, as far as the header tells
+        # check the header
         if given.ndim in (1, 2) and given.size and given.shape[-1] > len(self.header):
             if given.dtype != float:
                 raise InvalidValue(f"state must hold float64 numbers, not {given.dtype}.", "state")
             _check_header(given, self.header, arrays)
-        # the shape
+        # check the shape
         if given.shape not in ((size,), (chosen, size), (worlds.count, size)):
             shapes = sorted({chosen, worlds.count} - {0})
             allowed = "".join(f" or ({count}, {size})" for count in shapes)
@@ -141,13 +141,13 @@ def _header(plan: Plan, dt: float, registers: Mapping[str, int]) -> dict[str, He
     scene, mechanism = plan.scene, plan.scene.mechanism
     joints = [(body.joint.name, body.joint.kind) for body in mechanism.bodies]
     first = mechanism.bodies[0].name
-    # the parts without values that can be set
+    # identify parts by what cannot be set
     contacts = scene.geometry.contact_names, scene.secondary, scene.slots
     law = {k: v for k, v in field_values(scene.law).items() if k not in scene.law.parameters()}
     law_identity = class_of(scene.law), sorted(scene.law.parameters()), law
     stepper = field_values(plan.stepper)
     sensors = [(name, class_of(s), _reading(s, first)) for name, s in plan.sensing.sensors]
-    # a number for each
+    # one number per entry
     moved = "motor" if plan.actuation is None else "file"
     return {
         "robot": _hashed((mechanism.name, joints), mechanism.name),
@@ -186,20 +186,20 @@ def _with(part: Any, chosen: Mapping[str, Any]) -> str:
 def _reading(sensor: Sensor, first: str) -> dict[str, Any]:
     """Return the parameters that determine what a sensor reads, with `first` for an empty frame."""
     disturbance = ("noise", "bias", "seed")
-    found = {k: v for k, v in field_values(sensor).items() if k not in disturbance}
-    return found | ({"frame": found["frame"] or first} if "frame" in found else {})
+    fields = {k: v for k, v in field_values(sensor).items() if k not in disturbance}
+    return fields | ({"frame": fields["frame"] or first} if "frame" in fields else {})
 
 
 def _check_header(given: Any, header: Mapping[str, HeaderEntry], arrays: Any) -> None:
     """Raise InvalidValue, naming the differences, unless the snapshots (..., n) fit."""
-    # the first row with another header
+    # find the first row with a different header
     here = arrays.asarray([entry.number for entry in header.values()])
     rows = given[..., : len(header)].reshape(-1, len(header))
     if bool((rows == here).all()):
         return
     wrong = rows[int(arrays.argmax((rows != here).any(1)))]
     other = [float(number) for number in wrong]
-    # the differences
+    # list the differences
     differs = {
         name: f"{name} = {entry.there(number)} instead of {entry.here}"
         if entry.plain

@@ -22,8 +22,8 @@ from tarsus.simulation.stacked_contacts import (
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene
 
-LANDING_POSTURES = 32  # in which a robot may land
-CACHE_SIZE = 16  # scenes whose lightest contacts are kept
+LANDING_POSTURES = 32  # random postures
+CACHE_SIZE = 16  # scenes
 
 
 def stability_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[WarningRecord]:
@@ -36,7 +36,7 @@ def stability_warnings(plan: Plan, q: NDArray[np.float64], dt: float) -> list[Wa
     return [
         WarningRecord(
             f"dt = {inner:g} s is above the stable limit of {what}, about {limit:.2g} s where"
-            f" a foot of {masses[0]:.2g} kg ({masses[1]:.2g} kg sideways) carries {load:.3g} N: the"
+            f" a foot of {masses[0]:.2g} kg ({masses[1]:.2g} kg sideways) carries {load:.3g} N; the"
             f" robot may chatter, sink or fall; use dt = {better:g} s or less, or a softer law.",
             "dt-above-stable-limit",
             what,
@@ -74,7 +74,7 @@ def min_landing_mass(scene: Scene) -> tuple[float, str]:
     poses = own[None] if mechanism.constrained else postures(mechanism, LANDING_POSTURES)
     blocks = effective_mass.contact_mobilities(mechanism, poses, scene.candidates)
     largest = np.linalg.eigvalsh(blocks)[..., -1]
-    # no more than the sum of all contacts of a body
+    # bound: the sum over all contacts of a body
     bodies = sorted({candidate.body for candidate in scene.candidates})
     of_body = np.array([[c.body == body for c in scene.candidates] for body in bodies])
     felt = (largest @ of_body.T).max(0)

@@ -32,13 +32,13 @@ from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene
 
 Array = NDArray[np.float64]
-TOUCH_DISTANCE = 2e-3  # m: what is no farther away as the simulation starts touches soon
-REGULARIZATION = 1e-4  # of the rows of the free roots: shares a load among redundant contacts
-LOAD_RATIO = 1.25  # loads that differ by a smaller factor are taken as one, the larger
-MIN_LOAD_SHARE = 1e-3  # of the largest load: what carries less is taken to carry so much
-PROBE_MASS = 1e-2  # kg: beside 1 kg the mass at which a law is asked for its limit
-MIN_STEP, MAX_STEP, BISECTIONS = 1e-8, 10.0, 50  # s: where the limit is looked for
-CACHE_SIZE = 16  # scenes and coordinates whose limits are kept
+TOUCH_DISTANCE = 2e-3  # m; closer shapes will touch soon
+REGULARIZATION = 1e-4  # shares a load among redundant contacts
+LOAD_RATIO = 1.25  # loads are rounded up to powers of this
+MIN_LOAD_SHARE = 1e-3  # of the largest load; smaller loads are raised to it
+PROBE_MASS = 1e-2  # kg; second mass at which the law's limit is evaluated
+MIN_STEP, MAX_STEP, BISECTIONS = 1e-8, 10.0, 50  # s, of the search for the limit
+CACHE_SIZE = 16  # scenes and coordinates
 
 
 @dataclass(frozen=True)
@@ -100,36 +100,36 @@ def has_only_free_joints(mechanism: Mechanism) -> bool:
 @lru_cache(maxsize=CACHE_SIZE)
 def _touching_contacts(scene: Scene, q: bytes) -> TouchingContacts | None:
     pose = np.frombuffer(q)
-    which, J, share = _find_touching(scene, pose)
-    if not which:
+    touching, J, share = _find_touching(scene, pose)
+    if not touching:
         return None
-    # the mass matrix, and what each contact carries
+    # mass matrix and contact loads
     kin = kinematics(scene.mechanism, SX(pose), SX.zeros(scene.mechanism.nu))
     M, W = (np.array(DM(part)) for part in effective_mass.inertia_and_constraints(kin))
     G = J @ effective_mass.mobility(M, W) @ J.T
     weight = np.array(DM(rnea.bias(kin, rnea.body_inertias(scene.mechanism)))).ravel()
     loads = _loads(scene.mechanism, J[::3], weight)
-    # what the law is there
+    # stiffness and damping of the law at these loads
     levels = LOAD_RATIO ** np.ceil(np.log(loads) / np.log(LOAD_RATIO))
     known = {load: _stiffness_and_damping(scene.law, load) for load in {*levels, 2 * levels.max()}}
     c = np.repeat(share, 3) * np.concatenate([known[load][0] for load in levels])
     d = np.repeat(share, 3) * np.concatenate([known[load][1] for load in levels])
     if not (c + d).any():
         return None
-    # the step at which it turns about
+    # bisect for the limit
     low, high = MIN_STEP, MAX_STEP
     for _ in range(BISECTIONS):
         dt = np.sqrt(low * high)
         low, high = (low, dt) if _growth(G, c, d, dt)[0] > 1 else (dt, high)
-    way = _growth(G, c, d, low)[1].reshape(-1, 3)
-    worst = which[int(np.square(way).sum(1).argmax())]
+    mode = _growth(G, c, d, low)[1].reshape(-1, 3)
+    worst = touching[int(np.square(mode).sum(1).argmax())]
     both = (worst.name, "")
     if isinstance(worst, Pair):
         both = (worst.first.name, worst.second.name)
     constants = [values[:2] for values in known.values()]
     linear = all(np.allclose(values, constants[0], rtol=1e-6) for values in constants)
     bounds = frozenset[str]().union(*(values[2] for values in known.values()))
-    return TouchingContacts(float(low), len(which), both, bounds, linear, G, c, d)
+    return TouchingContacts(float(low), len(touching), both, bounds, linear, G, c, d)
 
 
 def _find_touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Array, Array]:
@@ -137,27 +137,31 @@ def _find_touching(scene: Scene, q: Array) -> tuple[list[Candidate | Pair], Arra
 
     The factors scale the law's stiffness and damping.
     """
-    placed, near = poses(scene.mechanism, q), dict[tuple[str, str], bool]()
+    placed, is_close = poses(scene.mechanism, q), dict[tuple[str, str], bool]()
     for pair in scene.pairs:
         both = pair.first.name, pair.second.name
-        if both not in near:
-            near[both] = bool(solid_distance(pair, placed)[0] < TOUCH_DISTANCE)
-    meeting = [pair for pair in scene.pairs if near[pair.first.name, pair.second.name]]
-    asked: list[Candidate | Pair] = [*scene.candidates, *meeting]
-    if not asked:
+        if both not in is_close:
+            is_close[both] = bool(solid_distance(pair, placed)[0] < TOUCH_DISTANCE)
+    meeting = [pair for pair in scene.pairs if is_close[pair.first.name, pair.second.name]]
+    contacts: list[Candidate | Pair] = [*scene.candidates, *meeting]
+    if not contacts:
         return [], np.zeros((0, scene.mechanism.nu)), np.zeros(0)
     b = Builder("together")
     kin = kinematics(scene.mechanism, b.parameter("q", len(q)), SX.zeros(scene.mechanism.nu))
-    seen = contact_kinematics(scene, kin, scene.terrain.symbols(b), asked)
+    seen = contact_kinematics(scene, kin, scene.terrain.symbols(b), contacts)
     gaps = ca.vertcat(*(touch.contact.gap for touch in seen))
     share = ca.vertcat(*(touch.contact.stiffness for touch in seen))
     rows = ca.vertcat(*(ca.horzcat(*row).T for touch in seen for row in touch.rows))
     values = {f"terrain.{name}": value for name, value in scene.terrain.parameters().items()}
-    found = reference.run(b.program(gaps=gaps, rows=rows, share=share), values | {"q": q})
-    there = found["gaps"][0] < TOUCH_DISTANCE
-    every = found["rows"][0].reshape(len(asked), -1)[there]
-    which = [one for one, touches in zip(asked, there, strict=True) if touches]
-    return which, every.reshape(3 * len(which), scene.mechanism.nu), found["share"][0][there]
+    reports = reference.run(b.program(gaps=gaps, rows=rows, share=share), values | {"q": q})
+    touches_now = reports["gaps"][0] < TOUCH_DISTANCE
+    every = reports["rows"][0].reshape(len(contacts), -1)[touches_now]
+    touching = [one for one, touches in zip(contacts, touches_now, strict=True) if touches]
+    return (
+        touching,
+        every.reshape(3 * len(touching), scene.mechanism.nu),
+        reports["share"][0][touches_now],
+    )
 
 
 def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
@@ -179,13 +183,13 @@ def _loads(mechanism: Mechanism, normals: Array, weight: Array) -> Array:
         if body.parent == WORLD and body.joint.kind == "free"
     ]
     columns = np.concatenate([np.arange(at.start, at.stop) for at in free or mechanism.u_slices])
-    asked, borne = normals[:, columns].T, weight[columns]
+    directions, load = normals[:, columns].T, weight[columns]
     shared, _ = nnls(
-        np.vstack([asked, REGULARIZATION * np.eye(len(normals))]),
-        np.append(borne, 0 * normals[:, 0]),
+        np.vstack([directions, REGULARIZATION * np.eye(len(normals))]),
+        np.append(load, 0 * normals[:, 0]),
     )
-    most = max(float(shared.max()), 1e-9 * float(np.abs(weight).max()) + 1e-12)
-    return np.maximum(shared, MIN_LOAD_SHARE * most)
+    largest = max(float(shared.max()), 1e-9 * float(np.abs(weight).max()) + 1e-12)
+    return np.maximum(shared, MIN_LOAD_SHARE * largest)
 
 
 def _stiffness_and_damping(law: Law, load: float) -> tuple[Array, Array, frozenset[str]]:
@@ -203,8 +207,10 @@ def _stiffness_and_damping(law: Law, load: float) -> tuple[Array, Array, frozens
             if not light.get(what, np.inf) < limit * (1 - 1e-9):
                 continue
             steps = np.array([limit, light[what]])
-            found = np.linalg.solve(np.stack([steps**2, 2 * steps], axis=1), [4.0, 4 * PROBE_MASS])
-            c[where], d[where] = np.maximum([c[where], d[where]], np.maximum(found, 0)[:, None])
+            solution = np.linalg.solve(
+                np.stack([steps**2, 2 * steps], axis=1), [4.0, 4 * PROBE_MASS]
+            )
+            c[where], d[where] = np.maximum([c[where], d[where]], np.maximum(solution, 0)[:, None])
             bounds.add(what)
     return c, d, frozenset(bounds)
 

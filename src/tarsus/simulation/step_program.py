@@ -40,7 +40,7 @@ from tarsus.simulation.varied import Varied
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, Stepper, StepStart
 
-CACHE_SIZE = 8  # plans whose programs are kept
+CACHE_SIZE = 8  # plans
 
 _PLANS: dict[str, Plan] = {}
 
@@ -109,7 +109,7 @@ def trace_step(plan: Plan) -> Program:
     Parameters: dt, action or command, law.*, terrain.*, mass_scale, push, varied.*, actuators.*,
     delay.*, and noise.* and bias.*, which no step reads.
     """
-    # registers of state, and parameters
+    # declare state and parameters
     b = Builder(plan.scene.mechanism.name, plan.timed, plan.smooth)
     scene, inertias = varied_scene(plan, base_parameters, b)
     mechanism = scene.mechanism
@@ -119,7 +119,7 @@ def trace_step(plan: Plan) -> Program:
     law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
     terrain = scene.terrain.symbols(b)
 
-    # torques: given from outside, or by the controller for the whole robot
+    # torques from outside or from the controller
     control = SX(0, 1)
     if plan.controller is None:
         moved = mechanism.file_actuators if plan.actuation else mechanism.actuators
@@ -132,28 +132,28 @@ def trace_step(plan: Plan) -> Program:
         controller, gains = varied.with_gains(plan.varied, plan.controller, b)
         now = ControlInputs(robot, steps * dt, *seen, command, before, dt)
         torque, control = ask.torque(controller, now, gains)
-    # what the motors make of them
+    # actuators
     tau, servos, later = actuate(plan, torque, (q, u, dt), b)
     control = b.stamp("controller", b.store_all("control_after", control))
 
-    # the step
+    # step
     force = actuator_force(mechanism, tau) + push_force(plan, q, b)
     bilateral = b.declare("bilateral", loop_constraints.count(mechanism))
     inputs = StepStart(q, u, memory, force, dt, symbols(law), terrain, inertias)
-    told = b.declare("impulse", 3 * scene.geometry.reported, "report") if scene.slots else None
+    impulse = b.declare("impulse", 3 * scene.geometry.reported, "report") if scene.slots else None
     inputs = replace(inputs, tau_loops=loop_joint_force(mechanism, tau), servos=servos)
-    start = replace(inputs, bilateral=bilateral, impulse=told)
+    start = replace(inputs, bilateral=bilateral, impulse=impulse)
     end = plan.stepper.step(scene, start, b)
     results = end.values() | end.reports | {"steps": steps + 1} | later
-    # nothing has converged that left the range in which robots move
+    # a step that leaves the physical range has not converged
     inside = is_in_range(mechanism, end.q, end.u, dt)
     results["converged"] = ca.logic_and(results["converged"], inside)
     if plan.controller is not None:
         results["control"] = control
     acted = end.contact.impulses, end.contact.memory
     moment = SensedStep((q, u), (end.q, end.u), *acted, dt, terrain)
-    kept = declare_memories(plan.sensing, scene, b)
-    results |= sense_step(plan.sensing, scene, plan.stepper, moment, kept, b)
+    sensor_memories = declare_memories(plan.sensing, scene, b)
+    results |= sense_step(plan.sensing, scene, plan.stepper, moment, sensor_memories, b)
     sensor_noise.declare_registers(plan.sensing, uncut_mechanism(scene), b)
     return b.program(**results)
 
@@ -187,7 +187,7 @@ def actuate(
     still = SX.zeros(len(mechanism.actuators))
     if plan.stepper.velocity_level:
         return still, servos, later
-    # several evaluations: held as at the start
+    # a stepper with several evaluations holds the force at the start
     return b.store("tau", servos.at(*at).limited(still)[0], "report"), None, later
 
 

@@ -12,10 +12,10 @@ from tarsus.parameters.checks import check_positive
 if TYPE_CHECKING:
     from tarsus.model.mechanism import Mechanism
 
-MAX_STEPS = 1e9  # of one call: more than a day's work
-DEFAULT_DT = 0.0025  # s, of a simulation where no other is given
-MAX_ROUNDING = 0.1  # of a duration: what whole steps may make it differ by without a word
-MAX_DT = 0.1  # s: in less than three such steps a robot of our size falls over its whole height
+MAX_STEPS = 1e9  # per call
+DEFAULT_DT = 0.0025  # s
+MAX_ROUNDING = 0.1  # relative difference without a warning
+MAX_DT = 0.1  # s; a robot falls by its height in three such steps
 
 
 def step_count(seconds: float, dt: float) -> int:
@@ -46,12 +46,12 @@ def step_count(seconds: float, dt: float) -> int:
 
 def file_timestep_warnings(dt: float, robot: Mechanism) -> list[WarningRecord]:
     """Return a warning if dt is the default and the robot's file asks for a different one."""
-    asked = robot.timestep
-    if asked is None or dt != DEFAULT_DT or asked == DEFAULT_DT:
+    file_dt = robot.timestep
+    if file_dt is None or dt != DEFAULT_DT or file_dt == DEFAULT_DT:
         return []
     text = (
-        f"dt is {1e3 * dt:g} ms, but the file of {robot.name!r} asks for {1e3 * asked:g} ms"
-        f" (<option timestep>): set dt={asked:g}, or --dt {asked:g}, to follow it."
+        f"dt is {1e3 * dt:g} ms, but the file of {robot.name!r} asks for {1e3 * file_dt:g} ms"
+        f" (<option timestep>): set dt={file_dt:g}, or --dt {file_dt:g}, to follow it."
     )
     return [WarningRecord(text, "file-timestep-ignored", robot.name)]
 

@@ -7,8 +7,8 @@ from typing import Any
 from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 
-MAX_NORM_ERROR = 0.01  # [1]: a quaternion whose length differs more from 1 is none
-NORM_TOLERANCE = 1e-6  # [1]: one whose length differs less, in float32 too, is a unit quaternion
+MAX_NORM_ERROR = 0.01  # larger errors are rejected
+NORM_TOLERANCE = 1e-6  # smaller errors are round-off, also in float32
 
 
 def check_norms(mechanism: Mechanism, q: Any) -> None:

@@ -30,10 +30,10 @@ from tarsus.spatial.inertia import LinearInertia
 Array = NDArray[np.float64]
 INERTIAL_KINDS = ("mass", "com", "inertia")  # of bodies
 JOINT_KINDS = ("armature", "damping", "dry_friction")  # of joints
-GAIN_KINDS = ("kp", "kd")  # of a gait's servos, one an actuator
-MAX_DELAY = 100  # steps: of a delay
+GAIN_KINDS = ("kp", "kd")  # of a gait's servos, one per actuator
+MAX_DELAY = 100  # steps
 KINDS: dict[str, tuple[str, Setting]] = {
-    # owner of one, and its declaration
+    # kind of owner, and declaration
     kind: (owner, Setting(kind, (register,), shape, Range.read(within), unit, meaning))
     for kind, owner, register, shape, within, unit, meaning in (
         ("mass", "body", "varied.inertia", (), "(0, 1e6]", "kg", "mass; the inertia grows with it"),
@@ -48,7 +48,7 @@ KINDS: dict[str, tuple[str, Setting]] = {
         ("delay", "", "varied.delay", (), "[0, 100]", "[1]", "steps by which torques come late"),
     )
 }
-DEFAULT_MAX_DELAY = 8  # steps: the delay compiled in where no other is named
+DEFAULT_MAX_DELAY = 8  # steps; longest delay by default
 INERTIAL_COUNT = 10  # m, h (3,), I: xx, yy, zz, xy, xz, yz
 
 
@@ -107,9 +107,9 @@ def parse_varied(
     TarsusError
         If a name is unknown, with near names, or cannot be varied.
     """
-    asked = given if isinstance(given, Mapping) else _all_of_kinds(given)
-    found: dict[str, Any] = {}
-    for kind, which in asked.items():
+    requested = given if isinstance(given, Mapping) else _all_of_kinds(given)
+    varied: dict[str, Any] = {}
+    for kind, names in requested.items():
         if kind not in KINDS:
             raise unknown_name("number that can be varied", str(kind), KINDS)
         if own and kind in (*GAIN_KINDS, "strength", "delay"):
@@ -118,10 +118,10 @@ def parse_varied(
                 f" with set({kind}=...).",
                 kind,
             )
-        found[kind] = (
-            _check_max_delay(which) if kind == "delay" else _select_names(kind, which, mechanism)
+        varied[kind] = (
+            _check_max_delay(names) if kind == "delay" else _select_names(kind, names, mechanism)
         )
-    return Varied(**found)
+    return Varied(**varied)
 
 
 def _all_of_kinds(given: str | Sequence[str]) -> dict[str, Any]:
@@ -255,30 +255,30 @@ def initial_registers(varied: Varied, mechanism: Mechanism, controller: Any) -> 
     IncompatibleOptions
         If gains are varied and the controller has no servos.
     """
-    found: dict[str, Array] = {}
+    values: dict[str, Array] = {}
     if bodies := varied.bodies(mechanism):
-        found["varied.inertia"] = np.zeros(INERTIAL_COUNT * len(bodies))
+        values["varied.inertia"] = np.zeros(INERTIAL_COUNT * len(bodies))
     joints = {body.joint.name: body.joint for body in mechanism.bodies}
     for kind in JOINT_KINDS:
-        if which := getattr(varied, kind):
-            found[f"varied.{kind}"] = np.array([getattr(joints[name], kind) for name in which])
+        if names := getattr(varied, kind):
+            values[f"varied.{kind}"] = np.array([getattr(joints[name], kind) for name in names])
     for name in GAIN_KINDS:
-        if which := getattr(varied, name):
+        if names := getattr(varied, name):
             own = getattr(controller, name, None)
-            if own is None or len(which) < len(mechanism.actuators):
+            if own is None or len(names) < len(mechanism.actuators):
                 lacking = f"has no {name}" if own is None else "drives more joints than those named"
                 raise IncompatibleOptions(
                     f"{name} can be varied only for all servos of a gait at once; this controller"
                     f" {lacking}.",
                     name,
                 )
-            found[f"varied.{name}"] = np.broadcast_to(np.asarray(own, float), len(which)).copy()
+            values[f"varied.{name}"] = np.broadcast_to(np.asarray(own, float), len(names)).copy()
     if varied.strength:
-        found["varied.strength"] = np.ones(len(varied.strength))
+        values["varied.strength"] = np.ones(len(varied.strength))
     if varied.delay:
-        found["varied.delay"] = np.zeros(1)
-        found["delayed"] = np.zeros(varied.delay * len(mechanism.actuators))
-    return found
+        values["varied.delay"] = np.zeros(1)
+        values["delayed"] = np.zeros(varied.delay * len(mechanism.actuators))
+    return values
 
 
 def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
@@ -300,14 +300,16 @@ def varied_settings(varied: Varied, mechanism: Mechanism) -> SettingGroup:
     }
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
-        found = {
+        values_by_register = {
             f"varied.{kind}": _columns(varied, settings[kind], value, worlds)
             for kind, value in values.items()
             if kind not in INERTIAL_KINDS
         }
         if any(kind in INERTIAL_KINDS for kind in values):
-            found["varied.inertia"] = _inertia_register(varied, values, mechanism, worlds)
-        return found
+            values_by_register["varied.inertia"] = _inertia_register(
+                varied, values, mechanism, worlds
+            )
+        return values_by_register
 
     return SettingGroup("varied", tuple(settings.values()), write, lacking)
 
@@ -334,7 +336,7 @@ def _inertia_register(
     varied: Varied, given: Mapping[str, Any], mechanism: Mechanism, worlds: Backend
 ) -> Array:
     """Return the register of inertia changes with new masses, then coms, then inertia tensors."""
-    held = worlds.get("varied.inertia").astype(float)
+    changes = worlds.get("varied.inertia").astype(float)
     bodies = varied.bodies(mechanism)
     for kind in INERTIAL_KINDS:
         if kind not in given:
@@ -344,14 +346,14 @@ def _inertia_register(
             at = INERTIAL_COUNT * bodies.index(i)
             setting = KINDS[kind][1]
             numbers = to_numpy(worlds, setting.read(value, worlds, name))
-            numbers = np.broadcast_to(numbers, (len(held), *(setting.shape or ())))
+            numbers = np.broadcast_to(numbers, (len(changes), *(setting.shape or ())))
             for world, number in enumerate(numbers):
-                row = held[world, at : at + INERTIAL_COUNT]
+                row = changes[world, at : at + INERTIAL_COUNT]
                 own = _change_inertia(
                     _changed_inertia(mechanism.bodies[i].inertia, row), kind, number, name
                 )
                 row[:] = _linear_parameters(own) - _linear_parameters(mechanism.bodies[i].inertia)
-    return held
+    return changes
 
 
 def _change_inertia(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
@@ -369,10 +371,10 @@ def _change_inertia(own: Inertia, kind: str, value: Any, name: str) -> Inertia:
         return Inertia(float(value), own.com, own.about_com * (float(value) / own.mass))
     if kind == "com":
         return Inertia(own.mass, value, own.about_com)
-    least, middle, most = np.linalg.eigvalsh((value + value.T) / 2)
-    off = 1e-9 * most  # of a rod in any direction the least is zero to round-off
-    bad = np.abs(value - value.T).max() > off or most > (least + middle) * 1.001
-    if bad or not least >= -off:
+    smallest, middle, largest = np.linalg.eigvalsh((value + value.T) / 2)
+    off = 1e-9 * largest  # the smallest eigenvalue of a rod is zero to round-off
+    bad = np.abs(value - value.T).max() > off or largest > (smallest + middle) * 1.001
+    if bad or not smallest >= -off:
         raise InvalidValue(
             f"the inertia of {name!r} is not physical: it must be symmetric and positive"
             f" semidefinite and satisfy the triangle inequality, not {value.tolist()}.",

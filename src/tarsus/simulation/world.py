@@ -70,7 +70,7 @@ def world(robot: WorldMember, *others: WorldMember, at: Sequence[Sequence[float]
             f" not {len(at)}.",
             "at",
         )
-    # the robot, then each thing where it starts
+    # place the robot, then each of the others
     parts = [_with_start(_mechanism(robot))]
     for thing, where in zip(others, at, strict=True):
         place = [float(x) for x in where]
@@ -105,8 +105,8 @@ def _mechanism(given: WorldMember) -> Mechanism:
 
 def _with_start(mechanism: Mechanism) -> Mechanism:
     """Return a mechanism with the keyframe that it starts from alone; warnings become notes."""
-    robot, told = default_controller.with_standing_keyframe(Robot.of(mechanism))
-    return replace(robot, notes=(*robot.notes, *told)) if told else robot
+    robot, records = default_controller.with_standing_keyframe(Robot.of(mechanism))
+    return replace(robot, notes=(*robot.notes, *records)) if records else robot
 
 
 def _lowest_point(mechanism: Mechanism) -> float:

@@ -54,7 +54,7 @@ def trunk_angles(log: xr.Dataset) -> xr.DataArray:
     """
     if not has_floating_base(log):
         raise Unsupported("a robot with a fixed base has no attitude.", "attitude")
-    # the base before joints were cut
+    # use the base of the uncut robot
     q = log["q_uncut" if "q_uncut" in log else "q"]
     angles = zyx_angles(q.values[..., 3:7])
     angles[..., [0, 2]] = np.unwrap(angles[..., [0, 2]], axis=0)

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-CONTACT_DISTANCE = 1e-3  # m: a contact point that near to the ground can carry the robot
+CONTACT_DISTANCE = 1e-3  # m; contacts closer to the ground can carry the robot
 DIMENSIONS = {"zero_moment_point": ("xyz",), "capture_point": ("xy",), "support_margin": ()}
-"""The dimensions of each in a log, after time and world."""
-CHUNK_SIZE = 4096  # instants whose support polygons are looked at together
+"""Dimensions of each variable in a log, after time and world."""
+CHUNK_SIZE = 4096  # instants
 
 
 def balance(
@@ -46,7 +46,7 @@ def balance(
     ----------
     Pratt 2006 (capture point).
     """
-    # both points
+    # zero moment point and capture point
     with np.errstate(invalid="ignore", divide="ignore"):
         up = np.maximum(force[..., 2], 0.0)
         total = up.sum(-1)
@@ -54,13 +54,13 @@ def balance(
         height = np.maximum(center[..., 2] - pressure[..., 2], 0.0)
         pace = np.sqrt(height / gravity) if gravity > 0 else np.full(height.shape, np.nan)
         capture = center[..., :2] + velocity[..., :2] * pace[..., None]
-    # the support polygon of each instant
+    # support margin
     target, contacts = pressure[..., :2].reshape(-1, 2), gap.shape[-1]
     flat = point[..., :2].reshape(len(target), contacts, 2)
-    near = gap.reshape(len(target), contacts)
+    gaps = gap.reshape(len(target), contacts)
     parts = [slice(k, k + CHUNK_SIZE) for k in range(0, len(flat), CHUNK_SIZE)]
     margins = [
-        support_margin(flat[part], near[part] <= CONTACT_DISTANCE, target[part]) for part in parts
+        support_margin(flat[part], gaps[part] <= CONTACT_DISTANCE, target[part]) for part in parts
     ]
     return {
         "zero_moment_point": pressure,
@@ -88,12 +88,12 @@ def support_margin(points: Array, carries: NDArray[np.bool_], target: Array) -> 
     array
         Distances, shape (m,), in m.
     """
-    # those that carry first: few do at once, of all that ever touch
-    most = int(carries.sum(1).max(initial=0))
-    order = np.argsort(~carries, axis=1, kind="stable")[:, :most]
+    # sort carrying points first, because few carry at once
+    count = int(carries.sum(1).max(initial=0))
+    order = np.argsort(~carries, axis=1, kind="stable")[:, :count]
     points = np.take_along_axis(points, order[..., None], 1)
     carries = np.take_along_axis(carries, order, 1)
-    # each pair of points makes a line; it is an edge where no point lies beyond it
+    # a line through two points is an edge if no point is beyond it
     first, second = np.triu_indices(points.shape[1], 1)
     along = points[:, second] - points[:, first]
     length = np.linalg.norm(along, axis=-1)
@@ -109,7 +109,7 @@ def support_margin(points: Array, carries: NDArray[np.bool_], target: Array) -> 
         for sign, over in zip((1.0, -1.0), beyond, strict=True):
             edge = usable[:, k] & (over <= tiny)
             nearest = np.where(edge, np.minimum(nearest, sign * inside), nearest)
-    # one point, or none
+    # a single point, or none
     alone = carries.sum(1) == 1
     only = points[np.arange(len(points)), carries.argmax(1)] if points.shape[1] else target
     nearest = np.where(alone, -np.linalg.norm(only - target, axis=-1), nearest)

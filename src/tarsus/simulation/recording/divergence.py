@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-MIN_REDUCIBLE_DT = 1e-5  # s: a step this small is not what a run diverged from
+MIN_REDUCIBLE_DT = 1e-5  # s; a smaller dt would not help
 
 
 class Diverged(UnmetCondition):
@@ -107,14 +107,14 @@ def find_fault(
     if not bad.any():
         return None
 
-    # what happened first, and to which joint
+    # find the first fault and its joint
     step, world = (int(k[0]) for k in np.nonzero(bad))
-    which, places = (fast, robot.u_slices) if fast[step, world].any() else (far, robot.q_slices)
-    entry = int(np.argmax(which[step, world]))
+    mask, places = (fast, robot.u_slices) if fast[step, world].any() else (far, robot.q_slices)
+    entry = int(np.argmax(mask[step, world]))
     ends = zip(robot.bodies, places, strict=True)
     joint = next(body.joint.name for body, at in ends if entry < at.stop)
     where = f" of world {world}" if part["q"].shape[1] > 1 else ""
-    how = "moves faster than its steps can follow" if which is fast else "left the physical range"
+    how = "moves faster than its steps can follow" if mask is fast else "left the physical range"
     if not (np.isfinite(u[step, world]).all() and np.isfinite(q[step, world]).all()):
         how = "is no longer finite"
     when = start + (done + step + 1) * dt
@@ -139,17 +139,17 @@ def advice(plan: Plan, q: NDArray[np.float64], dt: float) -> str:
     dt
         Time step, in s.
     """
-    ways: list[str] = []
+    remedies: list[str] = []
     if dt > MIN_REDUCIBLE_DT:
         limit = recommended_step(plan, q)
-        ways.append(f"dt = {limit:g} s or less" if limit < dt else "a smaller dt")
+        remedies.append(f"dt = {limit:g} s or less" if limit < dt else "a smaller dt")
     if plan.scene.mechanism.actuators and plan.controller is None:
-        ways.append("smaller torques")
+        remedies.append("smaller torques")
     elif plan.scene.mechanism.actuators and declared(type(plan.controller)):
-        ways.append("softer gains")
+        remedies.append("softer gains")
     if isinstance(plan.scene.law, ForceLaw) and plan.scene.candidates:
-        ways.append("the law 'moreau'")
-    if not ways:
+        remedies.append("the law 'moreau'")
+    if not remedies:
         return "."
-    *others, last = ways
+    *others, last = remedies
     return f"; use {', '.join(others)} or {last}." if others else f"; use {last}."

@@ -42,7 +42,7 @@ def add_empty(log: xr.Dataset) -> xr.Dataset:
     sizes = {"axis": 3, "xyz": 3, **dict.fromkeys(absent, 0), **log.sizes}
     missing = {}
     for name, dims in DIMENSIONS.items():
-        kept = [dim for dim in dims if dim in sizes]
-        if name not in log and set(kept) & set(absent):
-            missing[name] = (kept, np.zeros([sizes[dim] for dim in kept]))
+        present = [dim for dim in dims if dim in sizes]
+        if name not in log and set(present) & set(absent):
+            missing[name] = (present, np.zeros([sizes[dim] for dim in present]))
     return log.assign(missing).assign_coords({name: np.zeros(0, str) for name in absent})

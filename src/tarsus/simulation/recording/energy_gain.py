@@ -8,8 +8,8 @@ import xarray as xr
 from tarsus.errors import WarningRecord
 from tarsus.model.mechanism import Mechanism
 
-MAX_LIFT = 0.01  # m: the energy that lifts the robot by this height is gained without a warning
-MAX_SHARE = 0.01  # of the kinetic energy at the start: the same without gravity
+MAX_LIFT = 0.01  # m; energy gain without a warning, as height of the robot
+MAX_SHARE = 0.01  # of the initial kinetic energy, without gravity
 
 
 def energy_gained(log: xr.Dataset) -> float:

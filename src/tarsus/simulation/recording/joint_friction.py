@@ -13,7 +13,7 @@ from tarsus.stepping.joint_rows import rows
 from tarsus.stepping.joint_states import COARSE, CREEP
 
 Array = NDArray[Any]
-MIN_TURN_RATIO = 10.0  # times the rate at which a joint creeps that friction holds
+MIN_TURN_RATIO = 10.0  # of the creep rate; faster joints slide
 
 
 def friction_limits(plan: Plan, worlds: Backend) -> Array:
@@ -22,16 +22,16 @@ def friction_limits(plan: Plan, worlds: Backend) -> Array:
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     joints = {k: body.joint for body, at in bodies for k in range(at.start, at.stop)}
     places = [row.u for row in rows(plan.scene) if row.rubs]
-    found = np.zeros((1, mechanism.nu))
-    found[:, places] = [joints[at].dry_friction for at in places]
+    limits = np.zeros((1, mechanism.nu))
+    limits[:, places] = [joints[at].dry_friction for at in places]
     if plan.varied.dry_friction:
         own = np.atleast_2d(worlds.get("varied.dry_friction"))
-        found = np.repeat(found, len(own), axis=0)
+        limits = np.repeat(limits, len(own), axis=0)
         names = list(plan.varied.dry_friction)
         for at in places:
             if joints[at].name in names:
-                found[:, at] = own[:, names.index(joints[at].name)]
-    return found
+                limits[:, at] = own[:, names.index(joints[at].name)]
+    return limits
 
 
 def friction_residual(limits: Array, acted: tuple[Array, Array], u: Array, single: bool) -> Array:

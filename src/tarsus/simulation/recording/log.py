@@ -38,7 +38,7 @@ STATE_ATTRIBUTES = {
     "long_name": "the whole state before the first step, as `Simulation.state` gives it",
 }
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
-LIMIT_TOLERANCE = 1e-5  # rad or m: what a limit gives way under an impact of thousands of newtons
+LIMIT_TOLERANCE = 1e-5  # rad or m; compliance under an impact of thousands of newtons
 
 
 def dataset(
@@ -59,19 +59,19 @@ def dataset(
     t0
         Time at the start, in s.
     """
-    # what the registers held before each step, and what follows from them
+    # observe the steps
     run_hooks()
-    looked = observe_steps(plan, worlds, start, records)
-    plan, start, records, dt = looked.plan, looked.start, looked.records, looked.dt
-    seen, solved, contacts = looked.reports, looked.solved, looked.contacts
+    observed = observe_steps(plan, worlds, start, records)
+    plan, start, records, dt = observed.plan, observed.start, observed.records, observed.dt
+    seen, solved, contacts = observed.reports, observed.solved, observed.contacts
     scene, mechanism = plan.scene, plan.scene.mechanism
     steps, count = records["q"].shape[:2]
-    # what the ground does: a robot does not stand on itself
+    # balance uses contacts with the ground only
     first = len(scene.candidates) + len(scene.spans)
     grounded = {name: (dims, values[:, :, :first]) for name, (dims, values) in contacts.items()}
-    # the variables with their dimensions
+    # variables with their dimensions
     each = ("time", "world")
-    found = {
+    variables_of_log = {
         "q": (("time", "world", "coordinate"), records["q"]),
         "u": (("time", "world", "velocity"), records["u"]),
         "tau": (("time", "world", "actuator"), records["tau"]),
@@ -90,12 +90,12 @@ def dataset(
         "u_start": (("world", "velocity"), start["u"]),
         "state_start": (("world", "state_entry"), start["state"], STATE_ATTRIBUTES),
     }
-    # the dataset with units and meanings
+    # dataset with units and meanings
     time = t0 + dt * np.arange(1, steps + 1)
     labels = variables.labels(mechanism, scene.geometry.contact_names, time) | {
         "world": np.arange(count)
     }
-    log = variables.add_descriptions(xr.Dataset(found, labels))
+    log = variables.add_descriptions(xr.Dataset(variables_of_log, labels))
     log.attrs.update(_law_attributes(scene.law, worlds) | {"dt": dt})
     log.attrs.update(energy_gained=energy_gained(log))
     log.attrs.update(fast_steps=int(seen["fast"].sum()), strikes_lost=strikes_lost(plan, records))
@@ -119,25 +119,25 @@ def _joint_variables(
     """
     if "joints" not in records:
         return {}
-    # forces of each joint in the tree
+    # forces of joints in the tree
     scene = plan.scene
     limits, friction, closing = placed(scene, records["joints"] / dt)
     forces = {"force_limit": limits, "force_joint_friction": friction}
     forces["passive_force"] = seen["passive"]
     each = ("time", "world")
-    found: dict[str, Any] = {name: ((*each, "velocity"), part) for name, part in forces.items()}
-    # how far friction is from its law
+    values: dict[str, Any] = {name: ((*each, "velocity"), part) for name, part in forces.items()}
+    # friction residual
     rubbing = friction_limits(plan, worlds)
     if rubbing.any():
         single = worlds.target.bits == 32
         off = friction_residual(rubbing, (limits, friction), records["u"], single)
-        found["joint_friction_residual"] = (each, off)
-    # of joints that close loops
+        values["joint_friction_residual"] = (each, off)
+    # loop joints
     if closing.shape[-1]:
         names = [scene.mechanism.loops[row.loop].joint.name for row in loop_rows(scene)]
-        found["force_loop_limit"] = ((*each, "loop_joint"), closing)
-        found["loop_joint"] = ("loop_joint", names)
-    return found
+        values["force_loop_limit"] = ((*each, "loop_joint"), closing)
+        values["loop_joint"] = ("loop_joint", names)
+    return values
 
 
 def _push_variables(plan: Plan, records: Mapping[str, Array]) -> dict[str, Any]:
@@ -156,10 +156,10 @@ def _loop_variables(
     mechanism: Mechanism, seen: Mapping[str, Array], impulse: Array, dt: float
 ) -> dict[str, Any]:
     """Return drift and impulses (steps, worlds, nb) of loop joints, and the uncut robot's state."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if mechanism.constrained:
         rows = ("time", "world", "constraint")
-        found = {
+        values = {
             "drift": (rows[:2], seen["drift"][..., 0]),
             "impulse_constraint": (rows, impulse),
             "force_constraint": (rows, impulse / dt),
@@ -170,9 +170,12 @@ def _loop_variables(
             ("q", "coordinate", variables.coordinate_names),
             ("u", "velocity", variables.velocity_names),
         ):
-            found[f"{letter}_uncut"] = (("time", "world", f"uncut_{what}"), seen[f"{letter}_uncut"])
-            found[f"uncut_{what}"] = (f"uncut_{what}", names(mechanism.uncut))
-    return found
+            values[f"{letter}_uncut"] = (
+                ("time", "world", f"uncut_{what}"),
+                seen[f"{letter}_uncut"],
+            )
+            values[f"uncut_{what}"] = (f"uncut_{what}", names(mechanism.uncut))
+    return values
 
 
 def _stage_variables(law: Law, records: Mapping[str, Array]) -> dict[str, Any]:
@@ -194,14 +197,14 @@ def _flag_meanings(names: Sequence[str]) -> str:
 
 def _law_attributes(law: Law, worlds: Backend) -> dict[str, float | str]:
     """Return mean over the worlds, unit and role of each of the law's parameters."""
-    found: dict[str, float | str] = {}
+    attributes: dict[str, float | str] = {}
     for name, declaration in declared(type(law)).items():
         if f"law.{name}" in worlds:
-            found[f"mean_{name}"] = float(worlds.get(f"law.{name}").mean())
-            found[f"unit_{name}"] = declaration.unit
+            attributes[f"mean_{name}"] = float(worlds.get(f"law.{name}").mean())
+            attributes[f"unit_{name}"] = declaration.unit
             if declaration.role:
-                found[f"role_{name}"] = declaration.role
-    return found
+                attributes[f"role_{name}"] = declaration.role
+    return attributes
 
 
 def mean_of_role(log: xr.Dataset, role: Role, missing: T = 0.0) -> float | T:
@@ -223,38 +226,38 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     log
         Log of the run.
     """
-    # steps that were not solved
-    found = list[WarningRecord]()
+    # unconverged steps
+    records = list[WarningRecord]()
     unconverged = int((log["converged"] == 0).sum())
     if unconverged:
         text = f"{unconverged} steps did not converge to the solver's tolerance."
-        found.append(WarningRecord(text, "steps-not-converged", "converged"))
-    # energy from nothing
-    found += gain_warnings(mechanism, log)
-    # steps with the other treatment of velocity terms
+        records.append(WarningRecord(text, "steps-not-converged", "converged"))
+    # energy gain
+    records += gain_warnings(mechanism, log)
+    # steps with damped velocity terms
     fast = log.attrs["fast_steps"]
     if fast:
         text = (
             f"in {fast} steps a joint turned by more than {FAST:g} rad, so their velocity terms"
             " were damped to create no energy; a smaller dt resolves such motion."
         )
-        found.append(WarningRecord(text, "fast-steps-damped", "dt"))
-    # impacts that found no slot
+        records.append(WarningRecord(text, "fast-steps-damped", "dt"))
+    # impacts without a slot
     lost = log.attrs.get("strikes_lost", 0)
     if lost:
         text = (
             f"{lost} impacts are missing in the log's table of strikes, because some steps had more"
             " than it holds; use --set strikes=16 or a smaller dt."
         )
-        found.append(WarningRecord(text, "strikes-lost", "strikes"))
-    # contacts that found no slot
+        records.append(WarningRecord(text, "strikes-lost", "strikes"))
+    # contacts without a slot
     if crowded := log.attrs.get("crowded_steps", 0):
         text = (
             f"in {crowded} steps more contacts touched than there are slots, by up to"
             f" {log.attrs['most_left_out']}; only the deepest were kept. Set slots=N for more."
         )
-        found.append(WarningRecord(text, "slots-exceeded", "slots"))
-    # how far each joint went beyond its limits
+        records.append(WarningRecord(text, "slots-exceeded", "slots"))
+    # excess of each joint beyond its limits
     beyond: dict[str, float] = {}
     q = log["q_uncut" if "q_uncut" in log else "q"].values
     for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
@@ -263,7 +266,7 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
             beyond[joint.name] = max(
                 float(values.max()) - joint.upper, joint.lower - float(values.min())
             )
-    # the worst of them
+    # worst first
     worst = sorted(
         (name for name, by in beyond.items() if by > LIMIT_TOLERANCE),
         key=lambda name: -beyond[name],
@@ -271,8 +274,8 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     if worst:
         listed = join_names([f"{name} by {beyond[name]:.3g}" for name in worst], 3)
         text = f"{len(worst)} joints went beyond their limits: {listed} (rad or m)."
-        found.append(WarningRecord(text, "limits-exceeded", worst[0]))
-    return found
+        records.append(WarningRecord(text, "limits-exceeded", worst[0]))
+    return records
 
 
 def read_log(path: Path) -> xr.Dataset:
@@ -286,16 +289,16 @@ def read_log(path: Path) -> xr.Dataset:
     if not is_file(path):
         raise missing_file(path, "a log of `tarsus run` (.nc)")
     try:
-        # variables may lie on top of each other in a file, and be far larger than it together
+        # overlapping variables may be far larger than the file
         with netcdf_file(path, "r", mmap=True) as file:
             declared = sum(variable.data.nbytes for variable in file.variables.values())
             file.variables.clear()
         if declared > path.stat().st_size:
             raise ValueError
-        with warnings.catch_warnings():  # a fill value that is none changes no number
+        with warnings.catch_warnings():  # warnings about fill values do not matter here
             warnings.simplefilter("ignore", xr.SerializationWarning)
             return xr.load_dataset(path, engine="scipy", decode_times=False)
-    except Exception:  # readers let whatever a damaged file provokes through
+    except Exception:  # readers raise anything on damaged files
         raise InvalidFile(f"{path} cannot be read as a netCDF file.", path) from None
 
 

@@ -23,8 +23,8 @@ from tarsus.model.robot_files import file_bytes
 from tarsus.simulation.recording.log_schema import check_attributes
 
 CACHE_SIZE = 8  # robots
-FOLDER_OPTIONS = ("asset_folders", "packages")  # options that name folders
-_IN_PYTHON: dict[str, Robot] = {}  # those of this process's logs that no file describes, by digest
+FOLDER_OPTIONS = ("asset_folders", "packages")
+_IN_PYTHON: dict[str, Robot] = {}  # robots of this process without a file, by digest
 
 
 def remember_robot(robot: Robot) -> None:
@@ -72,7 +72,7 @@ def scale_masses(robot: Robot, log: xr.Dataset) -> Robot:
     """Return the robot with the mass factors in a log of one world."""
     options = json.loads(str(log.attrs.get("options", "{}")))
     scales = {name: np.ravel(value) for name, value in (options.get("mass_scale") or {}).items()}
-    # those that `Simulation.set` wrote later
+    # later values of `Simulation.set`
     registers = json.loads(str(log.attrs.get("registers", "{}")))
     for name, value in zip(scales, np.ravel(registers.get("mass_scale", [])), strict=False):
         scales[name] = np.ravel(value)
@@ -103,19 +103,19 @@ def _built_in(name: str, attrs: Mapping[str, Any]) -> Robot:
 
 def _load(source: str | Path, attrs: Mapping[str, Any]) -> Robot:
     """Load a robot with the options in a log."""
-    told = str(attrs.get("robot_options", "{}"))
+    text = str(attrs.get("robot_options", "{}"))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of the run, which the log has
-            asked = json.loads(told)
-            # a log does not say what may be read on this machine
-            asked = {name: value for name, value in asked.items() if name not in FOLDER_OPTIONS}
-            return robots.load(source, **asked)
-    except (TypeError, ValueError) as error:  # no option of this robot
+            warnings.simplefilter("ignore")  # the log has the warnings of the run
+            options = json.loads(text)
+            # a log must not choose folders to read on this machine
+            options = {name: value for name, value in options.items() if name not in FOLDER_OPTIONS}
+            return robots.load(source, **options)
+    except (TypeError, ValueError) as error:  # not an option of this robot
         if isinstance(error, TarsusError) and not isinstance(error, UnknownOption):
             raise
         raise InvalidFile(
-            f"the log's robot_options {quoted(told)} are not valid for {source}; name the robot"
+            f"the log's robot_options {quoted(text)} are not valid for {source}; name the robot"
             " with --robot.",
             "robot_options",
         ) from None

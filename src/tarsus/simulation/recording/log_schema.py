@@ -32,11 +32,11 @@ from tarsus.simulation.recording.variables import ROBOT_SHARES
 
 R = TypeVar("R", bound=Mechanism)
 MIN_DT, MAX_DT = 1e-9, 10.0  # s, of a step
-MAX_TIME = 1e9  # s: times count nanoseconds in 63 bits elsewhere
+MAX_TIME = 1e9  # s; nanoseconds must fit into 63 bits
 MAX_WORLDS = 10_000_000
 MAX_THREADS = 1024
 MAX_SLOTS = 1000
-MAX_VALUE = 1e100  # of any number that is not time: its square is still a number
+MAX_VALUE = 1e100  # its square is still finite
 
 COUNT = NumberRule(0, 1e15, whole=True)
 TEXT, NAMES = TextRule(), AnyOf((TextRule(), ListRule(TextRule())), or_none=True)
@@ -190,16 +190,16 @@ def check_robot(log: xr.Dataset, robot: R) -> R:
     for dimension, (what, count) in sizes.items():
         if log.sizes.get(dimension, count) != count:
             raise InvalidFile(
-                f"the log has {log.sizes[dimension]} {what}, but {robot.name} has {count}: it is of"
-                " another robot, or the robot's file has changed since.",
+                f"the log has {log.sizes[dimension]} {what}, but {robot.name} has {count}; use the"
+                " robot of the run, in the version that was simulated.",
                 dimension,
             )
     known = {actuator.name for actuator in robot.actuators}
     names = map(str, log["actuator"].values) if "actuator" in log else ()
     if other := [name for name in names if name not in known]:
         raise InvalidFile(
-            f"the log has motors that {robot.name} lacks ({join_names(other, 3)}): it is of another"
-            " robot, or the robot's file has changed since.",
+            f"the log has motors that {robot.name} lacks ({join_names(other, 3)}): use the"
+            " robot of the run, in the version that was simulated.",
             "actuator",
         )
     return robot
@@ -207,16 +207,16 @@ def check_robot(log: xr.Dataset, robot: R) -> R:
 
 def _python_types(attributes: Mapping[Any, Any]) -> dict[str, Any]:
     """Return attributes with NumPy numbers as Python numbers."""
-    found = dict[str, Any]()
+    plain = dict[str, Any]()
     for name, value in attributes.items():
         single = isinstance(value, np.generic | np.ndarray) and value.size == 1
-        found[str(name)] = value.item() if single else value
-    return found
+        plain[str(name)] = value.item() if single else value
+    return plain
 
 
 def _check_dimensions(log: xr.Dataset) -> None:
     """Raise InvalidFile for a variable with wrong dimensions or a dimension of the wrong size."""
-    # the dimensions of each variable
+    # dimensions of each variable
     for name, wanted in DIMENSIONS.items():
         if name not in log.variables:
             continue
@@ -231,7 +231,7 @@ def _check_dimensions(log: xr.Dataset) -> None:
         values = log.variables[name]
         if values.dtype.kind not in "fiub":
             raise InvalidFile(f"{name} must hold numbers.", name)
-    # their sizes and labels
+    # sizes and labels
     for dimension, size in SIZES.items():
         if log.sizes.get(dimension, size) != size:
             raise InvalidFile(

@@ -21,8 +21,8 @@ from tarsus.simulation.recording.partial_log import PartialLog, mark_partial
 from tarsus.simulation.recording.provenance import Setup, log_attributes
 from tarsus.simulation.recording.recorder import Interventions, Records, concatenate, record
 
-MAX_NAMES = 3  # names that a notice shows
-OBSERVED_BEFORE = ("q", "u", "memory")  # what the observer asks of the step before
+MAX_NAMES = 3  # names in a message
+OBSERVED_BEFORE = ("q", "u", "memory")  # registers before a step that the observer needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,44 +77,44 @@ def run_logged(
     Diverged, Interrupted
         With the log so far, as `Simulation.run` does.
     """
-    # what the registers hold before the first step
+    # registers before the first step
     setup, worlds = run.setup, run.setup.worlds
     start = {name: worlds.get(name) for name in OBSERVED_BEFORE}
     start["state"] = to_numpy(worlds, run.state)
     chunks: list[Records] = []
 
     def part(first: int, last: int) -> xr.Dataset:
-        before = max(first - 1, 0)  # whether a contact has just closed, the step before tells
-        found = _log(run, start, chunks, (before, last))
-        return mark_partial(found.isel(time=slice(first - before, None)))
+        before = max(first - 1, 0)  # the step before shows whether a contact has just closed
+        part_log = _log(run, start, chunks, (before, last))
+        return mark_partial(part_log.isel(time=slice(first - before, None)))
 
     def fault_in(chunk: Records, done: int) -> Fault | None:
         return find_fault(setup.plan.scene.mechanism, chunk, done, run.time, run.dt)
 
     with PartialLog(to, part) as parts:
-        # the steps, up to a fault or Ctrl-C; a controller that fails loses none of them
+        # run until a fault or Ctrl-C; write the steps if a controller fails
         looked = chunks, parts.look
         try:
-            kept = record(worlds, steps, run.dt, fault_in, run.between, looked, progress)
+            recording = record(worlds, steps, run.dt, fault_in, run.between, looked, progress)
         except Exception:
             parts.write(sum(len(chunk["q"]) for chunk in chunks))
             raise
         message, good = "", sum(len(chunk["q"]) for chunk in chunks)
-        if kept.fault is not None:
-            message = kept.fault.message + advice(setup.plan, setup.initial["q"], run.dt)
-            good = kept.fault.good_steps if worlds.count == 1 else good
-        # their log
+        if recording.fault is not None:
+            message = recording.fault.message + advice(setup.plan, setup.initial["q"], run.dt)
+            good = recording.fault.good_steps if worlds.count == 1 else good
+        # build the log
         result = None
         if good:
             result = _log(run, start, chunks, (0, good))
-            told = [message] if message else _warnings(setup, result)
-            result.attrs["warnings"] = "\n".join([*run.warnings, *told])
-            result.attrs["wall_time"] = kept.wall
+            messages = [message] if message else _warnings(setup, result)
+            result.attrs["warnings"] = "\n".join([*run.warnings, *messages])
+            result.attrs["wall_time"] = recording.wall
         parts.finish(result)
-    # how it ended
+    # report how it ended
     if message and worlds.count == 1:
-        raise Diverged(message, result, kept.fault.joint if kept.fault else "")
-    if kept.interrupted:
+        raise Diverged(message, result, recording.fault.joint if recording.fault else "")
+    if recording.interrupted:
         now = float(worlds.first("steps")[0]) * run.dt
         raise Interrupted(f"interrupted at t = {now:.4g} s.", result)
     assert result is not None
@@ -123,31 +123,37 @@ def run_logged(
 
 def _warnings(setup: Setup, result: xr.Dataset) -> list[WarningRecord]:
     """Return warnings about a complete log."""
-    found = log.log_warnings(setup.robot, result)
-    return found if setup.options.self_collision else found + _passed_through(setup.robot, result)
+    records = log.log_warnings(setup.robot, result)
+    return (
+        records if setup.options.self_collision else records + _passed_through(setup.robot, result)
+    )
 
 
 def _log(
     run: RunStart, start: Records, chunks: Sequence[Records], span: tuple[int, int]
 ) -> xr.Dataset:
     """Return the log of a range of steps, with the attributes of the run."""
-    # the chunks that hold them, and what the registers held before the first
+    # select chunks, and the registers before the first step
     first, last = span
     worlds, ends = run.setup.worlds, np.cumsum([0, *(len(chunk["q"]) for chunk in chunks)])
-    held = [k for k in range(len(chunks)) if ends[k] < last and ends[k + 1] > first]
-    records = concatenate([chunks[k] for k in held])
-    records = {k: v[first - ends[held[0]] : last - ends[held[0]]] for k, v in records.items()}
+    selected = [k for k in range(len(chunks)) if ends[k] < last and ends[k + 1] > first]
+    records = concatenate([chunks[k] for k in selected])
+    records = {
+        k: v[first - ends[selected[0]] : last - ends[selected[0]]] for k, v in records.items()
+    }
     if first:
         before = next(k for k in range(len(chunks)) if ends[k + 1] >= first)
-        held = {name: chunks[before][name][first - 1 - ends[before]] for name in OBSERVED_BEFORE}
-        start = {**start, **held}
-    # their log
-    found = log.dataset(run.setup.plan, worlds, start, records, run.time + first * run.dt)
-    found.attrs.update(log_attributes(run.setup), dt=run.dt)  # the registers' dt may be a float32
-    if first:  # the very numbers that the whole log has
+        selected = {
+            name: chunks[before][name][first - 1 - ends[before]] for name in OBSERVED_BEFORE
+        }
+        start = {**start, **selected}
+    # build the log
+    result = log.dataset(run.setup.plan, worlds, start, records, run.time + first * run.dt)
+    result.attrs.update(log_attributes(run.setup), dt=run.dt)  # the register dt may be float32
+    if first:  # use the same numbers as the complete log
         time = run.time + run.dt * np.arange(first + 1, last + 1)
-        found["time"] = found["time"].copy(data=time)
-    return found
+        result["time"] = result["time"].copy(data=time)
+    return result
 
 
 def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
@@ -158,12 +164,12 @@ def _passed_through(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord
     end = "_uncut" if "q_uncut" in log else ""
     q = np.asarray(log[f"q{end}"].values, float).reshape(-1, mechanism.nq)
     start = q[:1] if end else np.asarray(log["q_start"].values, float).reshape(-1, mechanism.nq)
-    found = find_interpenetrations(mechanism, start, q)
-    if not found:
+    passed = find_interpenetrations(mechanism, start, q)
+    if not passed:
         return []
-    named = [f"{p.first.name}:{p.second.name} (by {1e3 * deep:.3g} mm)" for p, deep in found]
+    named = [f"{p.first.name}:{p.second.name} (by {1e3 * deep:.3g} mm)" for p, deep in passed]
     text = (
         f"shapes of {mechanism.name!r} passed through each other although they can collide:"
         f" {join_names(named, MAX_NAMES)}. Use self_collision=True, or --self-collision."
     )
-    return [WarningRecord(text, "passed-through-itself", found[0][0].first.name)]
+    return [WarningRecord(text, "passed-through-itself", passed[0][0].first.name)]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.io import netcdf_file
 
 MAGIC = b"CDF\x02"
-COUNT_OFFSET = len(MAGIC)  # where the file counts its steps, 4 bytes, big-endian
+COUNT_OFFSET = len(MAGIC)  # position of the number of records, 4 bytes, big-endian
 DIMENSION, VARIABLE, ATTRIBUTE = 10, 11, 12
 TYPES = {"i1": 1, "S1": 2, "i2": 3, "i4": 4, "f4": 5, "f8": 6}
 CHARACTERS = "S1"
@@ -35,7 +35,7 @@ def encode(log: xr.Dataset, unlimited: str) -> tuple[bytes, bytes]:
     steps = {n: v for n, v in variables.items() if v.dimensions[:1] == (unlimited,)}
     fixed = {n: v for n, v in variables.items() if n not in steps}
 
-    # the header twice: its own length says where the variables begin
+    # encode twice, because offsets depend on the header's length
     count, head = sizes[unlimited], b""
     for _ in range(2):
         places, at = dict[str, int](), len(head)

@@ -92,7 +92,7 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
 
     If the state before a step is not recorded, the velocities after it are used as those before it.
     """
-    # the run's forces and normals, in contact frames
+    # forces in contact frames
     n, frame = len(run.ends), contact_frames(run.normal)
     impulse = np.einsum("snij,snj->sni", frame, run.dt * run.force)
     unknown = np.zeros((run.steps, run.robot.nu))
@@ -112,7 +112,7 @@ def solved_steps(run: Trajectory) -> tuple[Solved, dict[str, Array]]:
     optional = {"passive": run.passive, "point": run.point, "constraint": run.constraint}
     given |= {name: value for name, value in optional.items() if value is not None}
 
-    # what the robot tells of every step
+    # observe every step
     samples = {name: value.reshape(run.steps, -1) for name, value in given.items()}
     own = frozenset(name for name, value in optional.items() if value is not None)
     program = observing_program(run.robot, run.ends, own, run.instant, run.stages)
@@ -162,7 +162,7 @@ def observing_program(
     given = {name: b.parameter(name, size) for name, size in sizes.items() if name in own}
     point, closing = given.get("point"), given.get("constraint")
 
-    # the robot where the step looked, and its contacts there
+    # kinematics and contacts where the step evaluated them
     q = displace(robot, q0, u0, instant * dt) if instant else q0
     seen, contacts = kinematics(robot, q, u0), []
     for i, (body, other) in enumerate(ends):
@@ -178,7 +178,7 @@ def observing_program(
 
     # the criteria
     nothing, drive = SX.zeros(robot.nu), Drive(motors, SX.zeros(len(robot.loops)))
-    held = nothing if closing is None else loop_constraints.force(seen, closing)
+    closing_force = nothing if closing is None else loop_constraints.force(seen, closing)
     step = ObservedStep(
         start=kinematics(robot, q0, u0),
         seen=seen,
@@ -186,7 +186,7 @@ def observing_program(
         inertias=rnea.body_inertias(robot),
         dt=dt,
         contacts=contacts,
-        acting=StepForces(drive, impulse, nothing, held, given.get("passive")),
+        acting=StepForces(drive, impulse, nothing, closing_force, given.get("passive")),
         one_balance=SX(stages <= 1),
     )
     return b.program(**step_observables(step))

@@ -70,13 +70,13 @@ def observe_steps(
     beside
         Names of contacts that are included even if they did not touch.
     """
-    # what the registers held before each step, and what follows from them
+    # observe the steps
     plan, start, records = expand_slots(plan, start, records, beside)
     steps, count, n = *records["q"].shape[:2], len(plan.scene.geometry.contact_names)
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}
     seen = _observe(plan, worlds, before, records)
-    # contacts: impulses in their frames, judged against the law
+    # contacts: impulses in contact frames, compared with the law
     impulse = records["impulse"].reshape(steps, count, n, 3).astype(float)
     vectors = {k: seen[k].reshape(steps, count, n, 3) for k in VECTORS}
     material = _material(plan.scene.law, worlds, seen["friction"])

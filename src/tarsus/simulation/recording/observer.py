@@ -77,7 +77,7 @@ def observer_program(plan: Plan) -> Program:
     if in_joints := joint_rows.reported(scene, plan.stepper):
         mechanism = joint_rows.without_dry_friction(scene)
 
-    # where the step looked, and what acted there
+    # kinematics and forces where the step evaluated them
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
     touching = contact_kinematics(scene, seen, terrain)
     motors = Drive(actuator_force(mechanism, tau), loop_joint_force(mechanism, tau))
@@ -86,7 +86,7 @@ def observer_program(plan: Plan) -> Program:
     acting = StepForces(motors, impulse, push_force(plan, q0, b), closing)
     acting = _add_joint_impulses(acting, scene, seen, b) if in_joints else acting
 
-    # the criteria, and quantities known of our own steps alone
+    # criteria, and quantities that only our own steps have
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
     one_evaluation = plan.stepper.velocity_level
     fast = turns_fast(mechanism, u0, dt, scene.fast) if one_evaluation else SX(0)
@@ -111,8 +111,8 @@ def _add_joint_impulses(
     acting: StepForces, scene: Scene, seen: Kinematics, b: Builder
 ) -> StepForces:
     """Return the forces with the impulses of limits and dry friction that the step reports."""
-    told = b.parameter("joints", joint_rows.impulse_count(scene))
-    limits, friction = joint_rows.in_velocities(scene, told, seen)
+    impulses = b.parameter("joints", joint_rows.impulse_count(scene))
+    limits, friction = joint_rows.in_velocities(scene, impulses, seen)
     return replace(acting, limits=limits, friction=friction)
 
 
@@ -127,11 +127,11 @@ def _passive_force(acting: StepForces, seen: Kinematics, u1: SX, dt: SX) -> dict
 
 def _observed_contacts(touching: list[ContactKinematics]) -> list[ObservedContact]:
     """Return simulated contacts in the form that the criteria take."""
-    found = []
+    contacts = []
     for touch in touching:
         rows = ca.vertcat(*(ca.horzcat(*row) for row in touch.rows))
-        found.append(ObservedContact(touch.contact.gap, rows, touch.contact.velocity))
-    return found
+        contacts.append(ObservedContact(touch.contact.gap, rows, touch.contact.velocity))
+    return contacts
 
 
 def _corrections(plan: Plan, contacts: list[Contact], p: Any, memory: SX, dt: SX) -> SX:

@@ -15,10 +15,10 @@ from tarsus.morphology.fall import first_fallen
 Motion = Literal[
     "stood", "squatted", "sank", "slid", "walked", "stepped", "jumped", "hopped", "flew", "moved"
 ]
-MIN_AIR_TIME = 0.04  # s: a foot that is in the air for less has not been lifted
-MIN_TRAVEL = 0.1  # of the base's height: what is less is no distance
-MIN_SQUAT = 0.03  # of the base's height: what it sinks by in a squat
-HOP_SHARE = 0.5  # of all landings: a robot that lands on all its feet so often hops
+MIN_AIR_TIME = 0.04  # s; a foot in the air for less was not lifted
+MIN_TRAVEL = 0.1  # of the base's height
+MIN_SQUAT = 0.03  # of the base's height
+HOP_SHARE = 0.5  # share of landings on all feet at once
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     if not robot.floating:
         jumps = len(_air_times(np.asarray(pressing.any(axis=1)), dt)) if pressing.size else 0
         return MotionOutcome("hopped" if jumps > 1 else "moved", None, 0.0, 0.0, jumps)
-    # up to a fall
+    # cut the run at a fall
     points = log["contact_point"].values[..., 2]
     height = q[:, 2] - (points.min(axis=1) if points.size else 0.0)
     down = first_fallen(robot, q, height) if points.size else None
@@ -61,7 +61,7 @@ def classify_motion(robot: Mechanism, log: xr.Dataset) -> MotionOutcome:
     path, size = q[:end, :3] - log["q_start"].values[:3], max(float(height[0]), 1e-3)
     distance = float(np.linalg.norm(path[-1, :2]))
     lowest = float(max(-path[:, 2].min(), 0.0))
-    # feet that were lifted, and landings on all of them at once
+    # lifted feet, and landings on all feet at once
     pressing = pressing[:end]
     lifted = [_air_times(foot, dt) for foot in pressing.T]
     flights = _air_times(np.asarray(pressing.any(axis=1)), dt) if pressing.size else []

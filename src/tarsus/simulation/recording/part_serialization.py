@@ -25,16 +25,16 @@ from tarsus.terrain._material import Patch
 from tarsus.terrain.base import Terrain
 
 T = TypeVar("T")
-KINDS: dict[str, tuple[str, type]] = {  # what a log may name: package and base class
+KINDS: dict[str, tuple[str, type]] = {  # package and base class of what a log may name
     "law": ("tarsus.contact.laws", Law),
     "stepper": ("tarsus.stepping.methods", Stepper),
     "terrain": ("tarsus.terrain", Terrain),
     "gait": ("tarsus.control.gaits", object),  # or a Python controller
     "sensor": ("tarsus.sensing", Sensor),
 }
-EXTRA_CLASSES = (FileActuators, Patch, Substeps)  # what members and options may hold, or wrap
+EXTRA_CLASSES = (FileActuators, Patch, Substeps)  # other classes that options and parts may hold
 TARSUS_PREFIX = "tarsus."
-MAX_STORED_SIZE = 100_000  # numbers of an array that are kept; of a longer one its checksum
+MAX_STORED_SIZE = 100_000  # numbers; longer arrays are stored as a checksum
 NAME, CLASS, FILE, SHA, FUNCTION = "name", "class", "own_file", "own_sha256", "function"
 PACKAGE = "own_package"
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
@@ -50,10 +50,10 @@ def serialize(value: Any) -> Any:
     """
     if is_dataclass(value) and not isinstance(value, type):
         remember_class(value)
-        told = {NAME: name_of(value), CLASS: class_of(value)} | field_values(value)
+        content = {NAME: name_of(value), CLASS: class_of(value)} | field_values(value)
         path, package = user_file(value), package_of(value)
-        told |= {PACKAGE: package} if package else {}
-        return told | ({FILE: path, SHA: registry.file_sha256(path)} if path else {})
+        content |= {PACKAGE: package} if package else {}
+        return content | ({FILE: path, SHA: registry.file_sha256(path)} if path else {})
     if isinstance(value, Mapping):
         return {str(name): serialize(part) for name, part in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -103,8 +103,8 @@ def user_file(part: Any) -> str:
 
 def package_of(part: Any) -> str:
     """Return package and version of a plug-in part; empty for other parts."""
-    found = plugins.find_by_module(type(part).__module__)
-    return found.release if found else ""
+    member_plugin = plugins.find_by_module(type(part).__module__)
+    return member_plugin.release if member_plugin else ""
 
 
 def field_values(part: Any) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def create_dataclass(kind: type[T], told: Mapping[str, Any]) -> T:
         return kind(**values)
     except TarsusError:
         raise
-    except Exception as error:  # a class says in its own way what it refuses
+    except Exception as error:  # classes raise different errors
         raise InvalidFile(
             f"the log's {kind.__name__} cannot be recreated: {str(error).rstrip('.')}.",
             kind.__name__,
@@ -205,7 +205,7 @@ def _find_class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | N
     package, member = next((item for item in members.items() if item[1]), ("", None))
     if member:
         home = registry.member_module(package, kind, member)
-    elif not module.startswith(TARSUS_PREFIX):  # a user's own
+    elif not module.startswith(TARSUS_PREFIX):  # defined by a user
         path, sha256 = str(told.get(FILE, "")), str(told.get(SHA, ""))
         if known := _classes_of_process.get((where, sha256)):
             return known
@@ -216,9 +216,13 @@ def _find_class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | N
         home = registry.load_file(registry.trusted_file(kind, path, sha256), kind)
     else:
         return next((part for part in EXTRA_CLASSES if class_of(part) == where), None)
-    found = getattr(home, name, None)
-    own = isinstance(found, type) and is_dataclass(found) and found.__module__ == home.__name__
-    return found if own else None
+    candidate = getattr(home, name, None)
+    own = (
+        isinstance(candidate, type)
+        and is_dataclass(candidate)
+        and candidate.__module__ == home.__name__
+    )
+    return candidate if own else None
 
 
 def deserialize(value: Any) -> Any:

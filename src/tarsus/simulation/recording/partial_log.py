@@ -25,11 +25,9 @@ from tarsus.simulation.recording.log import save_log
 from tarsus.simulation.recording.netcdf_classic import COUNT_OFFSET, encode
 
 SUFFIX = ".nc"
-MIN_INTERVAL = 2.0  # s between two parts, at least
-MIN_INTERVAL_RATIO = 20.0  # times as long as it took to write the last one, at least
-PIECE_BYTES = (
-    16 << 20
-)  # bytes: a long part is written piece by piece, each of which survives a kill
+MIN_INTERVAL = 2.0  # s between two parts
+MIN_INTERVAL_RATIO = 20.0  # of the time to write the last part
+PIECE_BYTES = 16 << 20  # long parts are written in pieces, each of which survives a kill
 FINAL_ATTRIBUTES = (
     "wall_time",
     "fast_steps",
@@ -38,7 +36,7 @@ FINAL_ATTRIBUTES = (
     "most_left_out",
     "warnings",
 )
-PARTIAL_WARNING = "the run had not ended when this was written: it was killed, or goes on."
+PARTIAL_WARNING = "this log is partial: the run was killed or is still going on."
 
 
 def log_path(to: str | Path) -> Path:
@@ -111,31 +109,31 @@ class PartialLog:
         If the disk is full, the steps that fit are written with a TarsusWarning, and the next call
         tries again.
         """
-        most = steps
+        limit = steps
         while self._log is not None and self._done < steps:
             piece = 1 if self._first is None else max(PIECE_BYTES // self._first.nbytes, 1)
-            piece = min(piece, most, steps - self._done)
+            piece = min(piece, limit, steps - self._done)
             try:
                 self._write(partial_path(self._log), self._done + piece)
             except OSError as error:
-                most = piece // 2
-                if not most:
+                limit = piece // 2
+                if not limit:
                     self._warn(partial_path(self._log), error)
                     return
 
     def _write(self, path: Path, steps: int) -> None:
         part, first = self._made(self._done, steps), self._first
         if first is not None and _continues(first, part):
-            # what has no time is the first part's
+            # variables without time are those of the first part
             fixed = {name: v for name, v in first.variables.items() if "time" not in v.dims}
             self._append(path, part.assign(fixed))
         else:
             whole = part if self._done == 0 else self._made(0, steps)
-            kept = whole.drop_attrs(deep=False).isel(time=slice(0, 1))
+            first_step = whole.drop_attrs(deep=False).isel(time=slice(0, 1))
             head, content = encode(whole, "time")
             with atomic_write(path) as temporary:
                 temporary.write_bytes(head + content)
-            self._first, self._head = kept, len(head)
+            self._first, self._head = first_step, len(head)
         self._done = steps
 
     def _append(self, path: Path, part: xr.Dataset) -> None:
@@ -173,12 +171,12 @@ class PartialLog:
             except OSError as error:
                 steps = log.sizes["time"]
                 self.write(steps)
-                kept = f"the first {self._done} of {steps} steps are in {parts}"
-                why = f"{error.strerror or error}; {kept if self._done else 'nothing is kept'}"
+                saved = f"the first {self._done} of {steps} steps are in {parts}"
+                why = f"{error.strerror or error}; {saved if self._done else 'no step is saved'}"
                 raise OSError(error.errno, why, str(self._log)) from None
         try:
             parts.unlink(missing_ok=True)
-        except OSError as error:  # on Windows, while someone reads it
+        except OSError as error:  # on Windows, while another process reads it
             text = f"{parts} is no longer needed but cannot be removed: {error.strerror or error}."
             warnings.warn(TarsusWarning(text, "partial-log-not-removed", str(parts)), stacklevel=2)
 
@@ -197,9 +195,9 @@ def _set_aside(path: Path) -> None:
 
 def mark_partial(log: xr.Dataset) -> xr.Dataset:
     """Return the log without attributes known only at the end, marked as partial."""
-    kept = {name: value for name, value in log.attrs.items() if name not in FINAL_ATTRIBUTES}
+    remaining = {name: value for name, value in log.attrs.items() if name not in FINAL_ATTRIBUTES}
     return log.drop_attrs(deep=False).assign_attrs(
-        kept | {"partial": PARTIAL_WARNING, "warnings": PARTIAL_WARNING}
+        remaining | {"partial": PARTIAL_WARNING, "warnings": PARTIAL_WARNING}
     )
 
 

@@ -56,10 +56,10 @@ ATTRIBUTE_NAMES = (
     ),
 )
 PACKAGES = ("numpy", "casadi", "llvmlite", "scipy", "xarray", "mujoco")
-MAX_COMMAND_LENGTH = 2000  # letters of a command line that are kept
+MAX_COMMAND_LENGTH = 2000  # characters
 
 command_line: ContextVar[str] = ContextVar("command_line", default="")
-"""What was typed, where that is not how this process was started."""
+"""Command line that the user typed, if the process was started differently."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,23 +105,23 @@ def log_attributes(setup: Setup) -> dict[str, str]:
     """
     scene = setup.plan.scene
     parts = (scene.law, setup.plan.stepper, scene.terrain, setup.controller)
-    found = part_attributes(setup.robot, dict(zip(KINDS, parts, strict=True)))
+    attributes = part_attributes(setup.robot, dict(zip(KINDS, parts, strict=True)))
     law = field_values(scene.law) | _changed_law_parameters(scene.law, setup.worlds)
-    found["law_parameters"] = json_text(law)
-    # what was asked of them
+    attributes["law_parameters"] = json_text(law)
+    # options
     options = {
         name: serialize(value)
         for name, option in declared().items()
-        if name != "parameters"  # they are those of the law and the gait
+        if name != "parameters"  # parameters are stored with the parts
         and (value := getattr(setup.options, name)) is not option.default
     }
-    found["options"] = json_text(options)
-    found["command"] = json_text(_final_command(setup))
-    found["registers"] = json_text(_changed_registers(setup))
-    found["program_sha256"] = setup.worlds.program.hot_fingerprint
-    told = {name: json.loads(found[name]) for name in JSON_ATTRIBUTES if name in found}
-    found["seeds"] = json_text(dict(_find_seeds("", told)))
-    return found
+    attributes["options"] = json_text(options)
+    attributes["command"] = json_text(_final_command(setup))
+    attributes["registers"] = json_text(_changed_registers(setup))
+    attributes["program_sha256"] = setup.worlds.program.hot_fingerprint
+    parsed = {name: json.loads(attributes[name]) for name in JSON_ATTRIBUTES if name in attributes}
+    attributes["seeds"] = json_text(dict(_find_seeds("", parsed)))
+    return attributes
 
 
 def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
@@ -137,10 +137,10 @@ def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
     parts
         Parts by kind, such as "law".
     """
-    # the robot, and what ran it
+    # robot and machine
     origin = robot.origin
     remember_robot(robot)
-    found: dict[str, str] = {
+    attributes: dict[str, str] = {
         "robot": robot.name,
         "robot_file": origin.file,
         "robot_sha256": origin.sha256,
@@ -154,17 +154,17 @@ def part_attributes(robot: Robot, parts: Mapping[str, Any]) -> dict[str, str]:
     }
     plugin = None if origin.file else registry.plugin(robots.__name__, robot.name)
     if plugin is not None:
-        found["robot_package"] = plugin.release
-    # the parts
+        attributes["robot_package"] = plugin.release
+    # parts
     for kind, part in parts.items():
         part_serialization.remember_class(part)
-        found |= {kind: name_of(part), f"{kind}_class": class_of(part)}
+        attributes |= {kind: name_of(part), f"{kind}_class": class_of(part)}
         if file := user_file(part):
-            found |= {f"{kind}_file": file, f"{kind}_file_sha256": registry.file_sha256(file)}
+            attributes |= {f"{kind}_file": file, f"{kind}_file_sha256": registry.file_sha256(file)}
         if package := package_of(part):
-            found[f"{kind}_package"] = package
-        found[f"{kind}_parameters"] = json_text(field_values(part))
-    return found
+            attributes[f"{kind}_package"] = package
+        attributes[f"{kind}_parameters"] = json_text(field_values(part))
+    return attributes
 
 
 def parse_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,38 +192,46 @@ def _process_command() -> str:
 
 def _changed_law_parameters(law: Any, worlds: Backend) -> dict[str, Any]:
     """Return the law's parameters that `Simulation.set` changed, per world where they differ."""
-    found = {}
+    changed = {}
     for name, value in law.parameters().items():
-        held = worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else value
-        if not np.array_equal(held, np.broadcast_to(np.asarray(value, held.dtype), held.shape)):
-            found[name] = _common_value(held)
-    return found
+        current = worlds.get(f"law.{name}")[:, 0] if f"law.{name}" in worlds else value
+        if not np.array_equal(
+            current, np.broadcast_to(np.asarray(value, current.dtype), current.shape)
+        ):
+            changed[name] = _common_value(current)
+    return changed
 
 
 def _changed_registers(setup: Setup) -> dict[str, Any]:
     """Return other parameters that changed since the start, (size,) if equal in all worlds."""
-    found = {}
+    changed = {}
     for register in setup.worlds.program.of_kind("parameter"):
         if register.name.startswith("law."):
             continue
-        held, initial = setup.worlds.get(register.name), setup.initial.get(register.name)
+        current, initial = setup.worlds.get(register.name), setup.initial.get(register.name)
         if initial is None or np.array_equal(
-            held, np.broadcast_to(np.asarray(initial, held.dtype), held.shape), equal_nan=True
+            current,
+            np.broadcast_to(np.asarray(initial, current.dtype), current.shape),
+            equal_nan=True,
         ):
             continue
-        same = (held == held[:1]).all()
-        found[register.name] = serialize((held[0] if same else held).astype(float))
-    return found
+        same = (current == current[:1]).all()
+        changed[register.name] = serialize((current[0] if same else current).astype(float))
+    return changed
 
 
-def _find_seeds(where: str, told: Any) -> list[tuple[str, Any]]:
+def _find_seeds(prefix: str, content: Any) -> list[tuple[str, Any]]:
     """Return every seed in the attributes, with the names that lead to it."""
-    if isinstance(told, list):
-        return [seed for k, part in enumerate(told) for seed in _find_seeds(f"{where}.{k}", part)]
-    if not isinstance(told, Mapping):
+    if isinstance(content, list):
+        return [
+            seed for k, part in enumerate(content) for seed in _find_seeds(f"{prefix}.{k}", part)
+        ]
+    if not isinstance(content, Mapping):
         return []
-    found = [(f"{where}.{name}".lstrip("."), v) for name, v in told.items() if name == "seed"]
-    return found + [seed for name, v in told.items() for seed in _find_seeds(f"{where}.{name}", v)]
+    seeds = [(f"{prefix}.{name}".lstrip("."), v) for name, v in content.items() if name == "seed"]
+    return seeds + [
+        seed for name, v in content.items() for seed in _find_seeds(f"{prefix}.{name}", v)
+    ]
 
 
 def _final_command(setup: Setup) -> dict[str, Any]:
@@ -237,5 +245,5 @@ def _final_command(setup: Setup) -> dict[str, Any]:
 
 def _common_value(values: NDArray[Any]) -> Any:
     """Return one number if all worlds (worlds,) have the same."""
-    short = np.unique(values)  # float32 comes back as it was typed
+    short = np.unique(values)  # text recovers a float32 as it was typed
     return serialize(float(str(short[0])) if short.size == 1 else values)

@@ -17,7 +17,7 @@ from tarsus.simulation.recording.interrupt import catch_interrupt
 
 Records = dict[str, NDArray[Any]]
 CHUNK_BYTES = 32 << 20
-CHUNK_SECONDS = 0.25  # simulated, between two looks at faults, Ctrl-C and the clock
+CHUNK_SECONDS = 0.25  # simulated seconds between checks for faults and Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,10 @@ def record(
     progress
         Called with the simulated seconds so far.
     """
-    # how many steps at a time, and how far into an interval the first are
+    # steps per chunk, and steps since the last call
     every, before, (chunks, look) = between.every, between.before, into
     chunk = every or max(1, min(CHUNK_BYTES // worlds.nbytes, int(CHUNK_SECONDS / dt)))
-    late = round(float(worlds.first("steps")[0])) % every if every else 0  # into an interval
-    # chunk by chunk
+    late = round(float(worlds.first("steps")[0])) % every if every else 0
     done, fault, wall = 0, None, 0.0
     with catch_interrupt() as interrupted, WaitClock() as waited:
         while done < steps and (fault is None or worlds.count > 1) and not interrupted():

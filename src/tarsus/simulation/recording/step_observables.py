@@ -31,7 +31,7 @@ class ObservedContact:
     """A contact of an observed step, in its contact frame."""
 
     gap: SX
-    """Distance to the ground, m."""
+    """Gap to the ground, in m."""
     rows: SX
     """Jacobian (3, nu) of the contact point: normal, tangent 1, tangent 2."""
     before: SX
@@ -49,13 +49,13 @@ class StepForces:
     pushes: SX
     """External forces."""
     constraints: SX
-    """Forces of the joints that close loops."""
+    """Forces of loop joints."""
     passive: SX | None = None
-    """Forces of joint damping, friction and springs; None: the robot's own model of them."""
+    """Forces of joint damping, friction and springs; None: those of the robot's model."""
     limits: SX | None = None
-    """Impulses of joints' limits; None: none act."""
+    """Impulses of joint limits; None if there are none."""
     friction: SX | None = None
-    """Impulses of joints' dry friction; None: it is among the passive forces."""
+    """Impulses of joint dry friction; None if the passive forces include it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class ObservedStep:
     end: Kinematics
     """Coordinates and velocities q1, u1."""
     inertias: list[LinearInertia]
-    """Of every body, kg, kg m, kg m^2."""
+    """Inertia of every body, in kg, kg m, kg m^2."""
     dt: SX
     """Length of the step, s."""
     contacts: Sequence[ObservedContact]
@@ -77,7 +77,7 @@ class ObservedStep:
     acting: StepForces
     """Forces and drives during the step."""
     one_balance: SX
-    """1 where one balance of momentum, at `seen`, gives u1; where 0, its residual is drift."""
+    """1 where one momentum balance, at `seen`, gives u1; where 0, its residual counts as drift."""
 
 
 def step_observables(step: ObservedStep) -> dict[str, SX]:
@@ -96,7 +96,7 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
     acting, inertias, u1 = step.acting, step.inertias, step.end.u
     empty = SX(0, 1)
 
-    # balance of momentum: what is left after all that acted
+    # momentum balance: subtract everything that acted
     residual, joints = _contact_free_balance(step)
     residual = residual - acting.pushes - acting.constraints
     stops, sticks = (
@@ -109,7 +109,7 @@ def step_observables(step: ObservedStep) -> dict[str, SX]:
         after.append(ca.mtimes(contact.rows, u1))
         residual -= ca.mtimes(contact.rows.T, acting.impulse[3 * i : 3 * i + 3]) / dt
 
-    # energy ledger: what integration made, a missing balance included
+    # energy ledger: integration drift, and a missing balance
     drift = energy_balance.integration_drift(seen, start, end, inertias, dt)
     if not step.one_balance.is_one():
         missed = energy_balance.work(residual, seen, u1, dt)
@@ -168,7 +168,7 @@ def energy_totals(shares: Mapping[str, Array], change: Array) -> dict[str, float
         any time between the change of energy and the sum of the shares so far.
     """
     by_step = {name: value.reshape(len(value), -1).sum(1) for name, value in shares.items()}
-    with np.errstate(invalid="ignore", over="ignore"):  # a run that diverged has no balance
+    with np.errstate(invalid="ignore", over="ignore"):  # a diverged run has no balance
         missed = np.abs(change - np.cumsum(sum(by_step.values())))
     totals = {name: float(value.sum()) for name, value in by_step.items()}
     return totals | {"change": float(change[-1]), "unbalanced": float(missed.max())}

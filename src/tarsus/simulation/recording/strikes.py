@@ -84,21 +84,21 @@ def strike_variables(
     """
     if "strike_count" not in records:
         return {}
-    # per step: the sum of all
+    # sums per step
     impulse, dt = records["impulse"].astype(float), float(worlds.get("dt")[0, 0])
     sums = records["impulse_strikes"].astype(float)
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in (
         ("impulse_strikes", sums),
         ("force_without_strikes", (impulse - sums) / dt),
     ):
         by_contact = value.reshape(*value.shape[:2], -1, 3)
-        found[name] = ("time", "world", "contact", "axis"), by_contact
+        values[name] = ("time", "world", "contact", "axis"), by_contact
 
-    # one row for each that was kept
+    # one row per recorded impact
     rows, step, world = _rows(plan, records)
     if not len(rows):
-        return found
+        return values
     parts = _parts(plan.scene.mechanism, rows)
     seen = _evaluate_rows(plan, worlds, parts, world)
     vectors = {
@@ -107,20 +107,20 @@ def strike_variables(
         "velocity_after": seen["after"],
     }
     for name, value in vectors.items():
-        found[f"strike_{name}"] = ("strike", "contact", "axis"), value.reshape(len(rows), -1, 3)
+        values[f"strike_{name}"] = ("strike", "contact", "axis"), value.reshape(len(rows), -1, 3)
     for name in ("kinetic_before", "kinetic_after", "potential"):
-        found[f"strike_{name}"] = ("strike",), seen[name][:, 0]
+        values[f"strike_{name}"] = ("strike",), seen[name][:, 0]
     for name, dimension in (
         ("q", "coordinate"),
         ("u_before", "velocity"),
         ("u_after", "velocity"),
     ):
-        found[f"strike_{name}"] = ("strike", dimension), parts[name]
-    found["strike_time"] = ("strike",), t0 + dt * step + parts["time"][:, 0]
-    found["strike_step"] = ("strike",), step.astype(np.int32)
+        values[f"strike_{name}"] = ("strike", dimension), parts[name]
+    values["strike_time"] = ("strike",), t0 + dt * step + parts["time"][:, 0]
+    values["strike_step"] = ("strike",), step.astype(np.int32)
     if worlds.count > 1:
-        found["strike_world"] = ("strike",), world.astype(np.int32)
-    return found
+        values["strike_world"] = ("strike",), world.astype(np.int32)
+    return values
 
 
 def strikes_lost(plan: Plan, records: Mapping[str, Array]) -> int:

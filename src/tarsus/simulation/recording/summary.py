@@ -24,10 +24,10 @@ SINGLE_SOLVE_RESIDUALS = (
     "signorini_J",
     "dissipation_J",
     "creep_m_per_s",
-)  # what sums of several solutions need not obey
+)  # not defined for sums of several solves
 
 
-REQUIRED = (  # of a log, attributes and variables
+REQUIRED = (  # attributes and variables of a log
     *("robot", "dt", "warnings", "q", "q_start", "iterations", "converged", "equation_residual"),
     *("contact_point", "force_contact", "gap", "impulse_contact", "ground_friction", "state"),
     *("velocity_before", "velocity_after", "velocity_correction"),
@@ -95,7 +95,7 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
     >>> figures["residuals"]["cone_Ns"] < 1e-9
     True
     """
-    # how well the contact conditions hold
+    # contact residuals
     log = add_empty(log)
     solved = solved_contacts(log)
     residuals: dict[str, float | None] = dict(criteria.residuals(solved))
@@ -104,13 +104,13 @@ def summary(simulation: SimulationLike, log: xr.Dataset) -> dict[str, Any]:
     )
     if not simulation.stepper.solves_once:
         residuals |= dict.fromkeys(SINGLE_SOLVE_RESIDUALS)
-    # how far and how high the base went
+    # motion of the base
     base, start = log["q"].values[:, :3], log["q_start"].values[:3]
     floating = simulation.robot.floating
     distance = float(np.linalg.norm(base[-1, :2] - start[:2])) if floating else 0.0
     duration = float(log.sizes["time"] * log.attrs["dt"])
     did = classify_motion(simulation.robot, log)
-    # the numbers by name
+    # figures by name
     wall = float(log.attrs.get("wall_time", 0.0)) or np.nan  # of a partial log it is not known
     return {
         **provenance.parse_attributes(log.attrs),
@@ -163,18 +163,18 @@ def is_below_contacts(robot: Mechanism, log: xr.Dataset) -> bool:
 
 def sensor_summary(log: xr.Dataset) -> dict[str, dict[str, Any]]:
     """Return units, last and mean reading of each sensor in a log of one world."""
-    found = {}
+    sensors = {}
     for variable in map(str, log.data_vars):
         name = variable.removeprefix("sensed_")
         if name == variable:
             continue
         readings, channels = log[variable].values, [str(c) for c in log[f"channel_{name}"].values]
-        found[name] = {
+        sensors[name] = {
             "units": log[variable].attrs["units"],
             "last": dict(zip(channels, readings[-1].tolist(), strict=True)),
             "mean": dict(zip(channels, readings.mean(axis=0).tolist(), strict=True)),
         }
-    return found
+    return sensors
 
 
 def solved_contacts(log: xr.Dataset) -> Solved:

@@ -47,7 +47,7 @@ def summary_lines(n: dict[str, Any]) -> dict[str, str]:
             else f"largest gap of a loop joint {n['drift_max']:.1e} m or rad"
         ),
         "energy": _energy_line(n["energy"], n["energy_gained"]),
-        **{f"sensor {name}": _sensor_line(told) for name, told in n["sensors"].items()},
+        **{f"sensor {name}": _sensor_line(readings) for name, readings in n["sensors"].items()},
         "speed": (
             f"{n['steps_per_second']:,.0f} steps/s, {_factor(n['realtime_factor'])} times real time"
             if n["steps_per_second"] > 0
@@ -71,27 +71,27 @@ def _energy_line(e: dict[str, float], gained: float) -> str:
     shares = {
         name: value for name, value in e.items() if name not in ("change", "unbalanced") and value
     }
-    told = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
-    shown = f"{told} J; " if told else ""
+    terms = ", ".join(f"{name} {value:+.3g}" for name, value in shares.items())
+    shown = f"{terms} J; " if terms else ""
     extra = f"; {gained:.3g} J from nothing" if gained > 0 else ""
     return f"{shown}change {e['change']:+.3g} J, balanced to {e['unbalanced']:.1e} J{extra}"
 
 
-def _sensor_line(told: dict[str, Any]) -> str:
+def _sensor_line(readings: dict[str, Any]) -> str:
     """Return last and mean values of the first channels, with those of a vector together."""
     vectors: dict[str, list[str]] = {}
-    for channel in told["last"]:
+    for channel in readings["last"]:
         vector, _, axis = channel.rpartition("_")
         vectors.setdefault(vector if axis in AXES else channel, []).append(channel)
     shown = [
-        f"{vector} {_format_values(told['last'], own)}, mean {_format_values(told['mean'], own)}"
+        f"{vector} {_values(readings['last'], own)}, mean {_values(readings['mean'], own)}"
         for vector, own in list(vectors.items())[:MAX_SHOWN]
     ]
     more = f"; {len(vectors) - MAX_SHOWN} more" if len(vectors) > MAX_SHOWN else ""
-    return f"{'; '.join(shown)}{more} (units: {told['units']})"
+    return f"{'; '.join(shown)}{more} (units: {readings['units']})"
 
 
-def _format_values(values: dict[str, float], channels: list[str]) -> str:
+def _values(values: dict[str, float], channels: list[str]) -> str:
     numbers = [f"{values[channel]:.3g}" for channel in channels]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
@@ -100,12 +100,12 @@ def _motion_line(n: dict[str, Any]) -> str:
     """Return what the robot did, and whether it fell."""
     if "diverged" in n:
         return f"diverged after {n['duration']:g} s"
-    told = _describe_motion(n)
+    text = _describe_motion(n)
     if n["fell"]:
-        told = f"{told}fell at {n['fell_at']:.2f} s of {n['duration']:g} s"
+        text = f"{text}fell at {n['fell_at']:.2f} s of {n['duration']:g} s"
         if n["hangs"]:
-            told += " through the ground, which its body may not touch (contacts: all)"
-    return f"{told}; interrupted" if "interrupted" in n else told
+            text += " through the ground, which its body may not touch (contacts: all)"
+    return f"{text}; interrupted" if "interrupted" in n else text
 
 
 def _describe_motion(n: dict[str, Any]) -> str:

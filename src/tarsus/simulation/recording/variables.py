@@ -33,7 +33,7 @@ VARIABLES = {
     "tau": ("N m", "actuator torque during the step, after the limits"),
     "gap": (
         "m",
-        "signed distance to the ground at the instant of the step that first sees contacts",
+        "signed distance to the ground where the step first evaluates contacts",
     ),
     "impulse_contact": (
         "N s",
@@ -42,20 +42,20 @@ VARIABLES = {
     "impulse_world": ("N s", "impulse on the robot over the step, world frame"),
     "force_contact": ("N", "impulse divided by dt: normal, tangent 1, tangent 2"),
     "force_world": ("N", "impulse divided by dt, world frame"),
-    "contact_normal": ("1", "outward normal of the ground at the gap's instant, world frame"),
+    "contact_normal": ("1", "outward normal of the ground where the gap is, world frame"),
     "ground_friction": ("1", "terrain factor on the law's friction coefficient"),
-    "contact_point": ("m", "contact point at the gap's instant, world frame"),
+    "contact_point": ("m", "contact point where the gap is, world frame"),
     "velocity_before": (
         "m/s",
-        "contact velocity before the step, contact frame of the gap's instant",
+        "contact velocity before the step, in the contact frame of the gap",
     ),
     "velocity_after": (
         "m/s",
-        "contact velocity after the step, contact frame of the gap's instant",
+        "contact velocity after the step, in the contact frame of the gap",
     ),
     "velocity_correction": (
         "m/s",
-        "what the law adds to it before it asks that the contact rest: half a step on, recovery",
+        "velocity that the law adds before it stops the contact: half a step ahead, recovery",
     ),
     "slip_speed": ("m/s", "tangential speed after the step where the contact pushes, else 0"),
     "state": ("1", "0 open, 1 stick, 2 slip"),
@@ -66,7 +66,7 @@ VARIABLES = {
     "center_of_mass_velocity": ("m/s", "after the step, world frame"),
     "zero_moment_point": (
         "m",
-        "contact points' mean by their vertical forces, world frame; NaN in flight",
+        "mean of the contact points weighted by vertical force, world frame; NaN in flight",
     ),
     "capture_point": (
         "m",
@@ -90,37 +90,37 @@ VARIABLES = {
         "J",
         "normal work that gives energy, without the ground's spring: recovery",
     ),
-    "energy_elastic": ("J", "what the ground's spring gave back, less what it took in"),
-    "energy_friction": ("J", "tangential work, with what a tangential spring holds"),
+    "energy_elastic": ("J", "energy released by the ground's spring, minus energy stored"),
+    "energy_friction": ("J", "tangential work, including energy in a tangential spring"),
     "energy_motors": ("J", "work of the actuators during the step"),
     "energy_pushes": ("J", "work of pushes during the step"),
     "energy_joints": (
         "J",
-        "work of joint damping, and of what holds closed loops, during the step",
+        "work of joint damping and of loop constraints during the step",
     ),
-    "energy_limits": ("J", "work of joints' limits during the step"),
-    "energy_joint_friction": ("J", "work of joints' dry friction during the step"),
+    "energy_limits": ("J", "work of joint limits during the step"),
+    "energy_joint_friction": ("J", "work of joint dry friction during the step"),
     "energy_drift": (
         "J",
-        "energy made by integration: M, c and g held at one configuration during the step",
+        "energy error of the integration: M, c and g are constant during the step",
     ),
     "equation_residual": (
         "N, N m",
         (
-            "largest entry of M du/dt - h - W L/dt at the gap's instant by the Newton-Euler"
-            " recursion; NaN for steppers of several evaluations a step"
+            "largest entry of M du/dt - h - W L/dt by the Newton-Euler recursion; NaN for steppers"
+            " with several evaluations per step"
         ),
     ),
 }
 
 JOINT_VARIABLES = {  # of robots whose joints have limits or dry friction alone
-    "force_limit": ("N m, N", "of joints' limits, mean over the step"),
-    "force_joint_friction": ("N m, N", "of joints' dry friction, mean over the step"),
+    "force_limit": ("N m, N", "force of joint limits, mean over the step"),
+    "force_joint_friction": ("N m, N", "force of joint dry friction, mean over the step"),
     "joint_friction_residual": (
         "N m, N",
-        "largest of any joint: dry friction beyond its limit, or not all of it against motion",
+        "largest violation of a joint's dry friction law, at rest or in motion",
     ),
-    "force_loop_limit": ("N m, N", "of the limits of joints that close loops, mean over the step"),
+    "force_loop_limit": ("N m, N", "force of loop joint limits, mean over the step"),
 }
 
 LOOP_VARIABLES = {  # of robots with cut joints or closed loops alone
@@ -140,24 +140,24 @@ PUSH_VARIABLES = {  # of runs whose pushes changed on the way
 STRIKE_VARIABLES = {  # of steppers that locate impacts, with laws of impulses
     "impulse_strikes": (
         "N s",
-        "of the step's impulse, that of located impacts: normal, tangent 1, tangent 2",
+        "impulse of located impacts in the step: normal, tangent 1, tangent 2",
     ),
     "force_without_strikes": (
         "N",
-        "contact force, mean of the step: its impulse without that of located impacts, by dt",
+        "mean contact force over the step without located impacts",
     ),
-    "strike_time": ("s", "when the impact was"),
-    "strike_step": ("1", "index along time of the step in which it was"),
-    "strike_world": ("1", "world of the impact; of batches alone"),
+    "strike_time": ("s", "time of the impact"),
+    "strike_step": ("1", "index along time of the step with the impact"),
+    "strike_world": ("1", "world of the impact; only in batches"),
     "strike_impulse": ("N s", "impulse of the impact on the robot: normal, tangent 1, tangent 2"),
-    "strike_velocity_before": ("m/s", "contact velocity before it, contact frame there"),
-    "strike_velocity_after": ("m/s", "contact velocity after it, contact frame there"),
-    "strike_kinetic_before": ("J", "kinetic energy before it"),
-    "strike_kinetic_after": ("J", "kinetic energy after it"),
-    "strike_potential": ("J", "potential energy there, the same before and after"),
+    "strike_velocity_before": ("m/s", "contact velocity before the impact, contact frame"),
+    "strike_velocity_after": ("m/s", "contact velocity after the impact, contact frame"),
+    "strike_kinetic_before": ("J", "kinetic energy before the impact"),
+    "strike_kinetic_after": ("J", "kinetic energy after the impact"),
+    "strike_potential": ("J", "potential energy at the impact, the same before and after"),
     "strike_q": (VARIABLES["q"][0], "coordinates at the impact"),
-    "strike_u_before": (VARIABLES["u"][0], "velocities before it"),
-    "strike_u_after": (VARIABLES["u"][0], "velocities after it"),
+    "strike_u_before": (VARIABLES["u"][0], "velocities before the impact"),
+    "strike_u_after": (VARIABLES["u"][0], "velocities after the impact"),
 }
 UNCUT_VARIABLES = {  # of robots with cut joints alone
     "q_uncut": (
@@ -169,7 +169,7 @@ UNCUT_VARIABLES = {  # of robots with cut joints alone
 PEER_VARIABLES = {  # of other engines, and of robots with joint limits or dry friction
     "passive_force": (
         "N, N m",
-        "generalized forces of damping, springs, dry friction and limits of joints in the step",
+        "generalized forces of joint damping, springs, dry friction and limits in the step",
     ),
 }
 
@@ -276,8 +276,8 @@ def balance_variables(
     moving = (seen["center"], seen["center_velocity"])
     points, forces, gaps = (contacts[name][1] for name in ("contact_point", "force_world", "gap"))
     ends = {"center_of_mass": ("xyz",), "center_of_mass_velocity": ("xyz",), **DIMENSIONS}
-    found = dict(zip(ends, moving, strict=False)) | balance(*moving, points, forces, gaps, gravity)
-    named = {name: ((*LEADING, *end), found[name]) for name, end in ends.items()}
+    values = dict(zip(ends, moving, strict=False)) | balance(*moving, points, forces, gaps, gravity)
+    named = {name: ((*LEADING, *end), values[name]) for name, end in ends.items()}
     return named | {"xy": ("xy", ["x", "y"])}
 
 
@@ -297,14 +297,14 @@ def energy_variables(
     """
     each = LEADING[: solved.gap.ndim - 1]
     entries = ledger(solved, stored)
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "kinetic_energy": (each, seen["kinetic"][..., 0]),
         "potential_energy": (each, seen["potential"][..., 0]),
         "equation_residual": (each, seen["residual"][..., 0]),
     }
-    found |= {f"energy_{s}": ((*each, "contact"), getattr(entries, s)) for s in SHARES}
-    found |= {f"energy_{s}": (each, seen[f"work_{s}"][..., 0]) for s in ROBOT_SHARES}
-    return found | {"energy_start": (each[1:], seen["energy_before"][0, ..., 0])}
+    values |= {f"energy_{s}": ((*each, "contact"), getattr(entries, s)) for s in SHARES}
+    values |= {f"energy_{s}": (each, seen[f"work_{s}"][..., 0]) for s in ROBOT_SHARES}
+    return values | {"energy_start": (each[1:], seen["energy_before"][0, ..., 0])}
 
 
 def add_descriptions(log: xr.Dataset) -> xr.Dataset:
