@@ -26,12 +26,13 @@ from helpers.pages import BLOCKS, ROOT, inline_commands, is_mention, is_usage, t
 from tarsus import cli
 
 SLOW = {  # pages whose blocks take more than two seconds of a processor
-    "add_a_gait.md", "add_a_terrain.md", "benchmarks.md", "c_code.md", "choose_a_law.md",
-    "controllers.md",
-    "coordinates.md", "first_steps.md", "from_mujoco.md", "from_raisim.md",
-    "from_drake_pinocchio.md", "gpu.md", "identification.md", "index.md", "judge.md", "learning.md",
-    "own_robot.md", "planning.md", "steppers.md", "sweeps.md",
-    "terrain.md", "tutorial.md", "watch.md",
+    "add_a_gait.md", "add_a_terrain.md", "benchmarks.md", "c_code.md", "cheat_sheet.md",
+    "choose_a_law.md", "collisions.md", "contact_truth.md", "controllers.md", "coordinates.md",
+    "energy_ledger.md",
+    "first_steps.md", "from_drake_pinocchio.md", "from_mujoco.md", "from_raisim.md", "gpu.md",
+    "identification.md", "index.md", "judge.md", "laws_compared.md", "learning.md",
+    "learning_results.md", "own_robot.md", "planning.md", "robots_tested.md", "snapshots.md",
+    "steppers.md", "sweeps.md", "terrain.md", "tutorial.md", "watch.md",
 }  # fmt: skip
 SHORTER = {  # options for the tests, in place of the page's own
     "compare": {"--duration": "0.1", "--no-bars": "", "--no-search": ""},

@@ -65,7 +65,7 @@ SLOW_CASES = (
     "idValue---duration]",
     "test_commands.py::test_a_command_can_be_typed[Bench.help-tarsus bench --peers --"
     "engines tarsus,mujoco --json]",
-    "test_commands.py::test_a_command_can_be_typed[README.md-tarsus validate [--law N"
+    "test_commands.py::test_a_command_can_be_typed[command_line.md-tarsus validate [--law N"
     "AME] [--scene NAME]]",
     "test_control.py::test_trot_climbs_and_descends[compliant-0.001-5-0.05]",
     "test_control.py::test_trot_climbs_and_descends[compliant-0.0025-15-0.1]",

@@ -45,7 +45,7 @@ def test_run_writes_a_log_and_a_picture_and_one_json_object(
     )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mini_cheetah.nc", "mini_cheetah.png"]
     log = xr.open_dataset(tmp_path / "mini_cheetah.nc")
-    assert numbers["creep_max"] <= 1.3e-4, "the README says so"
+    assert numbers["creep_max"] <= 1.3e-4, "docs/contact_truth.md says so"
     assert log["force_world"].dims == ("time", "contact", "xyz")
     assert (tmp_path / "mini_cheetah.png").read_bytes().startswith(b"\x89PNG")
 
