@@ -1,7 +1,7 @@
-"""C code of a robot's dynamics and of its whole simulation step, and proof that it is the same.
+"""Export a robot's dynamics and simulation step as C code, and verify it.
 
-Writes a folder with a header, a source, test vectors and a main loop; if there is a C compiler,
-builds it, runs the test and measures a step. The code needs nothing but math.h and string.h.
+Write a folder with a header, a source, test vectors and a main loop. If there is a C compiler,
+build it, run the test and measure a step. The code needs only math.h and string.h.
 """
 
 import shutil

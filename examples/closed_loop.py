@@ -1,7 +1,7 @@
-"""A closed loop: a leg whose foot is carried by a five-bar linkage, both motors on the body.
+"""Simulate a leg with a closed loop: a five-bar linkage with both motors on the body.
 
-Two thighs with a motor each; their shanks are pinned together at the foot. Printed: how far the
-pin drifts, and how the load is shared between the motors.
+Two thighs have a motor each; their shanks are pinned together at the foot. The script prints how
+far the pin drifts, and how the load is shared between the motors.
 """
 
 import numpy as np

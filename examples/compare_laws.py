@@ -1,7 +1,7 @@
-"""What the choice of a contact law does to the numbers in your paper.
+"""Compare what contact laws do to the numbers in your paper.
 
-The same robot, gait and friction under several laws; the figures that papers report. Rigid laws
-take 2.5 ms, laws of ground that gives way the step that their springs need.
+Run the same robot, gait and friction under several laws, and print the figures that papers report.
+Rigid laws take steps of 2.5 ms, laws with springs the step that their springs need.
 """
 
 import tarsus

@@ -1,8 +1,8 @@
-"""Find the friction coefficient of a floor from one recorded slide, by Gauss-Newton in a batch.
+"""Identify the friction coefficient of a floor from one recorded slide.
 
 A robot that stands on its servos is thrown forwards and slides to rest. The "measurement" is a run
-with a secret coefficient and noise. A batch of worlds around the guess gives the residual and its
-derivative at once.
+with a secret coefficient and noise. Gauss-Newton takes residual and derivative from one batch of
+worlds around the guess.
 """
 
 import numpy as np

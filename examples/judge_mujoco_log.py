@@ -1,6 +1,6 @@
-"""Judge a run of MuJoCo: complementarity, friction cone, creep, energy, as computed for every law.
+"""Judge a run of MuJoCo: complementarity, friction cone, creep, energy.
 
-The run is MuJoCo's own, recorded while it steps; the judge knows only the robot, the states and
+The run is MuJoCo's own, recorded while it steps. The judge knows only the robot, the states and
 the forces. The same criteria then judge a run of Tarsus.
 """
 

@@ -1,8 +1,8 @@
-"""Mini Cheetah jumps to a given height: torques found by iLQR, from derivatives through contact.
+"""Make Mini Cheetah jump to a given height, with torques found by iLQR.
 
-Nobody tells it to crouch, push or lift off. Each round runs the torques, asks for derivatives of
-all steps at once, and improves the torques by a linear regulator along the way. Printed: cost and
-height by round, then how high the trunk came and how long it flew.
+The goal contains no crouch, push or lift-off. Each round runs the torques, takes the derivatives of
+all steps through contact at once, and improves the torques by a linear regulator along the
+trajectory. The script prints cost and height by round, then the final height and time of flight.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""A quadruped learns to follow commanded speeds: PPO in NumPy, 256 worlds side by side.
+"""Teach a quadruped to follow commanded speeds: PPO in NumPy with 256 worlds.
 
-Prints, as it learns, what a second is paid and by how much the forward speed is missed; then lets
-the policy, without noise, follow commands and pushes that it has not seen, here and in MuJoCo.
+The script prints the reward per second and the error of the forward speed during learning. Then the
+policy, without noise, follows commands and pushes that it has not seen, here and in MuJoCo.
 """
 
 import time

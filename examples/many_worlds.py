@@ -1,6 +1,7 @@
-"""4096 robots with random friction, load and speed, three seconds each: who gets along?
+"""Simulate 4096 robots with random friction, load and speed for three seconds.
 
-Nothing is compiled twice, and nothing runs in Python while they walk.
+Nothing is compiled twice, and nothing runs in Python while they walk. The script prints, by
+friction, the share of the commanded distance and how many robots fell.
 """
 
 import time

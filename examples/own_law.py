@@ -1,7 +1,7 @@
-"""A contact law of your own: sand after Bekker, F = A (k z^n), stiff in loading, dead in unloading.
+"""Write a contact law: sand after Bekker, stiff in loading, dead in unloading.
 
-The law is a dataclass with one method; it is compiled into the step like the built-in ones, and
-compared here with two of them on the same robot.
+The force is F = A (k z^n). The law is a dataclass with one method; it is compiled into the step
+like the built-in ones, and compared here with two of them on the same robot.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Ground of your own: how high a washboard may be before a blind trot fails.
+"""Write a terrain: how high may a washboard be before a blind trot fails?
 
-Thirty-two worlds stand on as many grounds; the heights are parameters, so nothing is compiled
-again. Printed: how far each has come in five seconds, and what its trunk did.
+Thirty-two worlds stand on as many grounds. The heights are parameters, so nothing is compiled
+again. The script prints how far each robot walked in five seconds, and the motion of its trunk.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""How hard may a standing robot be pushed? The answer for a whole fan of directions at once.
+"""Find the largest push that a standing robot withstands, in many directions.
 
-Every world is a Mini Cheetah that stands on its servos; each is pushed for 0.1 s in its own
-direction with its own force. Printed: the largest push, N, that it withstands by direction.
+Every world is a Mini Cheetah that stands on its servos. Each is pushed for 0.1 s in its own
+direction with its own force. The script prints the largest push, N, by direction.
 """
 
 import numpy as np

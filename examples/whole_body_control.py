@@ -1,8 +1,9 @@
-"""Whole-body control: a quadratic program chooses accelerations, torques and contact forces.
+"""Control the whole body with a quadratic program.
 
-At every control step: minimize the error of a wanted motion of the trunk, so that the equation of
-motion holds, the feet rest, forces lie in a linearized friction cone and torques in their range.
-The solver is qpOASES, as CasADi brings it. The robot squats and rolls while all feet stand.
+At every control step, choose accelerations, torques and contact forces that minimize the error of a
+desired trunk motion. The equation of motion holds, the feet rest, forces are in a linearized
+friction cone and torques in their range. The solver is qpOASES, which comes with CasADi. The robot
+squats and rolls while all feet stand.
 """
 
 from dataclasses import replace
