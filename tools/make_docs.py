@@ -269,7 +269,7 @@ def _packages(folder: Path, read_first: str) -> str:
     for name in [*first, *sorted(found.keys() - first)]:
         said = ast.get_docstring(ast.parse(found[name].read_text(encoding="utf-8"))) or ""
         rows.append((f"`{name}`", said.partition("\n\n")[0].rstrip("."), first.get(name, "")))
-    return markdown(("package", "what it holds", "read first"), rows)
+    return markdown(("package", "contents", "read first"), rows)
 
 
 def gallery() -> str:
