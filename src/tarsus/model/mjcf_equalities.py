@@ -15,14 +15,21 @@ from tarsus.model.parts import Report, Welded
 from tarsus.model.poses import Pose, rotation_from_quaternion, shift
 
 Array = NDArray[np.float64]
-CONNECT, WELD, JOINT = 0, 1, 2  # mjtEq
+CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
 SITE = 6  # mjtObj
-NO_JOINT = -1
+WRAP_JOINT = 1  # mjtWrap
+NO_JOINT = NO_TENDON = -1
 
 
 def is_simulated(model: Any, number: int) -> bool:
     """Return whether an equality constraint closes a loop or couples joints."""
-    return model.eq_type[number] in (CONNECT, WELD, JOINT) and bool(model.eq_active0[number])
+    return number in _active(model, CONNECT, WELD) or number in _coupled(model)
+
+
+def coupling_tendons(model: Any) -> set[int]:
+    """Return the tendons of the `tendon` equalities that couple joints."""
+    numbers = [n for n in _coupled(model) if model.eq_type[n] == TENDON]
+    return {int(ends[n]) for ends in (model.eq_obj1id, model.eq_obj2id) for n in numbers}
 
 
 def loop_joints(
@@ -61,20 +68,17 @@ def loop_joints(
 
 
 def couplings(model: Any, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
-    """Return a coupling for every active `joint` equality; joints: names of all joints.
-
-    MuJoCo measures both joints from `qpos0`: y - y_0 = polycoef(x - x_0).
-    """
+    """Return the couplings of all `joint` and `tendon` equalities; joints: names of all joints."""
     result = []
-    for number in _active(model, JOINT):
-        ends = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
+    for number, (*ends, displacement) in _coupled(model).items():
         y0, x0 = (0.0 if j == NO_JOINT else float(model.qpos0[model.jnt_qposadr[j]]) for j in ends)
-        polynomial = Polynomial(model.eq_data[number, :5])(Polynomial([-x0, 1.0])) + y0
+        polynomial = displacement(Polynomial([-x0, 1.0])) + y0
         coefficients = (
             tuple(polynomial.coef) if isinstance(polynomial, Polynomial) else (float(polynomial),)
         )
         leader = "" if ends[1] == NO_JOINT else joints[ends[1]]
-        name = model.equality(number).name or f"joint_{number}"
+        kind = "joint" if model.eq_type[number] == JOINT else "tendon"
+        name = model.equality(number).name or f"{kind}_{number}"
         result.append(JointCoupling(name, joints[ends[0]], leader, coefficients))
     return tuple(result)
 
@@ -90,11 +94,69 @@ def report_constraints(
         "'weld' is a fixed joint that closes a loop": [
             loop.joint.name for loop in loops if loop.joint.kind == "fixed"
         ],
-        "'joint' equality couples two joints": [coupling.name for coupling in coupled],
+        "'joint' or 'tendon' equality couples two joints": [c.name for c in coupled],
     }
     for meaning, names in meanings.items():
         if names:
             report.note(f"Each active {meaning}, without compliance: {', '.join(names)}.")
+
+
+def _coupled(model: Any) -> dict[int, tuple[int, int, Polynomial]]:
+    """Return the couplings of joints by the number of the equality.
+
+    A coupling is the joint that follows, its leader (or NO_JOINT), and the polynomial p with
+    y - y_0 = p(x - x_0). MuJoCo measures both coordinates from `qpos0`. A tendon equality whose
+    joint already follows another one, or would follow itself, is not among them.
+    """
+    result: dict[int, tuple[int, int, Polynomial]] = {}
+    for number in _active(model, JOINT):
+        ends = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
+        result[number] = (*ends, Polynomial(model.eq_data[number, :5]))
+    leaders = {follower: leader for follower, leader, _ in result.values()}
+    for number in _active(model, TENDON):
+        coupling = _tendon_coupling(model, number)
+        if coupling is None or coupling[0] in leaders:
+            continue
+        chain = [coupling[1]]
+        while chain[-1] in leaders and chain.count(chain[-1]) == 1:
+            chain.append(leaders[chain[-1]])
+        if coupling[0] not in chain:
+            result[number], leaders[coupling[0]] = coupling, coupling[1]
+    return result
+
+
+def _tendon_coupling(model: Any, number: int) -> tuple[int, int, Polynomial] | None:
+    """Return the coupling of a `tendon` equality, or None if it does not couple two joints.
+
+    The length of a fixed tendon is a linear combination of joint coordinates. The equality is
+    l_1 - l_10 = polycoef(l_2 - l_20): of tendons with one joint each, or of one tendon alone.
+    """
+    first, second = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
+    polynomial = Polynomial(model.eq_data[number, :5])
+    terms = _joint_terms(model, first)
+    if terms is None or not terms[0][1]:
+        return None
+    if second == NO_TENDON:
+        (joint, a), *others = terms
+        if len(others) > 1:
+            return None
+        leader, b = others[0] if others else (NO_JOINT, 0.0)
+        return joint, leader, Polynomial([polynomial.coef[0] / a, -b / a])
+    other_terms = _joint_terms(model, second)
+    if other_terms is None or len(terms) + len(other_terms) > 2:
+        return None
+    ((joint, a),), ((leader, b),) = terms, other_terms
+    coupling = polynomial(Polynomial([0.0, b])) / a
+    return joint, leader, coupling if isinstance(coupling, Polynomial) else Polynomial([coupling])
+
+
+def _joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
+    """Return the joints of a fixed tendon with their coefficients; None for a spatial tendon."""
+    start, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
+    wraps = range(start, start + count)
+    if any(model.wrap_type[k] != WRAP_JOINT for k in wraps):
+        return None
+    return [(int(model.wrap_objid[k]), float(model.wrap_prm[k])) for k in wraps]
 
 
 def _active(model: Any, *kinds: int) -> list[int]:

@@ -217,13 +217,26 @@ MJCF: Table = {
         "torquescale",
     ),
     "mujoco/equality/joint": _equality("a coupling of two joints", "joint1 joint2 polycoef"),
-    "mujoco/equality/tendon": reported("tendons are not simulated", EQUALITIES),
+    "mujoco/equality/tendon": _equality(
+        "a coupling of two joints, for fixed tendons of one joint each or one of two joints",
+        "tendon1 tendon2 polycoef",
+    ),
     "mujoco/equality/flex": reported("soft bodies", EQUALITIES),
     "mujoco/equality/flexvert": reported("soft bodies", EQUALITIES),
     "mujoco/equality/flexstrain": reported("soft bodies", EQUALITIES),
     "mujoco/equality/distance": reported("of older MuJoCo versions", EQUALITIES),
     "mujoco/tendon": taken(),
-    "mujoco/tendon/fixed": reported("tendons are not simulated", TENDONS),
+    "mujoco/tendon/fixed": taken(
+        "the length in an equality constraint",
+        "name class",
+        ignored="group user width rgba material",
+        codes={
+            TENDONS: "limited range margin stiffness springlength springyield damping frictionloss"
+            " armature actuatorfrclimited actuatorfrcrange solreflimit solimplimit solreffriction"
+            " solimpfriction"
+        },
+    ),
+    "mujoco/tendon/fixed/joint": taken("", "joint coef"),
     "mujoco/tendon/spatial": reported("tendons are not simulated", TENDONS),
     # actuators
     "mujoco/actuator": taken("one signal that drives one hinge or slide"),

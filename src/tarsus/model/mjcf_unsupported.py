@@ -19,7 +19,7 @@ from tarsus.model.file_actuators import NOT_DRIVING
 from tarsus.model.files import needed_library
 from tarsus.model.mjcf_actuators import delayed, not_driving, without_law
 from tarsus.model.mjcf_contacts import colliding, geom_name
-from tarsus.model.mjcf_equalities import is_simulated
+from tarsus.model.mjcf_equalities import coupling_tendons, is_simulated
 from tarsus.model.mjcf_schema import MJCF
 from tarsus.model.parts import MAX_LISTED, Report
 from tarsus.model.poses import rotation_from_quaternion
@@ -161,7 +161,18 @@ def _compensated(model: Any) -> Elements:
 
 
 def _tendons(model: Any) -> Elements:
-    return Elements.all_of(model.tendon(t).name or f"tendon {t}" for t in range(model.ntendon))
+    """Return the tendons with forces or limits, and those that couple no joints."""
+    acting = np.zeros(model.ntendon, dtype=bool)
+    for field in ("limited", "stiffness", "stiffnesspoly", "damping", "dampingpoly"):
+        acting |= _nonzero(model, f"tendon_{field}", model.ntendon)
+    for field in ("frictionloss", "armature"):
+        acting |= _nonzero(model, f"tendon_{field}", model.ntendon)
+    coupling = coupling_tendons(model)
+    return Elements.all_of(
+        model.tendon(t).name or f"tendon {t}"
+        for t in range(model.ntendon)
+        if acting[t] or t not in coupling
+    )
 
 
 def _flexible(model: Any) -> Elements:
@@ -300,7 +311,8 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
         kind=WorldGeometryIgnored,
     ),
     "equalities-left-out": UnsupportedFeature(
-        "equality constraints other than active connect, weld and joint ones are left out",
+        "equality constraints other than active connect, weld and joint ones, and tendon ones with"
+        " one or two joints, are left out",
         _equalities,
     ),
     "equality-softness-left-out": UnsupportedFeature(

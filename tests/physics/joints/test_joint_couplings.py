@@ -6,6 +6,7 @@ Equations as in `tarsus.dynamics.joint_couplings` and `loop_constraints`.
 from __future__ import annotations
 
 import importlib
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from tarsus import Simulation, registry
 from tarsus.collision import shared_body
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
-from tarsus.errors import InvalidFile, InvalidModel, TarsusError, Unsupported
+from tarsus.errors import InvalidFile, InvalidModel, TarsusError, TarsusWarning, Unsupported
 from tarsus.model.check import check
 from tarsus.model.joint_coupling import JointCoupling
 from tarsus.model.mechanism import Mechanism
@@ -359,7 +360,7 @@ def load_floating(mimic: str) -> Mechanism:
 
 
 def test_what_is_not_taken_is_named() -> None:
-    tendon = WELDED.format(e='<tendon tendon1="t"/>').replace(
+    tendon = WELDED.format(e='<tendon tendon1="t" active="false"/>').replace(
         "</worldbody>",
         '</worldbody><tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>',
     )
@@ -407,3 +408,60 @@ def test_contacts_that_share_a_body_feel_a_coupling(
         assert float(log.gap.min()) > -1e-3 and abs(log.u.values[-1, 6]) > 0.5
         ends.append(np.append(log.q.values[-1], log.impulse_constraint.values[-1]))
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-7)
+
+
+TENDONS = """<mujoco><worldbody>
+<body pos="0 0 1"><joint name="ja" axis="0 1 0" ref=".2"/><geom size=".1" pos=".2 0 0"/></body>
+<body pos="1 0 1"><joint name="jb" axis="0 1 0" ref="-.1"/><geom size=".1" pos=".2 0 0"/></body>
+<body pos="2 0 1"><joint name="jc" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>
+</worldbody><tendon>
+<fixed name="ta"><joint joint="ja" coef="2"/></fixed>
+<fixed name="tb" {0}><joint joint="jb" coef="-1.5"/></fixed>
+<fixed name="tab"><joint joint="ja" coef="2"/><joint joint="jb" coef="-1.5"/></fixed>
+<fixed name="tabc"><joint joint="ja" coef="1"/><joint joint="jb" coef="1"/>
+<joint joint="jc" coef="1"/></fixed></tendon><equality>{1}</equality></mujoco>"""
+
+
+@pytest.mark.filterwarnings("ignore:.*(tendons|equality constraints) ")
+@pytest.mark.parametrize(
+    "equality",
+    [
+        '<tendon tendon1="ta" tendon2="tb" polycoef=".1 .7 -.3 .2 .1"/>',
+        '<tendon tendon1="ta" polycoef=".3 5"/>',
+        '<tendon tendon1="tab" polycoef=".3 5"/>',
+    ],
+)
+def test_an_equality_of_fixed_tendons_couples_their_joints(equality: str) -> None:
+    """MuJoCo's residual of the constraint is zero where the coupling holds."""
+    text = TENDONS.format("", equality)
+    (coupling,) = read_mjcf(text).couplings
+    assert coupling.joint == "ja"
+    assert coupling.leader == ("jb" if "tb" in equality or "tab" in equality else "")
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    for x in (-0.4, 0.0, 0.7):
+        data.qpos[:] = coupling.at(x), x, 0.0
+        mujoco.mj_forward(model, data)
+        assert abs(data.efc_pos[0]) < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("options", "equality", "left_out"),
+    [
+        ("", '<tendon tendon1="tabc"/>', "equalities-left-out"),
+        ("", '<tendon tendon1="ta" tendon2="tab"/>', "equalities-left-out"),
+        ("", '<joint joint1="ja"/><tendon tendon1="ta" tendon2="tb"/>', "equalities-left-out"),
+        ("", '<joint joint1="jb" joint2="ja"/><tendon tendon1="ta" tendon2="tb"/>',
+         "equalities-left-out"),
+        ('stiffness="5"', '<tendon tendon1="ta" tendon2="tb"/>', "tendons-left-out"),
+    ],
+)  # fmt: skip
+def test_tendons_that_are_not_simulated_are_named(
+    options: str, equality: str, left_out: str
+) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_mjcf(TENDONS.format(options, equality))
+    codes = {w.message.code: str(w.message) for w in caught if isinstance(w.message, TarsusWarning)}
+    assert left_out in codes
+    assert ("tb" in codes["tendons-left-out"]) == (left_out != "tendons-left-out" or bool(options))
