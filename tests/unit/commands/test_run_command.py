@@ -167,7 +167,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2, done.stderr
     last = done.stderr.splitlines()[-1]
     assert (
-        last == f"error: {out / 'swing.nc'}: File too large; nothing is kept."
+        last == f"error: {out / 'swing.nc'}: File too large; no step is saved."
         and "Traceback" not in done.stderr
     )
     assert list(out.iterdir()) == []
