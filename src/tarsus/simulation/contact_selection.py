@@ -40,7 +40,7 @@ def default_contacts(robot: Robot, cheap: bool) -> str | None:
 
 
 def select_candidates(
-    robot: Robot, names: str | Sequence[str] | None, notices: list[WarningRecord]
+    robot: Robot, names: str | Sequence[str] | None, records: list[WarningRecord]
 ) -> tuple[Candidate, ...]:
     """Select the candidates that may touch the ground.
 
@@ -54,7 +54,7 @@ def select_candidates(
         The robot.
     names
         Names or patterns, in a list or separated by commas, "all", "feet", or None for the default.
-    notices
+    records
         List to which warnings are appended.
 
     Raises
@@ -80,7 +80,7 @@ def select_candidates(
                 f"{robot.name!r} cannot touch the ground, because the list of contacts is empty;"
                 ' use contacts="all".'
             )
-            notices.append(WarningRecord(text, "no-contacts", robot.name))
+            records.append(WarningRecord(text, "no-contacts", robot.name))
         return named
     # the feet, and free objects
     standing, beside = feet(robot), tree.object_bodies(robot)
@@ -99,7 +99,7 @@ def select_candidates(
             " candidates are simulated. Select fewer with contacts=[...]; fix the base of an arm"
             " with --fixed-base (tarsus.load(file, floating=False))."
         )
-        notices.append(WarningRecord(text, "no-feet", robot.name))
+        records.append(WarningRecord(text, "no-feet", robot.name))
         return robot.candidates
     bodies = list(dict.fromkeys(robot.bodies[c.body].name for c in chosen))
     some = f"those of {', '.join(bodies)}" if bodies else "because no body looks like a foot"
@@ -107,7 +107,7 @@ def select_candidates(
         f"{len(chosen)} of {len(robot.candidates)} contact candidates are simulated, {some};"
         ' select others with contacts=[...] or contacts="all".'
     )
-    notices.append(WarningRecord(text, "contacts-left-out", robot.name))
+    records.append(WarningRecord(text, "contacts-left-out", robot.name))
     return chosen
 
 

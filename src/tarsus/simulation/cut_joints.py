@@ -22,7 +22,7 @@ WARNED_GAP = 1e-6  # m or rad, at the start
 WARNED_GAP_WHEN_SET = 1e-3  # m or rad; larger than the drift of a run that may be continued
 
 
-def close_and_place(scene: Scene, q: Array, notices: list[WarningRecord]) -> Array:
+def close_and_place(scene: Scene, q: Array, records: list[WarningRecord]) -> Array:
     """Return the initial register q: loops closed, and the robot on the ground.
 
     Parameters
@@ -31,7 +31,7 @@ def close_and_place(scene: Scene, q: Array, notices: list[WarningRecord]) -> Arr
         Robot, terrain and contact candidates.
     q
         Coordinates of the whole robot, shape (nq,).
-    notices
+    records
         List to which warnings are appended.
 
     Returns
@@ -41,11 +41,11 @@ def close_and_place(scene: Scene, q: Array, notices: list[WarningRecord]) -> Arr
     """
     mechanism = scene.mechanism.uncut or scene.mechanism
     return place_on_ground(
-        scene, _close_loops(mechanism, q, notices) if mechanism.constrained else q
+        scene, _close_loops(mechanism, q, records) if mechanism.constrained else q
     )
 
 
-def _close_loops(mechanism: Mechanism, q: Array, notices: list[WarningRecord]) -> Array:
+def _close_loops(mechanism: Mechanism, q: Array, records: list[WarningRecord]) -> Array:
     """Return the nearest coordinates with closed loops, and append warnings about what moved."""
     # mimic joints
     led = loop_closure.apply_couplings(mechanism, q)
@@ -59,7 +59,7 @@ def _close_loops(mechanism: Mechanism, q: Array, notices: list[WarningRecord]) -
                 f"joint {coupling.joint!r} {why}: it starts at {led[at]:.4g} {unit}, not at"
                 f" {q[at]:.4g} {unit} as the keyframe says."
             )
-            notices.append(WarningRecord(text, "mimic-joint-moved", coupling.joint))
+            records.append(WarningRecord(text, "mimic-joint-moved", coupling.joint))
     # loops
     apart, name = loop_closure.largest_gap(mechanism, led)
     closed = loop_closure.close_loops(mechanism, q)
@@ -70,7 +70,7 @@ def _close_loops(mechanism: Mechanism, q: Array, notices: list[WarningRecord]) -
             f" to close it, {mechanism.joint_names[int(np.argmax(moved))]!r} the most, by"
             f" {max(moved):.3g} m or rad."
         )
-        notices.append(WarningRecord(text, "loops-closed", name))
+        records.append(WarningRecord(text, "loops-closed", name))
     return closed
 
 

@@ -42,7 +42,7 @@ ControllerChoice = Controller | Callable[..., Any] | str | None
 
 
 def prepare(
-    robot: Robot, given: ControllerChoice, dt: float, notices: list[WarningRecord]
+    robot: Robot, given: ControllerChoice, dt: float, records: list[WarningRecord]
 ) -> tuple[Robot, Any]:
     """Return the robot with a keyframe to start from, and the controller.
 
@@ -59,24 +59,24 @@ def prepare(
         "auto" for the default gait, the name of a gait, a Controller, a function, or None.
     dt
         Longest time for which a torque is constant, in s.
-    notices
+    records
         List to which warnings are appended.
     """
     # posture and gait
     built_in = _is_built_in(robot)
     robot, of_posture = with_standing_keyframe(robot)
     auto = isinstance(given, str) and given == AUTO
-    name = _default_gait(robot, built_in, notices) if auto else given
-    notices += of_posture
+    name = _default_gait(robot, built_in, records) if auto else given
+    records += of_posture
     gait: Any = resolve.controller(name)
     # gains
     named = isinstance(name, str) and not name.endswith(registry.PYTHON_SUFFIX)
     if named and not (built_in and robot.name == REFERENCE_ROBOT):
-        gait = _with_gains(robot, gait, dt, notices)
+        gait = _with_gains(robot, gait, dt, records)
     return robot, gait
 
 
-def _default_gait(robot: Robot, built_in: bool, notices: list[WarningRecord]) -> str:
+def _default_gait(robot: Robot, built_in: bool, records: list[WarningRecord]) -> str:
     """Return the name of a trotting gait if the robot can trot, else "stand".
 
     A floating robot that cannot trot gets a warning that says why; an arm, a hand or a robot on a
@@ -97,7 +97,7 @@ def _default_gait(robot: Robot, built_in: bool, notices: list[WarningRecord]) ->
         return STAND
     if reason:
         text = f"the robot stands instead of trotting: {reason}"
-        notices.append(WarningRecord(text, "stands-instead-of-trotting", robot.name))
+        records.append(WarningRecord(text, "stands-instead-of-trotting", robot.name))
         return STAND
     return name
 
@@ -206,7 +206,7 @@ def _with_start_at_keyframe(robot: Robot, keyframe: str) -> Robot:
 
 
 def _with_gains(
-    robot: Robot, gait: Controller, dt: float, notices: list[WarningRecord]
+    robot: Robot, gait: Controller, dt: float, records: list[WarningRecord]
 ) -> Controller:
     """Return the gait with servos sized for this robot, and append warnings about them."""
     changed: Any = gait
@@ -222,7 +222,7 @@ def _with_gains(
         f" {_format_range(gains.kd)} N m s/rad; change them with --set kp=... kd=..., or use your"
         " own controller."
     )
-    notices.append(WarningRecord(text, "servos-sized", robot.name))
+    records.append(WarningRecord(text, "servos-sized", robot.name))
     # warn about what may go wrong
     if gains.soft:
         text = (
@@ -230,13 +230,13 @@ def _with_gains(
             f" because dt = {dt:g} s or the motor limits allow no more; the robot may fall. A"
             " smaller dt allows stiffer servos at light feet."
         )
-        notices.append(WarningRecord(text, "servos-too-soft", gains.soft[0]))
+        records.append(WarningRecord(text, "servos-too-soft", gains.soft[0]))
     if robot.floating and standing and not posture.balanced(robot, q):
         text = (
             "the center of mass is not above the contact points, so the robot will tip over."
             " Choose other contacts, or give it a keyframe 'stand' in balance."
         )
-        notices.append(WarningRecord(text, "out-of-balance", robot.name))
+        records.append(WarningRecord(text, "out-of-balance", robot.name))
     beside = [robot.bodies[i].joint.name for i in sorted(tree.object_bodies(robot))]
     limp = [motor.joint for motor in robot.actuators if motor.joint in beside]
     if limp:
@@ -244,7 +244,7 @@ def _with_gains(
             "the gait drives only the first robot; the motors of the others get no torque"
             f" ({join_names(limp, MAX_NAMES)}). Use Stand(kp=..., kd=...) or your own controller."
         )
-        notices.append(WarningRecord(text, "motors-without-torque", limp[0]))
+        records.append(WarningRecord(text, "motors-without-torque", limp[0]))
     # set the gains, and the torques that carry the weight
     if HOLDING_TORQUE_FIELD in {f.name for f in fields(changed)}:
         changed = replace(changed, **{HOLDING_TORQUE_FIELD: holding(robot, q, standing)})

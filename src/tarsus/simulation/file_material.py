@@ -28,7 +28,7 @@ CACHE_SIZE = 64  # robots
 def law_for_robot(
     given: Law | str,
     robot: Robot,
-    notices: list[WarningRecord],
+    records: list[WarningRecord],
     parameters: Sequence[ParameterSetting] = (),
     flags: Mapping[str, str] | None = None,
 ) -> tuple[Law, Robot]:
@@ -44,7 +44,7 @@ def law_for_robot(
         Name of a law, or a law.
     robot
         The robot.
-    notices
+    records
         List to which warnings are appended.
     parameters
         Parameters that the user sets, which take precedence over the file.
@@ -77,11 +77,11 @@ def law_for_robot(
         name = (files or (robot,))[0].name
         hint = _override_hint(alike, flags)
         text = f"contacts take these values from the file of {name!r}: {values}{hint}."
-        notices.append(WarningRecord(text, "contact-values-of-file", name))
-    notices += [WarningRecord(each, "friction-of-each-file", files[0].name)] if each else []
+        records.append(WarningRecord(text, "contact-values-of-file", name))
+    records += [WarningRecord(each, "friction-of-each-file", files[0].name)] if each else []
     for file in files[1:]:
         if text := _ignored_values(file, files[0], own):
-            notices.append(WarningRecord(text, "file-values-ignored", file.name))
+            records.append(WarningRecord(text, "file-values-ignored", file.name))
     return replace(chosen, **taken), robot
 
 

@@ -108,7 +108,7 @@ class StartWarnings:
 
     def renew(
         self,
-        notices: list[WarningRecord],
+        records: list[WarningRecord],
         plan: Plan,
         q: NDArray[Any],
         start: NDArray[Any],
@@ -118,7 +118,7 @@ class StartWarnings:
 
         Parameters
         ----------
-        notices
+        records
             The simulation's warnings, which are changed.
         plan
             Compiled step.
@@ -127,10 +127,10 @@ class StartWarnings:
         dt
             Time step, in s.
         """
-        notices[:] = [notice for notice in notices if notice not in self.current]
+        records[:] = [record for record in records if record not in self.current]
         at_start = bool((q == start).all())
         self.current = self._of_start if at_start else state_warnings(plan, q, dt, "this run")
-        notices += self.current
+        records += self.current
         self.outdated = False
 
 
@@ -139,14 +139,14 @@ def ground_warnings(scene: Scene) -> list[WarningRecord]:
     friction, stiffness = scene.terrain.material(
         SX.sym("point", 3), scene.terrain.symbols(Builder("ground"))
     )
-    name, notices = registry.name_of(scene.law), list[WarningRecord]()
+    name, records = registry.name_of(scene.law), list[WarningRecord]()
     if not stiffness.is_one() and not names_with_role(type(scene.law), "stiffness", "damping"):
         text = f"the law {name!r} has no stiffness, so that of the terrain is ignored."
-        notices.append(WarningRecord(text, "ground-stiffness-ignored", name))
+        records.append(WarningRecord(text, "ground-stiffness-ignored", name))
     if not friction.is_one() and not names_with_role(type(scene.law), "friction"):
         text = f"the law {name!r} has no friction coefficient, so that of the terrain is ignored."
-        notices.append(WarningRecord(text, "ground-friction-ignored", name))
-    return notices
+        records.append(WarningRecord(text, "ground-friction-ignored", name))
+    return records
 
 
 def immovable_contact_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRecord]:
@@ -284,7 +284,7 @@ def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:
 
 
 def solver_tolerances(
-    chosen: Law, mechanism: Mechanism, dt: float, bits: int, notices: list[WarningRecord]
+    chosen: Law, mechanism: Mechanism, dt: float, bits: int, records: list[WarningRecord]
 ) -> dict[str, NDArray[np.float64]]:
     """Return the law's tolerances that differ from its parameters, by register.
 
@@ -302,11 +302,11 @@ def solver_tolerances(
         Time step, in s.
     bits
         32 or 64.
-    notices
+    records
         List to which warnings are appended.
     """
     if bits == 32:
-        return _tolerances_for_float32(chosen, notices)
+        return _tolerances_for_float32(chosen, records)
     lowered, values = {}, chosen.parameters()
     gravity = np.linalg.norm(mechanism.gravity_acceleration)
     limit = MAX_TOLERANCE_SHARE * float(mechanism.mass * gravity) * dt
@@ -316,18 +316,18 @@ def solver_tolerances(
         if np.all(values[name] == declared(type(chosen))[name].default):
             lowered[f"law.{name}"] = np.full((*np.shape(values[name]), 1), limit)
             text = f"{name} is lowered to {limit:.2g} N s, because the robot is light."
-            notices.append(WarningRecord(text, "tolerance-lowered", name))
+            records.append(WarningRecord(text, "tolerance-lowered", name))
         else:
             text = (
                 f"{name} = {np.max(values[name]):g} N s is more than a thousandth of the weight's"
                 f" impulse in a step: contact forces may be wrong; set {name}={limit:.1g} or less."
             )
-            notices.append(WarningRecord(text, "tolerance-above-weight", name))
+            records.append(WarningRecord(text, "tolerance-above-weight", name))
     return lowered
 
 
 def _tolerances_for_float32(
-    chosen: Law, notices: list[WarningRecord]
+    chosen: Law, records: list[WarningRecord]
 ) -> dict[str, NDArray[np.float64]]:
     """Raise tolerances meant for float64 to 1e-4."""
     raised, values = {}, chosen.parameters()
@@ -337,7 +337,7 @@ def _tolerances_for_float32(
             raised[f"law.{name}"] = np.maximum(value, 1e-4)[..., None]
     if raised:
         text = "the solver's tolerances are raised to 1e-4, the smallest that float32 resolves."
-        notices.append(WarningRecord(text, "float32-tolerance", registry.name_of(chosen)))
+        records.append(WarningRecord(text, "float32-tolerance", registry.name_of(chosen)))
     return raised
 
 
