@@ -8,8 +8,8 @@ import time
 from dataclasses import replace
 
 import tarsus
-from tarsus.learning.lesson import Lesson
-from tarsus.learning.play import course_of, played
+from tarsus.learning.play import draw_policy_trials, run_trials
+from tarsus.learning.training_spec import TrainingSpec
 
 
 def main(rounds: int = 80, seed: int = 0, trials: int = 20) -> float:
@@ -28,10 +28,10 @@ def main(rounds: int = 80, seed: int = 0, trials: int = 20) -> float:
                 f"  speed missed by {missed:.3f} m/s",
                 flush=True,
             )
-    policy = replace(learner.policy, about=Lesson().about(env))
-    course = course_of(policy, trials, 10.0, seed=1)
+    policy = replace(learner.policy, about=TrainingSpec().metadata(env))
+    course = draw_policy_trials(policy, trials, 10.0, seed=1)
     for law in ("moreau", "mujoco"):
-        tried = played(policy, course, law, env.dt, "plane")
+        tried = run_trials(policy, course, law, env.dt, "plane")
         print(f"{law}: {tried.fell} of {trials} fell; missed {tried.missed}")
     return missed
 

@@ -44,11 +44,11 @@ from tarsus.comparison.trajectory import arrays_of
 from tarsus.exchange.mcap_file import write_mcap
 from tarsus.exchange.table import write_table
 from tarsus.identification.model_parts import model_parts
-from tarsus.identification.recording import motion, opened_log
-from tarsus.learning.lesson import from_about
-from tarsus.learning.play import changed as settled
-from tarsus.learning.play import course_of, played
+from tarsus.identification.recording import motion_log, open_log
+from tarsus.learning.play import draw_policy_trials, run_trials
+from tarsus.learning.play import with_settings as settled
 from tarsus.learning.policy import Policy
+from tarsus.learning.training_spec import spec_from_metadata
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.simulation.recording.log import read_log, save_log
 from tarsus.simulation.recording.log_robot import robot_of
@@ -230,9 +230,9 @@ def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
         write_mcap(log, robot_of(log), folder / "out.mcap")
 
     def identified(path: Path) -> None:
-        log = opened_log(path)
+        log = open_log(path)
         robot = robot_of(log)
-        model_parts({}, log, robot, motion(log, robot).dt)
+        model_parts({}, log, robot, motion_log(log, robot).dt)
 
     return {
         "rerun": tarsus.rerun,
@@ -247,7 +247,7 @@ def readers_of_logs(folder: Path) -> dict[str, Callable[[Path], object]]:
 def readers_of_tables(folder: Path) -> dict[str, Callable[[Path], object]]:
     return {
         "judge": lambda path: tarsus.judge(path, str(folder / "ball.xml")),
-        "identify": lambda path: motion(opened_log(path), tarsus.load(str(folder / "ball.xml"))),
+        "identify": lambda path: motion_log(open_log(path), tarsus.load(str(folder / "ball.xml"))),
         "run_of": lambda path: run_of(path, None),
     }
 
@@ -257,12 +257,12 @@ def readers_of_policies(folder: Path) -> dict[str, Callable[[Path], object]]:
 
     def play(path: Path) -> None:
         policy = Policy.load(path)
-        lesson, _ = from_about(policy.about)
+        lesson, _ = spec_from_metadata(policy.about)
         policy, ground = settled(policy, (), lesson.terrain)
-        course = course_of(policy, 2, 0.04, 0)
+        course = draw_policy_trials(policy, 2, 0.04, 0)
         if next(count) % PLAYED:
             return
-        found = played(policy, course, lesson.law, lesson.dt, ground)
+        found = run_trials(policy, course, lesson.law, lesson.dt, ground)
         if found.failure:
             raise tarsus.TarsusError(found.failure)
 
@@ -294,10 +294,10 @@ def sound(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
     found["tables"].append(("json", (folder / "log.csv.json").read_bytes()))
     # a policy, as `tarsus learn` writes it
     method = tarsus.PPO(worlds=4, periods=4, width=4)
-    lesson = tarsus.learning.lesson.Lesson()  # pyright: ignore[reportAttributeAccessIssue]
-    environment = lesson.environment(1)
+    lesson = tarsus.learning.training_spec.TrainingSpec()  # pyright: ignore[reportAttributeAccessIssue]
+    environment = lesson.create_environment(1)
     policy = method.learner(environment, 0).policy
-    Policy(policy.network, policy.weights, policy.scale, lesson.about(environment)).save(
+    Policy(policy.network, policy.weights, policy.scale, lesson.metadata(environment)).save(
         folder / "policy.npz"
     )
     found["policies"].append(("npz", (folder / "policy.npz").read_bytes()))

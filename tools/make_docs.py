@@ -220,7 +220,7 @@ def cited() -> str:
     }
     titles |= {"books": "Books and manuals", "data": "Robot data"}
     parts = []
-    for shelf in references.SHELVES:
+    for shelf in references.FILES:
         kept = vars(importlib.import_module(f"tarsus.references.{shelf}")).values()
         rows = [(r.name, r.text()) for r in kept if isinstance(r, Reference) and r is not TARSUS]
         parts.append(f"## {titles[shelf]}\n\n{markdown(('name', 'source'), rows)}\n")

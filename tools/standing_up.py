@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tarsus.learning.course import starts
-from tarsus.learning.play import course_of, room
+from tarsus.learning.play import draw_policy_trials, trial_environment
 from tarsus.learning.policy import Policy
+from tarsus.learning.trials import initial_coordinates
 from tarsus.tasks.get_up import GetUp
 
 EDGES = (0, 45, 90, 135, 180)  # degrees
@@ -25,12 +25,12 @@ SEED = 1000
 def stood(policy: Policy, law: str, dt: float, trials: int) -> tuple[np.ndarray, np.ndarray]:
     """The tilt (trials,) that each began with, degrees, and whether it stood."""
     # as they begin
-    worlds = room(policy, law, dt, str(policy.about["terrain"]), trials)
+    worlds = trial_environment(policy, law, dt, str(policy.about["terrain"]), trials)
     task = worlds.task
     assert isinstance(task, GetUp)
-    course = course_of(policy, trials, task.within + 2, SEED)
+    course = draw_policy_trials(policy, trials, task.within + 2, SEED)
     seen = worlds.reset(SEED)
-    q = starts(worlds, course)
+    q = initial_coordinates(worlds, course)
     tilt = np.degrees(np.arccos(np.clip(1 - 2 * (q[:, 4] ** 2 + q[:, 5] ** 2), -1, 1)))
     drawn = {name: getattr(course, name)[:, None] for name in ("friction", "mass")}
     command = course.command(0)

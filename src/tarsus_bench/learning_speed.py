@@ -85,7 +85,7 @@ def _named(engine: str, threads: int) -> str:
 
 def _actions(env: Environment) -> Array:
     """Of a learner that knows nothing (periods, worlds, n)."""
-    drawn = np.random.default_rng(0).standard_normal((PERIODS, WORLDS, env.actions))
+    drawn = np.random.default_rng(0).standard_normal((PERIODS, WORLDS, env.action_size))
     return (NOISE * drawn).astype(np.float32)
 
 
@@ -166,7 +166,7 @@ class _Peers:
         self.model.dof_frictionloss[:] = 0
         # where it starts, and what it is driven to
         [self.start] = physics_states(self.model, environment.start[None])
-        clock, action = ca.SX.sym("clock"), ca.SX.zeros(environment.actions)
+        clock, action = ca.SX.sym("clock"), ca.SX.zeros(environment.action_size)
         self._rhythm = ca.Function("rhythm", [clock], [targets(work, clock, action)])
         self._reach, self._rate = environment.task.reach, environment.task.rate
         self.steps, self._periods, self._low = work.steps, 0, FALLEN * environment.start[2]

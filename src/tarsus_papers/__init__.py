@@ -1,6 +1,6 @@
-"""The experiments by name: published results of papers, measured again.
+"""Reproduction of published results of papers, by name.
 
-One file or folder is one paper; `tarsus_papers.base` says how to add one.
+Each file or folder is one paper; `tarsus_papers.base` explains how to add one.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ KIND = "experiments"
 
 
 def load(name: str) -> Experiment:
-    """An experiment by its name; TarsusError with near names if there is none."""
+    """Return the experiment of a name; raise UnknownName if there is none."""
     return registry.member_module(__name__, "experiment", name).EXPERIMENT
 
 
 def names() -> tuple[str, ...]:
-    """The experiments there are."""
+    """Return the names of all experiments."""
     return registry.names(__name__)
 
 
 def gallery() -> str:
-    """The documentation's page of experiments, docs/gallery.md."""
+    """Return the documentation page of the experiments, docs/gallery.md."""
     from tarsus_papers import _gallery
 
     return _gallery.gallery({name: load(name) for name in names()})
@@ -40,17 +40,34 @@ def findings(
     quick: bool = False,
     tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Finding]:
-    """Measure the parts named (all by default) and those they need, one after the other."""
+    """Measure parts (all by default) and those they need, one after the other.
+
+    Parameters
+    ----------
+    experiment
+        The experiment.
+    parts
+        Names of parts.
+    quick
+        Whether to run the reduced version.
+    tell
+        Called with progress messages.
+
+    Returns
+    -------
+    dict
+        Findings by part.
+    """
     from tarsus_papers.base import Task
 
-    found: dict[str, Finding] = {}
-    chosen = experiment.chosen(parts)
-    for k, part in enumerate(chosen):
-        step = f"[{k + 1}/{len(chosen)}] {part.name}"
+    results: dict[str, Finding] = {}
+    selected = experiment.select(parts)
+    for k, part in enumerate(selected):
+        step = f"[{k + 1}/{len(selected)}] {part.name}"
         tell(step)
-        task = Task(quick, lambda text, step=step: tell(f"{step}: {text}"), found)
-        found[part.name] = part.measure(task)
-    return found
+        task = Task(quick, lambda text, step=step: tell(f"{step}: {text}"), results)
+        results[part.name] = part.measure(task)
+    return results
 
 
 def reproduce(
@@ -60,35 +77,46 @@ def reproduce(
     quick: bool = False,
     tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Measure an experiment, and return what its JSON file holds.
+    """Measure an experiment and return the content of its JSON file.
 
-    out: folder for NAME.html and NAME.json, both written whole or not at all; None: no files.
-    parts: names; all by default.
-    quick: the reduced version.
-    tell: called with a line on what is being run.
+    Parameters
+    ----------
+    name
+        Name of the experiment.
+    out
+        Folder for NAME.html and NAME.json, both written completely or not at all; None: no files.
+    parts
+        Names of parts; all by default.
+    quick
+        Whether to run the reduced version.
+    tell
+        Called with progress messages.
 
-    Raises TarsusError for an unknown name and for a folder that cannot be written.
+    Raises
+    ------
+    TarsusError
+        For an unknown name, and for a folder that cannot be written.
     """
     from tarsus.files import json_text
     from tarsus_papers import _page, _record
 
-    # complain before the long measurement, not after it
+    # report mistakes before the long measurement
     experiment = load(name)
-    experiment.chosen(parts)
-    folder = _record.writable(Path(out)) if out is not None else None
+    experiment.select(parts)
+    folder = _record.writable_folder(Path(out)) if out is not None else None
     # measure
-    found = findings(experiment, parts, quick, tell)
-    record = _record.record(name, experiment, found, quick)
+    results = findings(experiment, parts, quick, tell)
+    record = _record.record(name, experiment, results, quick)
     # write the page and its data
     if folder is not None:
         tell("drawing the page")
-        page, data = _page.page(experiment, found, record), json_text(record, indent=1) + "\n"
+        page, data = _page.page(experiment, results, record), json_text(record, indent=1) + "\n"
         _record.write({folder / f"{name}.html": page, folder / f"{name}.json": data})
     return record
 
 
 def failed(record: Mapping[str, Any]) -> list[str]:
-    """The checks of a record that do not hold, a sentence each."""
+    """Return the failed checks of a record, one sentence each."""
     return [
         f"{name}: {check['claim']}: {check['got']}"
         for name, part in record["parts"].items()

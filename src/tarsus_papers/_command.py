@@ -1,4 +1,4 @@
-"""`tarsus reproduce`: a paper's tables and figures, measured again."""
+"""`tarsus reproduce`: reproduction of a paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class Reproduce(Command):
             return self._list()
         wanted = [part.strip() for part in self.parts.split(",") if part.strip()]
         with self.progress() as progress:
-            say = _say if not (self.json or self.output.quiet) else progress.say
+            say = _print_progress if not (self.json or self.output.quiet) else progress.say
             record = tarsus_papers.reproduce(self.name, self.out, wanted, self.quick, say)
         files = [self.out / f"{self.name}.{kind}" for kind in ("html", "json")]
         failures = tarsus_papers.failed(record)
         if self.json:
             rows = {name: part["rows"] for name, part in record["parts"].items()}
-            told = {"parts": rows, "failed": failures, "written": [written(f) for f in files]}
-            print_json(told)
+            output = {"parts": rows, "failed": failures, "written": [written(f) for f in files]}
+            print_json(output)
             return FAILED if failures else 0
-        _tell(record)
+        _print_rows(record)
         for file in files:
             print(f"written {file}")
         for failure in failures:
@@ -61,31 +61,34 @@ class Reproduce(Command):
         return FAILED if failures else 0
 
     def _list(self) -> int:
-        """Every experiment and its parts."""
+        """List all experiments and their parts."""
         import tarsus_papers
 
-        found = {name: tarsus_papers.load(name) for name in tarsus_papers.names()}
+        experiments = {name: tarsus_papers.load(name) for name in tarsus_papers.names()}
         if self.json:
-            told = {
-                name: {"title": one.title, "parts": {p.name: p.title for p in one.parts}}
-                for name, one in found.items()
+            listing = {
+                name: {
+                    "title": experiment.title,
+                    "parts": {p.name: p.title for p in experiment.parts},
+                }
+                for name, experiment in experiments.items()
             }
-            print_json(told)
+            print_json(listing)
             return 0
-        for name, experiment in found.items():
+        for name, experiment in experiments.items():
             print(f"{name}: {experiment.title}")
             for part in experiment.parts:
                 print(f"  {part.name:14} {part.title}")
         return 0
 
 
-def _say(text: str) -> None:
-    """Progress to standard error, also without a terminal: it takes minutes."""
+def _print_progress(text: str) -> None:
+    """Print progress to standard error even without a terminal, because a run takes minutes."""
     print(text, file=sys.stderr, flush=True)
 
 
-def _tell(record: Mapping[str, Any]) -> None:
-    """Published beside measured, one table per part."""
+def _print_rows(record: Mapping[str, Any]) -> None:
+    """Print published and measured numbers, one table per part."""
     from rich.console import Console
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""A reproduction as one self-contained HTML page: pictures inline, readable on any screen."""
+"""HTML page of a reproduction, self-contained, with inline pictures."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from tarsus.viewer.html_page import document, grid
 from tarsus.viewer.html_page import lines as svg
 from tarsus_papers.base import Check, Exhibit, Experiment, Finding, Number, Row, Table
 
-SMALL = 1e-3  # ratios below this are not given as a number
-FOUND = ("quantity", "published", "measured", "ratio", "unit", "in the paper", "comment")
+MIN_RATIO = 1e-3  # smaller ratios are shown as an upper limit
+COLUMNS = ("quantity", "published", "measured", "ratio", "unit", "in the paper", "comment")
 
 
-def page(experiment: Experiment, found: Mapping[str, Finding], record: Mapping[str, Any]) -> str:
-    """The whole page."""
-    parts = [part for part in experiment.parts if part.name in found]
+def page(experiment: Experiment, results: Mapping[str, Finding], record: Mapping[str, Any]) -> str:
+    """Return the page of an experiment."""
+    parts = [part for part in experiment.parts if part.name in results]
     body = [_head(experiment, record), _contents(parts)]
-    body += [_section(part, found[part.name]) for part in parts]
+    body += [_section(part, results[part.name]) for part in parts]
     body.append(_foot(record))
     return document(experiment.title, body)
 
 
 def _head(experiment: Experiment, record: Mapping[str, Any]) -> str:
-    """Title, paper, and what kind of run this was."""
+    """Return the title, the paper and the kind of run."""
     shortened = (
         "<p><strong>Reduced version</strong>: fewer runs, shorter ones.</p>"
         if record["quick"]
@@ -44,7 +44,7 @@ def _contents(parts: Sequence[Exhibit]) -> str:
 
 
 def _section(part: Exhibit, finding: Finding) -> str:
-    """One part: what it is, its picture, its numbers, what held."""
+    """Return one part: description, picture, numbers and checks."""
     where = f"In the paper: {part.where}." if part.where else "Beyond the paper."
     pieces = [
         (
@@ -66,7 +66,7 @@ def _section(part: Exhibit, finding: Finding) -> str:
 
 
 def _rows(rows: Sequence[Row]) -> str:
-    """Published beside measured; columns that stay empty are left out."""
+    """Return the table of published and measured numbers, without empty columns."""
     cells = [
         (
             row.quantity,
@@ -79,20 +79,20 @@ def _rows(rows: Sequence[Row]) -> str:
         )
         for row in rows
     ]
-    kept = [
-        k for k in range(len(FOUND)) if k < 3 or any(line[k] not in (None, "") for line in cells)
+    shown = [
+        k for k in range(len(COLUMNS)) if k < 3 or any(line[k] not in (None, "") for line in cells)
     ]
     names = {0: "q", 1: "n", 2: "n", 3: "n", 6: "c"}
-    head = "".join(f'<th class="{names.get(k, "")}">{FOUND[k]}</th>' for k in kept)
+    head = "".join(f'<th class="{names.get(k, "")}">{COLUMNS[k]}</th>' for k in shown)
     lines = [
-        "".join(f'<td class="{names.get(k, "")}">{_cell(line[k])}</td>' for k in kept)
+        "".join(f'<td class="{names.get(k, "")}">{_cell(line[k])}</td>' for k in shown)
         for line in cells
     ]
     return grid(head, lines, "full")
 
 
 def _table(table: Table) -> str:
-    """A table whose columns of numbers stand to the right."""
+    """Return a table with numbers aligned to the right."""
     numeric = [
         any(isinstance(line[k], int | float) for line in table.rows)
         for k in range(len(table.columns))
@@ -120,11 +120,11 @@ def _checks(checks: Sequence[Check]) -> str:
         f' <span class="dim">({escape(check.got)})</span></li>'
         for check in checks
     ]
-    return '<h3>What must hold</h3>\n<ul class="checks">\n' + "\n".join(items) + "\n</ul>"
+    return '<h3>Required checks</h3>\n<ul class="checks">\n' + "\n".join(items) + "\n</ul>"
 
 
 def _foot(record: Mapping[str, Any]) -> str:
-    """Machine, versions, and how to make this page again."""
+    """Return machine, versions, and the command that reproduces this page."""
     repeat = f"tarsus reproduce {record['experiment']}" + (" --quick" if record["quick"] else "")
     settings = {
         **record["machine"],
@@ -135,8 +135,8 @@ def _foot(record: Mapping[str, Any]) -> str:
         f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>" for key, value in settings.items()
     )
     return (
-        f'<footer>\n<h2 id="machine">Machine and versions</h2>\n<dl>\n{items}\n<dt>again</dt>'
-        f"<dd><code>{escape(repeat)}</code></dd>\n</dl>\n"
+        f'<footer>\n<h2 id="machine">Machine and versions</h2>\n<dl>\n{items}\n'
+        f"<dt>reproduce with</dt><dd><code>{escape(repeat)}</code></dd>\n</dl>\n"
         f'<p class="small">Paper: {escape(record["citation"])}</p>\n</footer>'
     )
 
@@ -144,19 +144,19 @@ def _foot(record: Mapping[str, Any]) -> str:
 def _cell(value: Number) -> str:
     if value is None:
         return '<span class="dim">&ndash;</span>'
-    return escape(value) if isinstance(value, str) else spoken(value)
+    return escape(value) if isinstance(value, str) else formatted(value)
 
 
 def _times(ratio: float | None) -> str:
     if ratio is None:
         return ""
-    return f"{spoken(ratio, 2)}×" if abs(ratio) >= SMALL else f"below {SMALL:g}×"
+    return f"{formatted(ratio, 2)}×" if abs(ratio) >= MIN_RATIO else f"below {MIN_RATIO:g}×"
 
 
-def spoken(value: float, digits: int = 3) -> str:
-    """A number as HTML text with so many significant digits.
+def formatted(value: float, digits: int = 3) -> str:
+    """Return a number as HTML text with a number of significant digits.
 
-    Thousands are separated; very small and large numbers get a power of ten.
+    Thousands are separated, and very small or large numbers get a power of ten.
     """
     if not math.isfinite(value):
         return "not finite"

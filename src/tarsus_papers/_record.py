@@ -1,4 +1,4 @@
-"""The record of a reproduction: findings, settings, versions and machine, for the JSON file."""
+"""Record of a reproduction for its JSON file: findings, settings, versions and machine."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ LIBRARIES = ("tarsus", "numpy", "casadi", "llvmlite", "matplotlib")
 
 
 def record(
-    name: str, experiment: Experiment, found: Mapping[str, Finding], quick: bool
+    name: str, experiment: Experiment, results: Mapping[str, Finding], quick: bool
 ) -> dict[str, Any]:
-    """All findings and what they rest on, in JSON's types; a number that is not finite is None."""
+    """Return all findings and their context as JSON values, with None for non-finite numbers."""
     parts = {part.name: part for part in experiment.parts}
     return json_value(
         {
-            # what was measured
+            # experiment
             "experiment": name,
             "title": experiment.title,
             "citation": experiment.paper.text(),
             "quick": quick,
             "measured": datetime.now(UTC).isoformat(timespec="seconds"),
-            # what it rests on
+            # context
             "machine": machine(),
             "versions": versions(),
-            # what was found
+            # findings
             "parts": {
                 key: {
                     "title": parts[key].title,
@@ -46,18 +46,18 @@ def record(
                     "notes": list(finding.notes),
                     "data": finding.data,
                 }
-                for key, finding in found.items()
+                for key, finding in results.items()
             },
         }
     )
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores and system, in words."""
-    own = host()
+    """Return processor, cores and system, in words."""
+    cpu_info = host()
     return {
         "processor": (
-            f"{_processor()} ({own.cpu}, {own.lanes(64)} numbers of 64 bits an instruction)"
+            f"{_processor()} ({cpu_info.cpu}, {cpu_info.lanes(64)} 64-bit lanes per instruction)"
         ),
         "cores": str(os.cpu_count()),
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
@@ -65,22 +65,22 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """The processor's name as the system gives it."""
-    listed = Path("/proc/cpuinfo")
-    lines = listed.read_text(errors="replace").splitlines() if listed.exists() else []
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor() or platform.machine()
+    """Return the name of the processor as the system gives it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(errors="replace").splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries behind the numbers."""
+    """Return the versions of Python and of the libraries behind the numbers."""
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in LIBRARIES
     }
 
 
-def writable(folder: Path) -> Path:
-    """The folder, made if it is not there; TarsusError if nothing can be written to it."""
+def writable_folder(folder: Path) -> Path:
+    """Create a folder if needed and return it; raise InvalidFile if it is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".{os.getpid()}.part"
@@ -92,7 +92,7 @@ def writable(folder: Path) -> Path:
 
 
 def write(files: Mapping[Path, str]) -> None:
-    """Write all files or none; TarsusError if the disk refuses."""
+    """Write all files or none; raise InvalidFile on failure."""
     try:
         write_text(files)
     except OSError as error:

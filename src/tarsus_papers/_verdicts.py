@@ -1,4 +1,4 @@
-"""What a paper says, each statement confirmed or refuted by the numbers of an experiment."""
+"""Statements of a paper, confirmed or refuted by the numbers of an experiment."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from tarsus_papers.base import Finding, Table, Task
 
-Data = Mapping[str, Mapping[str, Any]]  # of every part needed, by its name
-Verdict = tuple[bool | None, str]  # whether it is so (None: undecided), and by which numbers
-Found = TypeVar("Found")
+Data = Mapping[str, Mapping[str, Any]]  # data of the parts needed, by part
+Verdict = tuple[bool | None, str]  # whether it holds (None: undecided), and the numbers behind it
+Evidence = TypeVar("Evidence")
 
 WORDS = {True: "confirmed", False: "refuted", None: "not decided"}
 
@@ -17,18 +17,20 @@ WORDS = {True: "confirmed", False: "refuted", None: "not decided"}
 def finding(
     claims: Mapping[str, Callable[[Data], Verdict]], task: Task, needs: Sequence[str]
 ) -> Finding:
-    """The verdicts on all claims by the data of the parts needed."""
-    verdicts = decided(claims, {name: task.found[name].data for name in needs})
-    return Finding(kept(verdicts), tables=[table(verdicts)])
+    """Return the verdicts on all claims, from the data of the parts needed."""
+    verdicts = decide_all(claims, {name: task.found[name].data for name in needs})
+    return Finding(verdict_data(verdicts), tables=[table(verdicts)])
 
 
-def decided(claims: Mapping[str, Callable[[Found], Verdict]], found: Found) -> dict[str, Verdict]:
-    """The verdict on each claim."""
-    return {claim: decide(found) for claim, decide in claims.items()}
+def decide_all(
+    claims: Mapping[str, Callable[[Evidence], Verdict]], evidence: Evidence
+) -> dict[str, Verdict]:
+    """Return the verdict on each claim."""
+    return {claim: decide(evidence) for claim, decide in claims.items()}
 
 
-def kept(verdicts: Mapping[str, Verdict]) -> dict[str, dict[str, Any]]:
-    """The verdicts as a finding's data."""
+def verdict_data(verdicts: Mapping[str, Verdict]) -> dict[str, dict[str, Any]]:
+    """Return the verdicts as data of a finding."""
     return {
         claim: {"confirmed": holds, "numbers": numbers}
         for claim, (holds, numbers) in verdicts.items()
@@ -36,6 +38,6 @@ def kept(verdicts: Mapping[str, Verdict]) -> dict[str, dict[str, Any]]:
 
 
 def table(verdicts: Mapping[str, Verdict], title: str = "") -> Table:
-    """The verdicts in words."""
+    """Return the verdicts as a table."""
     rows = [(claim, WORDS[holds], numbers) for claim, (holds, numbers) in verdicts.items()]
-    return Table(title, ("the paper says", "ours", "by these numbers"), rows)
+    return Table(title, ("statement of the paper", "verdict", "numbers"), rows)

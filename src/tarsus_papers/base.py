@@ -1,19 +1,18 @@
-"""The experiment interface: the tables and figures of a paper, measured again.
+"""Interface of experiments: reproduction of the tables and figures of a paper.
 
 To add an experiment:
 
-1. Make a file in `tarsus_papers`, or a folder if it is longer than one file; its name is what
-   `tarsus reproduce` takes, the first line of its docstring what `tarsus list experiments` shows.
-2. For each table or figure of the paper write one class that derives from `Exhibit`: its
-   `measure` runs what is to be run and returns a `Finding`, its `draw` turns the finding's data
-   into a picture.
-3. Put an `Experiment` with the parts, in reading order, under the name `EXPERIMENT`.
-4. Let `measure` do less where `task.quick` says so: the tests run that, and every `Check` must
-   hold.
-5. Say where each published number stands, page or figure; say of what is not published that it is
-   not (None).
+1. Create a file in `tarsus_papers`, or a folder if one file is not enough. Its name is the argument
+   of `tarsus reproduce`; the first line of its docstring is shown by `tarsus list experiments`.
+2. Write one class that derives from `Exhibit` for each table or figure of the paper. Its `measure`
+   runs the simulations and returns a `Finding`; its `draw` turns the data of the finding into a
+   picture.
+3. Assign an `Experiment` with the parts, in reading order, to the name `EXPERIMENT`.
+4. Let `measure` do less if `task.quick`: the tests run this version, and each `Check` must hold.
+5. State where each published number is found, by page or figure; use None for numbers that are not
+   published.
 
-Matplotlib is imported inside `draw` alone.
+Matplotlib is imported inside `draw` only.
 """
 
 from __future__ import annotations
@@ -35,24 +34,34 @@ Number = float | str | None
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity, the paper's and ours."""
+    """Published and measured value of one quantity.
+
+    Attributes
+    ----------
+    quantity
+        Name of the quantity.
+    published
+        Number in the paper, in `unit`; None if it gives none.
+    measured
+        Measured number, in `unit`.
+    unit
+        SI unit; empty if dimensionless.
+    where
+        Page, table or figure of the paper.
+    comment
+        Remark on the comparison.
+    """
 
     quantity: str
-    """Its name."""
     published: float | None
-    """The paper's number in `unit`; None if it gives none."""
     measured: float | None
-    """Ours in `unit`."""
     unit: str
-    """SI unit; empty if dimensionless."""
     where: str
-    """Page, table or figure of the paper."""
     comment: str = ""
-    """Remark for comparing the two."""
 
     @property
     def ratio(self) -> float | None:
-        """Measured / published; None if there is no such number."""
+        """Measured over published; None if it does not exist."""
         if self.published is None or self.measured is None or not self.published:
             return None
         return self.measured / self.published if math.isfinite(self.measured) else None
@@ -60,98 +69,149 @@ class Row:
 
 @dataclass(frozen=True)
 class Check:
-    """A required result, and whether it was reached."""
+    """Required result, and whether it was reached.
+
+    Attributes
+    ----------
+    claim
+        The claim, in words.
+    holds
+        Whether it holds.
+    got
+        The numbers behind it.
+    """
 
     claim: str
-    """The claim to check, in words."""
     holds: bool
-    """Whether it does."""
     got: str
-    """By which numbers."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers beyond the rows."""
+    """Numbers beyond the rows.
+
+    Attributes
+    ----------
+    title
+        Title.
+    columns
+        Column headers.
+    rows
+        Cells, one per column; None is an empty cell.
+    """
 
     title: str
-    """Its title."""
     columns: tuple[str, ...]
-    """Column headers."""
     rows: Sequence[Sequence[Number]]
-    """As many cells a row as there are columns; None is an empty cell."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The results of a part."""
+    """Results of a part.
+
+    Attributes
+    ----------
+    data
+        Everything that `draw` needs: numbers, strings, lists and dictionaries.
+    rows
+        Published and measured numbers.
+    tables
+        Further numbers.
+    checks
+        Required results.
+    notes
+        Settings and remarks, one sentence each.
+    """
 
     data: Mapping[str, Any]
-    """Numbers, strings, lists and dictionaries: all that `draw` needs."""
     rows: Sequence[Row] = ()
-    """Published beside measured."""
     tables: Sequence[Table] = ()
-    """Further numbers."""
     checks: Sequence[Check] = ()
-    """The claims that must hold."""
     notes: Sequence[str] = ()
-    """Settings and remarks, a sentence each."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """How to measure a part."""
+    """How to measure a part.
+
+    Attributes
+    ----------
+    quick
+        Whether to run the reduced version, as the tests do.
+    tell
+        Called with progress messages.
+    found
+        Findings of the parts needed, by name.
+    """
 
     quick: bool = False
-    """The reduced version that tests run."""
     tell: Callable[[str], None] = lambda text: None
-    """Called with a line on what is being run."""
     found: Mapping[str, Finding] = field(default_factory=dict)
-    """Findings of the parts needed, by name."""
 
 
 class Exhibit(ABC):
-    """One table or figure of a paper; a class without state."""
+    """Table or figure of a paper; a class without state.
+
+    Attributes
+    ----------
+    name
+        Name for `--parts`.
+    title
+        Title on the page.
+    where
+        Place in the paper; empty for what goes beyond it.
+    about
+        Explanation of the measurement for a reader of the page.
+    caption
+        Caption of the picture.
+    needs
+        Parts whose findings it uses.
+    """
 
     name: ClassVar[str]
-    """The name that `--parts` takes."""
     title: ClassVar[str]
-    """Its title on the page."""
     where: ClassVar[str]
-    """Place in the paper; empty for what goes beyond it."""
     about: ClassVar[str]
-    """The measurement, explained for a reader of the page."""
     caption: ClassVar[str] = ""
-    """Caption of the picture."""
     needs: ClassVar[tuple[str, ...]] = ()
-    """Parts whose findings it uses."""
 
     @abstractmethod
     def measure(self, task: Task) -> Finding:
-        """Measure the part; TarsusError if that is impossible."""
+        """Measure the part; raise TarsusError if that is impossible."""
 
     def draw(self, data: Mapping[str, Any]) -> Figure | None:
-        """The picture of a finding's data; None if there is none."""
+        """Return the picture of a finding's data, or None."""
         return None
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """The tables and figures of a paper."""
+    """Tables and figures of a paper.
+
+    Attributes
+    ----------
+    title
+        Title of the page.
+    paper
+        The paper.
+    about
+        Explanation of the simulation for a reader of the page.
+    parts
+        The parts in reading order.
+    """
 
     title: str
-    """Title of the page."""
     paper: Reference
-    """The paper."""
     about: str
-    """The simulation, explained for a reader of the page."""
     parts: tuple[Exhibit, ...]
-    """In reading order."""
 
-    def chosen(self, names: Sequence[str]) -> tuple[Exhibit, ...]:
-        """The parts named and those they need, in reading order; all if none is named.
+    def select(self, names: Sequence[str]) -> tuple[Exhibit, ...]:
+        """Return parts and those they need, in reading order; all if none is named.
 
-        Raises TarsusError with near names for an unknown one.
+        Raises
+        ------
+        UnknownName
+            For an unknown part.
         """
         known = {part.name: part for part in self.parts}
         wanted: set[str] = set()

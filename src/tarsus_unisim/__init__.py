@@ -1,4 +1,4 @@
-"""Tarsus as a physics backend of `unisim-core`, the contract of UniLab; the extra `unisim`."""
+"""Tarsus as a physics backend of `unisim-core`, the interface of UniLab; extra `unisim`."""
 
 from tarsus.installation import missing_package
 

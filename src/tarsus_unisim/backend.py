@@ -1,13 +1,13 @@
-"""Tarsus as a physics backend of `unisim-core`, the contract of UniLab; the extra `unisim` has it.
+"""Physics backend of `unisim-core`, the interface of UniLab; the extra `unisim` installs it.
 
     backend = TarsusBackend(SceneCfg(model_file="robot.xml"), num_envs=4096, sim_dt=0.002)
     backend.step_tensor(ctrl, 10)
     backend.get_state_views(("qpos", "qvel"))
 
-State is laid out as the contract has it, which is as ours: qpos a base's position and quaternion
-(w, x, y, z), then joints; qvel its velocity in world axes, its angular velocity in body axes, then
-joint rates. What is not declared raises: `UnsupportedError` here, NotImplementedError from the
-contract's own base class.
+The state has the layout of the interface, which is also that of Tarsus. qpos holds the position and
+quaternion (w, x, y, z) of the base, then the joints. qvel holds the linear velocity of the base in
+world axes, its angular velocity in body axes, then the joint rates. Capabilities that are not
+declared raise `UnsupportedError` here, or NotImplementedError in the base class of the interface.
 """
 
 from __future__ import annotations
@@ -35,34 +35,50 @@ from tarsus.simulation.time_steps import DEFAULT_DT
 from tarsus.terrain.plane import Plane
 from tarsus_unisim import tables
 from tarsus_unisim.bodies import BodyStates
-from tarsus_unisim.drawn import DrawnAnew
 from tarsus_unisim.model import UnsupportedError
+from tarsus_unisim.randomization import Randomization
 from tarsus_unisim.scene import Gains, robot_of, with_servos
 from tarsus_unisim.tensors import STATE
 from tarsus_unisim.wrenches import Wrenches
 
 LOG = logging.getLogger(__name__)
 Array = NDArray[Any]
-SHOWN = 8  # worlds that a warning names
-UNIT = 1e-12  # how far from 1 the square of a quaternion's length may be
+MAX_LISTED = 8  # worlds listed in a warning
+NORM_TOLERANCE = 1e-12  # of the squared norm of a quaternion
 
 
-class TarsusBackend(DrawnAnew):
-    """Many worlds of a robot behind the contract's methods.
+class TarsusBackend(Randomization):
+    """Many worlds of a robot behind the methods of the interface.
 
-    scene: a SceneCfg with a model file (MJCF, URDF or SDF) and perhaps a keyframe, a Robot, the
-        name of a built-in robot, or a path
-    sim_dt: s
-    servos: kp (N m/rad) and kd (N m s/rad), each one number or one a motor: position servos in
-        place of the motors; without them the file's actuators take the signals, else motors do,
-        N m
-    randomized: whether masses, centers of mass, armatures, damping and dry friction of joints may
-        be drawn anew by world; gains of position servos and the ground's friction always may
-    options: of a `Simulation`: law, stepper, terrain, threads, sensors, precision, ...; bodies that
-        are named in `pushes` take forces
-    Worlds start, and are reset to, the posture a `Simulation` starts from. One that diverges is put
-    back there, logged as a warning and told in `diverged`; no other is touched. TarsusError for bad
-    input, UnsupportedError for scenes of several parts.
+    Worlds start in, and are reset to, the posture from which a `Simulation` starts. A world that
+    diverges is reset, logged as a warning and reported in `diverged`; the others are not affected.
+
+    Parameters
+    ----------
+    scene
+        A SceneCfg with a model file (MJCF, URDF or SDF) and optionally a keyframe, a Robot, the
+        name of a built-in robot, or a path.
+    num_envs
+        Number of worlds.
+    sim_dt
+        Step size, in s.
+    servos
+        kp (N m/rad) and kd (N m s/rad), each one number or one per motor: position servos replace
+        the motors. Without them the signals go to the actuators of the file, or else are motor
+        torques, in N m.
+    randomized
+        Whether masses, centers of mass, and armature, damping and dry friction of joints can be
+        randomized by world. The gains of position servos and the friction of the ground always can.
+    **options
+        Options of a `Simulation`: law, stepper, terrain, threads, sensors, precision, ... Bodies
+        listed in `pushes` accept forces.
+
+    Raises
+    ------
+    TarsusError
+        For bad input.
+    UnsupportedError
+        For scenes of several parts.
     """
 
     def __init__(
@@ -75,19 +91,19 @@ class TarsusBackend(DrawnAnew):
         randomized: bool = False,
         **options: Any,
     ) -> None:
-        # the robot, and what moves it
-        for own, name in (("controller", "set_pre_step_control"), ("worlds", "num_envs")):
-            if own in options:
-                raise UnknownName(f"this backend has no option {own}; use {name}.", own)
+        # robot and actuators
+        for option, name in (("controller", "set_pre_step_control"), ("worlds", "num_envs")):
+            if option in options:
+                raise UnknownName(f"this backend has no option {option}; use {name}.", option)
         robot, keyframe = robot_of(scene)
         if servos is not None:
             robot = with_servos(robot, servos)
-        served = robot.file_actuators and all(a.simulated for a in robot.file_actuators)
-        given: dict[str, Any] = {"actuators": FILE if served else MOTOR}
+        uses_file = robot.file_actuators and all(a.simulated for a in robot.file_actuators)
+        given: dict[str, Any] = {"actuators": FILE if uses_file else MOTOR}
         given |= {"keyframe": keyframe} if keyframe else {}
         if randomized:
             given["varied"] = tables.varied(robot)
-        # the worlds
+        # worlds
         given |= options | {"worlds": num_envs, "dt": sim_dt}
         self.simulation = Simulation(robot, **given)
         if self.simulation.plan.scene.mechanism.uncut is not None or (
@@ -100,8 +116,8 @@ class TarsusBackend(DrawnAnew):
             LOG.warning(notice)
         self._num_envs = self.simulation.worlds
         self._start = self._q.astype(float)
-        self._fastest = max_rates(self.model, sim_dt)
-        # what is told of them, and drawn anew
+        self._max_rates = max_rates(self.model, sim_dt)
+        # body states, and tables for randomization
         self.bodies = BodyStates(self.model, num_envs, self.simulation.options.threads)
         self.tables = tables.ModelTables(self.simulation, self.position_servos)
         self.diverged = np.zeros(num_envs, bool)
@@ -110,12 +126,12 @@ class TarsusBackend(DrawnAnew):
     # state
 
     def _host_get_state(self, fields: tuple[str, ...] | str | None = None) -> Mapping[str, Array]:
-        """qpos (num_envs, nq), qvel (num_envs, nv), ctrl: copies, in the simulation's precision."""
-        asked = STATE[:2] if fields is None else (fields,) if isinstance(fields, str) else fields
+        """Return copies of qpos (num_envs, nq), qvel (num_envs, nv) and ctrl."""
+        names = STATE[:2] if fields is None else (fields,) if isinstance(fields, str) else fields
         registers = {"qpos": "q", "qvel": "u", "ctrl": "action"}
-        if unknown := sorted(set(asked) - set(STATE)):
-            raise KeyError(f"there is no state named {unknown}; known are: {', '.join(STATE)}.")
-        return {name: self.simulation.backend.get(registers[name]) for name in asked}
+        if unknown := sorted(set(names) - set(STATE)):
+            raise KeyError(f"unknown state {', '.join(unknown)}: choose from {', '.join(STATE)}.")
+        return {name: self.simulation.backend.get(registers[name]) for name in names}
 
     def _host_get_base_pos(self) -> Array:
         return self._base(self._q, 0, 3)
@@ -124,11 +140,11 @@ class TarsusBackend(DrawnAnew):
         return self._base(self._q, 3, 7)
 
     def _host_get_base_lin_vel(self) -> Array:
-        """World axes."""
+        """Return the linear velocity of the base, world axes."""
         return self._base(self._u, 0, 3)
 
     def _host_get_base_ang_vel(self) -> Array:
-        """Body axes."""
+        """Return the angular velocity of the base, body axes."""
         return self._base(self._u, 3, 6)
 
     def _base(self, values: Array, first: int, last: int) -> Array:
@@ -137,7 +153,7 @@ class TarsusBackend(DrawnAnew):
         return values[:, first:last]
 
     def _body_state(self, ids: Array) -> Array:
-        """(num_envs, n, 13), world axes."""
+        """Return the states of bodies, shape (num_envs, n, 13), world axes."""
         return self.bodies(ids, self._q, self._u)
 
     def _host_get_body_pos_w(self, body_ids: Array) -> Array:
@@ -147,17 +163,17 @@ class TarsusBackend(DrawnAnew):
         return self._body_state(body_ids)[..., 3:7]
 
     def _host_get_body_lin_vel_w(self, body_ids: Array) -> Array:
-        """Of the link's origin."""
+        """Return the velocities of the links' origins."""
         return self._body_state(body_ids)[..., 7:10]
 
     def _host_get_body_ang_vel_w(self, body_ids: Array) -> Array:
         return self._body_state(body_ids)[..., 10:]
 
     def _host_reset(self, env_ids: Array | None = None) -> None:
-        """All worlds, or those named, back to the start; what was drawn anew stays."""
-        where = self._mask(range(self.num_envs) if env_ids is None else env_ids)
-        self.simulation.reset(where)
-        self.wrenches.clear(where)
+        """Reset all worlds, or those listed; randomized numbers stay."""
+        mask = self._mask(range(self.num_envs) if env_ids is None else env_ids)
+        self.simulation.reset(mask)
+        self.wrenches.clear(mask)
 
     def _host_set_state(
         self,
@@ -166,12 +182,12 @@ class TarsusBackend(DrawnAnew):
         qvel: Array,
         randomization: TensorResetRandomizationPayload | None = None,
     ) -> dict[str, Any] | None:
-        """Worlds back to the start, then this state (n, nq), (n, nv), and numbers drawn anew."""
-        # all of it checked, nothing written
+        """Reset worlds, then set their state (n, nq), (n, nv) and randomized numbers."""
+        # check everything before writing anything
         rows = np.asarray(env_indices)
         where = self._mask(rows)
         if len(rows) != where.sum():
-            raise ValueError("env_indices must name each world once.")
+            raise ValueError("env_indices must list each world at most once.")
         rows = rows.astype(np.intp)
         q, u = self._q.astype(float), self._u.astype(float)
         shapes = (len(rows), q.shape[1]), (len(rows), u.shape[1])
@@ -179,11 +195,11 @@ class TarsusBackend(DrawnAnew):
             raise ValueError(f"qpos and qvel must have shapes {shapes[0]} and {shapes[1]}.")
         q[rows], u[rows] = self._normalized(np.array(qpos, float)), qvel
         terms = randomization.requested_terms() if randomization else ()
-        drawn = {term: getattr(randomization, term) for term in terms}
-        new = self.tables.planned(rows, drawn)
+        values = {term: getattr(randomization, term) for term in terms}
+        new = self.tables.check(rows, values)
         for name, value in (("q", q), ("u", u)):
             setting_groups.check_state(name, value, self.model, self.simulation.backend)
-        # numbers, which may be refused, then state
+        # randomized numbers first, because these may be rejected, then the state
         if len(rows):
             self.tables.write(rows, new)
             self._host_reset(rows)
@@ -191,103 +207,109 @@ class TarsusBackend(DrawnAnew):
         return None
 
     def _normalized(self, q: Array) -> Array:
-        """Coordinates whose quaternions, if off by round-off, have length 1."""
-        for body, at in zip(self.model.bodies, self.model.q_slices, strict=True):
+        """Normalize quaternions that deviate from unit length by round-off."""
+        for body, columns in zip(self.model.bodies, self.model.q_slices, strict=True):
             if body.joint.kind in ("free", "ball"):
-                p = q[:, at.stop - 4 : at.stop]
+                p = q[:, columns.stop - 4 : columns.stop]
                 square = (p * p).sum(1, keepdims=True)
-                off = (np.abs(square - 1) > UNIT) & (np.abs(square - 1) < 1e-2)
-                p /= np.where(off, np.sqrt(square), 1.0)
+                deviates = (np.abs(square - 1) > NORM_TOLERANCE) & (np.abs(square - 1) < 1e-2)
+                p /= np.where(deviates, np.sqrt(square), 1.0)
         return q
 
     def _mask(self, ids: Any) -> NDArray[np.bool_]:
-        """(num_envs,) of worlds by number; ValueError for others."""
-        where = np.zeros(self.num_envs, bool)
-        where[self._validate_env_ids(np.asarray(ids, dtype=None if len(ids) else int))] = True
-        return where
+        """Return a mask, shape (num_envs,), of worlds by index; raise ValueError for others."""
+        mask = np.zeros(self.num_envs, bool)
+        mask[self._validate_env_ids(np.asarray(ids, dtype=None if len(ids) else int))] = True
+        return mask
 
     # steps
 
     def _host_step(self, ctrl: Array, nsteps: int = 1) -> dict[str, Any] | None:
-        """Steps under control signals (num_envs, num_actuators) that are held; told are the worlds
-        that diverged.
+        """Advance with constant control signals (num_envs, num_actuators).
+
+        The result reports the worlds that diverged.
         """
-        # the signals
+        # check the signals
         signals, backend = np.asarray(ctrl, float), self.simulation.backend
         shape = (self.num_envs, self.num_actuators)
         if signals.shape != shape or not np.isfinite(signals).all():
             raise ValueError(f"ctrl must be finite, of shape {shape}, not {signals.shape}.")
         if isinstance(nsteps, bool) or not isinstance(nsteps, int | np.integer) or nsteps < 1:
             raise ValueError(f"nsteps must be a whole number of at least 1, not {nsteps!r}.")
-        # without anything to ask or push, in one call
+        # in one call, if there is no control function and no force
         self.diverged = np.zeros(self.num_envs, bool)
         if self._pre_step_control_fn is None and self.wrenches.idle:
             backend.set("action", signals)
             backend.advance(int(nsteps))
-            self._begin_again()
+            self._reset_diverged()
         # else step by step
         else:
             for _ in range(nsteps):
-                told = self._asked(signals)
-                also = None
-                if told.body_ids is not None:
-                    also = self.wrenches.of(told.body_ids, told.force, told.torque)
-                if also is not None or not self.wrenches.idle:
-                    self.wrenches.into_step(self._q, self._u, also)
-                backend.set("action", told.ctrl)
+                output = self._pre_step_output(signals)
+                extra = None
+                if output.body_ids is not None:
+                    extra = self.wrenches.wrenches_of(output.body_ids, output.force, output.torque)
+                if extra is not None or not self.wrenches.idle:
+                    self.wrenches.write(self._q, self._u, extra)
+                backend.set("action", output.ctrl)
                 backend.advance()
-                self._begin_again()
+                self._reset_diverged()
             self.wrenches.release()
         return {"diverged": self.diverged.copy()}
 
-    def _asked(self, signals: Array) -> PreStepControlOutput:
-        """What the function of `set_pre_step_control` makes of the signals."""
+    def _pre_step_output(self, signals: Array) -> PreStepControlOutput:
+        """Return the output of the function set with `set_pre_step_control`."""
         self._pre_step_control_active = True
         try:
-            told = self._convert_pre_step_control(signals)
+            output = self._convert_pre_step_control(signals)
         finally:
             self._pre_step_control_active = False
-        if not np.isfinite(told.ctrl).all():
-            raise ValueError("the pre-step control function must answer with finite signals.")
-        return told
+        if not np.isfinite(output.ctrl).all():
+            raise ValueError("the pre-step control function must return finite signals.")
+        return output
 
-    def _begin_again(self) -> None:
-        """Worlds that left the range in which robots move go back to the start."""
+    def _reset_diverged(self) -> None:
+        """Reset worlds that left the physical range."""
         with np.errstate(invalid="ignore"):
-            fine = [np.abs(self._u) <= self._fastest, np.abs(self._q) <= MAX_POSITION]
-        wild = np.asarray(~np.concatenate(fine, axis=1).all(axis=1))
-        if not wild.any():
+            within_range = [np.abs(self._u) <= self._max_rates, np.abs(self._q) <= MAX_POSITION]
+        diverged = np.asarray(~np.concatenate(within_range, axis=1).all(axis=1))
+        if not diverged.any():
             return
-        self.diverged |= wild
-        self.simulation.reset(wild)
-        worlds = np.flatnonzero(wild)
-        shown = ", ".join(map(str, worlds[:SHOWN])) + (", ..." if len(worlds) > SHOWN else "")
-        LOG.warning("%d of %d worlds diverged, begin again: %s", len(worlds), len(wild), shown)
+        self.diverged |= diverged
+        self.simulation.reset(diverged)
+        worlds = np.flatnonzero(diverged)
+        shown = ", ".join(map(str, worlds[:MAX_LISTED])) + (
+            ", ..." if len(worlds) > MAX_LISTED else ""
+        )
+        LOG.warning(
+            "%d of %d worlds diverged and were reset: %s", len(worlds), len(diverged), shown
+        )
 
     # playback
 
     def get_play_capabilities(self) -> PlayCapabilities:
-        """Snapshots of the state, and a model in MJCF to draw them with; no renderer."""
+        """Return the capabilities: snapshots of the state and an MJCF model, but no renderer."""
         return PlayCapabilities(supports_physics_state_playback=True)
 
     def get_physics_state_layout(self) -> PhysicsStateLayout:
         return PhysicsStateLayout(nq=self.model.nq, nv=self.model.nu)
 
     def get_physics_state(self) -> Array:
-        """(num_envs, 1 + nq + nv): time, s, qpos, qvel."""
+        """Return time (s), qpos and qvel, shape (num_envs, 1 + nq + nv)."""
         time = self.simulation.backend.get("steps").astype(float) * self.simulation.dt
         return np.concatenate([time, self._q, self._u], axis=1)
 
     def set_physics_state(self, state: Array) -> None:
-        """As `get_physics_state` gave it: what a law or an actuator remembers begins anew."""
-        told = self.get_physics_state_layout().split_state(np.asarray(state, float))
-        self._host_set_state(np.arange(self.num_envs), told.qpos, told.qvel)
-        steps = np.rint(told.time / self.simulation.dt)
+        """Set a state from `get_physics_state`; the memory of laws and actuators is reset."""
+        parts = self.get_physics_state_layout().split_state(np.asarray(state, float))
+        self._host_set_state(np.arange(self.num_envs), parts.qpos, parts.qvel)
+        steps = np.rint(parts.time / self.simulation.dt)
         self.simulation.backend.set("steps", steps[:, None])
 
     def get_playback_model(self, env_index: int | None = None) -> str:
-        """The path of an MJCF file of the robot, with the same qpos and qvel, in a folder of its
-        own that `cleanup_scene_assets` takes away.
+        """Return the path of an MJCF file of the robot, with the same qpos and qvel.
+
+        It is in its own folder, which `cleanup_scene_assets` removes.
         """
         folder = getattr(self, "_scene_cleanup_handle", None)
         if folder is None:
@@ -298,5 +320,5 @@ class TarsusBackend(DrawnAnew):
         return str(path)
 
     def close(self) -> None:
-        """Files that were made for playback go."""
+        """Remove files that were written for playback."""
         self.cleanup_scene_assets()

@@ -1,4 +1,4 @@
-"""The robot of a scene, and servos on its joints."""
+"""Robot of a scene, and position servos on its joints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Gains = tuple[ArrayLike, ArrayLike]
 
 
 def robot_of(scene: SceneCfg | Robot | str | Path) -> tuple[Robot, str | None]:
-    """The robot of a scene, and the keyframe that it starts from; TarsusError without a file."""
+    """Return the robot of a scene and its initial keyframe; raise TarsusError without a file."""
     if not isinstance(scene, SceneCfg):
         return resolve.robot(str(scene) if isinstance(scene, Path) else scene), None
     parts = {
@@ -28,10 +28,10 @@ def robot_of(scene: SceneCfg | Robot | str | Path) -> tuple[Robot, str | None]:
         "entity_assets": scene.entity_assets,
         "fixed_variant_plan": scene.fixed_variant_plan,
     }
-    if given := [name for name, part in parts.items() if part]:
+    if unsupported := [name for name, part in parts.items() if part]:
         raise UnsupportedError(
-            f"a scene with {', '.join(given)} is not supported; give only a model file, and pass"
-            " terrain=... to the backend."
+            f"a scene with {', '.join(unsupported)} is not supported: give only a model file, and"
+            " pass terrain=... to the backend."
         )
     if not scene.model_file:
         raise InvalidValue("the scene must name a model file; set model_file.", "model_file")
@@ -39,9 +39,21 @@ def robot_of(scene: SceneCfg | Robot | str | Path) -> tuple[Robot, str | None]:
 
 
 def with_servos(robot: Robot, servos: Gains) -> Robot:
-    """The robot with position servos in place of its motors, targets within the joints' ranges.
+    """Return the robot with position servos instead of motors.
 
-    servos: kp (N m/rad) and kd (N m s/rad), each a number or (motors,); TarsusError for others
+    Targets are limited to the ranges of the joints.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    servos
+        kp (N m/rad) and kd (N m s/rad), each a number or of shape (motors,).
+
+    Raises
+    ------
+    InvalidValue
+        For other shapes.
     """
     motors = robot.actuators
     try:
@@ -52,7 +64,7 @@ def with_servos(robot: Robot, servos: Gains) -> Robot:
             f" {servos!r}.",
             "servos",
         ) from None
-    made: list[FileActuator] = []
+    file_actuators: list[FileActuator] = []
     for motor, p, d in zip(motors, kp, kd, strict=True):
         joint = robot.bodies[robot.joint_index(motor.joint)].joint
         servo = FileActuator(
@@ -63,5 +75,5 @@ def with_servos(robot: Robot, servos: Gains) -> Robot:
             control=(joint.lower, joint.upper),
             force=(motor.lower, motor.upper),
         )
-        made.append(servo)
-    return replace(robot, file_actuators=tuple(made), signals={})
+        file_actuators.append(servo)
+    return replace(robot, file_actuators=tuple(file_actuators), signals={})

@@ -1,7 +1,7 @@
-"""Forces and torques on bodies for the next call of `step`, as `unisim` has them.
+"""Forces and torques on bodies for the next `step`.
 
-The contract's forces act at a body's center of mass, ours at its origin: the moment of the one
-about the other is found anew before every step.
+The forces of the interface act at a body's center of mass, those of Tarsus at its origin. The
+moment of one about the other is computed before each step.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ Array = NDArray[Any]
 
 
 class Wrenches:
-    """Of the bodies that a simulation was told may be pushed.
+    """Wrenches on the bodies listed in `pushes`.
 
-    staged (worlds, n, 6): force (N) at the center of mass and torque (N m) about it, world axes
+    Attributes
+    ----------
+    staged
+        Force (N) at the center of mass and torque (N m) about it, (worlds, n, 6), world axes.
     """
 
     def __init__(self, simulation: Simulation, bodies: BodyStates, tables: ModelTables) -> None:
@@ -30,48 +33,52 @@ class Wrenches:
         names = simulation.plan.pushed_bodies
         self.bodies = [simulation.robot.body_index(name) for name in names]
         self.staged = np.zeros((simulation.worlds, len(names), 6))
-        self._held = False
+        self._active = False
 
-    def of(self, body_ids: Any, force: Any, torque: Any) -> Array:
-        """Staged for bodies by number (k,), forces and torques (worlds, k, 3) or None, and zero for
-        the others; UnsupportedError for a body that was not named in `pushes`.
+    def wrenches_of(self, body_ids: Any, force: Any, torque: Any) -> Array:
+        """Return the wrenches for forces and torques, (worlds, k, 3) or None, on bodies by index.
+
+        Raises
+        ------
+        UnsupportedError
+            For a body that is not listed in `pushes`.
         """
-        found = np.zeros_like(self.staged)
+        wrenches = np.zeros_like(self.staged)
         numbers = [int(k) for k in np.asarray(body_ids).reshape(-1)]
-        shape = (len(found), len(numbers), 3)
-        for values, at in ((force, slice(0, 3)), (torque, slice(3, 6))):
+        shape = (len(wrenches), len(numbers), 3)
+        for values, columns in ((force, slice(0, 3)), (torque, slice(3, 6))):
             if values is None:
                 continue
             array = np.asarray(values, float)
             if array.shape != shape or not np.isfinite(array).all():
                 raise ValueError(f"forces and torques must be finite, of shape {shape}.")
             for k, number in enumerate(numbers):
-                found[:, self._column(number), at] += array[:, k]
-        return found
+                wrenches[:, self._column(number), columns] += array[:, k]
+        return wrenches
 
     def _column(self, number: int) -> int:
         if number not in self.bodies:
             names = self._states.names
             name = names[number] if 0 <= number < len(names) else str(number)
-            raise UnsupportedError(f"the body {name!r} takes no forces: name it in pushes=[...].")
+            raise UnsupportedError(f"the body {name!r} accepts no forces: list it in pushes=[...].")
         return self.bodies.index(number)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is staged, nor stands in the register of the next step."""
-        return not self._held and not self.staged.any()
+        """Whether no force is staged or active in the next step."""
+        return not self._active and not self.staged.any()
 
-    def into_step(self, q: Array, u: Array, also: Array | None = None) -> None:
-        """The register of the next step at q (worlds, nq), u: what is staged, and `also`."""
-        wrench = self.staged if also is None else self.staged + also
+    def write(self, q: Array, u: Array, extra: Array | None = None) -> None:
+        """Write the staged wrenches, and `also`, into the register of the next step."""
+        wrench = self.staged if extra is None else self.staged + extra
         force, torque = wrench[..., :3], wrench[..., 3:]
         moment = torque + np.cross(self._arms(q, u), force)
         push = np.concatenate([force, moment], axis=-1)
         self.simulation.backend.set("push", push.reshape(len(push), -1))
-        self._held = bool(wrench.any())
+        self._active = bool(wrench.any())
 
     def _arms(self, q: Array, u: Array) -> Array:
-        """From origins to centers of mass (worlds, n, 3), m, world axes."""
+        """Return the vectors from origins to centers of mass, (worlds, n, 3), in m, world axes."""
         robot, arms = self.simulation.robot, []
         for number in self.bodies:
             center = self._tables.center(number)
@@ -82,12 +89,12 @@ class Wrenches:
         return arm + 2 * (w * across + np.cross(axis, across))
 
     def release(self) -> None:
-        """No force on any body, now and in the next step."""
+        """Remove all forces, now and in the next step."""
         self.clear()
-        if self._held:
+        if self._active:
             self.simulation.backend.set("push", np.zeros(6 * len(self.bodies)))
-            self._held = False
+            self._active = False
 
     def clear(self, where: Array | None = None) -> None:
-        """Nothing is staged, in all worlds or those of a mask."""
+        """Remove the staged forces, in all worlds or those of a mask."""
         self.staged[slice(None) if where is None else where] = 0

@@ -14,9 +14,9 @@ import tarsus
 from tarsus import registry
 from tarsus.collision.ground import below_candidates
 from tarsus.dynamics.kinematics import kinematics
-from tarsus.environments.outside import Eyes
-from tarsus.learning.advised import advised
-from tarsus.learning.lesson import Lesson
+from tarsus.environments.task_observer import TaskObserver
+from tarsus.learning.training_defaults import with_training_defaults
+from tarsus.learning.training_spec import TrainingSpec
 from tarsus.parameters import declared
 from tarsus.program.ir.trace import Builder
 from tarsus.robots import load
@@ -36,7 +36,7 @@ def made(task: str) -> tarsus.Environment:
 def acted(k: int, worlds: tarsus.Environment) -> np.ndarray:
     """Actions (WORLDS, n) of each world by its own number."""
     at = np.arange(WORLDS)[:, None] + 1.0
-    return np.sin(at * np.arange(1, worlds.actions + 1) + 0.7 * k).astype(np.float32)
+    return np.sin(at * np.arange(1, worlds.action_size + 1) + 0.7 * k).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -51,22 +51,22 @@ def test_a_task_tells_what_it_asks(name: str) -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_what_a_task_advises_can_be_set(name: str) -> None:
     """Each setting of each method and law; what is asked for comes before it."""
-    advice = registry.member_class("tarsus.tasks", "task", name, LearningTask)().advice(
+    advice = registry.member_class("tarsus.tasks", "task", name, LearningTask)().training_defaults(
         MINI_CHEETAH
     )
     assert {*advice.laws} <= {*registry.names("tarsus.contact.laws")}
     for whose, of in (("method", advice.methods), ("law", advice.laws)):
         for kind, values in of.items():
-            found = parts(advised({"task": name, whose: kind}))[whose]
+            found = parts(with_training_defaults({"task": name, whose: kind}))[whose]
             assert {key: getattr(found, key) for key in values} == values
             key = next(iter(values))
             asked = {"task": name, whose: kind, "settings": (f"{whose}.{key}=7",)}
-            assert getattr(parts(advised(asked))[whose], key) == 7
+            assert getattr(parts(with_training_defaults(asked))[whose], key) == 7
 
 
-def parts(lesson: Lesson) -> dict[str, Any]:
+def parts(lesson: TrainingSpec) -> dict[str, Any]:
     """Method and law of a lesson."""
-    return {"method": lesson.parts()[1], "law": lesson.contact_law()}
+    return {"method": lesson.task_and_method()[1], "law": lesson.contact_law()}
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_robots_begin_on_the_ground_and_not_in_it(name: str) -> None:
     the posture was drawn anew about a place on the ground.
     """
     worlds = made(name)
-    if not worlds.task.scattered:
+    if not worlds.task.randomizes_pose:
         pytest.skip("episodes begin where a simulation does")
     worlds.reset(8)
     scene, q = worlds.work.scene, worlds.backend.get("q").astype(float)
@@ -134,7 +134,7 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(name: str) -> None:
     assert worlds.mirror is not None
     random: Any = np.random.default_rng(2)
     of_seen: Any = worlds.mirror[0]
-    eyes = Eyes(worlds.work, level_ground(worlds))
+    eyes = TaskObserver(worlds.work, level_ground(worlds))
     state, image = state_and_image(worlds, random)
     command = random.uniform(0.1, 1, size=len(worlds.task.commands()))
     asked = np.array([-c if n in ("sideways", "turn") else c for n, c in named(worlds, command)])
@@ -151,7 +151,7 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(name: str) -> None:
 def test_an_action_is_taken_elsewhere_as_at_home(name: str) -> None:
     """What another simulator's robot takes of what is asked for, and what the worlds took."""
     worlds = made(name)
-    eyes = Eyes(worlds.work, level_ground(worlds))
+    eyes = TaskObserver(worlds.work, level_ground(worlds))
     worlds.reset(4)
     worlds.step(acted(0, worlds))
     before, asked = worlds.state()["before"], acted(1, worlds)

@@ -17,7 +17,7 @@ from helpers.pages import BLOCKS, PAGES, ROOT, inline_commands, is_mention, read
 
 import tarsus
 from tarsus import cli
-from tarsus.identification.spec import spec_of as identification_of
+from tarsus.identification.spec import parse_spec as identification_of
 from tarsus.policies.contract import Contract
 from tarsus.policies.policy_toml import overlaid
 from tarsus.sweeps.spec import of as sweep_of

@@ -9,7 +9,7 @@ import pytest
 
 import tarsus_papers
 from tarsus_papers.sugihara2006.configurations import DT
-from tarsus_papers.sugihara2006.walking import high_passed, outside, rms
+from tarsus_papers.sugihara2006.walk_log import high_pass, outside, rms
 
 
 @pytest.mark.slow
@@ -30,6 +30,6 @@ def test_a_point_s_distance_from_a_sole() -> None:
 def test_what_is_slow_is_left_out() -> None:
     time = DT * np.arange(2000)
     slow, fast = np.sin(2 * np.pi * 5 * time), 0.5 * np.sin(2 * np.pi * 50 * time)
-    found = high_passed((slow + fast)[:, None], 20.0)
+    found = high_pass((slow + fast)[:, None], 20.0)
     np.testing.assert_allclose(found[:, 0], fast, atol=1e-9)
     assert rms(found) == pytest.approx(0.5 / np.sqrt(2))

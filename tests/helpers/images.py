@@ -20,8 +20,8 @@ def state_and_image(worlds: tarsus.Environment, random: np.random.Generator) -> 
     q[3:7] = random.normal(size=4)
     q[3:7] /= np.linalg.norm(q[3:7])
     stand = np.asarray(worlds.work.stand)[7:]
-    q[7:] = stand + 0.2 * random.normal(size=worlds.actions)
-    action = random.normal(size=worlds.actions)
+    q[7:] = stand + 0.2 * random.normal(size=worlds.action_size)
+    action = random.normal(size=worlds.action_size)
     q2, u2 = q.copy(), u.copy()
     q2[1], q2[[4, 6]] = -q[1], -q[[4, 6]]
     q2[7:] = stand + of_acted(q[7:] - stand)

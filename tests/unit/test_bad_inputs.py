@@ -16,7 +16,7 @@ import pytest
 from helpers.refused import refused
 
 import tarsus
-from tarsus.control import ask
+from tarsus.control import checked_outputs
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.control.gaits.stand import Stand
 from tarsus.errors import IncompatibleOptions, InvalidValue, UnknownName, Unsupported
@@ -344,7 +344,7 @@ def test_numpy_and_rows_will_do() -> None:
     now = ControlInputs(robot, **{name: ca.SX.sym(name, size) for name, size in sizes.items()})
     numbers = np.arange(12.0)
     for given in (numbers, numbers[:, None], list(numbers), ca.DM(numbers), ca.SX(numbers).T):
-        wanted, kept = ask.torque(Mine(lambda self, now, given=given: (given, ())), now)
+        wanted, kept = checked_outputs.torque(Mine(lambda self, now, given=given: (given, ())), now)
         assert np.array_equal(np.array(ca.DM(wanted)).ravel(), numbers) and kept.numel() == 0
-    row = ask.torque(Mine(lambda self, now: (now.q[7:].T, now.memory)), now)[0]
+    row = checked_outputs.torque(Mine(lambda self, now: (now.q[7:].T, now.memory)), now)[0]
     assert row.shape == (12, 1) and str(row) == str(now.q[7:])

@@ -24,7 +24,7 @@ from tarsus.files import (
     temporary_path,
     write_text,
 )
-from tarsus.identification.recording import opened_log
+from tarsus.identification.recording import open_log
 from tarsus.learning.policy import Policy
 from tarsus.simulation.recording.log import read_log
 from tarsus.validation.real.cube_tosses import CubeTosses
@@ -178,8 +178,8 @@ LONG = "x" * 300  # letters, more than a file's name may have
         (read_log, ".nc"),
         (tarsus.open_log, ".nc"),
         (tarsus.rerun, ".csv"),
-        (opened_log, ".csv"),
-        (opened_log, ".nc"),
+        (open_log, ".csv"),
+        (open_log, ".nc"),
         (lambda path: run_of(path, None), ".parquet"),
         (lambda path: run_of(path, None), ".nc"),
         (CubeTosses().recording, ".npz"),

@@ -27,9 +27,9 @@ from helpers.refused import refused
 import tarsus
 from tarsus import cli, registry
 from tarsus.errors import TarsusError, UntrustedFile
-from tarsus.learning.lesson import Lesson
 from tarsus.learning.network import Network
-from tarsus.learning.policy import Policy, SeenScale
+from tarsus.learning.policy import ObservationScale, Policy
+from tarsus.learning.training_spec import TrainingSpec
 from tarsus.sensing.base import Sensor
 from tarsus.simulation import options
 from tarsus.simulation.recording import part_serialization
@@ -121,7 +121,7 @@ def policy(folder: Path, **changed: Any) -> Path:
     made = Policy(
         network,
         np.zeros(network.count, np.float32),
-        SeenScale(np.zeros(48, np.float32), np.ones(48, np.float32)),
+        ObservationScale(np.zeros(48, np.float32), np.ones(48, np.float32)),
         lesson | changed,
     )
     path = folder / f"policy_{len(list(folder.glob('*.npz')))}.npz"
@@ -368,4 +368,4 @@ def test_a_file_runs_once_the_user_names_it(tmp_path: Path, monkeypatch: Any, ca
     tarsus.trust(moved)
     with pytest.raises(UntrustedFile, match="changed"):
         tarsus.rerun(tmp_path / "run.nc")
-    assert Lesson().law == "moreau"
+    assert TrainingSpec().law == "moreau"

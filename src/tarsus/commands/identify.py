@@ -23,9 +23,9 @@ from tarsus.commands.base import (
 from tarsus.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from tarsus.identification.estimates import Estimate
     from tarsus.identification.laws import LawRanking
     from tarsus.identification.run import Identification
-    from tarsus.identification.verdict import Estimate
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class Identify(Command):
         record = asdict(found)
         files = self._written(record)
         if self.out is not None:
+            from tarsus.identification.figures import identification_figure
             from tarsus.identification.page import page
-            from tarsus.identification.picture import picture
             from tarsus.viewer.figure import save
 
             files.append(self.out / "identify.png")
-            save(picture(found), files[-1])
+            save(identification_figure(found), files[-1])
             files.append(self._page(page(found)))
         return self._told(record, files, lambda: _print(found))
 

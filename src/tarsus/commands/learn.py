@@ -30,9 +30,9 @@ from tarsus.commands.base import (
 from tarsus.errors import InvalidValue, TarsusError, WarningRecord
 
 if TYPE_CHECKING:
-    from tarsus.learning.lesson import Lesson
     from tarsus.learning.methods.base import Round
-    from tarsus.learning.run import Learned
+    from tarsus.learning.run import TrainingResult
+    from tarsus.learning.training_spec import TrainingSpec
 
 TASKS, METHODS = "tarsus.tasks", "tarsus.learning.methods"
 SHOWN = 4.0  # s of the run whose end is drawn
@@ -98,8 +98,8 @@ class Learn(Command):
     """Also write policy.onnx: what is seen in, actions out (extra `onnx`)."""
 
     def execute(self) -> int:
-        from tarsus.learning.advised import advised
-        from tarsus.learning.run import Until, learn
+        from tarsus.learning.run import StopCondition, learn
+        from tarsus.learning.training_defaults import with_training_defaults
         from tarsus.processes import usable_cores
 
         # what is asked
@@ -110,19 +110,21 @@ class Learn(Command):
         if self.seed < 0:
             raise InvalidValue(f"--seed must be at least 0, not {self.seed}.", "--seed")
         if self.onnx:
-            from tarsus.learning.onnx_file import package
+            from tarsus.learning.onnx_file import onnx_package
 
-            package()
+            onnx_package()
         names = ("task", "robot", "law", "terrain", "dt", "method", "seed")
         settings = tuple(each_setting(self.set))
-        lesson = advised({name: getattr(self, name) for name in names} | {"settings": settings})
+        lesson = with_training_defaults(
+            {name: getattr(self, name) for name in names} | {"settings": settings}
+        )
         rounds = self.rounds
         if rounds is None and self.seconds is None:
-            rounds = lesson.parts()[1].rounds
+            rounds = lesson.task_and_method()[1].rounds
         # learn, then draw
         with self.progress() as progress:
             progress.say(f"compiling {self.robot}")
-            until = Until(rounds, self.seconds, self.every)
+            until = StopCondition(rounds, self.seconds, self.every)
             threads = self.threads or usable_cores()
             found = learn(
                 lesson, self.out, until, lambda r, s: progress.say(told(r, s, {})), threads
@@ -133,7 +135,9 @@ class Learn(Command):
         self._print(lesson, found, files)
         return INTERRUPTED if found.stopped else 0
 
-    def _more(self, lesson: Lesson, found: Learned, files: list[Path]) -> Learned:
+    def _more(
+        self, lesson: TrainingSpec, found: TrainingResult, files: list[Path]
+    ) -> TrainingResult:
         """Write the files that are asked for, and add them to `files`; what they need is imported
         when all is learned. What cannot be drawn is a notice of what is returned.
         """
@@ -142,7 +146,7 @@ class Learn(Command):
 
             files.append(save_onnx(found.policy, self.out / "policy.onnx"))
         if not self.no_pictures and not found.stopped:
-            from tarsus.learning.showing import recorded, save_curve, save_strip
+            from tarsus.learning.figures import record_log, save_curve, save_strip
             from tarsus.viewer.numbers import short_name
 
             try:
@@ -150,7 +154,7 @@ class Learn(Command):
                 title = f"{robot}, {lesson.task}, {short_name(str(lesson.law))}"
                 curve = self.out / "curve.png"
                 files.append(save_curve(found.curve, curve, title, found.units))
-                log = recorded(found.policy, SHOWN, law=lesson.law, terrain=lesson.terrain)
+                log = record_log(found.policy, SHOWN, law=lesson.law, terrain=lesson.terrain)
                 files.append(save_strip(log, self.out / "strip.png", title))
             except TarsusError as error:
                 text = f"some pictures were not drawn: {error}"
@@ -158,7 +162,7 @@ class Learn(Command):
                 return replace(found, warnings=(*found.warnings, notice))
         return found
 
-    def _print(self, lesson: Lesson, found: Learned, files: list[Path]) -> None:
+    def _print(self, lesson: TrainingSpec, found: TrainingResult, files: list[Path]) -> None:
         if self.json:
             last = {} if found.last is None else asdict(found.last)
             told_too = {"rounds": found.rounds, "resumed": found.resumed, "seconds": found.spent}
@@ -194,7 +198,7 @@ def told(found: Round, spent: float, units: Mapping[str, str]) -> str:
     )
 
 
-def _words(lesson: Lesson) -> str:
+def _words(lesson: TrainingSpec) -> str:
     """What it was learned with, as the options that ask for it."""
     settings = f" --set {' '.join(lesson.settings)}" if lesson.settings else ""
     return f"--law {lesson.law} --terrain {lesson.terrain} --dt {lesson.dt:g}{settings}"

@@ -40,7 +40,7 @@ from tarsus.errors import (
 from tarsus.simulation.time_steps import DEFAULT_DT
 
 if TYPE_CHECKING:
-    from tarsus.planning.closed_loop import Reached, Shove
+    from tarsus.planning.closed_loop import BasePush, ClosedLoopResult
     from tarsus.planning.planner import Planner
 
 GOALS, METHODS = "tarsus.planning.goals", "tarsus.planning.methods"
@@ -137,20 +137,20 @@ class PlanCommand(Command):
         for flag, value, least in (("--seed", self.seed, 0), ("--seeds", self.seeds, 1)):
             if value < least:
                 raise InvalidValue(f"{flag} must be at least {least}, not {value}.", flag)
-        shove = self._shove()
+        push = self._push()
         # the plan and its world, then the runs
         with warnings.catch_warnings(record=True) as caught, self.progress() as progress:
             warnings.simplefilter("always", TarsusWarning)
             progress.say(f"compiling {self.robot}")
             planner = self._planner()
             world = self._world(planner)
-            found: list[Reached] = []
+            found: list[ClosedLoopResult] = []
             log = None
             for seed in range(self.seed, self.seed + self.seeds):
                 progress.say(f"running seed {seed}")
                 planner.seed = seed
                 world.reset()
-                log, reached = run(planner, world, self.duration, shove)
+                log, reached = run(planner, world, self.duration, push)
                 found.append(reached)
         told = [warning_record(w.message) for w in caught if issubclass(w.category, TarsusWarning)]
         notices = one_per_code([*told, *planner.warnings, *world.warnings])
@@ -167,14 +167,14 @@ class PlanCommand(Command):
             _tell(self, found, notices)
         return FAILED if any(reached.fell for reached in found) else 0
 
-    def _shove(self) -> Shove | None:
-        from tarsus.planning.closed_loop import Shove
+    def _push(self) -> BasePush | None:
+        from tarsus.planning.closed_loop import BasePush
 
         if self.push is None:
             return None
-        shove = Shove(self.push, self.push_direction, self.push_at, self.push_lasts)
-        shove.check(self.duration)
-        return shove
+        push = BasePush(self.push, self.push_direction, self.push_at, self.push_lasts)
+        push.check(self.duration)
+        return push
 
     def _planner(self) -> Planner:
         """As the flags want it."""
@@ -182,8 +182,8 @@ class PlanCommand(Command):
 
         from tarsus.planning.goals.base import Goal
         from tarsus.planning.methods.base import SamplingMethod
-        from tarsus.planning.pace import Pace
         from tarsus.planning.planner import Planner
+        from tarsus.planning.timing import PlanTiming
         from tarsus.processes import usable_cores
         from tarsus.simulation.part_parameters import set_parameters
 
@@ -191,7 +191,7 @@ class PlanCommand(Command):
         parts: Any = {
             "goal": registry.create(GOALS, "goal", self.goal, Goal),
             "method": registry.create(METHODS, "method", self.method, SamplingMethod),
-            "pace": Pace(),
+            "pace": PlanTiming(),
         }
         settings = each_setting(self.set)
         parts = set_parameters(parts, settings)
@@ -236,7 +236,7 @@ def _command(text: str) -> tuple[str, float]:
         raise InvalidValue(f"--ask must be NAME=NUMBER, not {text!r}.", "--ask") from None
 
 
-def _tell(given: PlanCommand, found: list[Reached], notices: list[WarningRecord]) -> None:
+def _tell(given: PlanCommand, found: list[ClosedLoopResult], notices: list[WarningRecord]) -> None:
     """A row for each run, then how long the plans took."""
     from tarsus.viewer.tables import TextTable, text_console
 

@@ -28,8 +28,8 @@ from tarsus.commands.base import (
 from tarsus.errors import IncompatibleOptions, InvalidValue
 
 if TYPE_CHECKING:
-    from tarsus.learning.course import Played
-    from tarsus.learning.lesson import Lesson
+    from tarsus.learning.training_spec import TrainingSpec
+    from tarsus.learning.trials import TrialResult
 
 PEER = "mujoco"
 
@@ -88,9 +88,9 @@ class Play(Command):
     law that is not mujoco, at the first dt."""
 
     def execute(self) -> int:
-        from tarsus.learning.lesson import from_about
-        from tarsus.learning.play import changed, course_of, everywhere
+        from tarsus.learning.play import compare_laws, draw_policy_trials, with_settings
         from tarsus.learning.policy import Policy
+        from tarsus.learning.training_spec import spec_from_metadata
 
         # what is asked
         chosen = {"--law": self.law, "--laws": self.laws, "--mujoco": self.mujoco or None}
@@ -106,8 +106,8 @@ class Play(Command):
             raise InvalidValue(f"--seed must be at least 0, not {self.seed}.", "--seed")
         settings = each_setting(self.set)
         policy = Policy.load(self.folder)
-        lesson, _ = from_about(policy.about)
-        policy, ground = changed(policy, settings, self.terrain or lesson.terrain)
+        lesson, _ = spec_from_metadata(policy.about)
+        policy, ground = with_settings(policy, settings, self.terrain or lesson.terrain)
         laws, dts = self._laws(lesson), self._dts(lesson)
         shown = next((law for law in laws if law != PEER), None)
         if self.log and shown is None:
@@ -115,21 +115,21 @@ class Play(Command):
                 "--log records only runs under Tarsus's own laws: name one with --law.", "--log"
             )
         # the trials
-        course = course_of(policy, self.trials, self.duration, self.seed)
+        course = draw_policy_trials(policy, self.trials, self.duration, self.seed)
         with self.progress() as progress:
-            found = everywhere(policy, course, laws, dts, ground, progress.say)
+            found = compare_laws(policy, course, laws, dts, ground, progress.say)
             if self.log and shown is not None:
                 self._record(policy, shown, dts[0], ground)
         print_json([asdict(row) for row in found]) if self.json else _table(found)
         return 0
 
-    def _laws(self, lesson: Lesson) -> list[str]:
+    def _laws(self, lesson: TrainingSpec) -> list[str]:
         if self.mujoco:
             return [PEER]
         given = registry.split_names(self.laws or self.law or lesson.law)
         return [*registry.names(LAWS), PEER] if self.laws and "all" in given else given
 
-    def _dts(self, lesson: Lesson) -> list[float]:
+    def _dts(self, lesson: TrainingSpec) -> list[float]:
         if self.dt is None:
             return sorted({lesson.dt, 0.001}, reverse=True) if self.laws else [lesson.dt]
         try:
@@ -144,14 +144,14 @@ class Play(Command):
         return found
 
     def _record(self, policy: Any, law: str, dt: float, terrain: Any) -> None:
-        from tarsus.learning.showing import recorded
+        from tarsus.learning.figures import record_log
         from tarsus.simulation.recording.log import save_log
 
         assert self.log is not None
-        save_log(recorded(policy, self.duration, None, law, dt, terrain), self.log)
+        save_log(record_log(policy, self.duration, None, law, dt, terrain), self.log)
 
 
-def _table(found: list[Played]) -> None:
+def _table(found: list[TrialResult]) -> None:
     """Print a row for each law and step."""
     from rich.markup import escape
 

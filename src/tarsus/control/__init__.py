@@ -1,1 +1,1 @@
-"""Controllers: gaits, foot paths, joint servos, force distribution."""
+"""Controllers: gaits, foot trajectories, joint servos and force distribution."""

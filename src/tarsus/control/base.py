@@ -1,4 +1,4 @@
-"""The base class of controllers: torques from time, state, commands and their own memory."""
+"""Base class of controllers: torques from time, state, commands and the controller's own memory."""
 
 from __future__ import annotations
 
@@ -19,15 +19,24 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True, eq=False)
 class ControlInputs:
-    """The inputs of a controller at the start of a step, as symbols.
+    """Inputs of a controller at the start of a step, as CasADi symbols.
 
-    mechanism: the robot
-    t: s
-    q: coordinates (nq,)
-    u: velocities (nu,)
-    command: (len(commands),), in the order of the controller's `commands`
-    memory: (m,), the controller's
-    dt: the step that the memory is advanced by, s
+    Attributes
+    ----------
+    mechanism
+        The robot.
+    t
+        Time, in s.
+    q
+        Coordinates, shape (nq,).
+    u
+        Velocities, shape (nu,).
+    command
+        Commands, shape (n_commands,), in the order of the controller's `commands`.
+    memory
+        The controller's memory, shape (m,).
+    dt
+        Step size by which the memory advances, in s.
     """
 
     mechanism: Mechanism
@@ -40,26 +49,44 @@ class ControlInputs:
 
 
 class Controller(ABC):
-    """A control law as CasADi expressions; implementations are frozen dataclasses.
+    """Control law written as CasADi expressions; implementations are frozen dataclasses.
 
     To add a gait:
 
-    1. Make a file in ``tarsus/control/gaits``; its name is the gait's name.
-    2. Write one frozen dataclass in it that inherits from `Controller`; its fields are the
-       constants that a user may change with ``dataclasses.replace`` (gains, frequency, step height,
-       ...), each declared in one line (`tarsus.parameters`).
-    3. Name the inputs that may differ from world to world and change while running in `commands`
-       (name: default, SI units). Everything else is a constant and costs nothing at run time.
-    4. If it remembers something (phases, an integral), give its start in `initial_memory`; there is
-       no other state: a controller is a pure function.
-    5. Write `torque`, symbolically: no Python branch on a symbol (use ``ca.if_else``), no loop over
-       time. The result is compiled into the simulation step, so count trigonometric calls.
-       ``morphology.legs`` finds the legs of a robot, ``control.pd`` turns joint targets into
-       torques.
-    6. Return the torques in the order of ``mechanism.actuators`` and leave them unbounded: the
-       simulation applies the torque limits.
-    7. Say in `citation` where the method comes from, and in `suits` which robots it cannot move.
-    8. Add it to nothing: the contract tests find it by its file.
+    1. Create a file in ``tarsus/control/gaits``. Its name is the name of the gait.
+    2. Write one frozen dataclass in it that inherits from `Controller`. Its fields are the
+       constants that a user may change with ``dataclasses.replace`` (gains, frequency, step
+       height), each declared in one line (`tarsus.parameters`).
+    3. List in `commands` the inputs that may differ between worlds and change during a run (name:
+       default, in SI units). Everything else is a constant and costs nothing at run time.
+    4. If the controller needs a memory (phases, an integral), return its initial value from
+       `initial_memory`. There is no other state: a controller is a pure function.
+    5. Write `torque` with symbols: no Python branch on a symbol (use ``ca.if_else``) and no loop
+       over time. The expression is compiled into the simulation step, so avoid unnecessary
+       trigonometric calls. ``morphology.legs`` finds the legs of a robot, ``control.pd`` turns
+       joint targets into torques.
+    6. Return the torques in the order of ``mechanism.actuators``, without limits: the simulation
+       applies the torque limits.
+    7. Cite the source of the method in `citation`, and let `suits` reject the robots that the gait
+       cannot move.
+    8. Register it nowhere: the contract tests find it by its file.
+
+    Attributes
+    ----------
+    citation
+        Source of the method.
+    commands
+        Names and default values of the commands, in SI units.
+
+    Examples
+    --------
+    >>> import casadi as ca
+    >>> import tarsus
+    >>> class Limp(tarsus.Controller):
+    ...     def torque(self, now):
+    ...         return ca.SX.zeros(len(now.mechanism.actuators)), now.memory
+    >>> simulation = tarsus.Simulation("mini_cheetah", controller=Limp())
+    >>> log = simulation.run(0.1)
     """
 
     citation: ClassVar[Citation] = ""
@@ -69,26 +96,40 @@ class Controller(ABC):
         check(self)
 
     def suits(self, mechanism: Mechanism) -> str | None:
-        """None, or in one sentence why it cannot move this robot."""
+        """Return None, or one sentence that says why this controller cannot move the robot."""
         return None
 
-    def fastest(self, mechanism: Mechanism) -> float:
-        """The forward speed, m/s, that no command may exceed on this robot; infinite by default."""
+    def max_speed(self, mechanism: Mechanism) -> float:
+        """Return the highest forward speed that may be commanded, in m/s; infinite by default."""
         return float("inf")
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """The memory (m,) at time zero; empty by default."""
+        """Return the memory at time zero, shape (m,); empty by default."""
         return np.zeros(0)
 
     def initial_coordinates(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """Coordinates (nq,) to start from: the keyframe "stand" if there is one, else neutral."""
+        """Return the coordinates to start from, shape (nq,).
+
+        The default is the keyframe "stand" if there is one, else the neutral posture.
+        """
         if "stand" in mechanism.keyframes:
             return np.array(mechanism.keyframes["stand"], dtype=float)
         return mechanism.neutral()
 
     @abstractmethod
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
-        """Torques (n_actuators,) N m, or N, for this step and the memory (m,) after it."""
+        """Compute the torques of this step and the memory after it.
+
+        Parameters
+        ----------
+        now
+            Time, state, commands and memory at the start of the step, as symbols.
+
+        Returns
+        -------
+        tuple of casadi.SX
+            Torques, shape (n_actuators,), in N m or N, and the next memory, shape (m,).
+        """
 
 
 def require(controller: Controller, mechanism: Mechanism) -> None:

@@ -1,7 +1,7 @@
-"""A moment of a walk on two flat feet: which foot stands, how balance is kept, where feet go.
+"""One step of a walk on two flat feet: stance foot, balance and foot placement.
 
-The capture point (Pratt 2006) says both: what the center of pressure can take back within the
-standing sole it does, the rest the next foothold does, as in Englsberger 2015.
+Balance follows from the capture point (Pratt 2006): the center of pressure within the stance sole
+corrects what it can, and the next foothold corrects the rest, as in Englsberger 2015.
 """
 
 from __future__ import annotations
@@ -13,37 +13,48 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.control.inverse_dynamics import Stander, within
+from tarsus.control.inverse_dynamics import WholeBody, clamp
 from tarsus.control.pendulum import StepPattern
 from tarsus.control.stance import Stance
 from tarsus.control.trunk import keep_heading
 from tarsus.morphology.fall import MIN_HEIGHT_SHARE
 from tarsus.morphology.sole_inverse_kinematics import rotation_error
 
-STRIDE = 0.5  # of a leg's length: the longest step
-NARROW = 1.1  # of the soles' width: feet are not placed nearer to each other
-WIDE = 0.5  # of a leg's length, how much farther than standing they may be
-FROZEN = 0.9  # of a swing, after which the foothold is kept
-FIRM = 0.5  # [1]: least growth that an error is taken back over
-STILL = 1.0  # [1]: how quickly, in units of sqrt(g / h), a standing robot returns to the middle
-QUICK = 0.02  # of g: speeds change by no more, m/s^2
-REST = 1e-6  # m/s: speeds below are none
-GIVEN_UP = 0.7  # [1] cosine of the tilt, beyond which the robot has fallen
-FOOT = 6.0  # of sqrt(g / h), 1/s: stiffness and damping of a sole in the air
+MAX_STRIDE = 0.5  # longest step, in leg lengths
+MIN_WIDTH = 1.1  # least distance of the feet, in widths of a sole
+MAX_EXTRA_WIDTH = 0.5  # largest distance of the feet beyond that in standing, in leg lengths
+FOOTHOLD_FREEZE = 0.9  # progress of the swing after which the foothold no longer changes
+MIN_GROWTH = 0.5  # least growth of the capture point over which an error is corrected
+CENTERING_RATE = 1.0  # how fast a standing robot returns to the middle, in units of sqrt(g / h)
+MAX_ACCELERATION = 0.02  # change of the walking speed, in units of g
+EPSILON = 1e-6  # m/s: slower counts as standing still; also guards divisions
+FALLEN_COSINE = 0.7  # cosine of the tilt below which the robot has fallen
+SWING_GAIN = 6.0  # gain of a sole in the air, in units of sqrt(g / h), 1/s
 
 
 class WalkMemory(NamedTuple):
-    """What the walk remembers.
+    """Memory of the walk.
 
-    walking, fallen: 0 or 1
-    time: in the step, s
-    side: of the standing foot, +1 left, -1 right
-    lifting: 0 in the step that only sways, else 1
-    calm: 1 if the step began without speed
-    speed: (3,) told, as far as it has been followed: forwards, to the left, turning
-    heading: (2,) kept, zero before it is taken
-    lifted_at, pointing: (2,) where the swinging sole left the ground, and its direction
-    foothold: (2,) where it goes
+    Attributes
+    ----------
+    walking, fallen
+        0 or 1.
+    time
+        Time since the step began, in s.
+    side
+        Side of the stance foot: 1 left, -1 right.
+    lifting
+        0 in the first step, which only sways, else 1.
+    began_still
+        1 if the step began at zero speed.
+    speed
+        Commanded speed as far as it is reached, shape (3,): forwards, to the left, turning.
+    heading
+        Desired heading, shape (2,); zero until it is set.
+    liftoff, liftoff_direction
+        Where the swing sole left the ground, and its direction, shape (2,).
+    foothold
+        Where the swing foot goes, shape (2,).
     """
 
     walking: SX
@@ -51,206 +62,249 @@ class WalkMemory(NamedTuple):
     time: SX
     side: SX
     lifting: SX
-    calm: SX
+    began_still: SX
     speed: SX
     heading: SX
-    lifted_at: SX
+    liftoff: SX
     pointing: SX
     foothold: SX
 
     @classmethod
     def size(cls) -> int:
-        """Of the memory."""
-        return sum(MEMORY)
+        """Return the size of the memory."""
+        return sum(MEMORY_SIZES)
 
     @classmethod
     def read(cls, memory: SX) -> WalkMemory:
-        """Its parts."""
-        return cls(*ca.vertsplit(memory, np.cumsum([0, *MEMORY]).tolist()))
+        """Split a memory vector into its parts."""
+        return cls(*ca.vertsplit(memory, np.cumsum([0, *MEMORY_SIZES]).tolist()))
 
 
-MEMORY = (1, 1, 1, 1, 1, 1, 3, 2, 2, 2, 2)
+MEMORY_SIZES = (1, 1, 1, 1, 1, 1, 3, 2, 2, 2, 2)
 
 
 class Balance(NamedTuple):
-    """How a step goes on.
+    """Balance within a step.
 
-    away: (2,) from the wanted center of pressure to the center of mass, m, world axes
-    carried: part of the weight on the foot before
-    foothold: (2,) where the swinging foot goes, m, world axes
+    Attributes
+    ----------
+    com_offset
+        Vector from the desired center of pressure to the center of mass, shape (2,), in m, world
+        axes.
+    trailing_load
+        Fraction of the weight on the trailing foot.
+    foothold
+        Where the swing foot goes, shape (2,), in m, world axes.
     """
 
-    away: SX
-    carried: SX
+    com_offset: SX
+    trailing_load: SX
     foothold: SX
 
 
 @dataclass(frozen=True)
 class BipedStep:
-    """A moment of a step: which foot stands, and what follows for balance and feet.
+    """State of a step, from which balance and foot motions follow.
 
-    standing, other: (3,) places of the standing sole and of the other, m
-    pointing: (2,) the other's direction
-    ahead: (2,) the heading kept
-    astray: sine of its error
+    Attributes
+    ----------
+    body
+        Whole-body model at the state.
+    robot
+        Constants of the robot.
+    pattern
+        Timing of the steps.
+    memory
+        Memory at the start of the time step.
+    dt
+        Step size, in s.
+    stance_foot, other_foot
+        Position of the stance sole and of the other, shape (3,), in m.
+    pointing
+        Direction of the other sole, shape (2,).
+    heading
+        Desired heading, shape (2,).
+    heading_error
+        Sine of the error of the heading.
     """
 
-    stander: Stander
+    body: WholeBody
     robot: Stance
     pattern: StepPattern
-    was: WalkMemory
+    memory: WalkMemory
     dt: SX
-    standing: SX
-    other: SX
+    stance_foot: SX
+    other_foot: SX
     pointing: SX
-    ahead: SX
-    astray: SX
+    heading: SX
+    heading_error: SX
 
     @classmethod
     def of(
-        cls, stander: Stander, robot: Stance, pattern: StepPattern, was: WalkMemory, dt: SX
+        cls, body: WholeBody, robot: Stance, pattern: StepPattern, memory: WalkMemory, dt: SX
     ) -> BipedStep:
-        """At an instant."""
-        left, right = (stander.soles[k] for k in (robot.left, robot.right))
-        on_left = was.side > 0
+        """Return the step at a state."""
+        left, right = (body.soles[k] for k in (robot.left, robot.right))
+        on_left = memory.side > 0
         pointing = ca.if_else(on_left, right.rotation[:2, 0], left.rotation[:2, 0])
-        heading = stander.kin.world_rotation[0][:2, 0]
-        astray, ahead = keep_heading(was.heading, heading, was.speed[2] * dt)
-        feet = [(left.place, right.place), (right.place, left.place)]
-        standing, other = (ca.if_else(on_left, a, b) for a, b in feet)
-        return cls(stander, robot, pattern, was, dt, standing, other, pointing, ahead, astray)
+        actual = body.kin.world_rotation[0][:2, 0]
+        heading_error, heading = keep_heading(memory.heading, actual, memory.speed[2] * dt)
+        feet = [(left.position, right.position), (right.position, left.position)]
+        stance_foot, other_foot = (ca.if_else(on_left, a, b) for a, b in feet)
+        return cls(
+            body,
+            robot,
+            pattern,
+            memory,
+            dt,
+            stance_foot,
+            other_foot,
+            pointing,
+            heading,
+            heading_error,
+        )
 
     @property
-    def both(self) -> SX:
-        """Whether both feet stand."""
-        early = self.was.time < self.pattern.double
-        return 1 - (1 - early) * self.was.walking * self.was.lifting
+    def double_support(self) -> SX:
+        """Whether both feet stand, 0 or 1."""
+        early = self.memory.time < self.pattern.double
+        return 1 - (1 - early) * self.memory.walking * self.memory.lifting
 
     @property
     def progress(self) -> SX:
-        """Of the swing, from 0 to 1."""
-        double = self.pattern.double
-        return (1 - self.both) * (self.was.time - double) / (self.pattern.step - double)
+        """Progress of the swing, 0 to 1."""
+        start, end = self.pattern.double, self.pattern.step
+        return (1 - self.double_support) * (self.memory.time - start) / (end - start)
 
     @property
     def velocity(self) -> SX:
-        """(3,) of the center of mass, m/s."""
-        return self.stander.center[1]
+        """Velocity of the center of mass, shape (3,), in m/s."""
+        return self.body.center_of_mass[1]
 
-    def balance(self, part: float) -> Balance:
-        """By the capture point; part: of the sole that balancing may use."""
-        was, pattern, robot = self.was, self.pattern, self.robot
-        center, velocity = self.stander.center
-        point = self._local(center + velocity / pattern.rate - self.standing)
-        before = self._local(self.other - self.standing)
-        half = ca.SX(part * robot.half)
+    def balance(self, fraction: float) -> Balance:
+        """Balance by the capture point, using a fraction of the sole."""
+        memory, pattern, robot = self.memory, self.pattern, self.robot
+        center, velocity = self.body.center_of_mass
+        capture_point = self._local(center + velocity / pattern.rate - self.stance_foot)
+        trailing_foot = self._local(self.other_foot - self.stance_foot)
+        half = ca.SX(fraction * robot.half)
 
-        # the step to take, and where the capture point should be after it
-        same = was.speed[:2] * pattern.step
-        across = ca.vertcat(0, -was.side * robot.width)
-        offset = pattern.offset(same, across)
-        stride = same + across
-        carried, moving = pattern.transfer(was.time)
-        grown = pattern.growth_left(was.time)
-        ends = grown * (point - before * moving)
-        by = within((ends - stride - offset) / ca.fmax(grown - 1, FIRM), half)
-        walks = before * carried + by
-        # standing, it is drawn to the middle
-        middle = 0.5 * before
-        off = (1 + STILL) * (point - middle)
-        stands = middle + within(off, half + ca.vertcat(0, ca.fabs(middle[1])))
-        pressure = ca.if_else(was.walking, walks, stands)
+        # desired step, and the desired capture point after it
+        constant = memory.speed[:2] * pattern.step
+        across = ca.vertcat(0, -memory.side * robot.width)
+        offset = pattern.offset(constant, across)
+        stride = constant + across
+        trailing, moving = pattern.transfer(memory.time)
+        growth = pattern.remaining_growth(memory.time)
+        ends = growth * (capture_point - trailing_foot * moving)
+        correction = clamp((ends - stride - offset) / ca.fmax(growth - 1, MIN_GROWTH), half)
+        walk_pressure = trailing_foot * trailing + correction
+        # a standing robot returns to the middle
+        middle = 0.5 * trailing_foot
+        offset_from_middle = (1 + CENTERING_RATE) * (capture_point - middle)
+        stand_pressure = middle + clamp(
+            offset_from_middle, half + ca.vertcat(0, ca.fabs(middle[1]))
+        )
+        pressure = ca.if_else(memory.walking, walk_pressure, stand_pressure)
 
-        # the foothold takes the rest
-        ends = ends - by * (grown - 1)
-        foothold = (ends - offset - stride * pattern.shared) / (1 - pattern.shared)
-        placed = self.standing[:2] + self._world(self._in_reach(foothold))
-        kept = ca.if_else(self.progress < FROZEN, placed, was.foothold)
-        away = center[:2] - self.standing[:2] - self._world(pressure)
-        line = ca.fmax(ca.dot(before, before), REST)
-        share = ca.fmin(ca.fmax(ca.dot(pressure, before) / line, 0.0), 1.0)
-        return Balance(away, self.both * share, kept)
+        # the foothold corrects the rest
+        ends = ends - correction * (growth - 1)
+        foothold = (ends - offset - stride * pattern.double_support_effect) / (
+            1 - pattern.double_support_effect
+        )
+        placed = self.stance_foot[:2] + self._world(self._in_reach(foothold))
+        chosen = ca.if_else(self.progress < FOOTHOLD_FREEZE, placed, memory.foothold)
+        com_offset = center[:2] - self.stance_foot[:2] - self._world(pressure)
+        line = ca.fmax(ca.dot(trailing_foot, trailing_foot), EPSILON)
+        share = ca.fmin(ca.fmax(ca.dot(pressure, trailing_foot) / line, 0.0), 1.0)
+        return Balance(com_offset, self.double_support * share, chosen)
 
     def _in_reach(self, foothold: SX) -> SX:
-        """A foothold (2,) against the standing foot that neither crosses it nor is too far away."""
-        robot, side = self.robot, self.was.side
-        longest = STRIDE * robot.length
-        near, far = 2 * NARROW * robot.half[1], robot.width + WIDE * robot.length
-        apart = ca.fmin(ca.fmax(-side * foothold[1], float(near)), far)
-        return ca.vertcat(within(foothold[0], longest), -side * apart)
+        """Clamp a foothold, shape (2,), relative to the stance foot, to the reach of the leg.
 
-    def height(self, carried: SX) -> SX:
-        """Of the center of mass above the feet that carry it, m."""
-        ground = self.standing[2] + carried * (self.other[2] - self.standing[2])
-        return self.stander.center[0][2] - ground
+        The feet neither cross nor touch.
+        """
+        robot, side = self.robot, self.memory.side
+        longest = MAX_STRIDE * robot.length
+        nearest = 2 * MIN_WIDTH * robot.half[1]
+        farthest = robot.width + MAX_EXTRA_WIDTH * robot.length
+        distance = ca.fmin(ca.fmax(-side * foothold[1], float(nearest)), farthest)
+        return ca.vertcat(clamp(foothold[0], longest), -side * distance)
 
-    def loads(self, carried: SX) -> list[SX]:
-        """Of the legs in their order."""
-        on_left = self.was.side > 0
-        left = ca.if_else(on_left, 1 - carried, carried)
+    def height(self, trailing_load: SX) -> SX:
+        """Return the height of the center of mass above the loaded feet, in m."""
+        ground = self.stance_foot[2] + trailing_load * (self.other_foot[2] - self.stance_foot[2])
+        return self.body.center_of_mass[0][2] - ground
+
+    def loads(self, trailing_load: SX) -> list[SX]:
+        """Return the load of each leg, in their order."""
+        on_left = self.memory.side > 0
+        left = ca.if_else(on_left, 1 - trailing_load, trailing_load)
         return [left if k == self.robot.left else 1 - left for k in range(2)]
 
     def sole_motions(self, point: SX, velocity: SX) -> list[SX]:
-        """Accelerations (6,) of the soles; of the swinging one towards a point (3,) m that moves
-        with a velocity (3,) m/s.
+        """Return the accelerations of the soles, shape (6,) each.
+
+        The swing sole moves towards `point`, shape (3,), in m, which moves at `velocity`, shape
+        (3,), in m/s.
         """
-        stiff = FOOT * self.pattern.rate
-        turned = self.was.pointing + self.progress * (self.ahead - self.was.pointing)
-        x = turned / ca.sqrt(ca.fmax(ca.dot(turned, turned), REST))
+        gain = SWING_GAIN * self.pattern.rate
+        turned = self.memory.pointing + self.progress * (self.heading - self.memory.pointing)
+        x = turned / ca.sqrt(ca.fmax(ca.dot(turned, turned), EPSILON))
         level = ca.vertcat(
             ca.horzcat(x[0], -x[1], 0), ca.horzcat(x[1], x[0], 0), ca.horzcat(0, 0, 1)
         )
         motions = []
-        for k, sole in enumerate(self.stander.soles):
-            swings = (1 - self.both) * (
-                self.was.side < 0 if k == self.robot.left else self.was.side > 0
+        for k, sole in enumerate(self.body.soles):
+            swings = (1 - self.double_support) * (
+                self.memory.side < 0 if k == self.robot.left else self.memory.side > 0
             )
-            off = ca.vertcat(point - sole.place, rotation_error(level, sole.rotation))
-            moving = ca.vertcat(velocity, SX.zeros(3))
-            motions.append(swings * (stiff**2 * off + 2 * stiff * moving) - 2 * stiff * sole.twist)
+            error = ca.vertcat(point - sole.position, rotation_error(level, sole.rotation))
+            rate = ca.vertcat(velocity, SX.zeros(3))
+            motions.append(swings * (gain**2 * error + 2 * gain * rate) - 2 * gain * sole.twist)
         return motions
 
-    def after(self, command: SX, foothold: SX) -> SX:
-        """The memory after the step of time."""
-        was, pattern, dt = self.was, self.pattern, self.dt
-        wanted = command[3] > 0.5
-        # speeds follow slowly
-        limit = QUICK * self.robot.gravity * dt
+    def next_memory(self, command: SX, foothold: SX) -> SX:
+        """Return the memory after the time step."""
+        memory, pattern, dt = self.memory, self.pattern, self.dt
+        walk_command = command[3] > 0.5
+        # limit the change of the speeds
+        limit = MAX_ACCELERATION * self.robot.gravity * dt
         limits = ca.vertcat(limit, limit, limit / self.robot.width)
-        speed = was.speed + within(wanted * command[:3] - was.speed, limits)
-        still = ca.norm_1(speed) < REST
-        # the clock
-        starts = wanted * (1 - was.walking)
-        time = was.time + dt
-        ends = was.walking * (time >= pattern.step)
-        stops = ends * (1 - wanted) * was.calm * still
-        walking = ca.fmax(was.walking, starts) * (1 - stops)
+        speed = memory.speed + clamp(walk_command * command[:3] - memory.speed, limits)
+        still = ca.norm_1(speed) < EPSILON
+        # clock
+        starts = walk_command * (1 - memory.walking)
+        time = memory.time + dt
+        ends = memory.walking * (time >= pattern.step)
+        stops = ends * (1 - walk_command) * memory.began_still * still
+        walking = ca.fmax(memory.walking, starts) * (1 - stops)
         begin = pattern.step - pattern.sway_time
         time = ca.if_else(starts, begin, ca.if_else(ends, time - pattern.step, time))
-        side = was.side * (1 - 2 * ends) + (was.side == 0)
-        # a fall
-        tilted = self.stander.kin.world_rotation[0][2, 2] < GIVEN_UP
+        side = memory.side * (1 - 2 * ends) + (memory.side == 0)
+        # fall detection
+        tilted = self.body.kin.world_rotation[0][2, 2] < FALLEN_COSINE
         sunk = self.height(SX(0)) < MIN_HEIGHT_SHARE * self.robot.height
         return ca.vertcat(
             walking,
-            ca.fmax(was.fallen, ca.fmax(tilted, sunk)),
+            ca.fmax(memory.fallen, ca.fmax(tilted, sunk)),
             time * walking,
             side,
-            ca.if_else(ends, 1, was.lifting * (1 - starts)),
-            ca.if_else(ends, still, was.calm),
+            ca.if_else(ends, 1, memory.lifting * (1 - starts)),
+            ca.if_else(ends, still, memory.began_still),
             speed,
-            self.ahead,
-            ca.if_else(self.both, self.other[:2], was.lifted_at),
-            ca.if_else(self.both, self.pointing, was.pointing),
+            self.heading,
+            ca.if_else(self.double_support, self.other_foot[:2], memory.liftoff),
+            ca.if_else(self.double_support, self.pointing, memory.pointing),
             foothold,
         )
 
     def _local(self, v: SX) -> SX:
-        """(2,) of a vector (3,) along and across the heading."""
-        x, y = self.ahead[0], self.ahead[1]
+        """Return the components of a vector along and across the heading, shape (2,)."""
+        x, y = self.heading[0], self.heading[1]
         return ca.vertcat(x * v[0] + y * v[1], x * v[1] - y * v[0])
 
     def _world(self, v: SX) -> SX:
-        """The inverse of `_local`."""
-        x, y = self.ahead[0], self.ahead[1]
+        """Invert `_local`."""
+        x, y = self.heading[0], self.heading[1]
         return ca.vertcat(x * v[0] - y * v[1], y * v[0] + x * v[1])

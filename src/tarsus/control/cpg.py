@@ -1,13 +1,13 @@
-"""A central pattern generator: phase oscillators, pulled to a gait's phase offsets.
+"""Central pattern generator: phase oscillators that synchronize to the phase offsets of a gait.
 
-Oscillators in a star: each listens to the first, which runs free,
+Each oscillator is coupled to the first, which runs freely:
 
-    dphi_i/dt = f + k e_i,   e_i = phi_0 + o_i - phi_i, the short way round: -1/2 <= e_i < 1/2,
+    dphi_i/dt = f + k e_i,   e_i = phi_0 + o_i - phi_i, wrapped to -1/2 <= e_i < 1/2,
 
-so an error dies out at the rate k from every start. Phases and offsets are in turns, [0, 1).
-Kuramoto's oscillators have sin(2 pi e) / (2 pi) for e: the same near agreement, slower near the
-opposite, one sine more. Teixeira de Paula 2024, section 6.2, drives its foot curves by a pattern
-generator of this family.
+so an error decays at the rate k from any initial phase. Phases and offsets are in cycles, [0, 1).
+Kuramoto's oscillators have sin(2 pi e) / (2 pi) in place of e: the same close to synchrony, slower
+close to opposition, and at the cost of a sine. The foot curves of Teixeira de Paula 2024, section
+6.2, are driven by a pattern generator of this family.
 """
 
 from __future__ import annotations
@@ -20,20 +20,27 @@ import casadi as ca
 def phase_rates(
     phases: ca.SX, offsets: Sequence[float], frequency: float, coupling: float
 ) -> ca.SX:
-    """Rates (n,) turns/s of phases (n,).
+    """Return the phase rates, shape (n,), in cycles/s.
 
-    offsets: turns
-    frequency: Hz
-    coupling: k, 1/s
+    Parameters
+    ----------
+    phases
+        Phases, shape (n,), in cycles.
+    offsets
+        Phase offsets of the gait, in cycles.
+    frequency
+        Frequency f, in Hz.
+    coupling
+        Coupling k, in 1/s.
     """
     rates = [ca.SX(frequency)]
     for i in range(1, len(offsets)):
-        ahead = phases[0] - phases[i] + (offsets[i] - offsets[0]) % 1.0
-        rates.append(frequency + coupling * (ahead - ca.floor(ahead + 0.5)))
+        error = phases[0] - phases[i] + (offsets[i] - offsets[0]) % 1.0
+        rates.append(frequency + coupling * (error - ca.floor(error + 0.5)))
     return ca.vertcat(*rates)
 
 
 def advance(phases: ca.SX, rates: ca.SX, dt: ca.SX) -> ca.SX:
-    """Phases (n,) after dt (s), wrapped into [0, 1)."""
+    """Return the phases, shape (n,), after a time `dt` in s, wrapped to [0, 1)."""
     ahead = phases + dt * rates
     return ahead - ca.floor(ahead)

@@ -1,4 +1,4 @@
-"""What a user may change of a file's actuators, for all worlds or for each."""
+"""Changes that a user makes to the actuators of a robot's file, for all worlds or for each."""
 
 from __future__ import annotations
 
@@ -17,42 +17,57 @@ from tarsus.parameters import array, check, component
 Array = NDArray[np.float64]
 CURVE = ("stall_torque", "no_load_speed")
 RANGES = ("control_lower", "control_upper", "force_lower", "force_upper")
-OF_FILE = ("gear", *RANGES, "speed")  # of every actuator of a file
-ENDLESS = 1e30  # in place of infinity: times a strength of 0 it is 0
+FILE_NUMBERS = ("gear", *RANGES, "speed")  # numbers that every actuator of a file has
+UNLIMITED = 1e30  # stands for infinity: times a strength of 0 it is 0
 
 
 @dataclass(frozen=True, eq=False)
 class FileActuators:
-    """The actuators of a robot's file with numbers of one's own: `actuators=FileActuators(...)`.
+    """Changes to the actuators of a robot's file: ``actuators=FileActuators(...)``.
 
-    Every number is one for all actuators, (actuators,) one for each, (worlds, 1) one for each world
-    or (worlds, actuators); (n,) is refused where there are n of both. A delay is one for all worlds
-    or (worlds,). `kp` and `kv` change servos alone. The torque-speed
-    curve of every motor falls linearly from its stall torque to zero at its no-load speed, in
-    either direction; both are given, or neither. Torques and speeds are those of the joint.
-    Gears, ranges and speeds that are left out are the file's, constants of the step; by_world names
-    those that begin with the file's and may be `set`.
+    A number may be given once for all actuators, as (actuators,) for each actuator, as (worlds, 1)
+    for each world, or as (worlds, actuators). The shape (n,) is rejected if there are n actuators
+    and n worlds. `delay` is one number for all worlds or (worlds,). `kp` and `kv` change servos
+    only.
+
+    The torque-speed curve of each motor falls linearly from `stall_torque` to zero at
+    `no_load_speed`, in both directions; give both or neither. Torques and speeds are those of the
+    joint.
+
+    Gears, ranges and speed limits that are omitted keep the values of the file, as constants of the
+    compiled step. Those listed in `by_world` start at the values of the file and may be changed
+    with ``set``.
     """
 
-    kp: Any = array(None, "N m/rad", "of position servos; none: the file's", "[0, 1e10]")
-    kv: Any = array(None, "N m s/rad", "of servos; none: the file's", "[0, 1e10]")
-    strength: Any = array(1.0, "[1]", "factor on what an actuator gives", "[0, 1000]")
-    stall_torque: Any = array(None, "N m", "at rest; none: no torque-speed curve", "(0, 1e10]")
-    no_load_speed: Any = array(None, "rad/s", "at which it has no torque", "(0, 1e10]")
-    delay: Any = array(0, "[1]", "steps by which a control signal comes late", "[0, 100]")
-    gear: Any = array(None, "[1]", "ratio to the joint; none: the file's", "[-1e6, 1e6]")
-    control_lower: Any = array(None, "[1]", "least signal; none: the file's", "[-1e30, 1e30]")
-    control_upper: Any = array(None, "[1]", "greatest signal; none: the file's", "[-1e30, 1e30]")
+    kp: Any = array(
+        None, "N m/rad", "position gain of position servos; none: the file's", "[0, 1e10]"
+    )
+    kv: Any = array(None, "N m s/rad", "velocity gain of servos; none: the file's", "[0, 1e10]")
+    strength: Any = array(1.0, "[1]", "factor on the force of an actuator", "[0, 1000]")
+    stall_torque: Any = array(
+        None, "N m", "torque at zero speed; none: no torque-speed curve", "(0, 1e10]"
+    )
+    no_load_speed: Any = array(None, "rad/s", "speed at which the torque is zero", "(0, 1e10]")
+    delay: Any = array(0, "[1]", "delay of the control signals, in steps", "[0, 100]")
+    gear: Any = array(None, "[1]", "gear ratio to the joint; none: the file's", "[-1e6, 1e6]")
+    control_lower: Any = array(
+        None, "[1]", "lower limit of the control signal; none: the file's", "[-1e30, 1e30]"
+    )
+    control_upper: Any = array(
+        None, "[1]", "upper limit of the control signal; none: the file's", "[-1e30, 1e30]"
+    )
     force_lower: Any = array(
-        None, "N m", "least force before its gear; none: the file's", "[-1e30, 1e30]"
+        None, "N m", "lower limit of the force before the gear; none: the file's", "[-1e30, 1e30]"
     )
     force_upper: Any = array(
-        None, "N m", "greatest force before its gear; none: the file's", "[-1e30, 1e30]"
+        None, "N m", "upper limit of the force before the gear; none: the file's", "[-1e30, 1e30]"
     )
     speed: Any = array(
-        None, "rad/s", "of the joint, that it drives no faster; none: the file's", "(0, 1e30]"
+        None, "rad/s", "highest joint speed that is driven; none: the file's", "(0, 1e30]"
     )
-    by_world: Any = component((), "names of gear, ranges and speed that begin as in the file")
+    by_world: Any = component(
+        (), "names of gears, ranges and speed limits that may be set for each world"
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -63,51 +78,70 @@ class FileActuators:
                 f" {missing} too.",
                 missing,
             )
-        named = (self.by_world,) if isinstance(self.by_world, str) else tuple(self.by_world)
-        for name in named:
-            if name not in OF_FILE:
-                raise unknown_name("number of a file's actuators", str(name), OF_FILE)
-        object.__setattr__(self, "by_world", named)
+        names = (self.by_world,) if isinstance(self.by_world, str) else tuple(self.by_world)
+        for name in names:
+            if name not in FILE_NUMBERS:
+                raise unknown_name("actuator setting", str(name), FILE_NUMBERS)
+        object.__setattr__(self, "by_world", names)
 
     @property
     def optional(self) -> tuple[str, ...]:
-        """What is compiled in as a number of each world, besides gains and strengths."""
+        """Names of the settings, besides gains and strengths, that are compiled in per world."""
         curve = CURVE if self.stall_torque is not None else ()
-        own = [n for n in OF_FILE if n in self.by_world or getattr(self, n) is not None]
-        return (*curve, *own)
+        changed = [n for n in FILE_NUMBERS if n in self.by_world or getattr(self, n) is not None]
+        return (*curve, *changed)
 
     @property
     def longest_delay(self) -> int:
-        """The longest delay of any world, steps."""
+        """The longest delay of any world, in steps."""
         return int(np.max(self.delay))
 
     def values(self, mechanism: Mechanism, worlds: int) -> dict[str, Array]:
-        """kp, kv, strength, and what is `optional`: (n,), or (worlds, n), of every actuator."""
-        own = {name: [of_file(a, name) for a in mechanism.file_actuators] for name in OF_FILE}
-        own |= {name: [getattr(a, name) for a in mechanism.file_actuators] for name in ("kp", "kv")}
-        found = {
-            name: np.array(own[name])
+        """Return `kp`, `kv`, `strength` and the `optional` numbers of every actuator.
+
+        Returns
+        -------
+        dict
+            Arrays of shape (actuators,) or (worlds, actuators), by name.
+        """
+        from_file = {
+            name: [file_number(a, name) for a in mechanism.file_actuators] for name in FILE_NUMBERS
+        }
+        from_file |= {
+            name: [getattr(a, name) for a in mechanism.file_actuators] for name in ("kp", "kv")
+        }
+        values = {
+            name: np.array(from_file[name])
             if getattr(self, name) is None
-            else spread(mechanism, name, getattr(self, name), np.array(own.get(name, 0.0)), worlds)
+            else broadcast(
+                mechanism, name, getattr(self, name), np.array(from_file.get(name, 0.0)), worlds
+            )
             for name in ("kp", "kv", "strength", *self.optional)
         }
-        in_order(mechanism, found)
-        return found
+        check_ranges(mechanism, values)
+        return values
 
 
-def spread(mechanism: Mechanism, name: str, given: Any, held: Array, worlds: int) -> Array:
-    """A number for every actuator, (n,) or (worlds, n); kp and kv go to servos, the others keep
-    what they held. InvalidValue for any other shape, or if no actuator has one.
+def broadcast(mechanism: Mechanism, name: str, setting: Any, current: Array, worlds: int) -> Array:
+    """Return a setting as a number for every actuator, shape (actuators,) or (worlds, actuators).
+
+    Only actuators that have this number change; `kp` and `kv` belong to servos alone. The others
+    keep their `current` values.
+
+    Raises
+    ------
+    InvalidValue
+        For any other shape, or if no actuator has such a number.
     """
-    # who has such a number
-    mine = having(mechanism, name)
-    if not mine.any():
+    # the actuators that have such a number
+    affected = has_number(mechanism, name)
+    if not affected.any():
         raise InvalidValue(
             f"no actuator of {mechanism.name!r} is a servo with a gain {name}: leave {name} out.",
             name,
         )
-    # one for all, or for each
-    n, value = len(mine), np.asarray(given, dtype=float)
+    # one number for all of them, or one for each
+    n, value = len(affected), np.asarray(setting, dtype=float)
     if value.shape == (n,) == (worlds,) and n > 1:
         raise InvalidValue(
             f"{name} of shape ({n},) is ambiguous with {n} actuators and {n} worlds: give shape"
@@ -120,50 +154,64 @@ def spread(mechanism: Mechanism, name: str, given: Any, held: Array, worlds: int
             f" ({worlds}, {n}) (worlds by actuators), not of shape {value.shape}.",
             name,
         )
-    return np.where(mine, value, held)
+    return np.where(affected, value, current)
 
 
-def having(mechanism: Mechanism, name: str) -> NDArray[np.bool_]:
-    """Which actuators (n,) have such a number of their own."""
+def has_number(mechanism: Mechanism, name: str) -> NDArray[np.bool_]:
+    """Return a mask, shape (actuators,), of the actuators that have a number of this name."""
     actuators = mechanism.file_actuators
     servos = {"kp": [a.has_kp for a in actuators], "kv": [a.has_kv for a in actuators]}
     return np.array(servos.get(name, [True] * len(actuators)), dtype=bool)
 
 
-def in_order(mechanism: Mechanism, values: Mapping[str, Array]) -> None:
-    """Raise InvalidValue if a range is reversed or a speed limit has no force limit; values: of
-    ranges and speed, (n,) or (worlds, n), the file's for names that are not in it.
+def check_ranges(mechanism: Mechanism, values: Mapping[str, Array]) -> None:
+    """Check ranges and speed limits.
+
+    Parameters
+    ----------
+    mechanism
+        The robot.
+    values
+        Arrays of shape (actuators,) or (worlds, actuators), by name. The file provides those that
+        are missing.
+
+    Raises
+    ------
+    InvalidValue
+        If a range is reversed, or a speed limit has no force limits.
     """
     actuators = mechanism.file_actuators
-    own = {name: np.array([of_file(a, name) for a in actuators]) for name in (*RANGES, "speed")}
-    own |= {name: values[name] for name in own if name in values}
-    # whose range is none, whose speed has no force to fall
-    unlimited = (own["force_lower"] <= -ENDLESS) | (own["force_upper"] >= ENDLESS)
-    wrong = {
+    numbers = {
+        name: np.array([file_number(a, name) for a in actuators]) for name in (*RANGES, "speed")
+    }
+    numbers |= {name: values[name] for name in numbers if name in values}
+    # reversed ranges, and speed limits without a force limit
+    unlimited = (numbers["force_lower"] <= -UNLIMITED) | (numbers["force_upper"] >= UNLIMITED)
+    problems = {
         "control_lower": (
             "{}: control_lower is above control_upper",
-            own["control_lower"] > own["control_upper"],
+            numbers["control_lower"] > numbers["control_upper"],
         ),
         "force_lower": (
             "{}: force_lower is above force_upper",
-            own["force_lower"] > own["force_upper"],
+            numbers["force_lower"] > numbers["force_upper"],
         ),
         "speed": (
             "{}: a speed limit needs force_lower and force_upper too",
-            unlimited & (own["speed"] < ENDLESS),
+            unlimited & (numbers["speed"] < UNLIMITED),
         ),
     }
-    for name, (text, where) in wrong.items():
-        if where.any():
-            which = int(np.flatnonzero(np.atleast_2d(where).any(0))[0])
-            raise InvalidValue(f"{text.format(f'actuator {actuators[which].name!r}')}.", name)
+    for name, (text, mask) in problems.items():
+        if mask.any():
+            index = int(np.flatnonzero(np.atleast_2d(mask).any(0))[0])
+            raise InvalidValue(f"{text.format(f'actuator {actuators[index].name!r}')}.", name)
 
 
-def of_file(actuator: FileActuator, name: str) -> float:
-    """A number of `OF_FILE` as its file has it, `ENDLESS` in place of infinity."""
+def file_number(actuator: FileActuator, name: str) -> float:
+    """Return a number of `FILE_NUMBERS` from the file, clipped to `UNLIMITED`."""
     if name in RANGES:
-        what, end = name.split("_")
-        value = getattr(actuator, what)[end == "upper"]
+        quantity, end = name.split("_")
+        value = getattr(actuator, quantity)[end == "upper"]
     else:
         value = getattr(actuator, name)
-    return float(np.clip(value, -ENDLESS, ENDLESS))
+    return float(np.clip(value, -UNLIMITED, UNLIMITED))

@@ -1,11 +1,11 @@
-"""Where a swinging foot goes, and the way there.
+"""Foot placement, and the trajectory of a swing foot.
 
-A linear inverted pendulum (Kajita 2001) of time constant T = sqrt(h / g) that is to
-leave a stance of t seconds as fast as it came must stand T tanh(t / 2T) v ahead of its trunk. The
-neutral point t v / 2 of Raibert 1986 leaves out that gravity speeds up the trunk. One that is to
-stop must stand T v ahead, its capture point. So a foot goes ahead of its hip by the first for the
-velocity asked for and by the second, times a feedback near 1, for what is in excess of it, as in
-Gehring 2013.
+Consider a linear inverted pendulum (Kajita 2001) with time constant T = sqrt(h / g). To leave a
+stance of t seconds as fast as it entered it, its foot must be T tanh(t / 2T) v ahead of the trunk.
+The neutral point t v / 2 of Raibert 1986 neglects that gravity accelerates the trunk. To stop, its
+foot must be T v ahead, at the capture point. A foot is therefore placed ahead of its hip by the
+first for the commanded velocity, and by the second, times a feedback close to 1, for the excess
+velocity, as in Gehring 2013.
 """
 
 from __future__ import annotations
@@ -17,46 +17,62 @@ import casadi as ca
 
 
 class FootTarget(NamedTuple):
-    """A point (3,) m and its velocity (3,) m/s."""
+    """Target of a foot: a point, shape (3,), in m, and its velocity, shape (3,), in m/s."""
 
     point: ca.SX
     velocity: ca.SX
 
 
 def foothold(
-    hip: ca.SX, velocity: ca.SX, asked: ca.SX, remaining: ca.SX, times: tuple[float, float]
+    hip: ca.SX, velocity: ca.SX, commanded: ca.SX, remaining: ca.SX, times: tuple[float, float]
 ) -> ca.SX:
-    """Where to touch down (2,), m, world axes.
+    """Return where a foot should touch down, shape (2,), in m, world axes.
 
-    hip: (2,) where the foot would stand at rest
-    velocity: (2,) of that point, m/s
-    asked: (2,) what it should be
-    remaining: s until touch-down
-    times: s, by which the velocity asked for and its excess put the foot ahead
+    Parameters
+    ----------
+    hip
+        Where the foot would stand if the robot were at rest, shape (2,), in m.
+    velocity
+        Velocity of that point, shape (2,), in m/s.
+    asked
+        Its commanded velocity, shape (2,), in m/s.
+    remaining
+        Time until touch-down, in s.
+    times
+        Times by which the commanded velocity and the excess velocity are multiplied, in s.
     """
     steady, feedback = times
-    return hip + velocity * remaining + asked * steady + (velocity - asked) * feedback
+    return hip + velocity * remaining + commanded * steady + (velocity - commanded) * feedback
 
 
 def pendulum_times(height: float, gravity: float, stance: float) -> tuple[float, float]:
-    """T tanh(t / 2T) and T, s, of a pendulum's height, m, and its time of stance, s."""
-    own = sqrt(height / gravity)
-    return own * tanh(stance / (2 * own)), own
+    """Return T tanh(t / 2T) and T, in s, of a pendulum of height h in a stance of duration t."""
+    time_constant = sqrt(height / gravity)
+    return time_constant * tanh(stance / (2 * time_constant)), time_constant
 
 
 def swing(
     start: ca.SX, end: ca.SX, lift: tuple[ca.SX, ca.SX | float], progress: ca.SX, duration: float
 ) -> FootTarget:
-    """From start (2,) to end (2,), leaving and arriving at rest; progress: 0 to 1 in `duration` s.
+    """Return the target of a swing foot that lifts off and touches down at rest.
 
-    lift: height of the ground and how far above it the foot rises, m.
+    Parameters
+    ----------
+    start, end
+        Lift-off and touch-down, shape (2,), in m, world axes.
+    lift
+        Height of the ground, and how far above it the foot rises, in m.
+    progress
+        Progress of the swing, 0 to 1.
+    duration
+        Duration of the swing, in s.
     """
     ground, height = lift
-    s, rate, left = progress, 1 / duration, 1 - progress
-    blend, blend_rate = s * s * (3 - 2 * s), (6 * rate) * s * left
-    rise, rise_rate = (16 * s * s) * (left * left), (32 * rate) * (s * left) * (1 - 2 * s)
-    way = end - start
+    s, rate, rest = progress, 1 / duration, 1 - progress
+    blend, blend_rate = s * s * (3 - 2 * s), (6 * rate) * s * rest
+    rise, rise_rate = (16 * s * s) * (rest * rest), (32 * rate) * (s * rest) * (1 - 2 * s)
+    stride = end - start
     return FootTarget(
-        ca.vertcat(start + blend * way, ground + height * rise),
-        ca.vertcat(blend_rate * way, height * rise_rate),
+        ca.vertcat(start + blend * stride, ground + height * rise),
+        ca.vertcat(blend_rate * stride, height * rise_rate),
     )

@@ -1,21 +1,21 @@
-"""Contact forces of stance legs that make a wanted wrench on the trunk, within friction cones.
+"""Distribution of a desired trunk wrench over the stance feet, within friction cones.
 
     min  (A f - w)^T S (A f - w) + alpha sum_i |f_i|^2 / c_i^2,   |f_i,t| <= mu f_i,n
 
-the distribution of virtual forces of Gehring 2013, there with friction pyramids and a general
-solver. The load c_i in [0, 1] of a leg, 0 for one in
-swing, scales its columns: f_i = c_i g_i, and g_i has the same cone.
+This is the distribution of virtual forces of Gehring 2013, which uses friction pyramids and a
+general-purpose solver. The load c_i in [0, 1] of a leg, 0 in swing, scales its columns: f_i = c_i
+g_i, where g_i has the same cone.
 
-The dual problem has six unknowns however many legs there are: with e = S (w - A f), the error of
-the wrench weighted, the forces are f_i = c_i P(c_i A_i^T e / alpha), P the projection on the cone,
-and e solves
+The dual problem has six unknowns for any number of legs. With e = S (w - A f), the weighted error
+of the wrench, the forces are f_i = c_i P(c_i A_i^T e / alpha), where P projects onto the cone, and
+e solves
 
     S^-1 e + A f(e) = w,
 
-a monotone, piecewise smooth equation, the derivative of a convex function. A semismooth Newton
-method (Qi and Sun 1993) finds it in one iteration where no cone binds; where
-some do, the best of a few step lengths keeps it on its way, and a start from the last control
-step's error leaves it one or two iterations to go.
+a monotone, piecewise smooth equation that is the derivative of a convex function. A semismooth
+Newton method (Qi and Sun 1993) solves it in one iteration if no cone is active. Otherwise a line
+search over a few step lengths makes it converge, and a warm start from the error of the last
+control step leaves one or two iterations.
 """
 
 from __future__ import annotations
@@ -30,16 +30,21 @@ from tarsus.algebra.projections import ConePoint
 from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import skew
 
-TINY = 1e-12  # of a squared tangential force against zero, N^2
-STEPS = (1.0, 0.5, 0.2, 0.05)  # lengths of a Newton step that are tried
+TANGENTIAL_TOLERANCE = 1e-12  # N^2: a smaller squared tangential force counts as zero
+STEP_LENGTHS = (1.0, 0.5, 0.2, 0.05)  # candidates of the line search
 
 
 class Cost(NamedTuple):
-    """What forces, moments and friction cost.
+    """Weights of the cost, and the friction coefficient.
 
-    force, moment: diagonal of S, 1/N^2 and 1/(N m)^2 up to a common factor
-    alpha: of the forces
-    mu: friction coefficient [1]
+    Attributes
+    ----------
+    force, moment
+        Diagonal of S, in 1/N^2 and 1/(N m)^2, up to a common factor.
+    alpha
+        Weight of the contact forces.
+    mu
+        Friction coefficient.
     """
 
     force: float
@@ -49,10 +54,14 @@ class Cost(NamedTuple):
 
 
 class Feet(NamedTuple):
-    """Where the legs push; the friction cones' axis is z.
+    """Positions and loads of the feet; the axis of the friction cones is z.
 
-    arms: (3,) from where the wrench is taken to each foot, m
-    loads: c_i in [0, 1]
+    Attributes
+    ----------
+    arms
+        Vectors from the reference point of the wrench to each foot, shape (3,), in m.
+    loads
+        Load c_i of each foot, 0 to 1.
     """
 
     arms: Sequence[ca.SX]
@@ -62,29 +71,45 @@ class Feet(NamedTuple):
 def distribute(
     feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX, iterations: int
 ) -> tuple[list[ca.SX], ca.SX]:
-    """Forces (3,) of all legs, N, and the error e (6,) after so many Newton iterations.
+    """Distribute a wrench over the feet.
 
-    wrench: (6,) w, force and moment; error: e to start from, zero or that of the last step.
+    Parameters
+    ----------
+    feet
+        Positions and loads of the feet.
+    wrench
+        Desired force and moment w, shape (6,), in N and N m.
+    cost
+        Weights and friction coefficient.
+    error
+        Initial e, shape (6,): zero, or the result of the last control step.
+    iterations
+        Number of Newton iterations.
+
+    Returns
+    -------
+    tuple
+        Force on each leg, shape (3,), in N, and the error e, shape (6,).
     """
     for _ in range(iterations):
-        error = _improved(feet, wrench, cost, error)
+        error = _newton_step(feet, wrench, cost, error)
     return [
         load * project(v, cost.mu)
-        for load, v in zip(feet.loads, _wanted(feet, cost, error), strict=True)
+        for load, v in zip(feet.loads, _unconstrained(feet, cost, error), strict=True)
     ], error
 
 
-def _improved(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
-    """The error after one Newton iteration."""
-    # what the feet's forces leave of the wrench, and how that changes with the error
+def _newton_step(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
+    """Return the error after one Newton iteration."""
+    # residual of the wrench and its derivative with respect to the error, without the feet
     compliance = ca.SX([1 / cost.force] * 3 + [1 / cost.moment] * 3)
-    wanted = _wanted(feet, cost, error)
+    unconstrained = _unconstrained(feet, cost, error)
     residual = wrench - compliance * error
     direct, mixed, turning = (
         ca.diag(part) for part in (compliance[:3], ca.SX(3, 1), compliance[3:])
     )
-    # foot by foot: its force within the cone and its derivative
-    for arm, load, v in zip(feet.arms, feet.loads, wanted, strict=True):
+    # add each foot: its force within the cone, and the derivative of that force
+    for arm, load, v in zip(feet.arms, feet.loads, unconstrained, strict=True):
         force, derivative = (
             load * project(v, cost.mu),
             (load * load / cost.alpha) * cone_derivative(v, cost.mu),
@@ -96,41 +121,47 @@ def _improved(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
             mixed + levered,
             turning - ca.mtimes(levered, skew(arm)),
         )
-    # Newton's direction
+    # Newton direction
     slope = factorize_tree(
         lower(ca.vertcat(ca.horzcat(direct, mixed.T), ca.horzcat(mixed, turning))), 6
     )
     step = ca.vertcat(*slope.solve(entries(residual)))
-    # as far along it as it helps
+    # line search
     return (
         error
-        + _length(wrench, compliance, (error, step), (wanted, _wanted(feet, cost, step)), cost)
+        + _step_length(
+            wrench,
+            compliance,
+            (error, step),
+            (unconstrained, _unconstrained(feet, cost, step)),
+            cost,
+        )
         * step
     )
 
 
-def _length(
+def _step_length(
     wrench: ca.SX,
     compliance: ca.SX,
     line: tuple[ca.SX, ca.SX],
-    wanted: tuple[list[ca.SX], list[ca.SX]],
+    unconstrained: tuple[list[ca.SX], list[ca.SX]],
     cost: Cost,
 ) -> ca.SX:
-    """The one of `STEPS` along error + t step at which the dual function is least."""
+    """Return the step length t in `STEP_LENGTHS` with the least dual function at error + t step."""
     error, step = line
     slope = ca.dot(compliance * error - wrench, step)
     curvature = 0.5 * ca.dot(compliance * step, step)
     best, least = ca.SX(0), ca.SX(ca.inf)
-    for t in STEPS:
+    for t in STEP_LENGTHS:
         value = t * (slope + t * curvature)
-        for v, dv in zip(*wanted, strict=True):
-            value += 0.5 * cost.alpha * _square(v + t * dv, cost.mu)
+        for v, dv in zip(*unconstrained, strict=True):
+            value += 0.5 * cost.alpha * _squared_projection(v + t * dv, cost.mu)
         best, least = ca.if_else(value < least, t, best), ca.fmin(value, least)
     return best
 
 
-def _wanted(feet: Feet, cost: Cost, error: ca.SX) -> list[ca.SX]:
-    """c_i A_i^T e / alpha (3,) of every leg: what it would push with had it no cone."""
+def _unconstrained(feet: Feet, cost: Cost, error: ca.SX) -> list[ca.SX]:
+    """Return c_i A_i^T e / alpha, shape (3,), of each leg: its force without a friction cone."""
     return [
         (load / cost.alpha) * (error[:3] + ca.cross(error[3:], arm))
         for arm, load in zip(feet.arms, feet.loads, strict=True)
@@ -138,26 +169,26 @@ def _wanted(feet: Feet, cost: Cost, error: ca.SX) -> list[ca.SX]:
 
 
 def project(v: ca.SX, mu: float) -> ca.SX:
-    """The point (3,) of the cone |x, y| <= mu z that is nearest to v (3,)."""
-    return _z_last(_placed(v, mu).nearest())
+    """Project v, shape (3,), onto the cone |x, y| <= mu z."""
+    return _z_last(_cone_point(v, mu).nearest())
 
 
 def cone_derivative(v: ca.SX, mu: float) -> ca.SX:
-    """A generalized derivative (3, 3) of `project` by v; the apex counts as inside."""
-    derivative = _placed(v, mu).derivative()
+    """Return a generalized Jacobian of `project`, shape (3, 3); the apex counts as inside."""
+    derivative = _cone_point(v, mu).derivative()
     return ca.SX(ca.horzcat(*(_z_last(derivative[:, k]) for k in (1, 2, 0))))
 
 
-def _square(v: ca.SX, mu: float) -> ca.SX:
-    """Squared length of the projection."""
-    return _placed(v, mu).squared_length()
+def _squared_projection(v: ca.SX, mu: float) -> ca.SX:
+    """Return the squared length of the projection."""
+    return _cone_point(v, mu).squared_length()
 
 
-def _placed(v: ca.SX, mu: float) -> ConePoint:
-    """v (3,) = (x, y, z) against the cone about z."""
-    return ConePoint.of(ca.vertcat(v[2], v[0], v[1]), mu, TINY)
+def _cone_point(v: ca.SX, mu: float) -> ConePoint:
+    """Return the position of v = (x, y, z) relative to the cone about z."""
+    return ConePoint.of(ca.vertcat(v[2], v[0], v[1]), mu, TANGENTIAL_TOLERANCE)
 
 
 def _z_last(v: ca.SX) -> ca.SX:
-    """(x, y, z) of a vector (z, x, y)."""
+    """Reorder (z, x, y) to (x, y, z)."""
     return ca.vertcat(v[1], v[2], v[0])

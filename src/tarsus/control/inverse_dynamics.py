@@ -1,14 +1,14 @@
-"""Torques that move a robot on flat feet as asked, and the ground's forces they count on.
+"""Inverse dynamics of a robot on flat feet: torques for a motion, and the ground forces they need.
 
-Inverse dynamics with chosen contact forces. Asked for are the accelerations of the center of mass,
-of the base's attitude and of every sole; the other joints are servoed. Joint accelerations of a leg
-follow from those of its sole and of the base (damped least squares), the recursive Newton-Euler
-algorithm gives the force and moment that all this needs from the ground, and the feet that carry
-share it: each acts at a center of pressure inside its sole, with a moment about the vertical. What
-a flat foot cannot give is cut off, the attitude going before the center of mass. A leg's torques
-are what the motion needs, less J^T of its foot's force.
+The motion is given by the accelerations of the center of mass, of the base's attitude and of each
+sole; servos control the other joints. The joint accelerations of a leg follow from those of its
+sole and of the base (damped least squares). The recursive Newton-Euler algorithm gives the force
+and moment that the motion needs from the ground, and the loaded feet share them: each foot acts at
+a center of pressure inside its sole, with a moment about the vertical. What a flat foot cannot
+provide is cut off, first from the attitude, then from the center of mass. The torques of a leg are
+those of the motion, less J^T times the force of its foot.
 
-Everything is per mass and inertia: no number here belongs to a robot.
+All gains are per mass and inertia: no number here is tuned to a robot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.pd import actuated
+from tarsus.control.pd import actuated_indices
 from tarsus.dynamics import energy, jacobian, rnea
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.free_motion import armature
@@ -33,88 +33,110 @@ from tarsus.morphology.sole_leg import SoleLeg, find_sole_legs
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
-EDGE = 0.95  # part of a sole's half length and width that a center of pressure may use
-LIGHTEST = 0.1  # part of the weight that the ground carries at least while feet are to stand
-TINY = 1e-6  # N
-GRIP = 0.5  # friction coefficient counted on
+SOLE_FRACTION = (
+    0.95  # fraction of the sole's half length and width usable by the center of pressure
+)
+MIN_LOAD = 0.1  # least fraction of the weight on the ground while feet stand
+MIN_FORCE = 1e-6  # N: guards a division
+ASSUMED_FRICTION = 0.5  # friction coefficient
 
 
 class Sole(NamedTuple):
-    """A sole at an instant, world axes: place (3,) m, rotation (3, 3), twist (6,) m/s and rad/s,
-    and its Jacobian by the base (6, 6) and by the leg's joints (6, n).
+    """Pose, velocity and Jacobians of a sole, in world axes.
+
+    Attributes
+    ----------
+    position
+        Middle of the sole, shape (3,), in m.
+    rotation
+        Rotation matrix, shape (3, 3).
+    twist
+        Linear and angular velocity, shape (6,), in m/s and rad/s.
+    base_jacobian
+        Jacobian with respect to the velocity of the base, shape (6, 6).
+    leg_jacobian
+        Jacobian with respect to the n joints of the leg, shape (6, n).
     """
 
-    place: SX
+    position: SX
     rotation: SX
     twist: SX
-    by_base: SX
-    by_leg: SX
+    base_jacobian: SX
+    leg_jacobian: SX
 
 
 class WholeBodyMotion(NamedTuple):
-    """What is asked for.
+    """Desired accelerations of the whole body.
 
-    push: (3,) of the center of mass, m/s^2
-    turn: (3,) of the base's attitude, rad/s^2, its own axes
-    soles: of every foot (6,) m/s^2 and rad/s^2
-    joints: (nu,) of joints outside the legs, and of what legs have to spare, rad/s^2
-    calm: 1/s, at which the angular momentum is taken away, whatever the attitude; 0: the attitude
-        is kept, whatever the angular momentum
+    Attributes
+    ----------
+    com
+        Acceleration of the center of mass, shape (3,), in m/s^2.
+    base
+        Angular acceleration of the base, shape (3,), in rad/s^2, base axes.
+    soles
+        Accelerations of each foot, shape (6,), in m/s^2 and rad/s^2.
+    joints
+        Accelerations of joints outside the legs, and of redundant leg joints, shape (nu,), in
+        rad/s^2.
+    momentum_damping
+        Rate at which the angular momentum is removed, in 1/s, whatever the attitude. 0: the
+        attitude is controlled, whatever the angular momentum.
     """
 
-    push: SX
-    turn: SX
+    com: SX
+    base: SX
     soles: list[SX]
     joints: SX
-    calm: SX | float = 0.0
+    momentum_damping: SX | float = 0.0
 
 
 @dataclass(frozen=True)
-class Stander:
-    """A robot on flat feet at an instant."""
+class WholeBody:
+    """Whole-body model of a robot on flat feet, at one state."""
 
     kin: Kinematics
     legs: tuple[SoleLeg, ...]
 
     @classmethod
-    def of(cls, mechanism: Mechanism, q: SX, u: SX) -> Stander:
-        """At coordinates q (nq,) and velocities u (nu,)."""
+    def of(cls, mechanism: Mechanism, q: SX, u: SX) -> WholeBody:
+        """Return the model at coordinates q, shape (nq,), and velocities u, shape (nu,)."""
         return cls(kinematics(mechanism, q, u), find_sole_legs(mechanism))
 
     @cached_property
     def mass(self) -> float:
-        """kg."""
+        """Total mass, in kg."""
         return self.kin.mechanism.mass
 
     @cached_property
     def gravity(self) -> float:
-        """m/s^2, downwards."""
+        """Gravitational acceleration, in m/s^2, positive downwards."""
         return -self.kin.mechanism.gravity_acceleration[2]
 
     @cached_property
-    def center(self) -> tuple[SX, SX]:
-        """Place (3,) m and velocity (3,) m/s of the center of mass."""
+    def center_of_mass(self) -> tuple[SX, SX]:
+        """Position, shape (3,), in m, and velocity, shape (3,), in m/s, of the center of mass."""
         inertias = base_parameters(self.kin.mechanism)
         momentum = energy.momentum(self.kin, inertias)[:3]
         return energy.center_of_mass(self.kin, inertias), momentum / self.mass
 
     @cached_property
-    def spin(self) -> SX:
-        """Angular momentum (3,) about the center of mass, kg m^2/s."""
+    def angular_momentum(self) -> SX:
+        """Angular momentum about the center of mass, shape (3,), in kg m^2/s."""
         inertias = base_parameters(self.kin.mechanism)
         linear, angular = ca.vertsplit(energy.momentum(self.kin, inertias), 3)
-        return angular - ca.cross(self.center[0], linear)
+        return angular - ca.cross(self.center_of_mass[0], linear)
 
     @cached_property
     def soles(self) -> list[Sole]:
-        """Of every leg."""
+        """Sole of each leg."""
         return [self._sole(leg) for leg in self.legs]
 
     def _sole(self, leg: SoleLeg) -> Sole:
         kin, body, point = self.kin, leg.bodies[-1], constant(leg.sole)
         columns = [
-            jacobian.dense(found, kin.mechanism.nu)
-            for found in (
+            jacobian.dense(jacobian_columns, kin.mechanism.nu)
+            for jacobian_columns in (
                 jacobian.point_jacobian(kin, body, point),
                 jacobian.angular_jacobian(kin, body),
             )
@@ -125,104 +147,145 @@ class Stander:
             ca.mtimes(kin.world_rotation[body], constant(leg.level.T)),
             ca.mtimes(J, kin.u),
             J[:, :6],
-            J[:, self.joints_of(leg)],
+            J[:, self.leg_indices(leg)],
         )
 
-    def joints_of(self, leg: SoleLeg) -> list[int]:
-        """Where a leg's joints stand in u."""
+    def leg_indices(self, leg: SoleLeg) -> list[int]:
+        """Return the indices of a leg's joints in u."""
         return [self.kin.mechanism.u_slices[i].start for i in leg.bodies]
 
     def servo(self, posture: Array, stiffness: float, damping: float) -> SX:
-        """Accelerations (nu,) that bring all joints to a posture (nq,); 1/s^2 and 1/s."""
-        mechanism, wanted = self.kin.mechanism, SX.zeros(self.kin.mechanism.nu)
+        """Return joint accelerations, shape (nu,), that bring all joints to a posture, shape (nq,).
+
+        `stiffness` is in 1/s^2, `damping` in 1/s.
+        """
+        mechanism, accelerations = self.kin.mechanism, SX.zeros(self.kin.mechanism.nu)
         for i, body in enumerate(mechanism.bodies):
             if body.joint.kind in ("hinge", "slide"):
-                at, of = mechanism.u_slices[i].start, mechanism.q_slices[i].start
-                off = float(posture[of]) - self.kin.q[of]
-                wanted[at] = stiffness * off - damping * self.kin.u[at]
-        return wanted
+                u_index, q_index = mechanism.u_slices[i].start, mechanism.q_slices[i].start
+                error = float(posture[q_index]) - self.kin.q[q_index]
+                accelerations[u_index] = stiffness * error - damping * self.kin.u[u_index]
+        return accelerations
 
-    def motors(self, values: SX) -> SX:
-        """The entries (n_actuators,) of a vector (nu,) that belong to the motors."""
-        return ca.vec(values[actuated(self.kin.mechanism)[1]])
+    def motor_entries(self, values: SX) -> SX:
+        """Return the entries of a vector, shape (nu,), that belong to the actuators."""
+        return ca.vec(values[actuated_indices(self.kin.mechanism)[1]])
 
-    def torques(self, asked: WholeBodyMotion, loads: list[SX]) -> SX:
-        """Torques (n_actuators,), N m.
+    def torques(self, motion: WholeBodyMotion, loads: list[SX]) -> SX:
+        """Return the torques for a motion, shape (n_actuators,), in N m.
 
-        loads: share of the ground's force that each foot takes, 1 in all; all zero in flight
+        Parameters
+        ----------
+        asked
+            Desired accelerations.
+        loads
+            Share of the ground force on each foot. The shares sum to 1, or are all zero in flight.
         """
-        # what the motion needs, joint by joint
+        # generalized forces of the motion
         kin, mechanism = self.kin, self.kin.mechanism
-        base = ca.vertcat(asked.push, asked.turn)
-        wanted = SX(asked.joints)
-        wanted[:6] = base
-        for leg, sole, motion in zip(self.legs, self.soles, asked.soles, strict=True):
-            at = self.joints_of(leg)
-            way = towards(sole.by_leg, motion - ca.mtimes(sole.by_base, base), leg.length)
-            wanted[at] = way.of(wanted[at])
-        needed = rnea.inverse_dynamics(kin, base_parameters(mechanism), wanted)
-        needed += armature(mechanism) * wanted
+        base = ca.vertcat(motion.com, motion.base)
+        accelerations = SX(motion.joints)
+        accelerations[:6] = base
+        for leg, sole, target in zip(self.legs, self.soles, motion.soles, strict=True):
+            indices = self.leg_indices(leg)
+            solution = towards(
+                sole.leg_jacobian, target - ca.mtimes(sole.base_jacobian, base), leg.length
+            )
+            accelerations[indices] = solution.of(accelerations[indices])
+        forces = rnea.inverse_dynamics(kin, base_parameters(mechanism), accelerations)
+        forces += armature(mechanism) * accelerations
 
-        # the ground's share of it, foot by foot
-        contact = self._ground(asked, needed, loads)
+        # less those of the ground on each foot
+        contact = self._foot_wrenches(motion, forces, loads)
         for leg, sole, (force, moment) in zip(self.legs, self.soles, contact, strict=True):
-            rows = self.joints_of(leg)
-            needed[rows] -= ca.mtimes(sole.by_leg.T, ca.vertcat(force, moment))
-        return self.motors(needed)
+            indices = self.leg_indices(leg)
+            forces[indices] -= ca.mtimes(sole.leg_jacobian.T, ca.vertcat(force, moment))
+        return self.motor_entries(forces)
 
-    def _ground(self, asked: WholeBodyMotion, needed: SX, loads: list[SX]) -> list[tuple[SX, SX]]:
-        """Force and moment on every sole about its middle, N and N m, world axes."""
-        # all of it: force, and moment about the center of mass
+    def _foot_wrenches(
+        self, motion: WholeBodyMotion, forces: SX, loads: list[SX]
+    ) -> list[tuple[SX, SX]]:
+        """Return the force and moment about the middle of each sole, in N and N m, world axes."""
+        # total force, and moment about the center of mass
         standing = sum(loads, SX(0))
-        force = self._grip(asked.push) * standing
+        force = self._ground_force(motion.com) * standing
         R, origin = self.kin.world_rotation[0], self.kin.q[:3]
-        arm = self.center[0] - origin
-        moment = ca.mtimes(R, needed[3:6]) - ca.cross(arm, needed[:3])
-        if not SX(asked.calm).is_zero():
-            moment = ca.if_else(asked.calm > 0, -asked.calm * self.spin, moment)
-        # its center of pressure, from the middle of the feet that carry
+        arm = self.center_of_mass[0] - origin
+        moment = ca.mtimes(R, forces[3:6]) - ca.cross(arm, forces[:3])
+        if not SX(motion.momentum_damping).is_zero():
+            moment = ca.if_else(
+                motion.momentum_damping > 0,
+                -motion.momentum_damping * self.angular_momentum,
+                moment,
+            )
+        # its center of pressure, relative to the middle of the loaded feet
         middle = sum(
-            (load * sole.place for load, sole in zip(loads, self.soles, strict=True)), SX.zeros(3)
+            (load * sole.position for load, sole in zip(loads, self.soles, strict=True)),
+            SX.zeros(3),
         )
-        above, upward = self.center[0] - middle, ca.fmax(force[2], TINY)
+        above, upward = self.center_of_mass[0] - middle, ca.fmax(force[2], MIN_FORCE)
         shift = ca.vertcat(force[0] * above[2] + moment[1], force[1] * above[2] - moment[0])
-        off = above[:2] - shift / upward
-        about = moment[2] + shift[0] / upward * force[1] - shift[1] / upward * force[0]
-        # each foot's part of it
-        shared = []
+        pressure_offset = above[:2] - shift / upward
+        vertical_moment = moment[2] + shift[0] / upward * force[1] - shift[1] / upward * force[0]
+        # share of each foot
+        wrenches = []
         for leg, sole, load in zip(self.legs, self.soles, loads, strict=True):
-            own = load * force
-            inside = _inside(sole.rotation, off, leg.half * EDGE)
-            spin = within(load * about, GRIP * float(min(leg.half)) * own[2])
-            shared.append((own, ca.cross(inside, own) + ca.vertcat(0, 0, spin)))
-        return shared
+            foot_force = load * force
+            pressure_center = _clamp_to_sole(
+                sole.rotation, pressure_offset, leg.half * SOLE_FRACTION
+            )
+            twist = clamp(
+                load * vertical_moment, ASSUMED_FRICTION * float(min(leg.half)) * foot_force[2]
+            )
+            wrenches.append(
+                (foot_force, ca.cross(pressure_center, foot_force) + ca.vertcat(0, 0, twist))
+            )
+        return wrenches
 
-    def _grip(self, push: SX) -> SX:
-        """The ground's force (3,) for an acceleration (3,) of the center of mass, N: it pushes, and
-        friction holds.
+    def _ground_force(self, acceleration: SX) -> SX:
+        """Return the ground force for an acceleration of the center of mass, shape (3,), in N.
+
+        The ground only pushes, and the force stays within friction.
         """
-        up = ca.fmax(push[2] + self.gravity, LIGHTEST * self.gravity)
-        flat = [within(push[k], GRIP * up) for k in range(2)]
-        return self.mass * ca.vertcat(*flat, up)
+        up = ca.fmax(acceleration[2] + self.gravity, MIN_LOAD * self.gravity)
+        horizontal = [clamp(acceleration[k], ASSUMED_FRICTION * up) for k in range(2)]
+        return self.mass * ca.vertcat(*horizontal, up)
 
 
 def attitude(kin: Kinematics, error: SX, rate: SX, stiffness: float, damping: float) -> SX:
-    """Acceleration (3,), rad/s^2, base axes, that turns the base upright and to its heading.
+    """Return the angular acceleration that turns the base upright and to its heading.
 
-    error: sine of the angle to the left that the heading misses; rate: rad/s to the left
+    Parameters
+    ----------
+    kin
+        Kinematics at the state.
+    error
+        Sine of the angle, to the left, from the heading to the desired heading.
+    rate
+        Desired turn rate, in rad/s, to the left.
+    stiffness, damping
+        Gains, in 1/s^2 and 1/s.
+
+    Returns
+    -------
+    casadi.SX
+        Angular acceleration, shape (3,), in rad/s^2, base axes.
     """
     R, spin = kin.world_rotation[0], kin.u[3:6]
     tilt = ca.vertcat(-R[2, 1], R[2, 0], error)
     return stiffness * tilt + damping * (ca.vertcat(0, 0, rate) - spin)
 
 
-def _inside(R: SX, off: SX, half: Array) -> SX:
-    """A point (2,) relative to a sole's middle, cut off at the sole's edges: (3,), world axes."""
-    along = [ca.dot(R[:2, k], off) for k in range(2)]
-    x, y = (within(value, float(h)) for value, h in zip(along, half, strict=True))
+def _clamp_to_sole(R: SX, offset: SX, half: Array) -> SX:
+    """Clamp a point, shape (2,), relative to the middle of a sole, to the edges of that sole.
+
+    The result has shape (3,), in world axes.
+    """
+    along = [ca.dot(R[:2, k], offset) for k in range(2)]
+    x, y = (clamp(value, float(h)) for value, h in zip(along, half, strict=True))
     return R[:, 0] * x + R[:, 1] * y
 
 
-def within(value: SX, limit: float | SX) -> SX:
-    """A value cut off at a limit to both sides."""
+def clamp(value: SX, limit: float | SX) -> SX:
+    """Clamp a value to [-limit, limit]."""
     return ca.fmin(ca.fmax(value, -limit), limit)

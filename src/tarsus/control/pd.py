@@ -1,4 +1,4 @@
-"""Joint servo: proportional-derivative with the desired rate fed forward."""
+"""Joint servos: proportional-derivative control with feedforward of the desired rate."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ from tarsus.errors import InvalidValue, unknown_name
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import array
 
-Gain = float | tuple[float, ...]  # or symbols (n,), where gains differ by world
+Gain = float | tuple[float, ...]  # or symbols, shape (n,), where gains differ between worlds
 
 
 def proportional_gain(default: float) -> Any:
-    """The field `kp` of a gait: of its joint servos, one number or one for each motor."""
+    """Declare the field `kp` of a gait: one gain for all joint servos, or one per motor."""
     return array(
-        default, "N m/rad", "proportional gain of the joint servos, one or one a motor", "[0, 1e7]"
+        default,
+        "N m/rad",
+        "proportional gain of the joint servos, one or one per motor",
+        "[0, 1e7]",
     )
 
 
 def derivative_gain(default: float) -> Any:
-    """The field `kd` of a gait: of its joint servos, one number or one for each motor."""
+    """Declare the field `kd` of a gait: one gain for all joint servos, or one per motor."""
     return array(
-        default, "N m s/rad", "derivative gain of the joint servos, one or one a motor", "[0, 1e7]"
+        default,
+        "N m s/rad",
+        "derivative gain of the joint servos, one or one per motor",
+        "[0, 1e7]",
     )
 
 
@@ -36,20 +42,40 @@ def pd_torque(
     u: ca.SX,
     gains: tuple[Gain | ca.SX, Gain | ca.SX],
 ) -> ca.SX:
-    """tau = kp (q_d - q) + kd (dq_d - u), N m; gains: kp N m/rad, kd N m s/rad; all vectors (n,).
+    """Return the PD torque tau = kp (q_d - q) + kd (dq_d - u), in N m.
 
-    A gain is one number for all joints or n of them; InvalidValue for any other number of them.
+    Teixeira de Paula 2024, Eqn. (44), prints tau = kp (q - q_d) + kd dq. With that sign the error
+    grows, so the sign is reversed here. The desired rate is the feedforward that the text of the
+    paper mentions.
 
-    Teixeira de Paula 2024, Eqn. (44), which prints tau = kp (q - q_d) + kd dq: with that sign the
-    error grows, so it is turned here; the desired rate is the feed-forward the paper's text speaks
-    of.
+    Parameters
+    ----------
+    desired, desired_rate
+        Desired angles and rates, shape (n,), in rad and rad/s.
+    q, u
+        Measured angles and rates, shape (n,).
+    gains
+        kp in N m/rad and kd in N m s/rad, each one number for all joints or n numbers.
+
+    Raises
+    ------
+    InvalidValue
+        If a gain is neither one number nor n numbers.
     """
-    kp, kd = (each(name, gain, q.numel()) for name, gain in zip(("kp", "kd"), gains, strict=True))
+    kp, kd = (
+        per_motor(name, gain, q.numel()) for name, gain in zip(("kp", "kd"), gains, strict=True)
+    )
     return kp * (desired - q) + kd * (desired_rate - u)
 
 
-def each(name: str, gain: Gain | ca.SX, motors: int) -> float | ca.SX:
-    """Return a gait's numbers, one or one per motor (n,); InvalidValue for any other number."""
+def per_motor(name: str, gain: Gain | ca.SX, motors: int) -> float | ca.SX:
+    """Return a gait's numbers, one or one per motor, shape (motors,).
+
+    Raises
+    ------
+    InvalidValue
+        For any other number of values.
+    """
     if isinstance(gain, float | int | ca.SX):
         return gain
     if np.shape(gain) != (motors,):
@@ -61,8 +87,8 @@ def each(name: str, gain: Gain | ca.SX, motors: int) -> float | ca.SX:
     return ca.SX(ca.DM(gain))
 
 
-def actuated(mechanism: Mechanism) -> tuple[list[int], list[int]]:
-    """Where the actuated joints stand in q and in u, in the order of the actuators."""
+def actuated_indices(mechanism: Mechanism) -> tuple[list[int], list[int]]:
+    """Return the indices of the actuated joints in q and in u, in the order of the actuators."""
     bodies = [mechanism.joint_index(actuator.joint) for actuator in mechanism.actuators]
     return [mechanism.q_slices[b].start for b in bodies], [
         mechanism.u_slices[b].start for b in bodies
@@ -70,13 +96,19 @@ def actuated(mechanism: Mechanism) -> tuple[list[int], list[int]]:
 
 
 def joint_state(mechanism: Mechanism, q: ca.SX, u: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Angles and rates (n_actuators,) of the actuated joints, in the order of the actuators."""
-    in_q, in_u = actuated(mechanism)
-    return ca.vec(q[in_q]), ca.vec(u[in_u])
+    """Return the angles and rates of the actuated joints, in the order of the actuators."""
+    q_indices, u_indices = actuated_indices(mechanism)
+    return ca.vec(q[q_indices]), ca.vec(u[u_indices])
 
 
-def places(mechanism: Mechanism, joints: Sequence[str]) -> list[int]:
-    """The numbers of the actuators that drive some joints; TarsusError for a joint without one."""
+def actuator_indices(mechanism: Mechanism, joints: Sequence[str]) -> list[int]:
+    """Return the indices of the actuators that drive these joints.
+
+    Raises
+    ------
+    UnknownName
+        For a joint without an actuator.
+    """
     driven = [actuator.joint for actuator in mechanism.actuators]
     for joint in joints:
         if joint not in driven:
@@ -85,5 +117,5 @@ def places(mechanism: Mechanism, joints: Sequence[str]) -> list[int]:
 
 
 def actuated_posture(mechanism: Mechanism, coordinates: np.ndarray) -> ca.SX:
-    """The actuated joints' part (n_actuators,) of coordinates (nq,), as constants."""
-    return ca.SX(ca.DM(coordinates[actuated(mechanism)[0]]))
+    """Return the actuated joints' part of coordinates, shape (nq,), as constants (n_actuators,)."""
+    return ca.SX(ca.DM(coordinates[actuated_indices(mechanism)[0]]))

@@ -1,18 +1,19 @@
-"""Walking on a linear inverted pendulum, step by step, by its capture point.
+"""Walking on a linear inverted pendulum, step by step, with its capture point.
 
-The center of mass at constant height h, pushed by a center of pressure p: x'' = w^2 (x - p), w =
-sqrt(g / h) (Kajita 2001). Its capture point xi = x + x' / w runs away from p: xi' = w (xi - p).
-In a step of duration T, p goes from the foot before to the stance foot while both stand (`double`
-seconds, on a straight line in time) and stays there. Then, with d the foot before against the
-stance foot and E = exp(w T), both seen from the stance foot,
+The center of mass moves at a constant height h, driven by the center of pressure p: x'' = w^2 (x -
+p), w = sqrt(g / h) (Kajita 2001). Its capture point xi = x + x' / w diverges from p: xi' = w (xi -
+p). In a step of duration T, p moves from the trailing foot to the stance foot during double support
+(`double` seconds, linearly in time) and stays there. With d the position of the trailing foot and E
+= exp(w T), all positions relative to the stance foot,
 
     xi(T) = exp(w (T - t)) (xi(t) - d g(t)),
     g(t) = r(t) - (1 - exp(-w (double - t))) / (w double),
 
-r = 1 - t / double while both stand, g = r = 0 after. A walk repeats itself where xi starts each
-step at an offset b from its stance foot with E (b + s g(0)) = s' + b', s the way from the foot
-before to this one and s', b' those of the next step: b = s (1 - E g(0)) / (E - 1) for the part of a
-step that is the same in all, b = -s (1 + E g(0)) / (E + 1) for the part that alternates.
+where r = 1 - t / double in double support, and g = r = 0 afterwards. A walk is periodic if xi
+starts each step at an offset b from its stance foot with E (b + s g(0)) = s' + b'. Here s is the
+displacement from the trailing foot to the stance foot, and s', b' belong to the next step. The part
+of a step that is the same in all steps needs b = s (1 - E g(0)) / (E - 1); the part that alternates
+needs b = -s (1 + E g(0)) / (E + 1).
 """
 
 from __future__ import annotations
@@ -26,12 +27,18 @@ from casadi import SX
 
 @dataclass(frozen=True)
 class StepPattern:
-    """A pendulum's steps.
+    """Periodic steps of a linear inverted pendulum.
 
-    height: of the center of mass above the soles, m
-    gravity: m/s^2
-    step: duration of a step, s
-    double: of it, with both feet on the ground, s
+    Attributes
+    ----------
+    height
+        Height of the center of mass above the soles, in m.
+    gravity
+        Gravitational acceleration, in m/s^2.
+    step
+        Duration of a step, in s.
+    double
+        Duration of double support within a step, in s.
     """
 
     height: float
@@ -41,40 +48,40 @@ class StepPattern:
 
     @property
     def rate(self) -> float:
-        """w, 1/s."""
+        """Growth rate w of the pendulum, in 1/s."""
         return sqrt(self.gravity / self.height)
 
     @property
     def growth(self) -> float:
-        """E: how much a distance between capture point and center of pressure grows in a step."""
+        """Factor E by which the capture point moves away from the center of pressure per step."""
         return exp(self.rate * self.step)
 
     @property
-    def shared(self) -> float:
-        """g(0): what standing on both feet takes off the way between them."""
-        both = self.rate * self.double
-        return 1 - (1 - exp(-both)) / both
+    def double_support_effect(self) -> float:
+        """Value of g at the start of a step: the effect of double support."""
+        product = self.rate * self.double
+        return 1 - (1 - exp(-product)) / product
 
     @property
     def sway_time(self) -> float:
-        """Seconds in which a capture point between the feet sways, on one foot's center, to where a
-        step on the spot starts.
-        """
+        """Time to sway from rest between the feet to the start of a step in place, in s."""
         grown = self.growth
-        return max(log(2 * grown * (1 - self.shared) / (1 + grown)), 0.0) / self.rate
+        return max(log(2 * grown * (1 - self.double_support_effect) / (1 + grown)), 0.0) / self.rate
 
     def transfer(self, t: SX) -> tuple[SX, SX]:
-        """r and g at a time in the step, s."""
-        left = ca.fmax(self.double - t, 0.0)
-        carried = left / self.double
-        return carried, carried - (1 - ca.exp(-self.rate * left)) / (self.rate * self.double)
+        """Return r and g at a time in the step, in s."""
+        remaining = ca.fmax(self.double - t, 0.0)
+        trailing = remaining / self.double
+        return trailing, trailing - (1 - ca.exp(-self.rate * remaining)) / (self.rate * self.double)
 
-    def offset(self, same: SX | float, alternating: SX | float) -> SX:
-        """b after a step of these two parts, m."""
-        grown, shared = self.growth, self.shared
-        steady = (1 - grown * shared) / (grown - 1)
-        return SX(same * steady - alternating * ((1 + grown * shared) / (grown + 1)))
+    def offset(self, constant: SX | float, alternating: SX | float) -> SX:
+        """Return the offset b after a step with these constant and alternating parts, in m."""
+        growth, double_support_effect = self.growth, self.double_support_effect
+        steady = (1 - growth * double_support_effect) / (growth - 1)
+        return SX(
+            constant * steady - alternating * ((1 + growth * double_support_effect) / (growth + 1))
+        )
 
-    def growth_left(self, t: SX) -> SX:
-        """exp(w (T - t))."""
+    def remaining_growth(self, t: SX) -> SX:
+        """Return exp(w (T - t))."""
         return ca.exp(self.rate * (self.step - t))

@@ -1,9 +1,9 @@
-"""A trot's clock: which diagonal stands, which swings, and how much of the weight each may carry.
+"""Clock of a trot: which diagonal stands, which swings, and how much weight each may carry.
 
-One phase in turns drives both diagonals, half a turn apart (reference [22] of Gehring 2014: a gait
-is a table of lift-off and touch-down phases). Stance fills the first `duty` > 1/2 of a diagonal's
-turn, so all four feet stand for a moment before a pair lifts off; there the clock waits while the
-robot is commanded to stand.
+One phase drives both diagonals, half a cycle apart (reference [22] of Gehring 2014: a gait is a
+table of lift-off and touch-down phases). Stance takes the first `duty` > 1/2 of a diagonal's cycle,
+so all four feet stand briefly before a pair lifts off. The clock stops there while the robot is
+commanded to stand.
 """
 
 from __future__ import annotations
@@ -14,33 +14,46 @@ import casadi as ca
 
 
 class Clock(NamedTuple):
-    """frequency: turns/s; duty: part of a turn in stance, more than 1/2 and less than 1."""
+    """Timing of a trot.
+
+    Attributes
+    ----------
+    frequency
+        Cycles per second.
+    duty
+        Stance fraction of a cycle, more than 1/2 and less than 1.
+    """
 
     frequency: float
     duty: float
 
     @property
     def stance_time(self) -> float:
-        """Seconds a foot stands."""
+        """Duration of stance, in s."""
         return self.duty / self.frequency
 
     @property
     def swing_time(self) -> float:
-        """Seconds a foot is in the air."""
+        """Duration of swing, in s."""
         return (1 - self.duty) / self.frequency
 
     @property
     def overlap(self) -> float:
-        """The part of a turn, twice a turn, in which all feet stand."""
+        """Fraction of a cycle for which all feet stand; this happens twice per cycle."""
         return self.duty - 0.5
 
 
 class Diagonal(NamedTuple):
-    """Where a diagonal pair of legs is in its cycle.
+    """State of a diagonal pair of legs in its cycle.
 
-    swinging: 0 or 1
-    progress: of the swing, from 0 to 1
-    load: what it may carry, from 0 to 1
+    Attributes
+    ----------
+    swinging
+        1 in swing, 0 in stance.
+    progress
+        Progress of the swing, 0 to 1.
+    load
+        Load that the pair may carry, 0 to 1.
     """
 
     swinging: ca.SX
@@ -48,28 +61,48 @@ class Diagonal(NamedTuple):
     load: ca.SX
 
 
-def both(
+def diagonals(
     clock: Clock, phase: ca.SX, loads: ca.SX, walk: ca.SX, dt: ca.SX
 ) -> tuple[list[Diagonal], ca.SX]:
-    """Both diagonals at a phase in [0, 1), and phase and loads (3,) after dt; walk: 0 or 1, whether
-    to go on.
+    """Return the state of both diagonals, and phase and loads after a step.
 
-    A load grows from touch-down and falls before lift-off at the rate that takes it from 0 to 1 in
-    the overlap.
+    A load grows from touch-down and falls before lift-off, at the rate that takes it from 0 to 1
+    during the overlap.
+
+    Parameters
+    ----------
+    clock
+        Frequency and duty of the trot.
+    phase
+        Phase in [0, 1).
+    loads
+        Loads of the two diagonals, shape (2,).
+    walk
+        1 to trot, 0 to stop.
+    dt
+        Step size, in s.
+
+    Returns
+    -------
+    tuple
+        The two diagonals, and phase and loads after `dt`, shape (3,).
     """
-    found, moving = [], walk
-    own = [phase, phase + 0.5 - (phase >= 0.5)]
-    for at, load in zip(own, ca.vertsplit(loads), strict=True):
-        swinging = at >= clock.duty
+    result, moving = [], walk
+    phases = [phase, phase + 0.5 - (phase >= 0.5)]
+    for own_phase, load in zip(phases, ca.vertsplit(loads), strict=True):
+        swinging = own_phase >= clock.duty
         moving = ca.fmax(moving, swinging)
-        progress = swinging * (at - clock.duty) * (1 / (1 - clock.duty))
-        found.append(Diagonal(swinging, progress, load * (1 - swinging)))
+        progress = swinging * (own_phase - clock.duty) * (1 / (1 - clock.duty))
+        result.append(Diagonal(swinging, progress, load * (1 - swinging)))
     rate = dt * (clock.frequency / clock.overlap)
     after = [
         ca.fmin(
-            ca.fmax(load + rate * (1 - 2 * (moving * (at >= clock.duty - clock.overlap))), 0.0), 1.0
+            ca.fmax(
+                load + rate * (1 - 2 * (moving * (own_phase >= clock.duty - clock.overlap))), 0.0
+            ),
+            1.0,
         )
-        for at, load in zip(own, ca.vertsplit(loads), strict=True)
+        for own_phase, load in zip(phases, ca.vertsplit(loads), strict=True)
     ]
     ahead = phase + moving * dt * clock.frequency
-    return found, ca.vertcat(ahead - (ahead >= 1), *after)
+    return result, ca.vertcat(ahead - (ahead >= 1), *after)

@@ -1,17 +1,19 @@
-"""Gains of joint servos from the robot itself: its weight, its inertia, its motors, the step.
+"""Joint servo gains computed from the robot: its weight, inertia and motors, and the time step.
 
-Gravity pulls a joint away from its posture by k_g a radian, N m/rad: the servo is stiffer, and
-damps the inertia I that the joint turns: kp = STIFFER k_g, kd = 2 ZETA sqrt(kp I), a servo of each
-joint on its own (Siciliano 2009, chapter 8). k_g is m g l of
-what the joint holds up, l off its axis; that of a joint between the ground and the trunk at least a
-foot's share of m g h, the robot tipping over its feet as a pendulum does; and no joint is left
-limp whose axis goes through the center of mass of what it holds up.
+Gravity pulls a joint away from its posture with k_g per radian, in N m/rad. The servo is stiffer by
+a factor and damps the inertia I that the joint turns: kp = STIFFNESS_RATIO k_g, kd = 2
+DAMPING_RATIO sqrt(kp I), independently for each joint (Siciliano 2009, chapter 8). k_g is m g l of
+what the joint supports, at the distance l from its axis. For a joint between the ground and the
+trunk it is at least one foot's share of m g h, because the robot tips over its feet like an
+inverted pendulum. A joint whose axis passes through the center of mass of what it supports still
+gets a minimum stiffness.
 
-A torque is held over a step: damping that is stronger than the inertia over dt turns the velocity
-round. The least inertia that joints can show is that in the air, M^-1 of the whole robot (a foot on
-the ground only adds to it), so the eigenvalues of dt M^-1 kd stay below DAMPED, those of dt^2 M^-1
-kp below SPRUNG. With closed loops M^-1 is what these leave of (M + dt D)^-1, D the joints' damping.
-(A mode with the values d and a is stable on the midpoint's step for a / 2 < d < 2.)
+A torque is constant over a step, so damping larger than the inertia over dt would reverse the
+velocity. The least inertia seen by the joints is that in the air, M^-1 of the whole robot (a foot
+on the ground only adds to it). Hence the eigenvalues of dt M^-1 kd stay below MAX_DAMPING and those
+of dt^2 M^-1 kp below MAX_STIFFNESS. With closed loops, M^-1 is the inverse of M + dt D under the
+loop constraints, where D is the joints' damping. (A mode with the values d and a is stable with the
+midpoint stepper if a / 2 < d < 2.)
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import numpy as np
 from casadi import DM, SX
 from numpy.typing import NDArray
 
-from tarsus.control.pd import actuated
+from tarsus.control.pd import actuated_indices
 from tarsus.dynamics import crba, effective_mass, rnea, tree
 from tarsus.dynamics.jacobian import joint_axis, numeric_position
 from tarsus.dynamics.kinematics import Kinematics, kinematics
@@ -33,25 +35,30 @@ from tarsus.model.mechanism import Candidate, Mechanism
 
 Array = NDArray[np.float64]
 
-# than gravity: Mini Cheetah's kp of 40 N m/rad (Teixeira de Paula 2024, Table I) against m g h / 4
-STIFFER = 6.4
-ZETA = 0.7
-DAMPED, SPRUNG = 0.5, 0.25
-ROUNDS, NEARLY = 300, 1.005  # of lowering gains at most; how near to a bound is near enough
-LOCKED = 1e-9  # of the largest mobility: what loops lock has this
-LIFT = 0.1  # m: a slide lifts its load by less
-HELD = 25.0  # rad/s: what hangs on a held joint answers as quickly as this
-SLOWEST = 2.5  # rad/s: what hangs on any other, where gravity pulls by little or nothing
-GIVES = 0.1  # rad: a motor's whole torque answers an error of this, or a larger one
+# from Mini Cheetah: kp of 40 N m/rad (Teixeira de Paula 2024, Table I) relative to m g h / 4
+STIFFNESS_RATIO = 6.4
+DAMPING_RATIO = 0.7
+MAX_DAMPING, MAX_STIFFNESS = 0.5, 0.25  # largest eigenvalues, see above
+MAX_ROUNDS, BOUND_TOLERANCE = 300, 1.005  # of reducing gains to their bound
+LOCKED_MOBILITY = 1e-9  # mobility of a locked mode, relative to the largest
+SLIDE_SAG = 0.1  # m: sag under the load of a slide at a stiffness equal to gravity's
+STIFF_FREQUENCY = 25.0  # rad/s: least natural frequency of a stiff joint
+MIN_FREQUENCY = 2.5  # rad/s: least natural frequency of the others
+SATURATION_ERROR = 0.1  # rad: smallest error that may saturate a motor
 
 
 @dataclass(frozen=True)
 class Gains:
-    """Gains of servos, one an actuator.
+    """Servo gains, one per actuator.
 
-    kp: N m/rad (N/m of a slide)
-    kd: N m s/rad (N s/m)
-    soft: joints softer than gravity
+    Attributes
+    ----------
+    kp
+        Proportional gains, in N m/rad (N/m for a slide).
+    kd
+        Derivative gains, in N m s/rad (N s/m for a slide).
+    soft
+        Joints whose servo is softer than gravity.
     """
 
     kp: tuple[float, ...]
@@ -64,97 +71,123 @@ def gains(
     q: Array,
     feet: Sequence[Candidate],
     dt: float,
-    held: Sequence[int] = (),
+    stiff: Sequence[int] = (),
 ) -> Gains:
-    """Gains that hold a robot at coordinates q (nq,) on its feet, torques held for dt, s;
-    InvalidValue if dt <= 0.
+    """Return gains that hold a robot on its feet at coordinates q.
 
-    held: motors by number that shall keep what hangs on them from swinging, whatever its weight
+    Parameters
+    ----------
+    mechanism
+        The robot.
+    q
+        Coordinates, shape (nq,).
+    feet
+        Contact candidates that carry the robot.
+    dt
+        Time for which a torque stays constant, in s.
+    stiff
+        Indices of motors that must keep their load from swinging, however light it is.
+
+    Returns
+    -------
+    Gains
+        Gains of each actuator.
+
+    Raises
+    ------
+    InvalidValue
+        Unless dt > 0.
     """
     if not dt > 0:
         raise InvalidValue(f"dt must be a positive number of seconds, not {dt}.", "dt")
-    # what each joint holds and turns, at q
-    kin, at = kinematics(mechanism, SX(q)), actuated(mechanism)[1]
+    # load and inertia of each joint at q
+    kin, indices = kinematics(mechanism, SX(q)), actuated_indices(mechanism)[1]
     M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))
-    mobility = _mobility(kin, M, dt)[np.ix_(at, at)].astype(float)
-    pull, inertia = (load[at] for load in _loads(kin, np.diag(M), feet))
-    quick = np.full(len(pull), SLOWEST)
-    quick[list(held)] = HELD
-    pull = np.maximum(pull, inertia * quick**2 / STIFFER)
-    # stiffness, then damping, as far as the motors and the step let them
+    mobility = _mobility(kin, M, dt)[np.ix_(indices, indices)].astype(float)
+    pull, inertia = (load[indices] for load in _loads(kin, np.diag(M), feet))
+    frequency = np.full(len(pull), MIN_FREQUENCY)
+    frequency[list(stiff)] = STIFF_FREQUENCY
+    pull = np.maximum(pull, inertia * frequency**2 / STIFFNESS_RATIO)
+    # stiffness, then damping, within the limits of the motors and the step
     effort = np.array([max(-motor.lower, motor.upper) for motor in mechanism.actuators])
-    kp = _within(np.minimum(STIFFER * pull, effort / GIVES), mobility, SPRUNG / dt**2)
-    kd = _within(2 * ZETA * np.sqrt(kp * inertia), mobility, DAMPED / dt)
+    kp = _bounded(
+        np.minimum(STIFFNESS_RATIO * pull, effort / SATURATION_ERROR),
+        mobility,
+        MAX_STIFFNESS / dt**2,
+    )
+    kd = _bounded(2 * DAMPING_RATIO * np.sqrt(kp * inertia), mobility, MAX_DAMPING / dt)
     soft = tuple(
-        motor.joint for motor, low in zip(mechanism.actuators, kp < pull, strict=True) if low
+        motor.joint
+        for motor, is_soft in zip(mechanism.actuators, kp < pull, strict=True)
+        if is_soft
     )
     rounded = [tuple(float(f"{value:.3g}") for value in values) for values in (kp, kd)]
     return Gains(rounded[0], rounded[1], soft)
 
 
 def _mobility(kin: Kinematics, M: Array, dt: float) -> Array:
-    """M^-1; with closed loops what these leave of it, joints' damping resisting within the step."""
+    """Return M^-1, with closed loops under their constraints and with the joints' damping."""
     mechanism = kin.mechanism
     if not mechanism.loops:
         return np.asarray(np.linalg.inv(M), dtype=np.float64)
-    whole, W = (np.array(DM(part)) for part in effective_mass.inertia_and_constraints(kin))
+    full_inertia, W = (np.array(DM(part)) for part in effective_mass.inertia_and_constraints(kin))
     damping = np.concatenate(
         [np.full(body.joint.nu, body.joint.damping) for body in mechanism.bodies]
     )
-    found = effective_mass.mobility(whole + dt * np.diag(damping), W)
-    # of what loops lock nothing is left but round-off, of either sign
-    rates, modes = np.linalg.eigh(0.5 * (found + found.T))
-    held = modes * np.maximum(rates, LOCKED * rates.max()) @ modes.T
-    return np.asarray(held, dtype=np.float64)
+    mobility = effective_mass.mobility(full_inertia + dt * np.diag(damping), W)
+    # the mobility of locked modes is zero up to round-off, of either sign
+    rates, modes = np.linalg.eigh(0.5 * (mobility + mobility.T))
+    clipped = modes * np.maximum(rates, LOCKED_MOBILITY * rates.max()) @ modes.T
+    return np.asarray(clipped, dtype=np.float64)
 
 
-def _loads(kin: Kinematics, own: Array, feet: Sequence[Candidate]) -> tuple[Array, Array]:
-    """The pull of gravity on each joint, N m/rad, and the inertia that it turns, kg m^2; both
-    (nu,).
+def _loads(kin: Kinematics, diagonal: Array, feet: Sequence[Candidate]) -> tuple[Array, Array]:
+    """Return the gravity stiffness of each joint (N m/rad) and the inertia it turns (kg m^2).
 
-    own (nu,): the diagonal of M, what hangs on each joint; one between ground and trunk also turns
-    a foot's share.
+    Both have shape (nu,). `diagonal`, shape (nu,), is that of M. A joint between ground and
+    trunk also turns a foot's share of the robot.
     """
-    # masses, where they are, and the joints that carry them
+    # masses, their positions, and the joints that carry them
     mechanism, bodies = kin.mechanism, kin.mechanism.bodies
     g = float(np.linalg.norm(mechanism.gravity_acceleration))
-    beside = tree.object_bodies(mechanism)
-    masses = np.array([0.0 if i in beside else b.inertia.mass for i, b in enumerate(bodies)])
+    separate = tree.object_bodies(mechanism)
+    masses = np.array([0.0 if i in separate else b.inertia.mass for i, b in enumerate(bodies)])
     centers = np.array(
         [numeric_position(kin, i, body.inertia.com) for i, body in enumerate(bodies)]
     )
     paths = [set(tree.path(mechanism, i)) for i in range(len(bodies))]
-    # how high above its feet the robot stands, and each foot's share of it
+    # height of the robot above its feet, and each foot's share of the mass
     standing = set[int]().union(*(paths[foot.body] for foot in feet))
     share = masses.sum() / max(len({foot.body for foot in feet}), 1)
     ground = min((lowest_point(kin, foot)[2] for foot in feet), default=0.0)
     height = masses @ centers[:, 2] / masses.sum() - ground
-    # what hangs on each joint
-    pull, inertia = np.zeros(mechanism.nu), own.copy()
+    # load of each joint
+    pull, inertia = np.zeros(mechanism.nu), diagonal.copy()
     for i, body in enumerate(bodies):
-        hung = [k for k, path in enumerate(paths) if i in path]
-        moment = masses[hung] @ (centers[hung] - numeric_position(kin, i, np.zeros(3)))
+        carried = [k for k, path in enumerate(paths) if i in path]
+        moment = masses[carried] @ (centers[carried] - numeric_position(kin, i, np.zeros(3)))
         if body.joint.kind == "hinge":
-            held = g * float(np.linalg.norm(np.cross(joint_axis(kin, i), moment)))
+            load = g * float(np.linalg.norm(np.cross(joint_axis(kin, i), moment)))
         else:
-            held = g * float(masses[hung].sum()) / LIFT
+            load = g * float(masses[carried].sum()) / SLIDE_SAG
         # a leg carries its share of the robot, if that is more
         if i in standing:
-            held = max(held, share * g * height)
+            load = max(load, share * g * height)
             inertia[mechanism.u_slices[i]] += share * height**2
-        pull[mechanism.u_slices[i]] = held
+        pull[mechanism.u_slices[i]] = load
     return pull, inertia
 
 
-def _within(values: Array, mobility: Array, bound: float) -> Array:
-    """Values (n,), lowered by their shares of each mode of mobility values whose eigenvalue passes
-    the bound.
+def _bounded(values: Array, mobility: Array, bound: float) -> Array:
+    """Reduce values, shape (n,), until no eigenvalue of mobility times values exceeds the bound.
+
+    Each value is reduced by its share of the modes that exceed it.
     """
-    kept = np.minimum(values, bound / np.diag(mobility))
-    for _ in range(ROUNDS):
-        root = np.sqrt(kept)
+    bounded = np.minimum(values, bound / np.diag(mobility))
+    for _ in range(MAX_ROUNDS):
+        root = np.sqrt(bounded)
         rates, modes = np.linalg.eigh(root[:, None] * mobility * root)
-        if rates.max(initial=0.0) < NEARLY * bound:
+        if rates.max(initial=0.0) < BOUND_TOLERANCE * bound:
             break
-        kept = kept * (1 - modes**2 @ (1 - bound / np.maximum(rates, bound)))
-    return kept
+        bounded = bounded * (1 - modes**2 @ (1 - bound / np.maximum(rates, bound)))
+    return bounded

@@ -1,1 +1,1 @@
-"""Tasks for learners: many worlds that act, are paid and begin again in one call."""
+"""Environments for reinforcement learning: many worlds that step, score and reset in one call."""

@@ -1,4 +1,4 @@
-"""One control period as a program: steps of physics, what a task says of them, a new beginning."""
+"""Program of one control period: physics steps, the task's rewards and observations, and resets."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tarsus.contact.solvers.base import finite
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.rnea import body_inertias
-from tarsus.environments.beginnings import ground, renewed
-from tarsus.environments.draws import Draws
-from tarsus.environments.moments import servo_step
+from tarsus.environments.episode_start import renew, terrain_at_level
 from tarsus.environments.plan import (
     ControlPlan,
-    bias_of,
+    bias_widths,
+    concatenate,
+    filtered_action,
     glimpse,
-    joined,
-    noise_of,
-    stretched,
-    taken,
+    noise_widths,
+    scaled_action,
     targets,
 )
+from tarsus.environments.random_draws import RandomDraws
+from tarsus.environments.task_step import servo_step
 from tarsus.parameters import names_with_role
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
@@ -39,90 +39,98 @@ from tarsus.simulation.sensor_program import (
     sense_step,
     uncut_mechanism,
 )
-from tarsus.tasks.base import Glimpse, known
+from tarsus.tasks.base import StateView, fitted_value
 
-MOST = 10.0  # an action beyond it counts as it
-KEPT = 4  # programs that are kept
-FAR = 1e6  # m: a base beyond it has diverged
-NOISE = 0  # the first stream of what is drawn for it
+MAX_ACTION = 10.0  # larger actions are clipped
+CACHE_SIZE = 4  # programs
+MAX_HEIGHT = 1e6  # m: a base beyond it has diverged
+NOISE_STREAM = 0  # first random stream of the noise
 _WORKS: dict[str, ControlPlan] = {}
 
 
 def shared(work: ControlPlan) -> ControlPlan:
-    """Return an earlier plan with the same fingerprint, or this one: nothing is traced twice."""
-    return fingerprint.reuse(_WORKS, work, KEPT)
+    """Return an earlier plan with the same fingerprint, if any, so that none is traced twice."""
+    return fingerprint.reuse(_WORKS, work, CACHE_SIZE)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHE_SIZE)
 def control_program(work: ControlPlan) -> Program:
     """Return the program of one control period, from the cache if it was traced before."""
     return cached_program(work, traced)
 
 
 def traced(work: ControlPlan) -> Program:
-    """The program of one control period.
+    """Return the program of one control period.
 
-    state: q, u, memory, bilateral; before (k,), the last action; clock and count, periods of the
-        episode and ever; command; friction and mass, the factors drawn; for a task with levels,
-        level, the factor on the ground's heights, and score, the sum of its progress; for one with
-        a history, past, all of the last observation but its oldest part; for one with a bias, bias
-        (k,), what is added to all that is seen; sensing.NAME, what its sensors remember
-    report: observation (k,) after it, of the new episode where one begins; final (k,), before that;
-        reward, terms (m,); measures (j,); terminated, truncated, diverged: 0 or 1; unconverged;
-        for a task that looks at them, tau, impulse and sensed.NAME of the last step
-    parameters: action (k,), start (nq,), seed (4,), world, law.*, terrain.*
+    Its registers are:
+
+    - state: q, u, memory, bilateral; before, the last action, shape (k,); clock and count, the
+      periods of the episode and in all; command; friction and mass, the random factors; for a task
+      with levels, level, the factor on the heights of the ground, and score, the sum of its
+      progress; for a task with a history, past, the last observation without its oldest part; for a
+      task with a bias, bias, shape (k,), the offset of the observations; sensing.NAME, the memory
+      of its sensors
+    - report: observation, shape (k,), after the period, of the new episode if one starts; final,
+      shape (k,), before a reset; reward and its terms, shape (m,); measures, shape (j,);
+      terminated, truncated and diverged, 0 or 1; unconverged; and if the task uses them, tau,
+      impulse and sensed.NAME of the last step
+    - parameters: action, shape (k,); start, shape (nq,); seed, shape (4,); world; law.*; terrain.*
     """
     # registers
     task, scene = work.task, work.scene
     b = Builder(f"{scene.mechanism.name}_{type(task).__name__}")
-    now = _declared(work, b)
-    count, asked = b.declare("count", 1), b.parameter("action", len(work.moved))
-    action = taken(work, now["before"], ca.fmin(ca.fmax(asked, -MOST), MOST))
-    draws = Draws(b.parameter("seed", 4), b.parameter("world"), count)
-    law, whole = _law(work, now["friction"], b), scene.terrain.symbols(b)
-    terrain = ground(work, whole, now)
-    # the steps, then what the task says of them
+    now = _state_registers(work, b)
+    count, requested = b.declare("count", 1), b.parameter("action", len(work.moved_motors))
+    action = filtered_action(
+        work, now["before"], ca.fmin(ca.fmax(requested, -MAX_ACTION), MAX_ACTION)
+    )
+    draws = RandomDraws(b.parameter("seed", 4), b.parameter("world"), count)
+    law, terrain_symbols = _law_parameters(work, now["friction"], b), scene.terrain.symbols(b)
+    terrain = terrain_at_level(work, terrain_symbols, now)
+    # steps, then rewards and observations
     end = _steps(work, now, action, law, terrain, b)
     done: Values = now | {name: value for name, value in end.items() if name in now}
     done["clock"] = now["clock"] + 1
-    seen = glimpse(work, done, end, action, terrain)
-    if task.graded:
-        done["score"] = now["score"] + task.progress(seen)
-    parts = task.observations(seen).values()
-    told = b.store_all("told", joined(parts))
-    if bias_of(task, parts).any():
-        now["bias"] = done["bias"] = b.declare("bias", told.numel())
+    view = glimpse(work, done, end, action, terrain)
+    if task.has_levels:
+        done["score"] = now["score"] + task.progress(view)
+    parts = task.observations(view).values()
+    observation = b.store_all("told", concatenate(parts))
+    if bias_widths(task, parts).any():
+        now["bias"] = done["bias"] = b.declare("bias", observation.numel())
     state = [*entries(done["q"]), *entries(done["u"])]
-    wild = ca.logic_not(ca.logic_and(finite(state), ca.fabs(done["q"][2]) < FAR))
-    failed = b.store("failed", ca.logic_or(wild, task.failed(seen)))
-    periods = max(1, round(known(task.episode) / work.period))
-    over = b.store("over", ca.logic_and(ca.logic_not(failed), done["clock"] >= periods))
-    terms = ca.vertcat(*task.rewards(seen).values()) * work.period
-    terms = b.store("terms", ca.if_else(wild, 0, terms), "report")
-    wild = b.store("diverged", wild, "report")
-    # a new episode, another command or a push, where they are due
-    done |= {"before": action, "observation": told}
-    after = renewed(work, done, end, (failed, over, draws, whole), b)
-    noise = SX(ca.DM(noise_of(parts))) * draws.coarse(b, "noise", told.numel(), NOISE)
-    shown = {"observation": after["observation"] + noise, "final": told + noise}
-    shown = _with_bias(shown, now, after)
+    diverged = ca.logic_not(ca.logic_and(finite(state), ca.fabs(done["q"][2]) < MAX_HEIGHT))
+    failed = b.store("failed", ca.logic_or(diverged, task.failed(view)))
+    periods = max(1, round(fitted_value(task.episode) / work.period))
+    timed_out = b.store("over", ca.logic_and(ca.logic_not(failed), done["clock"] >= periods))
+    terms = ca.vertcat(*task.rewards(view).values()) * work.period
+    terms = b.store("terms", ca.if_else(diverged, 0, terms), "report")
+    diverged = b.store("diverged", diverged, "report")
+    # resets, command changes and pushes, where they are due
+    done |= {"before": action, "observation": observation}
+    renewed_state = renew(work, done, end, (failed, timed_out, draws, terrain_symbols), b)
+    noise = SX(ca.DM(noise_widths(parts))) * draws.coarse(
+        b, "noise", observation.numel(), NOISE_STREAM
+    )
+    reported = {"observation": renewed_state["observation"] + noise, "final": observation + noise}
+    reported = _add_bias(reported, now, renewed_state)
     if task.history > 1:
-        shown = _with_past(shown, ca.logic_or(failed, over), task.history, b)
+        reported = _add_history(reported, ca.logic_or(failed, timed_out), task.history, b)
     return b.program(
-        **{name: after[name] for name in now},
-        **shown,
-        **_felt(work, end, seen),
+        **{name: renewed_state[name] for name in now},
+        **reported,
+        **_used_quantities(work, end, view),
         count=count + 1,
         reward=ca.sum1(terms),
-        measures=joined(task.measures(seen).values()),
+        measures=concatenate(task.measures(view).values()),
         terminated=failed,
-        truncated=over,
+        truncated=timed_out,
         unconverged=end["unconverged"],
     )
 
 
-def _law(work: ControlPlan, friction: SX, b: Builder) -> Values:
-    """The law's parameters by name, what rubs times the factor of friction that was drawn."""
+def _law_parameters(work: ControlPlan, friction: SX, b: Builder) -> Values:
+    """Return the law's parameters by name, its friction scaled by the random factor."""
     law = {name: b.parameter(f"law.{name}") for name in work.scene.law.parameters()}
     for name in sorted(
         law.keys() & names_with_role(type(work.scene.law), "friction", "kinetic_friction")
@@ -131,84 +139,92 @@ def _law(work: ControlPlan, friction: SX, b: Builder) -> Values:
     return law
 
 
-def _with_bias(seen: Values, now: Values, after: Values) -> Values:
-    """Observations with the offset of their episode, the new one's and the old one's."""
+def _add_bias(observations: Values, now: Values, after: Values) -> Values:
+    """Add the bias of their episode to the observations."""
     if "bias" not in now:
-        return seen
+        return observations
     offsets = {"observation": after["bias"], "final": now["bias"]}
-    return {name: value + offsets[name] for name, value in seen.items()}
+    return {name: value + offsets[name] for name, value in observations.items()}
 
 
-def _with_past(seen: Values, begun: SX, periods: int, b: Builder) -> Values:
-    """Observations with those of the periods before, and what of it is kept for the next.
+def _add_history(observations: Values, started: SX, periods: int, b: Builder) -> Values:
+    """Append the observations of earlier periods, and return what the next period needs.
 
-    begun: whether an episode has just begun: its first observation stands for what was before
+    `begun` tells whether an episode has just started: its first observation then replaces the
+    earlier ones.
     """
-    size = seen["observation"].numel()
+    size = observations["observation"].numel()
     past = b.declare("past", (periods - 1) * size)
-    before = [ca.if_else(begun, seen["observation"], part) for part in _parts(past, size)]
-    whole = ca.vertcat(seen["observation"], *before)
-    return {"observation": whole, "final": ca.vertcat(seen["final"], past), "past": whole[:-size]}
+    earlier = [
+        ca.if_else(started, observations["observation"], part) for part in _split(past, size)
+    ]
+    full = ca.vertcat(observations["observation"], *earlier)
+    return {
+        "observation": full,
+        "final": ca.vertcat(observations["final"], past),
+        "past": full[:-size],
+    }
 
 
-def _felt(work: ControlPlan, end: Values, seen: Glimpse) -> Values:
-    """Of the last step what the task looks at beside the state, for those who look again."""
+def _used_quantities(work: ControlPlan, end: Values, view: StateView) -> Values:
+    """Return tau, impulse and readings of the last step, those that the task uses."""
     task, names = work.task, ("tau", "impulse", *(f"sensed.{n}" for n, _ in work.sensing.sensors))
-    parts = joined(task.observations(seen).values()), joined(task.measures(seen).values())
-    told = ca.vertcat(*parts, task.failed(seen))
-    return {name: end[name] for name in names if ca.depends_on(told, end[name])}
+    parts = concatenate(task.observations(view).values()), concatenate(task.measures(view).values())
+    outputs = ca.vertcat(*parts, task.failed(view))
+    return {name: end[name] for name in names if ca.depends_on(outputs, end[name])}
 
 
-def _parts(whole: SX, size: int) -> list[SX]:
-    return [whole[at : at + size] for at in range(0, whole.numel(), size)]
+def _split(vector: SX, size: int) -> list[SX]:
+    return [vector[start : start + size] for start in range(0, vector.numel(), size)]
 
 
-def _declared(work: ControlPlan, b: Builder) -> Values:
-    """The state's registers but `count`."""
+def _state_registers(work: ControlPlan, b: Builder) -> Values:
+    """Declare the registers of the state, except `count`."""
     scene, m = work.scene, work.scene.mechanism
     sizes = {
         "q": m.nq,
         "u": m.nu,
         "memory": len(scene.initial_memory()),
         "bilateral": loop_constraints.count(m),
-        "before": len(work.moved),
+        "before": len(work.moved_motors),
         "clock": 1,
         "command": len(work.task.commands()),
         "friction": 1,
         "mass": 1,
     }
-    if work.task.graded:
+    if work.task.has_levels:
         sizes |= {"level": 1, "score": 1}
-    found = {name: b.declare(name, size) for name, size in sizes.items()}
-    return found | declare_memories(work.sensing, scene, b)
+    registers = {name: b.declare(name, size) for name, size in sizes.items()}
+    return registers | declare_memories(work.sensing, scene, b)
 
 
 def _steps(
     work: ControlPlan, now: Values, action: SX, law: Values, terrain: SimpleNamespace, b: Builder
 ) -> Values:
-    """q, u, memory, bilateral and what sensors remember after the steps; tau, impulse and readings
-    `sensed.NAME` of the last; how many of them were not solved.
+    """Return the state, tau, impulse and sensor values after the steps of a period.
+
+    `unconverged` counts the steps that did not converge.
     """
-    # what does not change within the period
+    # constants of the period
     scene, m = work.scene, work.scene.mechanism
 
     def heights(points: list[SX]) -> list[SX]:
         return scene.terrain.elevations(points, terrain)
 
-    action = stretched(work, now["q"], action, heights)
+    action = scaled_action(work, now["q"], action, heights)
     target = b.store("target", targets(work, now["clock"], action))
     inertias = base_parameters(m)
     inertias[0] = inertias[0] + body_inertias(m)[0].scaled(now["mass"] - 1)
     gains = work.gains.kp, work.gains.kd
-    around = SX(work.dt), law, terrain, inertias
+    settings = SX(work.dt), law, terrain, inertias
 
     def step(at: Values) -> tuple[Values, SX]:
-        out, tau = servo_step(work.stepper, scene, at, target, gains, around, b)
+        out, tau = servo_step(work.stepper, scene, at, target, gains, settings, b)
         done = at["done"] + 1
         failed = at["unconverged"] + ca.logic_not(out["converged"])
-        kept = {name: out[name] for name in ("q", "u", "memory", "bilateral", "impulse")}
-        kept |= _sensed(work, at, out, terrain, b)
-        return kept | {"tau": tau, "done": done, "unconverged": failed}, done < work.steps
+        end = {name: out[name] for name in ("q", "u", "memory", "bilateral", "impulse")}
+        end |= _sensor_values(work, at, out, terrain, b)
+        return end | {"tau": tau, "done": done, "unconverged": failed}, done < work.steps
 
     begin = {name: now[name] for name in ("q", "u", "memory", "bilateral")}
     begin |= {"tau": SX.zeros(target.numel()), "impulse": SX.zeros(3 * scene.geometry.reported)}
@@ -218,10 +234,10 @@ def _steps(
     return b.loop(begin | {"done": SX(0), "unconverged": SX(0)}, step, work.steps)
 
 
-def _sensed(
+def _sensor_values(
     work: ControlPlan, at: Values, out: Values, terrain: SimpleNamespace, b: Builder
 ) -> Values:
-    """Readings and memories of the task's sensors after a step from `at` to `out`."""
+    """Return the readings and memories of the task's sensors after a step from `at` to `out`."""
     start, end = ((now["q"], now["u"]) for now in (at, out))
     moment = SensedStep(start, end, triples(out["impulse"]), out["memory"], SX(work.dt), terrain)
     return sense_step(work.sensing, work.scene, work.stepper, moment, at, b)

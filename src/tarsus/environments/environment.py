@@ -1,4 +1,4 @@
-"""Many worlds at one task, as NumPy arrays: the core of what learners are given."""
+"""Many worlds of one task as NumPy arrays; the adapters for learning libraries build on it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tarsus.control.servo import Gains
 from tarsus.dynamics.robot import Robot
 from tarsus.environments.control_program import control_program, shared
 from tarsus.environments.mirror import Mirror
-from tarsus.environments.outside import TaskOutline, outline
 from tarsus.environments.plan import ControlPlan
+from tarsus.environments.task_observer import TaskOutline, outline
 from tarsus.errors import IncompatibleOptions, InvalidValue, WarningRecord, one_per_code
 from tarsus.morphology.feet import feet
 from tarsus.program.run.backend import Array
@@ -32,7 +32,7 @@ from tarsus.simulation.options import Options, complete
 from tarsus.simulation.sensor_noise import delay_parameters
 from tarsus.simulation.step_program import Plan
 from tarsus.stepping.base import Scene, Stepper
-from tarsus.tasks.base import LearningTask, known
+from tarsus.tasks.base import LearningTask, fitted_value
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
 
@@ -41,15 +41,26 @@ FLAGS = ("terminated", "truncated", "diverged")
 
 @dataclass(frozen=True, eq=False)
 class Transition:
-    """What came of a control period in each world; arrays of `worlds` rows.
+    """Result of a control period in each world; arrays with `worlds` rows.
 
-    observation (worlds, k): after it, of the new episode where one ended
-    final (worlds, k): of the episode that ended, else the same
-    reward (worlds,); terms (worlds, m): its parts
-    measures (worlds, j): by how much what was asked is missed
-    terminated, truncated (worlds,): whether the episode failed, or its time was over
-    diverged (worlds,): of those that failed, whose numbers left the physical range
-    unconverged (worlds,): steps whose contact problem was not solved
+    Attributes
+    ----------
+    observation
+        Observation after the period, of the new episode where one ended, shape (worlds, k).
+    final
+        Last observation of the episode where one ended, else the same, shape (worlds, k).
+    reward
+        Reward, shape (worlds,).
+    terms
+        Terms of the reward, shape (worlds, m).
+    measures
+        Deviations from what the task asks for, shape (worlds, j).
+    terminated, truncated
+        Whether the episode failed, and whether its time is over, shape (worlds,).
+    diverged
+        Whether the world failed because it diverged, shape (worlds,).
+    unconverged
+        Number of steps whose contact problem did not converge, shape (worlds,).
     """
 
     observation: Array
@@ -64,7 +75,7 @@ class Transition:
 
 
 class EnvironmentOptions(Options, total=False):
-    """Those of a Simulation, and an environment's own."""
+    """Options of a `Simulation`, and those of an environment."""
 
     seed: int
     first_world: int
@@ -72,15 +83,35 @@ class EnvironmentOptions(Options, total=False):
 
 
 class Environment:
-    """A robot at a task in many worlds; a world whose episode ends begins the next by itself.
+    """Learning task of a robot in many worlds; a world whose episode ends starts the next.
 
-    task: a name (`tarsus list tasks`) or a LearningTask
-    robot, law, stepper, terrain, dt, options: as a Simulation takes them; of the options worlds,
-        contacts, limits, bounce, stiction, slots, self_collision, keyframe, precision (here
-        "float32" by default) and threads
-    seed: of all that is drawn at random; world k draws as `first_world` + k, whatever the others
-        are
-    gains: of the joints' servos; by default they suit the robot and dt
+    Parameters
+    ----------
+    task : LearningTask or str
+        Task, or its name (`tarsus list tasks`).
+    robot, law, stepper, terrain, dt
+        As for a `Simulation`. `dt` is in s.
+    **options
+        `seed` of all random numbers; `first_world`: world k draws the numbers of world
+        `first_world` + k, whatever the other worlds; `gains` of the joint servos (default: computed
+        from the robot and `dt`). Of the options of a `Simulation`: `worlds`, `contacts`, `limits`,
+        `bounce`, `stiction`, `slots`, `self_collision`, `keyframe`, `precision` (default "float32")
+        and `threads`.
+
+    Raises
+    ------
+    IncompatibleOptions
+        If the robot cannot perform the task, or the control period is not a whole number of steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tarsus
+    >>> env = tarsus.Environment("velocity", worlds=2, seed=1)
+    >>> observation = env.reset()
+    >>> out = env.step(np.zeros((2, env.action_size)))
+    >>> out.reward.shape
+    (2,)
     """
 
     def __init__(
@@ -93,20 +124,20 @@ class Environment:
         dt: float = 0.004,
         **options: Unpack[EnvironmentOptions],
     ) -> None:
-        # names become objects
+        # resolve names to objects
         own: Any = dict(options)
         seed, first = own.pop("seed", 0), own.pop("first_world", 0)
         gains: Gains | None = own.pop("gains", None)
-        usual: Any = {"precision": "float32", "stiction": False}
-        chosen = complete(usual | own)
+        defaults: Any = {"precision": "float32", "stiction": False}
+        chosen = complete(defaults | own)
         self.task = resolve.task(task)
         self.dt, self.worlds, self.warnings = (
             time_steps.check_time_step(dt),
             chosen.worlds,
             list[WarningRecord](),
         )
-        asked = default_controller.start_at_keyframe(resolve.robot(robot), chosen.keyframe)
-        standing, _ = default_controller.prepare(asked, None, self.dt, self.warnings)
+        requested = default_controller.start_at_keyframe(resolve.robot(robot), chosen.keyframe)
+        standing, _ = default_controller.prepare(requested, None, self.dt, self.warnings)
         if reason := self.task.suits(standing):
             raise IncompatibleOptions(
                 f"{standing.name!r} cannot perform this task: {reason}", "task"
@@ -116,11 +147,11 @@ class Environment:
         self.robot = self.task.prepared(standing)
         self.terrain, stepping = resolve.terrain(terrain), resolve.stepper(stepper)
         steps = self._steps()
-        # what is compiled
+        # compile the control period
         named = self.task.contacts(self.robot) if chosen.contacts is None else chosen.contacts
-        touching = select_candidates(self.robot, named, self.warnings)
-        scene = resolve.scene(self.robot, (self.law, self.terrain, stepping), touching, chosen)
-        stand = _standing(scene, np.array(self.robot.keyframes["stand"], dtype=float))
+        contacts = select_candidates(self.robot, named, self.warnings)
+        scene = resolve.scene(self.robot, (self.law, self.terrain, stepping), contacts, chosen)
+        stand = _standing_coordinates(scene, np.array(self.robot.keyframes["stand"], dtype=float))
         work = shared(
             ControlPlan(
                 self.task, scene, stepping, self.dt, steps, gains or self._gains(stand), stand
@@ -148,7 +179,7 @@ class Environment:
         self.reset(seed)
 
     def _steps(self) -> int:
-        """Return the steps per control period; IncompatibleOptions unless it is a whole number."""
+        """Return the steps per control period; raise IncompatibleOptions unless it is whole."""
         steps = round(1 / (self.task.rate * self.dt))
         if steps < 1 or abs(steps * self.task.rate * self.dt - 1) > 1e-6:
             raise IncompatibleOptions(
@@ -159,142 +190,170 @@ class Environment:
         return steps
 
     def _gains(self, stand: NDArray[np.float64]) -> Gains:
-        """Of servos that suit the robot and the task."""
-        moved = self.task.moves(self.robot)
-        held = [k for k in range(len(self.robot.actuators)) if k not in moved]
-        found = servo.gains(self.robot, stand, feet(self.robot), self.dt, held)
-        kp = np.array(found.kp)
-        kp[list(moved)] *= self.task.firmness()
-        return replace(found, kp=tuple(float(f"{value:.3g}") for value in kp))
+        """Return servo gains that suit the robot and the task."""
+        moved = self.task.moved_motors(self.robot)
+        locked = [k for k in range(len(self.robot.actuators)) if k not in moved]
+        gains = servo.gains(self.robot, stand, feet(self.robot), self.dt, locked)
+        kp = np.array(gains.kp)
+        kp[list(moved)] *= self.task.stiffness_factor()
+        return replace(gains, kp=tuple(float(f"{value:.3g}") for value in kp))
 
     @property
     def start(self) -> NDArray[np.float64]:
-        """Coordinates (nq,) near which episodes begin."""
+        """Coordinates near which episodes start, shape (nq,)."""
         return np.array(self._registers["start"], float)
 
     @property
-    def actions(self) -> int:
-        """How many numbers an action has: one a motor that it moves."""
+    def action_size(self) -> int:
+        """Size of an action: one number per motor that it moves."""
         return self.backend.program.sizes["action"]
 
     @property
-    def observations(self) -> int:
-        """How many numbers an observation has."""
+    def observation_size(self) -> int:
+        """Size of an observation."""
         return self.backend.program.sizes["observation"]
 
     @cached_property
     def outline(self) -> TaskOutline:
-        """What the task says of this robot, in names and sizes."""
+        """Names and sizes of the task's observations, rewards and measures for this robot."""
         return outline(self.work)
 
     @property
     def rewards(self) -> tuple[str, ...]:
-        """The names of a reward's parts."""
+        """Names of the reward's terms."""
         return self.outline.rewards
 
     @property
     def measures(self) -> Mapping[str, str]:
-        """Units of what is missed, by name."""
+        """Units of the measures, by name."""
         return self.outline.measures
 
     @property
     def mirror(self) -> tuple[Mirror, Mirror] | None:
-        """Images of observations and of actions, left and right changed; None if it has none."""
+        """Mirror images of observations and actions, left for right; None if there are none."""
         return self.outline.mirror
 
     def state(self) -> dict[str, Array]:
-        """All that the worlds need to go on, (worlds, size) each: copies. The seed is no part of
-        it: where the same is to be drawn, go on in an environment with this `seed` and first world.
+        """Return copies of everything the worlds need to continue, shape (worlds, size) each.
+
+        The seed is not part of it: to draw the same random numbers, continue in an environment with
+        the same `seed` and `first_world`.
         """
         names = [register.name for register in self.backend.program.of_kind("state")]
         return {name: self.backend.get(name) for name in names}
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from a state of an environment that was made alike; observations come with the
-        next step.
+        """Continue from the state of an equal environment.
+
+        Parameters
+        ----------
+        state
+            State, or parts of it, as `state()` returned it. Observations follow with the next step.
         """
         for name, values in state.items():
             self.backend.set(name, values)
 
     def reset(self, seed: int | None = None) -> Array:
-        """All worlds at the beginning of an episode; observations (worlds, k).
+        """Start an episode in all worlds.
 
-        seed: of what is drawn from now on; None: what is drawn goes on
+        Parameters
+        ----------
+        seed
+            New seed; None: the random numbers continue.
+
+        Returns
+        -------
+        numpy.ndarray
+            Observations, shape (worlds, k).
         """
         worlds = self.backend
         count = worlds.get("count") if seed is None else np.zeros((self.worlds, 1))
         if seed is not None:
             self.seed = seed
             write_registers(worlds, self._registers | {"seed": seed_words(seed)})
-        # an episode that is over, with a robot that has fallen, is followed by another
+        # end the current episode: a step then starts the next
         for name in ("action", *(register.name for register in worlds.program.of_kind("state"))):
             worlds.set(name, np.zeros(worlds.program.sizes[name]))
         worlds.set("q", self._registers["start"])
         worlds.set("memory", self.work.scene.initial_memory())
         for name in ("friction", "mass"):
             worlds.set(name, np.ones(1))
-        if self.task.graded:
+        if self.task.has_levels:
             worlds.set("level", np.array([self.task.levels[0]]))
-        worlds.set("clock", np.array([known(self.task.episode) * self.task.rate]))
+        worlds.set("clock", np.array([fitted_value(self.task.episode) * self.task.rate]))
         worlds.set("count", count)
         worlds.advance()
         return worlds.get("observation")
 
     def step(self, action: ArrayLike) -> Transition:
-        """One control period with actions (worlds, n), or (n,) for all worlds alike."""
+        """Advance by one control period.
+
+        Parameters
+        ----------
+        action
+            Actions, shape (worlds, n), or (n,) for all worlds.
+
+        Returns
+        -------
+        Transition
+            Copies of the results.
+        """
         self._advance(action)
         return self.outcome()
 
     @cached_property
-    def _rooms(self) -> dict[str, Array]:
-        """What holds the parts of `last`, each with the worlds that fill up the last lanes."""
+    def _buffers(self) -> dict[str, Array]:
+        """Arrays that hold the parts of `last`, padded to whole vector lanes."""
         parts = [part.name for part in fields(Transition)]
         return {name: self.backend.buffer(name, bool if name in FLAGS else None) for name in parts}
 
     @cached_property
     def last(self) -> Transition:
-        """What came of the last period of `advance`, in arrays that stay where they are."""
-        parts = {name: room[: self.worlds] for name, room in self._rooms.items()}
+        """Result of the last `advance`, in arrays that stay in place."""
+        parts = {name: buffer[: self.worlds] for name, buffer in self._buffers.items()}
         wide = ("observation", "final", "terms", "measures")
         return Transition(**{k: part if k in wide else part[:, 0] for k, part in parts.items()})
 
     def advance(self, action: ArrayLike) -> Transition:
-        """A `step` whose outcome is `last`: the next one writes over it. Who shares the arrays'
-        memory, as by DLPack, sees each outcome without being given it.
+        """Advance by one control period and overwrite `last`, without copies.
+
+        Arrays that share this memory, by DLPack for example, see each result.
         """
         self._advance(action)
-        for name, room in self._rooms.items():
-            self.backend.read(name, room)
+        for name, buffer in self._buffers.items():
+            self.backend.read(name, buffer)
         return self.last
 
     def _advance(self, action: ArrayLike) -> None:
-        given = np.asarray(action, dtype=self.backend.dtype)
-        if given.shape not in ((self.actions,), (self.worlds, self.actions)):
+        values = np.asarray(action, dtype=self.backend.dtype)
+        if values.shape not in ((self.action_size,), (self.worlds, self.action_size)):
             raise InvalidValue(
-                f"action must have shape ({self.worlds}, {self.actions}), not {given.shape}.",
+                f"action must have shape ({self.worlds}, {self.action_size}), not {values.shape}.",
                 "action",
             )
-        if not np.isfinite(given).all():
-            raise InvalidValue("action must be finite; it holds NaN or infinity.", "action")
-        self.backend.set("action", given)
+        if not np.isfinite(values).all():
+            raise InvalidValue("action must be finite, but it contains NaN or infinity.", "action")
+        self.backend.set("action", values)
         self.backend.advance()
 
     def outcome(self) -> Transition:
-        """Of the last control period, copies."""
+        """Return copies of the results of the last control period."""
         get = self.backend.get
-        seen, flags = (
+        observation, flags = (
             get("observation"),
             [get(name)[:, 0] > 0 for name in FLAGS],
         )
         ended = flags[0] | flags[1]
-        final = get("final") if ended.any() else seen.copy()
-        solved, paid = get("unconverged")[:, 0], get("reward")[:, 0]
+        final = get("final") if ended.any() else observation.copy()
+        unconverged, reward = get("unconverged")[:, 0], get("reward")[:, 0]
         parts = get("terms"), get("measures")
-        return Transition(seen, final, paid, *parts, flags[0], flags[1], flags[2], solved)
+        return Transition(
+            observation, final, reward, *parts, flags[0], flags[1], flags[2], unconverged
+        )
 
 
-def _standing(scene: Scene, stand: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coordinates (nq,) whose base is as high as it stands on level ground."""
+def _standing_coordinates(scene: Scene, stand: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return coordinates, shape (nq,), with the base at its height on level ground."""
     if scene.mechanism.uncut is None:
         stand[2] = place_on_ground(replace(scene, terrain=Plane()), stand)[2]
     return stand

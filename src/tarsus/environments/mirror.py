@@ -1,4 +1,4 @@
-"""Left and right changed: how what a robot sees and does looks in a mirror."""
+"""Mirror images of observations and actions, with left and right exchanged."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Mirror:
-    """The image of numbers (..., n) is sign * numbers[..., order]; its image are they themselves.
+    """Mirror image ``sign * numbers[..., order]`` of numbers of shape (..., n).
 
-    order, sign: (n,)
+    Applied twice, it returns the numbers themselves.
+
+    Attributes
+    ----------
+    order, sign
+        Permutation and signs, shape (n,).
     """
 
     order: NDArray[np.int64]
     sign: Array
 
     def __call__(self, numbers: Array) -> Array:
-        """The image."""
+        """Return the mirror image."""
         return self.sign * numbers[..., self.order]
 
-    def even(self, numbers: Array) -> Array:
-        """The part that is its own image."""
+    def symmetric_part(self, numbers: Array) -> Array:
+        """Return the part that equals its own mirror image."""
         return 0.5 * (numbers + self(numbers))

@@ -1,11 +1,11 @@
-"""What Gymnasium knows our environments by."""
+"""Names under which Gymnasium knows the environments of Tarsus."""
 
 from __future__ import annotations
 
 import importlib
 
 API = "tarsus.environments.gymnasium_api"
-NAMED = {  # options of every name
+NAMED = {  # options of each name
     "Velocity-MiniCheetah": {"task": "velocity", "robot": "mini_cheetah"},
     "Velocity-StarlETH": {"task": "velocity", "robot": "starleth"},
     "Velocity-HyQ": {"task": "velocity", "robot": "hyq"},
@@ -17,7 +17,7 @@ NAMED = {  # options of every name
 
 
 def register() -> None:
-    """Make them known to Gymnasium as `tarsus/NAME-v0`; once is enough."""
+    """Register the environments with Gymnasium as `tarsus/NAME-v0`; repeated calls do nothing."""
     gymnasium = importlib.import_module("gymnasium")
     for name, options in NAMED.items():
         if f"tarsus/{name}-v0" not in gymnasium.registry:

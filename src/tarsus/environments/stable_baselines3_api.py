@@ -1,4 +1,4 @@
-"""Environments as stable-baselines3's `VecEnv`; the extra `sb3` has that library."""
+"""Adapter to the `VecEnv` of stable-baselines3, which the extra `sb3` installs."""
 
 from __future__ import annotations
 
@@ -22,68 +22,69 @@ Array = NDArray[Any]
 
 
 class BaselinesEnv(VecEnv):
-    """Many worlds in one call; a world whose episode ends begins the next in the same step.
+    """Vector environment of stable-baselines3; an ended episode is followed by the next.
 
-    options: as `Environment` takes them
-    A world's info holds the parts of the reward by name, `diverged` and `unconverged`; where an
-    episode ends also `terminal_observation`, `TimeLimit.truncated`, and `episode` with its sum of
-    rewards r, its periods l, and t, simulated s since the first step of all.
+    It takes the options of `Environment`. The info of a world contains the terms of the reward by
+    name, `diverged` and `unconverged`. At the end of an episode it also contains
+    `terminal_observation`, `TimeLimit.truncated`, and `episode` with its sum of rewards r, its
+    number of periods l, and t, the simulated time in s since the first step.
     """
 
     def __init__(self, **options: Any) -> None:
         self.environment = Environment(**options)
         self.render_mode = None
         super().__init__(self.environment.worlds, *spaces(self.environment))
-        self._action = np.zeros((self.num_envs, self.environment.actions))
-        self._paid, self._lasted = np.zeros(self.num_envs), np.zeros(self.num_envs, int)
+        self._action = np.zeros((self.num_envs, self.environment.action_size))
+        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, int)
         self._periods = 0
 
     def reset(self) -> Array:
-        """Episodes begin in all worlds; observations (num_envs, k). After `seed(n)` those of the
-        seed n, else others than before.
+        """Start an episode in all worlds; return observations, shape (num_envs, k).
+
+        After `seed(n)` the episodes are those of the seed n, otherwise new ones.
         """
         seed = self._seeds[0]
         self._reset_seeds()
         self._reset_options()
-        self._paid[:], self._lasted[:] = 0, 0
+        self._returns[:], self._lengths[:] = 0, 0
         return self.environment.reset(seed)
 
     def step_async(self, actions: Array) -> None:
         self._action = np.asarray(actions)
 
     def step_wait(self) -> tuple[Array, Array, NDArray[np.bool_], list[dict[str, Any]]]:
-        """One control period in every world."""
-        # the period, counted
+        """Advance every world by one control period."""
+        # advance, and count
         out = self.environment.step(self._action)
         ended = out.terminated | out.truncated
-        self._paid += out.reward
-        self._lasted += 1
+        self._returns += out.reward
+        self._lengths += 1
         self._periods += 1
-        # what there is to tell of each world
-        told: list[dict[str, Any]] = [
+        # info of each world
+        infos: list[dict[str, Any]] = [
             dict(zip(self.environment.rewards, row, strict=True)) for row in out.terms.tolist()
         ]
-        for k, info in enumerate(told):
+        for k, info in enumerate(infos):
             info["diverged"], info["unconverged"] = out.diverged[k], out.unconverged[k]
         time = self._periods / self.environment.task.rate
         for k in np.flatnonzero(ended):
-            told[k]["terminal_observation"] = out.final[k]
-            told[k]["TimeLimit.truncated"] = bool(out.truncated[k])
-            told[k]["episode"] = {"r": self._paid[k], "l": int(self._lasted[k]), "t": time}
-        self._paid[ended], self._lasted[ended] = 0, 0
-        return out.observation, out.reward, ended, told
+            infos[k]["terminal_observation"] = out.final[k]
+            infos[k]["TimeLimit.truncated"] = bool(out.truncated[k])
+            infos[k]["episode"] = {"r": self._returns[k], "l": int(self._lengths[k]), "t": time}
+        self._returns[ended], self._lengths[ended] = 0, 0
+        return out.observation, out.reward, ended, infos
 
     def close(self) -> None:
         pass
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The same for all worlds: an attribute of this, or of the environment."""
+        """Return an attribute of this object or of the environment, the same for all worlds."""
         owner = self if attr_name in vars(self) else self.environment
-        return [getattr(owner, attr_name)] * len(self._which(indices))
+        return [getattr(owner, attr_name)] * len(self._indices(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         raise Unsupported(
-            "the worlds of an environment share their attributes; create another environment.",
+            "attributes are shared by all worlds and cannot be set: create another environment.",
             attr_name,
         )
 
@@ -91,14 +92,13 @@ class BaselinesEnv(VecEnv):
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
         raise Unsupported(
-            "the worlds of an environment are not separate objects; call the method of the"
-            " environment.",
+            "worlds are not separate objects: call the method of the environment instead.",
             method_name,
         )
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """No world is; but episodes are counted as the wrapper Monitor counts them."""
-        return [wrapper_class.__name__ == "Monitor"] * len(self._which(indices))
+        """Return False for each world, but True for `Monitor`: episodes are counted likewise."""
+        return [wrapper_class.__name__ == "Monitor"] * len(self._indices(indices))
 
-    def _which(self, indices: Any) -> Sequence[int]:
+    def _indices(self, indices: Any) -> Sequence[int]:
         return list(self._get_indices(indices))

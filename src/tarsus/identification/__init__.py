@@ -1,1 +1,1 @@
-"""Parameters of robot, contact and ground from logs of motion and force."""
+"""Identification of robot, contact and ground parameters from logs of motion and force."""

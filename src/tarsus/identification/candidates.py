@@ -1,4 +1,4 @@
-"""The step that all candidates share, and what each of them writes into its registers."""
+"""Candidates of an identification: one compiled step, and the registers of each candidate."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tarsus.contact.base import Law
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, TarsusWarning, Unsupported, one_per_code, unknown_name
-from tarsus.identification import matter
-from tarsus.identification.unknowns import ALL, OF_BODIES, OF_JOINTS, UNITS, Unknown
+from tarsus.identification import inertial_parameters
+from tarsus.identification.unknowns import ALL, BODY_KINDS, JOINT_KINDS, UNITS, Unknown
 from tarsus.parameters import declared, name_of
 from tarsus.program.run import machine
 from tarsus.simulation.simulation import Simulation
@@ -25,15 +25,22 @@ from tarsus.stepping.base import Stepper
 from tarsus.terrain.base import Terrain
 
 Array = NDArray[np.float64]
-FAINT = 1e-9  # N m (N): of a joint without dry friction where it is identified
-RESISTING = ("armature", "damping", "dry_friction")
+MIN_DRY_FRICTION = 1e-9  # N m (N): start value for a joint without dry friction
+JOINT_RESISTANCES = ("armature", "damping", "dry_friction")
 
 
 @dataclass(frozen=True, eq=False)
 class ModelParts:
-    """What is simulated: as in `Simulation`, torques from outside.
+    """Model of an identification, as for a `Simulation` with external torques.
 
-    dt: s; options: of the simulation
+    Attributes
+    ----------
+    robot, law, terrain, stepper
+        Parts of the simulation.
+    dt
+        Step size, in s.
+    options
+        Other options of the simulation.
     """
 
     robot: Robot
@@ -45,17 +52,32 @@ class ModelParts:
 
 
 class Candidates:
-    """Sets of numbers for the unknowns, as registers of one compiled step.
+    """Sets of values of the unknowns, as registers of one compiled step.
 
-    TarsusError for an unknown that the model does not have.
+    Parameters
+    ----------
+    parts
+        The model.
+    unknowns
+        The unknowns.
+
+    Attributes
+    ----------
+    start
+        Initial values of the search, shape (unknowns,).
+
+    Raises
+    ------
+    TarsusError
+        For an unknown that the model does not have.
     """
 
     def __init__(self, parts: ModelParts, unknowns: Sequence[Unknown]) -> None:
-        # the step, with registers for what is identified
+        # compile the step with registers for the unknowns
         self.unknowns = tuple(unknowns)
         self.law, self.terrain = parts.law, parts.terrain
         self.dt = parts.dt
-        robot = _with_faint_friction(parts.robot, self.unknowns)
+        robot = _with_min_friction(parts.robot, self.unknowns)
         _check(parts, robot, self.unknowns)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TarsusWarning)
@@ -66,7 +88,9 @@ class Candidates:
                 parts.terrain,
                 None,
                 parts.dt,
-                worlds=machine.host().lanes(64),  # as wide as the batches: compiled once
+                worlds=machine.host().lanes(
+                    64
+                ),  # as wide as the batches, so that it is compiled once
                 varied=_varied(parts, self.unknowns),
                 **parts.options,
             )
@@ -76,59 +100,59 @@ class Candidates:
         self.robot = robot
         self.mechanism = simulation.plan.scene.mechanism
         if self.mechanism.uncut is not None:
-            raise Unsupported(
-                'parameters can be identified only with coordinates = "minimal".', "coordinates"
-            )
+            raise Unsupported('identification requires coordinates = "minimal".', "coordinates")
         worlds = simulation.backend
         self.program = simulation.program
         self.registers = {r.name: worlds.get(r.name) for r in self.program.persistent}
         self.start = np.array([_start(one, parts, robot) for one in self.unknowns])
-        """Values at which the search begins."""
 
-    def in_registers(self, values: Array) -> dict[str, Array]:
-        """Registers by name, (candidates, size), of values (candidates, unknowns); a delay is in
-        none.
+    def registers_for(self, values: Array) -> dict[str, Array]:
+        """Return registers, (candidates, size) each, for values of shape (candidates, unknowns).
+
+        Delays are in no register.
         """
-        # by what each is of
-        found: dict[str, Array] = {}
-        own = {one.name: values[:, k] for k, one in enumerate(self.unknowns)}
+        # by the kind of each unknown
+        registers: dict[str, Array] = {}
+        columns = {one.name: values[:, k] for k, one in enumerate(self.unknowns)}
         terrain: dict[str, Array] = {}
         bodies: dict[str, dict[str, Array]] = {}
         for one in self.unknowns:
-            value = own[one.name]
+            value = columns[one.name]
             if one.part == "law":
-                found[f"law.{one.own}"] = value[:, None]
+                registers[f"law.{one.columns}"] = value[:, None]
             elif one.part == "terrain":
-                terrain[one.own] = value
+                terrain[one.columns] = value
             elif one.part == "mass":
-                bodies.setdefault(one.own, {})["mass"] = value
-            elif one.part in OF_BODIES:
-                body, _, axis = one.own.rpartition(".")
+                bodies.setdefault(one.columns, {})["mass"] = value
+            elif one.part in BODY_KINDS:
+                body, _, axis = one.columns.rpartition(".")
                 bodies.setdefault(body, {})[f"{one.part}.{axis}"] = value
-            elif one.part in OF_JOINTS:
-                self._of_joints(found, one, value)
-        # of ground and bodies all together
+            elif one.part in JOINT_KINDS:
+                self._set_joints(registers, one, value)
+        # terrain and bodies as a whole
         if terrain:
             ground: Any = replace(self.terrain, **terrain)
-            found |= {f"terrain.{name}": v for name, v in ground.parameters().items()}
+            registers |= {f"terrain.{name}": v for name, v in ground.parameters().items()}
         if bodies:
-            found["varied.inertia"] = self._of_bodies(bodies, len(values))
-        return {name: np.broadcast_to(v, (len(values), v.shape[-1])) for name, v in found.items()}
+            registers["varied.inertia"] = self._inertia_changes(bodies, len(values))
+        return {
+            name: np.broadcast_to(v, (len(values), v.shape[-1])) for name, v in registers.items()
+        }
 
     def delays(self, values: Array) -> Array:
-        """By how much torques are late, s, (candidates,)."""
+        """Return the delay of the torques of each candidate, shape (candidates,), in s."""
         for k, one in enumerate(self.unknowns):
             if one.part == "delay":
                 return values[:, k]
         return np.zeros(len(values))
 
     def unit(self, one: Unknown) -> str:
-        """Its SI unit."""
+        """Return the SI unit of an unknown."""
         if one.part == "law":
             return declared(type(self.law))[one.own].unit.strip("[]") or "1"
         if one.part == "terrain":
             return declared(type(self.terrain))[one.own].unit.strip("[]") or "1"
-        if one.part in RESISTING:
+        if one.part in JOINT_RESISTANCES:
             kinds = {b.joint.kind for b in self.mechanism.bodies if b.joint.name == one.own}
             sliding = kinds == {"slide"}
             units = {"armature": "kg m^2", "damping": "N m s/rad", "dry_friction": "N m"}
@@ -136,13 +160,13 @@ class Candidates:
             return (straight if sliding else units)[one.part]
         return UNITS[one.part]
 
-    def _of_joints(self, found: dict[str, Array], one: Unknown, value: Array) -> None:
-        """The column of a joint, or all columns."""
+    def _set_joints(self, registers: dict[str, Array], one: Unknown, value: Array) -> None:
+        """Write the column of a joint, or all columns, into `registers`."""
         register, names = f"varied.{one.part}", getattr(self.plan.varied, one.part)
         if self.plan.actuation is not None and one.part == "strength":
             register = "actuators.strength"
             names = tuple(a.name for a in self.mechanism.file_actuators)
-        columns = found.setdefault(
+        columns = registers.setdefault(
             register, np.tile(self.registers[register][:1], (len(value), 1)).copy()
         )
         if one.own == ALL:
@@ -150,51 +174,57 @@ class Candidates:
         else:
             columns[:, names.index(one.own)] = value
 
-    def _of_bodies(self, bodies: Mapping[str, Mapping[str, Array]], count: int) -> Array:
+    def _inertia_changes(self, bodies: Mapping[str, Mapping[str, Array]], count: int) -> Array:
         order = self.plan.varied.bodies(self.mechanism)
         change = np.zeros((count, INERTIAL_COUNT * len(order)))
         for name, values in bodies.items():
             i = self.mechanism.body_index(name)
-            at = INERTIAL_COUNT * order.index(i)
-            change[:, at : at + INERTIAL_COUNT] = matter.change_of_ten(
-                self.mechanism.bodies[i].inertia, values
+            start = INERTIAL_COUNT * order.index(i)
+            change[:, start : start + INERTIAL_COUNT] = (
+                inertial_parameters.linear_parameter_changes(
+                    self.mechanism.bodies[i].inertia, values
+                )
             )
         return change
 
 
-def _with_faint_friction(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
-    """The robot with dry friction where it is identified, however little: a joint that has none has
-    no equation for it.
+def _with_min_friction(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
+    """Return the robot with a tiny dry friction in joints where it is identified.
+
+    A joint without dry friction has no equation for it.
     """
     names = {one.own for one in unknowns if one.part == "dry_friction"}
 
     def body_of(body: Any) -> Any:
         joint = body.joint
-        asked = joint.name in names or ALL in names
-        if not asked or joint.rubs or joint.kind not in ("hinge", "slide"):
+        selected = joint.name in names or ALL in names
+        if not selected or joint.rubs or joint.kind not in ("hinge", "slide"):
             return body
-        return replace(body, joint=replace(joint, dry_friction=FAINT))
+        return replace(body, joint=replace(joint, dry_friction=MIN_DRY_FRICTION))
 
     return replace(robot, bodies=tuple(body_of(b) for b in robot.bodies)) if names else robot
 
 
 def _varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
-    """What differs by world, as `Simulation` takes it; a file's actuators have a strength."""
-    found: dict[str, Any] = {}
+    """Return what differs between worlds, as `Simulation` takes it.
+
+    The actuators of a file have a strength already.
+    """
+    kinds: dict[str, Any] = {}
     motors = parts.options.get("actuators", "motor") == "motor"
     for one in unknowns:
-        if one.part in OF_BODIES:
+        if one.part in BODY_KINDS:
             body = one.own if one.part == "mass" else one.own.rpartition(".")[0]
-            found.setdefault("mass", set()).add(body)
-        elif one.part in RESISTING or (one.part == "strength" and motors):
-            found.setdefault(one.part, set()).add(one.own)
+            kinds.setdefault("mass", set()).add(body)
+        elif one.part in JOINT_RESISTANCES or (one.part == "strength" and motors):
+            kinds.setdefault(one.part, set()).add(one.own)
     return {
-        kind: ALL if ALL in names else [n for n in sorted(names)] for kind, names in found.items()
+        kind: ALL if ALL in names else [n for n in sorted(names)] for kind, names in kinds.items()
     }
 
 
 def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None:
-    """TarsusError for what law, terrain or robot do not have."""
+    """Raise TarsusError for unknowns that law, terrain or robot do not have."""
     for one in unknowns:
         if one.part in ("law", "terrain"):
             owner: Any = parts.law if one.part == "law" else parts.terrain
@@ -203,9 +233,9 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
                 raise unknown_name(f"parameter of the {one.part} {name_of(owner)}", one.own, known)
             for end in (one.range.low, one.range.high):
                 known[one.own].check(name_of(owner), end)
-        elif one.part in OF_BODIES:
+        elif one.part in BODY_KINDS:
             body = one.own if one.part == "mass" else one.own.rpartition(".")[0]
-            matter.check(body, robot.bodies[robot.body_index(body)].inertia)
+            inertial_parameters.check(body, robot.bodies[robot.body_index(body)].inertia)
             if one.part == "mass" and one.range.low <= 0:
                 raise InvalidValue(
                     f"{one.name}: low must be above 0, not {one.range.low:g}: a mass is positive.",
@@ -218,29 +248,29 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
 
 
 def _start(one: Unknown, parts: ModelParts, robot: Robot) -> float:
-    """Where its search begins: as told, as the model has it, or in the middle of its range."""
+    """Return the initial value of an unknown: given, from the model, or mid-range."""
     if one.start is not None:
         return one.start
-    # as the model has it
-    own: Any = None
+    # value of the model
+    value: Any = None
     if one.part in ("law", "terrain"):
-        own = getattr(parts.law if one.part == "law" else parts.terrain, one.own)
+        value = getattr(parts.law if one.part == "law" else parts.terrain, one.value)
     elif one.part == "mass":
-        own = robot.bodies[robot.body_index(one.own)].inertia.mass
+        value = robot.bodies[robot.body_index(one.value)].inertia.mass
     elif one.part == "com":
-        body, _, axis = one.own.rpartition(".")
-        own = robot.bodies[robot.body_index(body)].inertia.com["xyz".index(axis)]
+        body, _, axis = one.value.rpartition(".")
+        value = robot.bodies[robot.body_index(body)].inertia.com["xyz".index(axis)]
     elif one.part == "inertia":
-        own = 0.0
+        value = 0.0
     elif one.part == "strength":
-        own = 1.0
-    elif one.part in RESISTING:
+        value = 1.0
+    elif one.part in JOINT_RESISTANCES:
         values = [
             getattr(b.joint, one.part)
             for b in parts.robot.bodies
-            if b.joint.nq == 1 and one.own in (ALL, b.joint.name)
+            if b.joint.nq == 1 and one.value in (ALL, b.joint.name)
         ]
-        own = float(np.mean(values)) if values else None
-    if own is None or np.ndim(own) or not one.range.low <= float(own) <= one.range.high:
+        value = float(np.mean(values)) if values else None
+    if value is None or np.ndim(value) or not one.range.low <= float(value) <= one.range.high:
         return float(one.range.at(0.5))
-    return float(own)
+    return float(value)

@@ -1,6 +1,6 @@
-"""CMA-ES (Hansen 2016) over the ranges of the unknowns: for costs with several valleys.
+"""CMA-ES (Hansen 2016) over the ranges of the unknowns, for costs with several minima.
 
-Needs the extra `identify`.
+It needs the extra `identify`.
 """
 
 from __future__ import annotations
@@ -15,37 +15,46 @@ from numpy.typing import NDArray
 from tarsus.model.files import needed_library
 
 Array = NDArray[np.float64]
-WIDE = 0.25  # of the ranges: deviation at the start
-LEAST = 8  # candidates of a generation
-GENERATIONS = 40
-NARROW = 1e-4  # of the ranges: where it ends
+INITIAL_DEVIATION = 0.25  # in units of the ranges
+MIN_POPULATION = 8
+MAX_GENERATIONS = 40
+TOLERANCE = 1e-4  # in units of the ranges
 
 
-def best(costs: Callable[[Array], Array], first: Array, seed: int, candidates: int) -> Array:
-    """The best shares (p,) that it finds, beginning at `first`, in at most 40 generations.
+def minimize(costs: Callable[[Array], Array], first: Array, seed: int, candidates: int) -> Array:
+    """Return the best shares, shape (p,), that CMA-ES finds from `first`.
 
-    costs: of candidates (c, p), all at once; candidates: of a generation
+    Parameters
+    ----------
+    costs
+        Function from candidates, shape (c, p), to their costs, all at once.
+    first
+        Initial shares, shape (p,).
+    seed
+        Seed of the random numbers.
+    candidates
+        Candidates per generation.
     """
     cma: Any = needed_library("cma", "CMA-ES", "identify")
-    if len(first) < 2:  # it wants two dimensions
+    if len(first) < 2:  # CMA-ES needs two dimensions
         line = np.linspace(0, 1, max(candidates, 2))[:, None]
         return line[int(np.argmin(costs(line)))]
-    population = max(candidates, LEAST)
+    population = max(candidates, MIN_POPULATION)
     settings = {
         "bounds": [0, 1],
         "popsize": population,
-        "seed": seed + 1,  # 0 stands for the clock
-        "maxiter": GENERATIONS,
-        "tolx": NARROW,
+        "seed": seed + 1,  # 0 would take the clock
+        "maxiter": MAX_GENERATIONS,
+        "tolx": TOLERANCE,
         "verbose": -9,
     }
-    # it draws from NumPy's global generator, which is put back
-    before = np.random.get_state()  # noqa: NPY002
+    # it draws from NumPy's global generator, which is restored afterwards
+    state = np.random.get_state()  # noqa: NPY002
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        search = cma.CMAEvolutionStrategy(np.clip(first, 0.01, 0.99), WIDE, settings)
+        search = cma.CMAEvolutionStrategy(np.clip(first, 0.01, 0.99), INITIAL_DEVIATION, settings)
         while not search.stop():
-            asked = search.ask()
-            search.tell(asked, [float(cost) for cost in costs(np.array(asked))])
-    np.random.set_state(before)  # noqa: NPY002
+            samples = search.ask()
+            search.tell(samples, [float(cost) for cost in costs(np.array(samples))])
+    np.random.set_state(state)  # noqa: NPY002
     return np.clip(np.asarray(search.result.xbest, float), 0, 1)

@@ -1,11 +1,10 @@
-"""How far an estimate may be off: by the curvature of the cost, by how windows disagree, and by
-what it costs to hold an unknown aside.
+"""Confidence intervals: curvature of the cost, disagreement of windows, and profile likelihood.
 
-Contacts make steps in the cost: a foot that lands a sample later is another valley, which the
-curvature at the bottom of one does not see. So each unknown is moved aside, the others as the
-curvature says and the windows' starts searched anew, four times as far each time, until the cost
-has risen beyond what chance explains (a profile of the likelihood). What is found lower on the way
-is the new estimate.
+Contacts make steps in the cost: a foot that lands a sample later is another minimum, which the
+curvature at one minimum does not see. So each unknown is moved aside, with the others following the
+curvature and the windows' starts searched again, each time four times as far, until the cost has
+risen by more than chance explains (a profile likelihood). If a lower cost is found on the way, it
+becomes the new estimate.
 """
 
 from __future__ import annotations
@@ -18,179 +17,198 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 from scipy.stats import t as student
 
-from tarsus.identification.least_squares import Fitted, LeastSquares
-from tarsus.identification.normal_equations import weights
+from tarsus.identification.least_squares import Fit, LeastSquares
+from tarsus.identification.normal_equations import robust_weights
 
 Array = NDArray[np.float64]
-LEVEL = 0.95
-NONE = 1e-10  # of the largest eigenvalue: a direction that moves nothing
-NAMED = 0.3  # of a direction: who takes part in it
-OPEN = 0.5  # of the range: half an interval; wider, and the data say nothing
-FEW = 8  # windows beyond the unknowns, from which on how they disagree is told
-FIRST, FARTHER, RUNGS = 2.0, 4.0, 7  # deviations; times; at most
-LIKE = 3.0  # a rise within this factor of the curvature's is as it tells
-NEARER = 2  # times the end is halved, in its logarithm
-AFRESH = 12  # times at most, from what was found lower
-DEARER = 0.5  # of half a squared deviation: a window may be in the wrong valley
-RUGGED = 4.0  # deviations: farther than the curvature's interval reaches by as much again
-LOWER = 0.05  # of what chance explains: a cost that is lower by more is another estimate
+LEVEL = 0.95  # confidence level
+NULL_EIGENVALUE = 1e-10  # of the largest: a direction without effect on the motion
+MIN_COMPONENT = 0.3  # of a unit direction: an unknown that takes part in it
+OPEN_HALF_WIDTH = 0.5  # of the range: a wider half interval means that the data say nothing
+MIN_EXTRA_WINDOWS = 8  # windows beyond the unknowns, from which their disagreement is used
+FIRST_DISTANCE, GROWTH, MAX_POINTS = 2.0, 4.0, 7  # of a profile: deviations, factor, number
+AGREEMENT = 3.0  # a rise within this factor of the curvature's agrees with it
+BISECTIONS = 2  # of the end of an interval, in its logarithm
+MAX_RESTARTS = 12  # from a lower cost
+COST_INCREASE = 0.5  # of a window: a larger one may mean a wrong minimum
+RUGGED_DISTANCE = 4.0  # deviations: twice as far as the curvature's interval reaches
+MIN_DECREASE = 0.05  # of what chance explains: a larger decrease is a new estimate
 
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """How far estimates scatter, in shares of the ranges.
+    """Scatter of estimates, in shares of the ranges.
 
-    deviation: of residuals, in the noise's
-    covariance (p, p); loose (p,): which unknowns no residual moves
-    chance (p,): by how much costs may rise by chance; half (p,): of an interval
+    Attributes
+    ----------
+    deviation
+        Standard deviation of the residuals, in units of the noise.
+    covariance
+        Covariance, shape (p, p).
+    loose
+        Mask of unknowns that do not affect the residuals, shape (p,).
+    chance
+        Increase of the cost that chance explains, shape (p,).
+    half
+        Half widths of the intervals, shape (p,).
     """
 
     deviation: float
     covariance: Array
-    loose: NDArray[np.bool_]
+    without_effect: NDArray[np.bool_]
     chance: Array
     half: Array
 
     @property
     def open(self) -> NDArray[np.bool_]:
-        """Which unknowns the motion leaves open (p,)."""
-        return (self.half > OPEN) | self.loose
+        """Mask of unknowns that the motion leaves open, shape (p,)."""
+        return (self.half > OPEN_HALF_WIDTH) | self.without_effect
 
 
-def spread(found: Fitted) -> Scatter:
-    """By the curvature of the cost, and no narrower than by how windows disagree."""
-    # by curvature and the residuals' variance
-    p = len(found.shares)
-    w = weights(found.residuals)
-    free = max(found.residuals.size - p, 1)
-    square = ((w * found.residuals) ** 2).sum() + (found.starts**2).sum()
-    variance = max(float(square) / free, 1e-12)
-    by_curvature, loose = _covariance(found.normal, variance)
-    factor, freedom = np.ones(p), float(free)
-    # by how windows disagree (the sandwich of robust statistics)
-    more = len(found.scores) - p
-    if more >= FEW:
-        aside = found.scores - found.scores.mean(0)
+def estimate_scatter(fit: Fit) -> Scatter:
+    """Return the scatter from the curvature of the cost, and no less than windows disagree."""
+    # from curvature and the variance of the residuals
+    p = len(fit.shares)
+    w = robust_weights(fit.residuals)
+    degrees = max(fit.residuals.size - p, 1)
+    square = ((w * fit.residuals) ** 2).sum() + (fit.starts**2).sum()
+    variance = max(float(square) / degrees, 1e-12)
+    by_curvature, without_effect = _covariance(fit.normal, variance)
+    factor, degrees_used = np.ones(p), float(degrees)
+    # from the disagreement of windows (the sandwich estimator of robust statistics)
+    extra = len(fit.scores) - p
+    if extra >= MIN_EXTRA_WINDOWS:
+        centered = fit.scores - fit.scores.mean(0)
         inverse = by_curvature / variance
-        disagreed = inverse @ (aside.T @ aside * len(aside) / more) @ inverse
-        ratio = np.diag(disagreed) / np.maximum(np.diag(by_curvature), 1e-300)
-        factor = np.where(loose, 1.0, np.sqrt(np.maximum(ratio, 1.0)))
-        freedom = float(more) if (factor > 1).any() else freedom
+        sandwich = inverse @ (centered.T @ centered * len(centered) / extra) @ inverse
+        ratio = np.diag(sandwich) / np.maximum(np.diag(by_curvature), 1e-300)
+        factor = np.where(without_effect, 1.0, np.sqrt(np.maximum(ratio, 1.0)))
+        degrees_used = float(extra) if (factor > 1).any() else degrees_used
     covariance = by_curvature * np.outer(factor, factor)
-    quantile = float(student.ppf(0.5 + LEVEL / 2, freedom))
+    quantile = float(student.ppf(0.5 + LEVEL / 2, degrees_used))
     half = quantile * np.sqrt(np.diag(covariance))
     chance = 0.5 * float(chi2.ppf(LEVEL, 1)) * variance * factor**2
-    return Scatter(float(np.sqrt(variance)), covariance, loose, chance, half)
+    return Scatter(float(np.sqrt(variance)), covariance, without_effect, chance, half)
 
 
 def _covariance(normal: Array, variance: float) -> tuple[Array, NDArray[np.bool_]]:
-    """Of the shares, and which of them no residual moves."""
+    """Return the covariance of the shares, and a mask of those without effect on the residuals."""
     values, vectors = np.linalg.eigh(normal)
-    most = max(float(values.max(initial=0)), 1e-300)
-    nothing = values <= NONE * most
-    # a direction that moves nothing is as open as the range is wide
-    scatter = np.where(nothing, 1.0, variance / np.maximum(values, NONE * most))
+    largest = max(float(values.max(initial=0)), 1e-300)
+    null = values <= NULL_EIGENVALUE * largest
+    # a direction without effect is as uncertain as the range is wide
+    scatter = np.where(null, 1.0, variance / np.maximum(values, NULL_EIGENVALUE * largest))
     covariance = (vectors * scatter) @ vectors.T
-    loose = (vectors[:, nothing] ** 2).sum(1) > NAMED**2
-    return covariance, loose | (np.diag(normal) <= NONE * most)
+    without_effect = (vectors[:, null] ** 2).sum(1) > MIN_COMPONENT**2
+    return covariance, without_effect | (np.diag(normal) <= NULL_EIGENVALUE * largest)
 
 
 @dataclass(frozen=True, eq=False)
-class Aside:
-    """What it costs to hold one unknown aside: `by` deviations, where `fit` is."""
+class ProfilePoint:
+    """Fit with one unknown displaced by a number of deviations."""
 
-    by: float
-    fit: Fitted
+    distance: float
+    fit: Fit
 
 
 @dataclass(frozen=True, eq=False)
-class Ladder:
-    """Unknown k farther and farther aside of `about`, to a side (-1 or 1)."""
+class ProfileSide:
+    """Profile of unknown k to one side (-1 or 1) of the fit `about`."""
 
-    about: Fitted
+    about: Fit
     k: int
     side: int
-    asides: Sequence[Aside]
+    points: Sequence[ProfilePoint]
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What it costs to hold each unknown aside of `base`."""
+    """Profile likelihood of each unknown about the fit `base`."""
 
-    base: Fitted
-    told: Scatter
-    ladders: Sequence[Ladder]
+    base: Fit
+    scatter: Scatter
+    sides: Sequence[ProfileSide]
 
     @property
-    def least(self) -> Fitted:
-        """The cheapest of all that was met."""
-        met = [aside.fit for ladder in self.ladders for aside in ladder.asides]
-        return min([self.base, *met], key=lambda fit: fit.cost)
+    def least(self) -> Fit:
+        """The fit of least cost in the profile."""
+        fits = [point.fit for profile in self.sides for point in profile.points]
+        return min([self.base, *fits], key=lambda fit: fit.cost)
 
     @property
     def chance(self) -> float:
-        """By how much the cost may rise by chance."""
-        return float(self.told.chance.min(initial=np.inf))
+        """Increase of the cost that chance explains."""
+        return float(self.scatter.chance.min(initial=np.inf))
 
 
-def scanned(problem: LeastSquares, found: Fitted) -> tuple[Fitted, Array]:
-    """The estimate, better if something better was met, and the ends (p, 2) of the shares that
-    chance explains.
+def profile_intervals(problem: LeastSquares, fit: Fit) -> tuple[Fit, Array]:
+    """Return the estimate, improved if possible, and its confidence intervals by profiles.
+
+    Returns
+    -------
+    tuple
+        The fit, and the ends of the shares that chance explains, shape (p, 2).
     """
-    # again from what is lower by more than chance, until the profile is of what is returned
-    best, profile = _better(problem, _profile(problem, found))
-    for _ in range(AFRESH):
+    # restart from costs lower by more than chance, until the profile is that of the result
+    best, profile = _better(problem, _profile(problem, fit))
+    for _ in range(MAX_RESTARTS):
         if profile.base.cost - best.cost <= profile.chance:
             break
         best, profile = _better(problem, _profile(problem, best))
-    # what is no dearer than chance explains, and a little farther
+    # ends of what chance explains, rounded outwards
     settled = profile.base.cost - best.cost <= profile.chance
     lowest = min(profile.least.cost, best.cost) if settled else profile.least.cost
     ends = np.stack([best.shares, best.shares], 1)
-    for ladder in profile.ladders:
-        end, k = _end(problem, profile.told, ladder, lowest), ladder.k
+    for one in profile.sides:
+        end, k = _end(problem, profile.scatter, one, lowest), one.k
         ends[k] = np.fmin(ends[k, 0], end), np.fmax(ends[k, 1], end)
     return (best if settled else replace(best, settled=False)), ends
 
 
-def _profile(problem: LeastSquares, base: Fitted) -> Profile:
-    """About a fit; of unknowns that are open there is none. Where chance explains far more of one
-    than the curvature says, how others go with it is not the curvature's either: they are moved
-    aside from there as well.
+def _profile(problem: LeastSquares, base: Fit) -> Profile:
+    """Return the profile about a fit; open unknowns have none.
+
+    If chance explains a displacement far beyond the curvature's interval, the correlation with the
+    other unknowns is not that of the curvature either: they are then displaced from there as well.
     """
-    told = spread(base)
-    sides = [(int(k), side) for k in np.flatnonzero(~told.open) for side in (-1, 1)]
-    first = [_ladder(problem, base, told, *where) for where in sides]
-    lowest, ladders = Profile(base, told, first).least.cost, list(first)
+    scatter = estimate_scatter(base)
+    directions = [(int(k), side) for k in np.flatnonzero(~scatter.open) for side in (-1, 1)]
+    first = [_profile_side(problem, base, scatter, *direction) for direction in directions]
+    lowest, sides = Profile(base, scatter, first).least.cost, list(first)
     for one in first:
-        far = [a for a in one.asides if a.fit.cost - lowest <= told.chance[one.k] and a.by > RUGGED]
+        far = [
+            point
+            for point in one.points
+            if point.fit.cost - lowest <= scatter.chance[one.k] and point.distance > RUGGED_DISTANCE
+        ]
         if far:
-            others = [where for where in sides if where[0] != one.k]
-            ladders += [_ladder(problem, far[-1].fit, told, *where) for where in others]
-    return Profile(base, told, ladders)
+            others = [direction for direction in directions if direction[0] != one.k]
+            sides += [_profile_side(problem, far[-1].fit, scatter, *other) for other in others]
+    return Profile(base, scatter, sides)
 
 
-def _better(problem: LeastSquares, profile: Profile) -> tuple[Fitted, Profile]:
-    """The fit from the cheapest that was met, if that is cheaper than the profile's base."""
+def _better(problem: LeastSquares, profile: Profile) -> tuple[Fit, Profile]:
+    """Return the fit from the cheapest point, if it is cheaper than the base, and the profile."""
     best, least = profile.base, profile.least
-    if least.cost < best.cost - LOWER * profile.chance:
+    if least.cost < best.cost - MIN_DECREASE * profile.chance:
         best = min(problem.solve(least.shares, least.starts), best, key=lambda fit: fit.cost)
     return best, profile
 
 
-def _settled(problem: LeastSquares, shares: Array, near: Fitted) -> Fitted:
-    """Each window's start searched at shares (p,), and again from starts at random where a window
-    costs more than near by: it may have been left in another valley, and a profile that is too
-    dear makes intervals too narrow.
+def _fit_starts_robustly(problem: LeastSquares, shares: Array, near: Fit) -> Fit:
+    """Return a fit with the windows' starts searched at given shares, shape (p,).
+
+    Starts of windows that cost more than in `near` are searched again from random ones: they may be
+    at a wrong minimum, and a profile that is too expensive makes intervals too narrow.
     """
-    fit = problem.settle(shares, near)
-    odd = np.flatnonzero(fit.by_window > near.by_window + DEARER)
-    starts = problem.shaken(fit, odd)
+    fit = problem.fit_window_starts(shares, near)
+    outliers = np.flatnonzero(fit.window_costs > near.window_costs + COST_INCREASE)
+    starts = problem.random_starts(fit, outliers)
     if starts is None:
         return fit
-    again = problem.settle(shares, replace(near, starts=starts))
-    better = again.by_window < fit.by_window
-    cost = fit.cost - float((fit.by_window - again.by_window)[better].sum())
+    again = problem.fit_window_starts(shares, replace(near, starts=starts))
+    better = again.window_costs < fit.window_costs
+    cost = fit.cost - float((fit.window_costs - again.window_costs)[better].sum())
     return replace(
         fit,
         starts=np.where(better[:, None], again.starts, fit.starts),
@@ -199,64 +217,74 @@ def _settled(problem: LeastSquares, shares: Array, near: Fitted) -> Fitted:
     )
 
 
-def _ladder(problem: LeastSquares, found: Fitted, told: Scatter, k: int, side: int) -> Ladder:
-    """Farther and farther, until twice in a row the cost has risen by more than chance explains, or
-    once as the curvature tells.
+def _profile_side(
+    problem: LeastSquares, fit: Fit, scatter: Scatter, k: int, side: int
+) -> ProfileSide:
+    """Displace unknown k farther and farther to one side.
+
+    It ends when the cost has risen by more than chance explains twice in a row, or once if the rise
+    agrees with the curvature.
     """
-    ladder: list[Aside] = []
-    near, lowest, dearer = found, found.cost, 0
-    for by in FIRST * FARTHER ** np.arange(RUNGS):
-        fit = _settled(problem, _aside(problem, (found, told), (k, side * by), near), near)
-        ladder.append(Aside(float(by), fit))
-        lowest = min(lowest, fit.cost)
-        rise, expected = fit.cost - lowest, by**2 * told.chance[k] / float(chi2.ppf(LEVEL, 1))
-        if rise <= told.chance[k]:
-            near, dearer = fit, 0
-            if not 0 < fit.shares[k] < 1:
+    points: list[ProfilePoint] = []
+    near, lowest, failures = fit, fit.cost, 0
+    for distance in FIRST_DISTANCE * GROWTH ** np.arange(MAX_POINTS):
+        shares = _displaced(problem, (fit, scatter), (k, side * distance), near)
+        moved = _fit_starts_robustly(problem, shares, near)
+        points.append(ProfilePoint(float(distance), moved))
+        lowest = min(lowest, moved.cost)
+        rise = moved.cost - lowest
+        expected = distance**2 * scatter.chance[k] / float(chi2.ppf(LEVEL, 1))
+        at_limit = not 0 < moved.shares[k] < 1
+        if rise <= scatter.chance[k]:
+            near, failures = moved, 0
+            if at_limit:
                 break
             continue
-        dearer += 1
-        if dearer == 2 or (expected / LIKE < rise < expected * LIKE) or not 0 < fit.shares[k] < 1:
+        failures += 1
+        agrees = expected / AGREEMENT < rise < expected * AGREEMENT
+        if failures == 2 or agrees or at_limit:
             break
-    return Ladder(found, k, side, ladder)
+    return ProfileSide(fit, k, side, points)
 
 
-def _end(problem: LeastSquares, told: Scatter, ladder: Ladder, lowest: float) -> float:
-    """The share between the farthest that chance explains and the next, rather too far than too
-    near; where the ladder stands if it explains none but that, else NaN.
+def _end(problem: LeastSquares, scatter: Scatter, profile: ProfileSide, lowest: float) -> float:
+    """Return the share at which the cost exceeds what chance explains, rounded outwards.
+
+    It is that of the profile's fit if chance explains none but this, and NaN if not even this.
     """
-    # the last that chance explains
-    k, side, found = ladder.k, ladder.side, ladder.about
-    inside = [a for a in ladder.asides if a.fit.cost - lowest <= told.chance[k]]
+    # the farthest point that chance explains
+    k, side, fit = profile.k, profile.side, profile.about
+    inside = [point for point in profile.points if point.fit.cost - lowest <= scatter.chance[k]]
     if not inside:
-        return float(found.shares[k] if found.cost - lowest <= told.chance[k] else np.nan)
-    last = max(inside, key=lambda aside: aside.by)
-    beyond = min((a.by for a in ladder.asides if a.by > last.by), default=None)
+        return float(fit.shares[k] if fit.cost - lowest <= scatter.chance[k] else np.nan)
+    last = max(inside, key=lambda point: point.distance)
+    beyond = min((p.distance for p in profile.points if p.distance > last.distance), default=None)
     if beyond is None:
         return float(last.fit.shares[k])
-    # nearer to where it ends
-    for _ in range(NEARER):
-        by = float(np.sqrt(last.by * beyond))
-        shares = _aside(problem, (found, told), (k, side * by), last.fit)
-        fit = _settled(problem, shares, last.fit)
-        if fit.cost - lowest <= told.chance[k]:
-            last = Aside(by, fit)
+    # bisection between it and the next point
+    for _ in range(BISECTIONS):
+        distance = float(np.sqrt(last.distance * beyond))
+        shares = _displaced(problem, (fit, scatter), (k, side * distance), last.fit)
+        moved = _fit_starts_robustly(problem, shares, last.fit)
+        if moved.cost - lowest <= scatter.chance[k]:
+            last = ProfilePoint(distance, moved)
         else:
-            beyond = by
-    way = side * beyond * np.sqrt(told.covariance[k, k])
-    return float(np.clip(found.shares[k] + way, 0, 1))
+            beyond = distance
+    shift = side * beyond * np.sqrt(scatter.covariance[k, k])
+    return float(np.clip(fit.shares[k] + shift, 0, 1))
 
 
-def _aside(
-    problem: LeastSquares, about: tuple[Fitted, Scatter], where: tuple[int, float], near: Fitted
+def _displaced(
+    problem: LeastSquares, about: tuple[Fit, Scatter], displacement: tuple[int, float], near: Fit
 ) -> Array:
-    """Shares with unknown k so many deviations aside, the others where the curvature leads them, or
-    as they were: whichever costs less with the starts of `near`. A step in the cost makes its
-    curvature, and how far it leads others, a hundred times too large.
+    """Return shares with unknown k displaced by a number of deviations.
+
+    The others follow the curvature or stay, whichever costs less with the starts of `near`. A step
+    in the cost can make its curvature, and so the shift of the others, a hundred times too large.
     """
-    (found, told), (k, by) = about, where
-    led = by * told.covariance[:, k] / np.sqrt(told.covariance[k, k])
-    alone = np.where(np.arange(len(led)) == k, led, 0.0)
-    shares = np.clip(found.shares + np.stack([led, alone]), 0, 1)
+    (fit, scatter), (k, distance) = about, displacement
+    together = distance * scatter.covariance[:, k] / np.sqrt(scatter.covariance[k, k])
+    alone = np.where(np.arange(len(together)) == k, together, 0.0)
+    shares = np.clip(fit.shares + np.stack([together, alone]), 0, 1)
     costs, _ = problem.cost_at(shares, np.stack([near.starts, near.starts]))
     return shares[int(np.argmin(costs))]

@@ -1,8 +1,9 @@
-"""Which law would you choose from data? Laws ranked by windows that they were not fitted to.
+"""Ranking of contact laws by cross-validation on the windows of a log.
 
-Every law gets the unknowns of the spec that are not a law's, and its own parameters: those that the
-spec frees, else all that have a usual range. Windows are split into folds; what is judged on a fold
-was identified with the others. Every law repeats the same windows.
+Each law gets the unknowns of the specification that do not belong to a law, and its own parameters:
+those that the specification frees, else all that have a default range. The windows are split into
+folds, and each fold is predicted with parameters identified from the others. All laws predict the
+same windows.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from tarsus.contact.base import Law
 from tarsus.errors import TarsusError, UnmetCondition
 from tarsus.identification import windows
 from tarsus.identification.candidates import Candidates, ModelParts
-from tarsus.identification.least_squares import Fitted, LeastSquares
-from tarsus.identification.ranges import usual
+from tarsus.identification.least_squares import Fit, LeastSquares
+from tarsus.identification.ranges import default_ranges
 from tarsus.identification.resampling import mean_interval
 from tarsus.identification.rollouts import Rollouts
-from tarsus.identification.run import Prepared, Tell, begins, prepare, solved
+from tarsus.identification.run import Prepared, Tell, initial_guesses, prepare, solve_from
 from tarsus.identification.spec import IdentificationSpec
 from tarsus.identification.unknowns import Unknown
 from tarsus.identification.windows import Windows
@@ -33,21 +34,34 @@ from tarsus.simulation import resolve
 
 Array = NDArray[np.float64]
 LAWS = "tarsus.contact.laws"
-SOFT = 2.5e-4  # s: the longest step of a law of springs
-RESAMPLED = 2000  # times
-ROUNDS = 12  # of a fold, which begins where all windows ended
+MAX_SPRING_DT = 2.5e-4  # s: largest step size of a law with springs
+RESAMPLES = 2000
+FOLD_ROUNDS = 12  # of a fold, which starts from the fit of all windows
 
 
 @dataclass(frozen=True)
 class RankedLaw:
-    """A law, how well it repeats what was held out, and with how many numbers.
+    """Contact law with its error on held-out windows.
 
-    error: root of the mean squared residual of held-out windows, large residuals by their size, in
-        deviations of the noise: mean over windows; low, high: 95 % of resampled windows
-    behind: by how much more it errs than the best, window by window: mean and 95 % interval
-    parameters: how many are identified; values: at which all windows are repeated best
-    dt: s, of its steps
-    as_good: whether the data cannot tell it from the best
+    Attributes
+    ----------
+    law
+        Name of the law.
+    error
+        Root mean square of held-out residuals, with large ones counted linearly, in deviations of
+        the noise; mean over windows.
+    low, high
+        95 % interval of resampled windows.
+    behind
+        Excess over the best law, window by window: mean and 95 % interval.
+    parameters
+        Number of identified parameters.
+    values
+        Parameters fitted to all windows.
+    dt
+        Step size, in s.
+    as_good
+        Whether the data cannot distinguish it from the best.
     """
 
     law: str
@@ -63,11 +77,19 @@ class RankedLaw:
 
 @dataclass(frozen=True)
 class LawRanking:
-    """Laws, the least error first.
+    """Contact laws in order of increasing error.
 
-    chosen: of those that the data cannot tell from the best, the one with the fewest parameters
-    failed: laws that could not be identified, and why
-    windows, folds: of the cross-validation
+    Attributes
+    ----------
+    laws
+        The laws.
+    chosen
+        Of the laws that the data cannot distinguish from the best, the one with the fewest
+        parameters.
+    failed
+        Laws that could not be identified, and why.
+    windows, folds
+        Number of windows and folds of the cross-validation.
     """
 
     laws: tuple[RankedLaw, ...]
@@ -84,120 +106,164 @@ def rank_laws(
     threads: int = 1,
     tell: Tell = lambda text: None,
 ) -> LawRanking:
-    """Rank contact laws by how well they repeat windows that had no part in their identification.
+    """Rank contact laws by how well they predict windows that were not used to identify them.
 
-    spec, logs, threads: as of `tarsus.identify`; hold_out is not used
-    laws: "all", or names and paths of one's own
+    Parameters
+    ----------
+    spec : IdentificationSpec, dict, str or Path
+        What to identify, as for `identify`; `hold_out` is not used.
+    laws : str or sequence of str
+        "all", or names of laws and paths of Python files.
+    logs : optional
+        Logs, as for `identify`.
+    threads : int
+        Number of threads; the result does not depend on it.
+    tell : callable
+        Called with progress messages.
+
+    Returns
+    -------
+    LawRanking
+        The laws in order of increasing error, and the recommended one.
+
+    Raises
+    ------
+    UnmetCondition
+        If there are fewer than two windows.
+    TarsusError
+        If no law can be identified.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> simulation = tarsus.Simulation("mini_cheetah", controller="trot")
+    >>> log = simulation.run(0.4)
+    >>> spec = {
+    ...     "free": {"law.mu": {"low": 0.2, "high": 1.2}},
+    ...     "search": {"windows": 4, "candidates": 4, "tries": 1, "folds": 2},
+    ... }
+    >>> ranking = tarsus.rank_laws(spec, ["moreau"], logs=log)
+    >>> ranking.chosen
+    'moreau'
     """
     names = registry.names(LAWS) if laws == "all" else [laws] if isinstance(laws, str) else laws
     prepared = prepare(spec, logs)
     both = (prepared.train, prepared.test)
-    whole = replace(
+    all_windows = replace(
         both[0],
         which=np.concatenate([w.which for w in both]),
         first=np.concatenate([w.first for w in both]),
     )
-    order = np.lexsort((whole.first, whole.which))
-    whole = whole.some(order)
+    order = np.lexsort((all_windows.first, all_windows.which))
+    all_windows = all_windows.subset(order)
     search = prepared.spec.search
-    parts = min(search["folds"], len(whole))
-    if parts < 2:
+    fold_count = min(search["folds"], len(all_windows))
+    if fold_count < 2:
         raise UnmetCondition(
-            f"ranking laws by cross-validation needs at least two windows, not {len(whole)}: choose"
-            " a shorter search.window or give a longer log.",
+            "ranking laws by cross-validation needs at least two windows, not"
+            f" {len(all_windows)}: choose a shorter search.window or give a longer log.",
             "search.window",
         )
-    fold = windows.folds(len(whole), parts, search["seed"])
-    # every law on every fold
-    found: list[tuple[RankedLaw, Array]] = []
+    fold = windows.assign_folds(len(all_windows), fold_count, search["seed"])
+    # each law on each fold
+    ranked: list[tuple[RankedLaw, Array]] = []
     failed: list[TarsusError] = []
     for name in names:
-        tell(f"{name}: {len(whole)} windows, {parts} folds")
+        tell(f"{name}: {len(all_windows)} windows, {fold_count} folds")
         try:
-            found.append(_judged(name, prepared, whole, fold, threads))
+            ranked.append(_cross_validate(name, prepared, all_windows, fold, threads))
         except TarsusError as error:
             failed.append(error.within(name))
-    if not found:
+    if not ranked:
         raise failed[0].within("no law could be identified")
-    return LawRanking(*_ranked(found, search["seed"]), tuple(map(str, failed)), len(whole), parts)
+    return LawRanking(
+        *_rank(ranked, search["seed"]), tuple(map(str, failed)), len(all_windows), fold_count
+    )
 
 
-def law_of(name: str, model: Mapping[str, Any]) -> tuple[Law, frozenset[str]]:
-    """A law with what [model] knows of it (law.NAME, where it has one), and the names of that."""
+def configured_law(name: str, model: Mapping[str, Any]) -> tuple[Law, frozenset[str]]:
+    """Return a law with the parameters that [model] gives it, and their names."""
     law = resolve.law(name)
-    told = {n.partition(".")[2]: v for n, v in model.items() if n.startswith("law.")}
-    known = {n: v for n, v in told.items() if n in declared(type(law))}
+    given = {n.partition(".")[2]: v for n, v in model.items() if n.startswith("law.")}
+    known = {n: v for n, v in given.items() if n in declared(type(law))}
     return (replace(law, **known) if known else law), frozenset(known)
 
 
-def unknowns_of(
-    law: Law, asked: Sequence[Unknown], known: frozenset[str] = frozenset()
+def law_unknowns(
+    law: Law, requested: Sequence[Unknown], known: frozenset[str] = frozenset()
 ) -> tuple[Unknown, ...]:
-    """What is identified under a law: what the spec frees that it has, and else its usual ranges,
-    but for what is known.
+    """Return the unknowns of a law.
+
+    They are those that the specification frees, the law's default ranges except for known
+    parameters, and the unknowns that do not belong to a law.
     """
-    others = [one for one in asked if one.part != "law"]
-    told = {one.own: one for one in asked if one.part == "law" and one.own in declared(type(law))}
-    own = []
-    for name, within in usual(name_of(law), law).items():
-        if getattr(law, name) is not None and name not in {*told, *known}:
-            own.append(Unknown(f"law.{name}", within))
-    return (*told.values(), *own, *others)
+    others = [one for one in requested if one.part != "law"]
+    freed = {
+        one.defaults: one
+        for one in requested
+        if one.part == "law" and one.defaults in declared(type(law))
+    }
+    defaults = []
+    for name, within in default_ranges(name_of(law), law).items():
+        if getattr(law, name) is not None and name not in {*freed, *known}:
+            defaults.append(Unknown(f"law.{name}", within))
+    return (*freed.values(), *defaults, *others)
 
 
-def _judged(
-    name: str, prepared: Prepared, whole: Windows, fold: NDArray[np.int64], threads: int
+def _cross_validate(
+    name: str, prepared: Prepared, all_windows: Windows, fold: NDArray[np.int64], threads: int
 ) -> tuple[RankedLaw, Array]:
-    """A law's errors, window by window (W,), each identified without it."""
-    law, known = law_of(name, prepared.spec.model)
-    parts = _fine(replace(prepared.parts, law=law))
-    unknowns = unknowns_of(law, prepared.spec.unknowns, known)
+    """Return a law with the error of each window, (W,), identified without it."""
+    law, known = configured_law(name, prepared.spec.model)
+    parts = _with_short_steps(replace(prepared.parts, law=law))
+    unknowns = law_unknowns(law, prepared.spec.unknowns, known)
     candidates = Candidates(parts, unknowns)
-    rollouts = Rollouts(candidates, whole, prepared.noise, threads)
-    # with all windows, then without each fold
+    rollouts = Rollouts(candidates, all_windows, prepared.noise, threads)
+    # fit all windows, then all but each fold
     search = prepared.spec.search
     problem = LeastSquares(rollouts, search["starts"])
     first = np.array([o.range.share(v) for o, v in zip(unknowns, candidates.start, strict=True)])
-    starting = begins(problem, first, search, lambda text: None)
-    best = solved(problem, starting, search, lambda text: None)
-    error = np.empty(len(whole))
+    starting = initial_guesses(problem, first, search, lambda text: None)
+    best = solve_from(problem, starting, search, lambda text: None)
+    error = np.empty(len(all_windows))
     for k in range(int(fold.max()) + 1):
-        inside = LeastSquares(rollouts.on(whole.some(fold != k)), search["starts"])
-        own = inside.search(best.shares, best.starts[fold != k], ROUNDS)
-        outside = LeastSquares(rollouts.on(whole.some(fold == k)), search["starts"])
-        error[fold == k] = _by_window(outside.settle(own.shares))
+        inside = LeastSquares(rollouts.on(all_windows.subset(fold != k)), search["starts"])
+        fit = inside.search(best.shares, best.starts[fold != k], FOLD_ROUNDS)
+        outside = LeastSquares(rollouts.on(all_windows.subset(fold == k)), search["starts"])
+        error[fold == k] = _window_errors(outside.fit_window_starts(fit.shares))
     values = {o.name: float(o.range.at(s)) for o, s in zip(unknowns, best.shares, strict=True)}
-    none = (0.0, 0.0, 0.0)
-    mean, low, high = mean_interval(error, RESAMPLED, search["seed"])
-    return RankedLaw(name, mean, low, high, none, len(unknowns), values, parts.dt), error
+    unranked = (0.0, 0.0, 0.0)
+    mean, low, high = mean_interval(error, RESAMPLES, search["seed"])
+    return RankedLaw(name, mean, low, high, unranked, len(unknowns), values, parts.dt), error
 
 
-def _by_window(found: Fitted) -> Array:
-    """Root of the mean of each window's residuals, large ones by their size, with what its start
-    is moved by.
+def _window_errors(fit: Fit) -> Array:
+    """Return the root mean square of each window's residuals, including the shift of its start.
+
+    Large residuals count linearly.
     """
-    numbers = found.residuals[0].size
-    return np.sqrt(2 * found.by_window / numbers)
+    size = fit.residuals[0].size
+    return np.sqrt(2 * fit.window_costs / size)
 
 
-def _fine(parts: ModelParts) -> ModelParts:
-    """With steps that springs bear."""
+def _with_short_steps(parts: ModelParts) -> ModelParts:
+    """Return the model with steps short enough for springs."""
     law = parts.law
     springs = names_with_role(type(law), "stiffness") or (law.at_instants and not law.impulsive)
-    if not springs or parts.dt <= SOFT:
+    if not springs or parts.dt <= MAX_SPRING_DT:
         return parts
-    return replace(parts, dt=parts.dt / int(np.ceil(parts.dt / SOFT - 1e-9)))
+    return replace(parts, dt=parts.dt / int(np.ceil(parts.dt / MAX_SPRING_DT - 1e-9)))
 
 
-def _ranked(
-    found: Sequence[tuple[RankedLaw, Array]], seed: int
+def _rank(
+    results: Sequence[tuple[RankedLaw, Array]], seed: int
 ) -> tuple[tuple[RankedLaw, ...], str]:
-    """Best first, and the one to choose."""
-    order = sorted(found, key=lambda pair: pair[0].error)
-    least = order[0][1]
+    """Return the laws in order of increasing error, and the recommended one."""
+    order = sorted(results, key=lambda pair: pair[0].error)
+    best_errors = order[0][1]
     laws = []
     for law, error in order:
-        behind = mean_interval(error - least, RESAMPLED, seed)
+        behind = mean_interval(error - best_errors, RESAMPLES, seed)
         laws.append(replace(law, behind=behind, as_good=bool(behind[1] <= 0)))
     good = [law for law in laws if law.as_good]
     return tuple(laws), min(good, key=lambda law: (law.parameters, law.error)).law

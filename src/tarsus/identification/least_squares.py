@@ -1,8 +1,9 @@
-"""Least squares over windows: unknowns that all share, and each window's own start.
+"""Least squares over windows, with unknowns shared by all windows and a start for each.
 
-Gauss-Newton with Levenberg's damping. The starts of windows are unknowns too, held by the noise
-of the log; they are eliminated window by window, so that what is solved is as small as the unknowns
-are few. Columns of the Jacobian are central differences, each a world.
+The method is Gauss-Newton with Levenberg damping. The starts of windows are unknown too,
+constrained by the noise of the log. They are eliminated window by window, so that the remaining
+system has the size of the unknowns. Columns of the Jacobian are central differences, with one world
+each.
 """
 
 from __future__ import annotations
@@ -14,37 +15,51 @@ from numpy.typing import NDArray
 
 from tarsus.identification.normal_equations import (
     NormalEquations,
-    products,
-    stepped,
-    weights,
-    window_costs,
+    costs_of_windows,
+    damped_step,
+    gram_matrices,
+    robust_weights,
 )
-from tarsus.identification.rollouts import Followed, Rollouts
+from tarsus.identification.rollouts import ObserverStates, Rollouts
 
 Array = NDArray[np.float64]
-WIDTH = 1e-3  # of a range: of differences by an unknown
-START = 0.3  # deviations: of differences by a start
-DAMPINGS = (0.01, 0.1, 1.0, 10.0, 100.0)  # tried at once, times the last one
-SETTLE_DAMPED = (0.0, 0.1, 1.0, 10.0)
-ROUNDS, SETTLING, AFRESH = 25, 6, 4
-ALIKE = 2  # rounds in which the Jacobian of a fit that is near serves
-NO_MORE = 0.01  # of half a squared deviation: a window that costs no more has settled
-SETTLED = 1e-5  # of the cost, and of a range: less changes nothing
-ODD = 1.5  # times the median: a window that costs more may have begun in the wrong valley
-SHAKEN, DRAWN = (0.1, 0.3, 1.0), 24  # deviations of starts at random; as many draws of each
-LEAST_DAMPED, MOST_DAMPED = 1e-9, 1e6
+UNKNOWN_STEP = 1e-3  # difference step of an unknown, in units of its range
+START_STEP = 0.3  # difference step of a start, in deviations of the noise
+DAMPINGS = (0.01, 0.1, 1.0, 10.0, 100.0)  # tried at once, as multiples of the last damping
+START_DAMPINGS = (0.0, 0.1, 1.0, 10.0)
+MAX_ROUNDS, MAX_START_ROUNDS, MAX_RESTARTS = 25, 6, 4
+REUSED_ROUNDS = 2  # rounds that reuse the Jacobian of a nearby fit
+COST_TOLERANCE = 0.01  # of a window: it has converged if it costs no more than in a nearby fit
+CONVERGED = 1e-5  # relative change of the cost, and of the shares
+OUTLIER_RATIO = 1.5  # of the median cost: a more expensive window may be at a wrong minimum
+RANDOM_WIDTHS, DRAWS = (0.1, 0.3, 1.0), 24  # deviations of random starts, and draws of each
+MIN_DAMPING, MAX_DAMPING = 1e-9, 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
-    """Where the search ended.
+class Fit:
+    """Result of a search.
 
-    shares (p,): of the unknowns' ranges; starts (W, s): of the windows, deviations
-    cost: half the sum of squares, large ones by their size
-    residuals (W, samples, n): in deviations
-    normal (p, p): J^T J by shares, starts eliminated; scores (W, p): how each window pulls at them
-    by_starts (W, rows, s): Jacobian by the starts
-    rounds: that it took; settled: whether it ended by itself
+    Attributes
+    ----------
+    shares
+        Positions in the ranges of the unknowns, 0 to 1, shape (p,).
+    starts
+        Shifts of the windows' starts, shape (W, s), in deviations of the noise.
+    cost
+        Half the sum of squares, with large residuals counted linearly.
+    residuals
+        Residuals, shape (W, samples, n), in deviations.
+    normal
+        J^T J with respect to the shares, with the starts eliminated, shape (p, p).
+    scores
+        Gradient of each window, shape (W, p).
+    by_starts
+        Jacobian with respect to the starts, shape (W, rows, s).
+    rounds
+        Number of rounds.
+    settled
+        Whether the search converged.
     """
 
     shares: Array
@@ -53,20 +68,25 @@ class Fitted:
     residuals: Array
     normal: Array
     scores: Array
-    by_starts: Array
+    start_jacobian: Array
     rounds: int
     settled: bool
 
     @property
-    def by_window(self) -> Array:
-        """The cost of each window (W,)."""
-        return window_costs(self.residuals[None], self.starts[None])[0]
+    def window_costs(self) -> Array:
+        """Cost of each window, shape (W,)."""
+        return costs_of_windows(self.residuals[None], self.starts[None])[0]
 
 
 class LeastSquares:
-    """The search on some windows.
+    """Least squares on some windows.
 
-    fit_starts: whether the windows' starts are unknown too
+    Parameters
+    ----------
+    rollouts
+        Residuals of candidates on these windows.
+    fit_starts
+        Whether the starts of the windows are unknown too.
     """
 
     def __init__(self, rollouts: Rollouts, fit_starts: bool = True) -> None:
@@ -74,225 +94,266 @@ class LeastSquares:
         self.unknowns = rollouts.candidates.unknowns
 
     def values(self, shares: Array) -> Array:
-        """Values (c, p) of shares (c, p)."""
+        """Return the values of shares, both of shape (c, p)."""
         return np.stack([one.range.at(shares[:, k]) for k, one in enumerate(self.unknowns)], 1)
 
     def prior(self, shares: Array) -> Array:
-        """Residuals (c, p) of what is known beforehand, zero where nothing is."""
-        values, found = self.values(shares), np.zeros_like(shares)
+        """Return residuals of the prior knowledge, shape (c, p); zero where there is none."""
+        values, residuals = self.values(shares), np.zeros_like(shares)
         for k, one in enumerate(self.unknowns):
             if one.prior is not None:
-                found[:, k] = (values[:, k] - one.prior[0]) / one.prior[1]
-        return found
+                residuals[:, k] = (values[:, k] - one.prior[0]) / one.prior[1]
+        return residuals
 
     def costs(self, shares: Array) -> Array:
-        """Of candidates (c, p), from where worlds that follow the log are."""
+        """Return the costs of candidates, shape (c, p), with starts from the observer."""
         values = self.values(shares)
-        followed = self.rollouts.follow(values)
-        starts = followed.starts if self.fit_starts else followed.starts[..., :0]
-        found = self.rollouts.residuals(values, followed, self._begun(starts))
-        return window_costs(found, starts).sum(1) + 0.5 * (self.prior(shares) ** 2).sum(1)
+        observer = self.rollouts.run_observer(values)
+        starts = observer.starts if self.fit_starts else observer.starts[..., :0]
+        residuals = self.rollouts.residuals(values, observer, self._for_rollouts(starts))
+        return costs_of_windows(residuals, starts).sum(1) + 0.5 * (self.prior(shares) ** 2).sum(1)
 
-    def solve(self, shares: Array, starts: Array | None = None, rounds: int = ROUNDS) -> Fitted:
-        """`search`, and again as long as some windows' starts do better from where a world that
-        follows the log now is, or from random ones: a foot that was lifted by a wrong guess does
-        not come down by small steps.
+    def solve(self, shares: Array, starts: Array | None = None, rounds: int = MAX_ROUNDS) -> Fit:
+        """Search, and repeat while better starts are found for some windows.
+
+        The candidates for better starts are those of an observer at the new estimate, and random
+        ones. Small steps do not lower a foot that a wrong guess has lifted.
+
+        Parameters
+        ----------
+        shares
+            Initial shares, shape (p,).
+        starts
+            Initial starts, shape (W, s); None: from the observer.
+        rounds
+            Largest number of rounds of each search.
         """
-        found = self.search(shares, starts, rounds)
-        for _ in range(AFRESH):
+        fit = self.search(shares, starts, rounds)
+        for _ in range(MAX_RESTARTS):
             if not self.fit_starts:
                 break
-            other = self.settle(found.shares)
-            better = other.by_window < found.by_window
+            other = self.fit_window_starts(fit.shares)
+            better = other.window_costs < fit.window_costs
             mixed = replace(
-                found,
-                starts=np.where(better[:, None], other.starts, found.starts),
-                residuals=np.where(better[:, None, None], other.residuals, found.residuals),
+                fit,
+                starts=np.where(better[:, None], other.starts, fit.starts),
+                residuals=np.where(better[:, None, None], other.residuals, fit.residuals),
             )
-            # windows that stand out, from starts at random
-            cost = mixed.by_window
-            starts = self.shaken(mixed, np.flatnonzero(cost > ODD * np.median(cost)))
-            gain = (found.by_window - other.by_window)[better].sum()
-            if gain <= SETTLED * found.cost and starts is None:
+            # outliers, from random starts
+            cost = mixed.window_costs
+            starts = self.random_starts(
+                mixed, np.flatnonzero(cost > OUTLIER_RATIO * np.median(cost))
+            )
+            gain = (fit.window_costs - other.window_costs)[better].sum()
+            if gain <= CONVERGED * fit.cost and starts is None:
                 break
-            again = self.search(found.shares, mixed.starts if starts is None else starts, rounds)
-            if again.cost >= found.cost:
+            again = self.search(fit.shares, mixed.starts if starts is None else starts, rounds)
+            if again.cost >= fit.cost:
                 break
-            found = again
-        return found
+            fit = again
+        return fit
 
-    def shaken(self, found: Fitted, odd: NDArray[np.int64]) -> Array | None:
-        """Starts (W, s), those of some windows moved at random to where they cost less; None if
-        there are no such.
-        """
-        if not len(odd):
+    def random_starts(self, fit: Fit, outliers: NDArray[np.int64]) -> Array | None:
+        """Return starts in which random ones replace worse ones of some windows, or None."""
+        if not len(outliers):
             return None
-        cost = found.by_window
-        # one world for each window and move
+        cost = fit.window_costs
+        # one world per window and random start
         random = np.random.default_rng(0)
-        widths = np.repeat(SHAKEN, DRAWN)[:, None, None]
-        moves = widths * random.standard_normal((len(widths), *found.starts[odd].shape))
-        some, values = self._on(odd), self.values(found.shares[None])
-        same = some.rollouts.follow(values).of(np.zeros(len(moves), int))
-        begun = found.starts[odd] + moves
-        residuals = some.rollouts.residuals(np.repeat(values, len(moves), 0), same, begun)
-        costs = window_costs(residuals, begun)
-        self.rollouts.evaluations += some.rollouts.evaluations
-        # each window its best
-        best, each = costs.argmin(0), np.arange(len(odd))
-        better = costs[best, each] < cost[odd]
+        widths = np.repeat(RANDOM_WIDTHS, DRAWS)[:, None, None]
+        moves = widths * random.standard_normal((len(widths), *fit.starts[outliers].shape))
+        subset, values = self._on(outliers), self.values(fit.shares[None])
+        observer = subset.rollouts.follow(values).of(np.zeros(len(moves), int))
+        candidates = fit.starts[outliers] + moves
+        residuals = subset.rollouts.residuals(
+            np.repeat(values, len(moves), 0), observer, candidates
+        )
+        costs = costs_of_windows(residuals, candidates)
+        self.rollouts.evaluations += subset.rollouts.evaluations
+        # the best of each window
+        best, each = costs.argmin(0), np.arange(len(outliers))
+        better = costs[best, each] < cost[outliers]
         if not better.any():
             return None
-        starts = found.starts.copy()
-        starts[odd[better]] = begun[best, each][better]
+        starts = fit.starts.copy()
+        starts[outliers[better]] = candidates[best, each][better]
         return starts
 
-    def search(self, shares: Array, starts: Array | None = None, rounds: int = ROUNDS) -> Fitted:
-        """From shares (p,), and starts (W, s), on."""
-        # where it begins
-        z, own = self._begin(shares, starts)
-        damping, settled, made = 1e-3, False, 0
-        cost, residuals = (part[0] for part in self.cost_at(z[None], own[None]))
-        jacobian = self._differences(z, own)
-        # round by round: linearized, several dampings tried at once
-        while made < rounds and not settled:
-            made += 1
+    def search(self, shares: Array, starts: Array | None = None, rounds: int = MAX_ROUNDS) -> Fit:
+        """Search from shares, shape (p,), and starts, shape (W, s)."""
+        # initial point
+        z, window_starts = self._initial_point(shares, starts)
+        damping, settled, count = 1e-3, False, 0
+        cost, residuals = (part[0] for part in self.cost_at(z[None], window_starts[None]))
+        jacobian = self._jacobians(z, window_starts)
+        # Gauss-Newton rounds, with several dampings tried at once
+        while count < rounds and not settled:
+            count += 1
             dampings = [damping * factor for factor in DAMPINGS]
-            normal = self._normal(z, own, residuals, jacobian)
-            tried = [stepped(normal, z, own, by) for by in dampings]
-            costs, found = self.cost_at(*(np.stack(parts) for parts in zip(*tried, strict=True)))
+            normal = self._normal_equations(z, window_starts, residuals, jacobian)
+            steps = [damped_step(normal, z, window_starts, by) for by in dampings]
+            costs, new_residuals = self.cost_at(
+                *(np.stack(parts) for parts in zip(*steps, strict=True))
+            )
             best = int(np.argmin(costs))
             if not costs[best] < cost:
-                settled, damping = damping > MOST_DAMPED, damping * 1e3
+                settled, damping = damping > MAX_DAMPING, damping * 1e3
                 continue
-            gain, way = cost - costs[best], np.abs(tried[best][0] - z).max(initial=0)
-            (z, own), damping = tried[best], max(dampings[best], LEAST_DAMPED)
-            cost, residuals = costs[best], found[best]
-            jacobian = self._differences(z, own)
-            settled = bool(gain <= SETTLED * cost and way < 10 * SETTLED)
-        normal = self._normal(z, own, residuals, jacobian)
-        S, scores = normal.eliminated()[0], normal.scores()
-        return Fitted(z, own, float(cost), residuals, S, scores, jacobian[1], made, settled)
+            gain, distance = cost - costs[best], np.abs(steps[best][0] - z).max(initial=0)
+            (z, window_starts), damping = steps[best], max(dampings[best], MIN_DAMPING)
+            cost, residuals = costs[best], new_residuals[best]
+            jacobian = self._jacobians(z, window_starts)
+            settled = bool(gain <= CONVERGED * cost and distance < 10 * CONVERGED)
+        normal = self._normal_equations(z, window_starts, residuals, jacobian)
+        S, scores = normal.reduced()[0], normal.scores()
+        return Fit(z, window_starts, float(cost), residuals, S, scores, jacobian[1], count, settled)
 
-    def settle(self, shares: Array, near: Fitted | None = None, rounds: int = SETTLING) -> Fitted:
-        """The unknowns held at shares (p,), each window's start searched by itself.
+    def fit_window_starts(
+        self, shares: Array, near: Fit | None = None, rounds: int = MAX_START_ROUNDS
+    ) -> Fit:
+        """Search each window's start with the unknowns fixed.
 
-        near: a fit whose starts are tried too, and whose Jacobian by them serves twice; windows
-            that then cost no more than there are not moved any further
+        Parameters
+        ----------
+        shares
+            Shares of the unknowns, shape (p,).
+        near
+            Fit whose starts are also tried, and whose Jacobian is reused twice. Windows that then
+            cost no more than in this fit stop.
+        rounds
+            Largest number of rounds.
         """
-        # each window from the better start
-        z, own = self._begin(shares, None)
+        # the better initial start of each window
+        z, window_starts = self._initial_point(shares, None)
         values, p = self.values(z[None]), len(z)
-        followed = self.rollouts.follow(values)
-        begun = np.stack([own] if near is None else [own, near.starts])
-        same = followed.of(np.zeros(len(begun), int))
-        several = np.repeat(values, len(begun), 0)
-        residuals = self.rollouts.residuals(several, same, self._begun(begun))
-        costs, made = window_costs(residuals, begun), 0
-        moving = np.arange(len(own))
-        at = costs.argmin(0), moving
-        own, residuals, cost = begun[at], residuals[at], costs[at]
-        while self.fit_starts and made < rounds and len(moving):
-            made += 1
-            # those that still move, linearized; several dampings tried at once
-            some, held = self._on(moving), followed.on(moving)
-            if near is None or made > ALIKE:
-                B = some._by_starts(values, held, own[moving])
+        observer = self.rollouts.run_observer(values)
+        initial = np.stack([window_starts] if near is None else [window_starts, near.starts])
+        repeated = observer.of(np.zeros(len(initial), int))
+        repeated_values = np.repeat(values, len(initial), 0)
+        residuals = self.rollouts.residuals(repeated_values, repeated, self._for_rollouts(initial))
+        costs, count = costs_of_windows(residuals, initial), 0
+        moving = np.arange(len(window_starts))
+        best_index = costs.argmin(0), moving
+        window_starts, residuals, cost = (
+            initial[best_index],
+            residuals[best_index],
+            costs[best_index],
+        )
+        while self.fit_starts and count < rounds and len(moving):
+            count += 1
+            # Gauss-Newton for the windows that still move, with several dampings at once
+            subset, subset_observer = self._on(moving), observer.on(moving)
+            if near is None or count > REUSED_ROUNDS:
+                B = subset._start_jacobian(values, subset_observer, window_starts[moving])
             else:
-                B = near.by_starts[moving]
+                B = near.start_jacobian[moving]
             jacobian = np.zeros((len(B), B.shape[1], p)), B
-            normal = some._normal(z, own[moving], residuals[moving], jacobian)
-            factors = [normal.eliminated(by)[2] for by in SETTLE_DAMPED]
-            tried = np.stack([own[moving] + normal.moved(np.zeros(p), each) for each in factors])
-            same = held.of(np.zeros(len(tried), int))
-            found = some.rollouts.residuals(np.repeat(values, len(tried), 0), same, tried)
-            self.rollouts.evaluations += some.rollouts.evaluations
-            costs = window_costs(found, tried)
-            # each window takes its own best
+            normal = subset._normal_equations(z, window_starts[moving], residuals[moving], jacobian)
+            factors = [normal.reduced(by)[2] for by in START_DAMPINGS]
+            candidates = np.stack(
+                [window_starts[moving] + normal.start_steps(np.zeros(p), each) for each in factors]
+            )
+            repeated = subset_observer.of(np.zeros(len(candidates), int))
+            new_residuals = subset.rollouts.residuals(
+                np.repeat(values, len(candidates), 0), repeated, candidates
+            )
+            self.rollouts.evaluations += subset.rollouts.evaluations
+            costs = costs_of_windows(new_residuals, candidates)
+            # the best of each window
             best, each = costs.argmin(0), np.arange(len(moving))
             gain = cost[moving] - costs[best, each]
             better = moving[gain > 0]
             best, each = best[gain > 0], each[gain > 0]
-            own[better], residuals[better] = tried[best, each], found[best, each]
+            window_starts[better], residuals[better] = (
+                candidates[best, each],
+                new_residuals[best, each],
+            )
             cost[better] = costs[best, each]
-            if near is None or made > ALIKE:
-                moving = moving[gain > SETTLED * cost[moving]]
-            elif made == ALIKE:
-                moving = moving[cost > near.by_window + NO_MORE]
+            if near is None or count > REUSED_ROUNDS:
+                moving = moving[gain > CONVERGED * cost[moving]]
+            elif count == REUSED_ROUNDS:
+                moving = moving[cost > near.window_costs + COST_TOLERANCE]
         total = float(cost.sum() + 0.5 * (self.prior(z[None]) ** 2).sum())
-        none, B = np.zeros((p, p)), np.zeros((0, 0, 0)) if near is None else near.by_starts
-        return Fitted(z, own, total, residuals, none, none, B, made, True)
+        zeros, B = np.zeros((p, p)), np.zeros((0, 0, 0)) if near is None else near.start_jacobian
+        return Fit(z, window_starts, total, residuals, zeros, zeros, B, count, True)
 
-    def _on(self, which: NDArray[np.int64]) -> LeastSquares:
-        """The same on some of the windows."""
-        some = self.rollouts.on(self.rollouts.windows.some(which))
-        return LeastSquares(some, self.fit_starts)
+    def _on(self, indices: NDArray[np.int64]) -> LeastSquares:
+        """Return the same problem on some of the windows."""
+        rollouts = self.rollouts.on(self.rollouts.windows.subset(indices))
+        return LeastSquares(rollouts, self.fit_starts)
 
-    def _begin(self, shares: Array, starts: Array | None) -> tuple[Array, Array]:
+    def _initial_point(self, shares: Array, starts: Array | None) -> tuple[Array, Array]:
         z = np.clip(np.asarray(shares, float), 0, 1)
         if starts is not None:
             return z, starts
-        own = self.rollouts.follow(self.values(z[None])).starts[0].copy()
-        return z, own if self.fit_starts else own[:, :0]
+        observed = self.rollouts.run_observer(self.values(z[None])).starts[0].copy()
+        return z, observed if self.fit_starts else observed[:, :0]
 
-    def _begun(self, starts: Array) -> Array | None:
-        """Starts as rollouts take them."""
+    def _for_rollouts(self, starts: Array) -> Array | None:
+        """Return the starts as `Rollouts.residuals` takes them."""
         return starts if self.fit_starts else None
 
     def cost_at(self, shares: Array, starts: Array) -> tuple[Array, Array]:
-        """Costs (c,) and residuals at shares (c, p) and starts (c, W, s)."""
+        """Return costs, shape (c,), and residuals at shares (c, p) and starts (c, W, s)."""
         values = self.values(shares)
-        found = self.rollouts.residuals(values, self.rollouts.follow(values), self._begun(starts))
-        known = 0.5 * (self.prior(shares) ** 2).sum(1)
-        return window_costs(found, starts).sum(1) + known, found
+        residuals = self.rollouts.residuals(
+            values, self.rollouts.run_observer(values), self._for_rollouts(starts)
+        )
+        prior_cost = 0.5 * (self.prior(shares) ** 2).sum(1)
+        return costs_of_windows(residuals, starts).sum(1) + prior_cost, residuals
 
-    def _normal(
+    def _normal_equations(
         self, z: Array, starts: Array, residuals: Array, jacobian: tuple[Array, Array]
     ) -> NormalEquations:
-        """At a point, residuals weighted."""
-        # all columns by window, and their products
-        w, p = weights(residuals).reshape(len(residuals), -1, 1), len(z)
+        """Return the normal equations at a point, with weighted residuals."""
+        # products of all columns, window by window
+        w, p = robust_weights(residuals).reshape(len(residuals), -1, 1), len(z)
         r = residuals.reshape(len(residuals), -1, 1)
-        of_all = products(np.concatenate([*jacobian, r], -1) * w)
-        of_starts = slice(p, -1)
-        # what is known beforehand, of the unknowns and of the starts
-        slope = (self.prior(z[None] + WIDTH) - self.prior(z[None] - WIDTH))[0] / (2 * WIDTH)
-        known = slope * self.prior(z[None])[0]
+        gram = gram_matrices(np.concatenate([*jacobian, r], -1) * w)
+        start_columns = slice(p, -1)
+        # prior knowledge of the unknowns and of the starts
+        slope = (self.prior(z[None] + UNKNOWN_STEP) - self.prior(z[None] - UNKNOWN_STEP))[0] / (
+            2 * UNKNOWN_STEP
+        )
+        prior_gradient = slope * self.prior(z[None])[0]
         return NormalEquations(
-            of_all[:, :p, :p].sum(0) + np.diag(slope**2),
-            of_all[:, of_starts, of_starts] + np.eye(of_all.shape[1] - p - 1),
-            of_all[:, of_starts, :p],
-            of_all[:, :p, -1],
-            known,
-            of_all[:, of_starts, -1] + starts,
+            gram[:, :p, :p].sum(0) + np.diag(slope**2),
+            gram[:, start_columns, start_columns] + np.eye(gram.shape[1] - p - 1),
+            gram[:, start_columns, :p],
+            gram[:, :p, -1],
+            prior_gradient,
+            gram[:, start_columns, -1] + starts,
         )
 
-    def _differences(self, z: Array, starts: Array) -> tuple[Array, Array]:
-        """Jacobians by shares (W, rows, p) and by starts (W, rows, s): central differences, inside
-        the ranges.
+    def _jacobians(self, z: Array, starts: Array) -> tuple[Array, Array]:
+        """Return Jacobians by shares (W, rows, p) and starts (W, rows, s), by central differences.
+
+        The differences stay inside the ranges.
         """
-        # a pair of candidates for each unknown
+        # a pair of candidates per unknown
         p, width = len(z), len(self.rollouts.windows)
-        up, down = np.minimum(z + WIDTH, 1.0), np.maximum(z - WIDTH, 0.0)
+        up, down = np.minimum(z + UNKNOWN_STEP, 1.0), np.maximum(z - UNKNOWN_STEP, 0.0)
         pairs = np.tile(z, (2 * p, 1))
         pairs[np.arange(p), np.arange(p)] = up
         pairs[p + np.arange(p), np.arange(p)] = down
         values = self.values(np.concatenate([z[None], pairs]))
-        followed = self.rollouts.follow(values)
-        begun = self._begun(np.tile(starts, (2 * p, 1, 1)))
-        found = self.rollouts.residuals(values[1:], followed.of(slice(1, None)), begun)
-        found = found.reshape(2 * p, width, -1)
-        A = ((found[:p] - found[p:]) / (up - down)[:, None, None]).transpose(1, 2, 0)
+        observer = self.rollouts.run_observer(values)
+        repeated_starts = self._for_rollouts(np.tile(starts, (2 * p, 1, 1)))
+        residuals = self.rollouts.residuals(
+            values[1:], observer.of(slice(1, None)), repeated_starts
+        )
+        residuals = residuals.reshape(2 * p, width, -1)
+        A = ((residuals[:p] - residuals[p:]) / (up - down)[:, None, None]).transpose(1, 2, 0)
         if not self.fit_starts:
             return A, np.zeros((*A.shape[:2], 0))
-        return A, self._by_starts(values[:1], followed.of(slice(1)), starts)
+        return A, self._start_jacobian(values[:1], observer.of(slice(1)), starts)
 
-    def _by_starts(self, values: Array, followed: Followed, starts: Array) -> Array:
-        """Jacobian (W, rows, s) by the numbers of the starts."""
+    def _start_jacobian(self, values: Array, observer: ObserverStates, starts: Array) -> Array:
+        """Return the Jacobian by the starts, shape (W, rows, s)."""
         size = starts.shape[1]
-        moves = START * np.concatenate([np.eye(size), -np.eye(size)])
-        begun = starts[None] + moves[:, None, :]
-        same = followed.of(np.zeros(2 * size, int))
-        found = self.rollouts.residuals(np.tile(values, (2 * size, 1)), same, begun)
-        found = found.reshape(2 * size, len(starts), -1)
-        return ((found[:size] - found[size:]) / (2 * START)).transpose(1, 2, 0)
+        moves = START_STEP * np.concatenate([np.eye(size), -np.eye(size)])
+        shifted = starts[None] + moves[:, None, :]
+        repeated = observer.of(np.zeros(2 * size, int))
+        residuals = self.rollouts.residuals(np.tile(values, (2 * size, 1)), repeated, shifted)
+        residuals = residuals.reshape(2 * size, len(starts), -1)
+        return ((residuals[:size] - residuals[size:]) / (2 * START_STEP)).transpose(1, 2, 0)

@@ -1,4 +1,4 @@
-"""The model of an identification: as told, or as the log says that it ran."""
+"""Model of an identification, as specified, or as recorded in the log."""
 
 from __future__ import annotations
 
@@ -18,12 +18,20 @@ from tarsus.simulation.recording import provenance
 from tarsus.simulation.recording.log_robot import robot_of
 from tarsus.simulation.recording.part_serialization import deserialize, part_from_attributes
 
-TAKEN = ("contacts", "limits", "bounce", "stiction", "slots", "self_collision")
-REFUSED = ("worlds", "varied", "parameters", "coordinates", "precision", "device", "sensors")
+LOG_OPTIONS = ("contacts", "limits", "bounce", "stiction", "slots", "self_collision")
+REJECTED_OPTIONS = (
+    "worlds",
+    "varied",
+    "parameters",
+    "coordinates",
+    "precision",
+    "device",
+    "sensors",
+)
 
 
 def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
-    """The robot that is told, or the log's own."""
+    """Return the robot of the specification, or that of the log."""
     if "robot" in model:
         return resolve.robot(model["robot"], **fixed_base.base_options(model))
     for name in fixed_base.ENTRIES:
@@ -42,23 +50,32 @@ def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
 
 
 def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -> ModelParts:
-    """Law, terrain, stepper and options; told by name, else as the log has them.
+    """Return law, terrain, stepper and options, from the specification or else from the log.
 
-    step: s, between samples of the log
+    Parameters
+    ----------
+    model
+        Table [model] of the specification.
+    log
+        The log.
+    robot
+        The robot.
+    step
+        Time between the samples of the log, in s.
     """
-    told = provenance.parse_attributes(log.attrs) if isinstance(log, xr.Dataset) else {}
-    if told.get("engine"):  # another engine's law and options are not ours
-        told = {name: value for name, value in told.items() if name.startswith("terrain")}
-    law = _with(_part("law", model, told, "moreau"), "law", model)
-    terrain = _with(_part("terrain", model, told, "plane"), "terrain", model)
-    stepper = _part("stepper", model, told, "midpoint")
-    # options of the run, then those told
-    chosen = {k: deserialize(v) for k, v in told.get("options", {}).items() if k in TAKEN}
+    recorded = provenance.parse_attributes(log.attrs) if isinstance(log, xr.Dataset) else {}
+    if recorded.get("engine"):  # law and options of another engine do not apply
+        recorded = {name: value for name, value in recorded.items() if name.startswith("terrain")}
+    law = _with_parameters(_part("law", model, recorded, "moreau"), "law", model)
+    terrain = _with_parameters(_part("terrain", model, recorded, "plane"), "terrain", model)
+    stepper = _part("stepper", model, recorded, "midpoint")
+    # options of the run, then those of the specification
+    chosen = {k: deserialize(v) for k, v in recorded.get("options", {}).items() if k in LOG_OPTIONS}
     for name, value in model.items():
         part, dot, own = name.partition(".")
         if dot and part == "option":
-            if own not in options.declared() or own in REFUSED:
-                known = [n for n in options.declared() if n not in REFUSED]
+            if own not in options.declared() or own in REJECTED_OPTIONS:
+                known = [n for n in options.declared() if n not in REJECTED_OPTIONS]
                 raise unknown_name("option of an identification", own, known)
             chosen[own] = value
     return ModelParts(
@@ -66,17 +83,17 @@ def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -
     )
 
 
-def _part(kind: str, model: Mapping[str, Any], told: Mapping[str, Any], default: str) -> Any:
-    """A law, terrain or stepper: as told, as in the log, or the default."""
+def _part(kind: str, model: Mapping[str, Any], recorded: Mapping[str, Any], default: str) -> Any:
+    """Return a law, terrain or stepper: as specified, as recorded, or the default."""
     make: Any = getattr(resolve, kind)
     if kind in model:
         return make(model[kind])
-    where = told.get(f"{kind}_class")
-    return part_from_attributes(kind, told) if where else make(default)
+    where = recorded.get(f"{kind}_class")
+    return part_from_attributes(kind, recorded) if where else make(default)
 
 
-def _with(part: Any, kind: str, model: Mapping[str, Any]) -> Any:
-    """The part with numbers of its own."""
+def _with_parameters(part: Any, kind: str, model: Mapping[str, Any]) -> Any:
+    """Return the part with the parameters that the specification sets."""
     changed = {n.partition(".")[2]: v for n, v in model.items() if n.startswith(f"{kind}.")}
     for name in changed:
         if name not in declared(type(part)):

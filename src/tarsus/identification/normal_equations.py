@@ -1,7 +1,7 @@
-"""Normal equations of least squares over windows, whose starts are eliminated one by one.
+"""Normal equations over windows, with the starts eliminated window by window.
 
-A residual far beyond the noise counts by its size, not by its square, so that one foot that lands a
-step late does not outvote the rest.
+A residual far beyond the noise counts linearly instead of quadratically, so that one foot that
+lands a step late does not outweigh the rest.
 """
 
 from __future__ import annotations
@@ -15,33 +15,41 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import lsq_linear
 
 Array = NDArray[np.float64]
-LARGE = 3.0  # deviations: a residual beyond counts by its size
-TINY = 1e-12
-ALONE = 1 << 18  # multiplications of a product that one thread makes
+LINEAR_ABOVE = 3.0  # deviations: larger residuals count linearly
+EPSILON = 1e-12
+SINGLE_THREAD_SIZE = 1 << 18  # multiplications of a product that NumPy runs on one thread
 
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """The problem near a point: J^T J and J^T r by blocks.
+    """Linearized problem: J^T J and J^T r by blocks.
 
-    of_unknowns (p, p), of_starts (W, s, s), coupling (W, s, p); gradient (W, s)
-    slopes (W, p): what each window adds to J^T r; known (p,): what is known beforehand adds
+    Attributes
+    ----------
+    of_unknowns, of_starts, coupling
+        Blocks of J^T J, shapes (p, p), (W, s, s) and (W, s, p).
+    slopes
+        Contribution of each window to J^T r, shape (W, p).
+    known
+        Contribution of the prior knowledge, shape (p,).
+    gradient
+        J^T r of the starts, shape (W, s).
     """
 
-    of_unknowns: Array
-    of_starts: Array
+    unknown_block: Array
+    start_blocks: Array
     coupling: Array
-    slopes: Array
-    known: Array
-    gradient: Array
+    window_gradients: Array
+    prior_gradient: Array
+    start_gradient: Array
 
-    def eliminated(self, damping: float = 0.0) -> tuple[Array, Array, list[Any]]:
-        """S (p, p) and g (p,) of the unknowns alone, and factors of the windows' damped blocks."""
-        S, factors = self.of_unknowns.copy(), list[Any]()
-        g = self.slopes.sum(0) + self.known
-        if not self.gradient.shape[1]:
+    def reduced(self, damping: float = 0.0) -> tuple[Array, Array, list[Any]]:
+        """Return S (p, p) and g (p,) of the unknowns, and factors of the damped start blocks."""
+        S, factors = self.unknown_block.copy(), list[Any]()
+        g = self.window_gradients.sum(0) + self.prior_gradient
+        if not self.start_gradient.shape[1]:
             return S, g, factors
-        for block, c, b in zip(self.of_starts, self.coupling, self.gradient, strict=True):
+        for block, c, b in zip(self.start_blocks, self.coupling, self.start_gradient, strict=True):
             factor = cho_factor(block + np.diag(damping * np.diag(block)))
             solved = cho_solve(factor, c)
             S, g = S - c.T @ solved, g - solved.T @ b
@@ -49,56 +57,60 @@ class NormalEquations:
         return 0.5 * (S + S.T), g, factors
 
     def scores(self) -> Array:
-        """How each window pulls at the unknowns (W, p), its start eliminated."""
-        if not self.gradient.shape[1]:
-            return self.slopes
-        parts = zip(self.eliminated()[2], self.coupling, self.gradient, strict=True)
-        return self.slopes - np.stack([c.T @ cho_solve(factor, b) for factor, c, b in parts])
+        """Return the gradient of each window by the unknowns, starts eliminated, (W, p)."""
+        if not self.start_gradient.shape[1]:
+            return self.window_gradients
+        parts = zip(self.reduced()[2], self.coupling, self.start_gradient, strict=True)
+        return self.window_gradients - np.stack(
+            [c.T @ cho_solve(factor, b) for factor, c, b in parts]
+        )
 
-    def moved(self, step: Array, factors: list[Any]) -> Array:
-        """How far the starts move with the unknowns (p,), (W, s)."""
+    def start_steps(self, step: Array, factors: list[Any]) -> Array:
+        """Return the steps of the starts for a step of the unknowns, shape (W, s)."""
         if not factors:
-            return np.zeros_like(self.gradient)
-        right = -self.gradient - self.coupling @ step
+            return np.zeros_like(self.start_gradient)
+        right = -self.start_gradient - self.coupling @ step
         return np.stack([cho_solve(f, r) for f, r in zip(factors, right, strict=True)])
 
 
-def weights(residuals: Array) -> Array:
-    """Factors of residuals by which squares become sizes beyond `LARGE`."""
-    return (1 + (residuals / LARGE) ** 2) ** -0.25
+def robust_weights(residuals: Array) -> Array:
+    """Return factors of residuals that make their squares grow linearly beyond `LINEAR_ABOVE`."""
+    return (1 + (residuals / LINEAR_ABOVE) ** 2) ** -0.25
 
 
-def window_costs(residuals: Array, starts: Array) -> Array:
-    """Costs (c, W) of residuals (c, W, samples, n) and of starts (c, W, s) that are moved."""
-    scaled = LARGE**2 * (np.sqrt(1 + (residuals / LARGE) ** 2) - 1)
+def costs_of_windows(residuals: Array, starts: Array) -> Array:
+    """Return costs (c, W) of residuals (c, W, samples, n) and shifted starts (c, W, s)."""
+    scaled = LINEAR_ABOVE**2 * (np.sqrt(1 + (residuals / LINEAR_ABOVE) ** 2) - 1)
     return scaled.sum((2, 3)) + 0.5 * (starts**2).sum(2)
 
 
-def products(columns: Array) -> Array:
-    """J^T J (W, n, n) of columns (W, rows, n), in parts so small that none is shared among threads,
-    which on a busy machine wait for one another a thousand times as long as they work.
+def gram_matrices(columns: Array) -> Array:
+    """Return J^T J, shape (W, n, n), of columns, shape (W, rows, n).
+
+    The products are split into blocks so small that NumPy uses one thread: on a busy machine its
+    threads wait a thousand times longer than they work.
     """
     rows, n = columns.shape[1:]
-    part, others = max(1, ALONE // n**2), columns.copy()
-    found = np.zeros((len(columns), n, n))
-    for k in range(0, rows, part):
-        some = slice(k, k + part)
-        found += columns[:, some].transpose(0, 2, 1) @ others[:, some]
-    return found
+    block, copy = max(1, SINGLE_THREAD_SIZE // n**2), columns.copy()
+    result = np.zeros((len(columns), n, n))
+    for k in range(0, rows, block):
+        block_rows = slice(k, k + block)
+        result += columns[:, block_rows].transpose(0, 2, 1) @ copy[:, block_rows]
+    return result
 
 
-def stepped(
+def damped_step(
     normal: NormalEquations, z: Array, starts: Array, damping: float
 ) -> tuple[Array, Array]:
-    """Shares and starts after a damped step that stays inside the ranges."""
-    S, g, factors = normal.eliminated(damping)
+    """Return shares and starts after a damped step that stays inside the ranges."""
+    S, g, factors = normal.reduced(damping)
     scale = np.diag(S).copy()
-    damped = S + np.diag(damping * scale + TINY * scale.max() + TINY)
+    damped = S + np.diag(damping * scale + EPSILON * scale.max() + EPSILON)
     values, vectors = np.linalg.eigh(damped)
-    values = np.maximum(values, TINY * values.max())
+    values = np.maximum(values, EPSILON * values.max())
     root = np.sqrt(values)[:, None] * vectors.T
     right = -(vectors.T @ g) / np.sqrt(values)
-    # bounds touch: a hair's breadth keeps lower below upper
-    low, high = -z - TINY, 1 - z + TINY
+    # a tiny margin keeps the lower bound below the upper one
+    low, high = -z - EPSILON, 1 - z + EPSILON
     step = np.clip(z + lsq_linear(root, right, (low, high), method="bvls").x, 0, 1) - z
-    return z + step, starts + normal.moved(step, factors)
+    return z + step, starts + normal.start_steps(step, factors)

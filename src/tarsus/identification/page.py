@@ -1,86 +1,88 @@
-"""An identification, or a ranking of laws, as one self-contained HTML page."""
+"""HTML pages of an identification and of a ranking of laws."""
 
 from __future__ import annotations
 
 from html import escape
 
 from tarsus.errors import join_names
+from tarsus.identification.estimates import Estimate
+from tarsus.identification.figures import identification_figure, ranking_figure
 from tarsus.identification.laws import LawRanking
-from tarsus.identification.picture import picture, ranked
 from tarsus.identification.run import Identification
-from tarsus.identification.verdict import Estimate
 from tarsus.viewer.html_page import document, lines, table
 from tarsus.viewer.numbers import ends
 
 RESIDUALS = (
-    "Residuals are differences between log and model over the noise that was told: 1 is the noise"
-    " alone. Windows' starts are fitted."
+    "Residuals are differences between log and model, divided by the given noise: 1 means noise"
+    " alone. The starts of windows are fitted."
 )
 
 CAPTION = (
-    "Mean over windows and 95 % of resampled windows; in brackets how many parameters. Green: to be"
-    " chosen; blue: as good, as far as these data tell; gray: worse. All laws repeat the same"
-    " windows, so intervals of differences (below) are narrower than these."
+    "Mean over windows and 95 % interval of resampled windows, with the number of parameters in"
+    " brackets. Green: recommended; blue: not distinguishable from the best; gray: worse. All laws"
+    " predict the same windows, so intervals of differences (below) are narrower than these."
 )
 
 
 def page(found: Identification) -> str:
-    """Estimates, what a reader must know, and what is left over."""
-    # what was found, in a sentence
+    """Return the page of an identification: estimates, remarks and residuals."""
+    # summary
     train, test = found.windows
     open_ = [one.name for one in found.estimates if one.open]
-    told = f"{len(found.estimates) - len(open_)} of {len(found.estimates)} parameters"
+    count = f"{len(found.estimates) - len(open_)} of {len(found.estimates)} parameters"
     body = [
         f"<h1>Identified under {escape(found.law)}</h1>",
-        f"<p>{told} from {train} windows; {_windows(test)} held out. Residuals are"
+        f"<p>{count} from {train} windows; {_windows(test)} held out. Residuals are"
         f" {found.after['all']:.3g} deviations of the noise"
         + (f", {found.held_out['all']:.3g} held out" if found.held_out else "")
         + f" ({found.before['all']:.3g} at the first guess).</p>",
     ]
     if found.sentences:
         items = "".join(f"<li>{escape(text)}</li>" for text in found.sentences)
-        body += ["<h2>What to know</h2>", f"<ul>{items}</ul>"]
+        body += ["<h2>Remarks</h2>", f"<ul>{items}</ul>"]
     # estimates
     body += ["<h2>Estimates</h2>", _estimates(found.estimates)]
     if found.derived:
-        body += ["<h3>Inertias that they make</h3>", _estimates(found.derived)]
+        body += ["<h3>Resulting inertias</h3>", _estimates(found.derived)]
     if found.correlated:
         rows = [[a, b, f"{by:.3f}"] for a, b, by in found.correlated]
         names = ["parameter", "and", "correlation"]
-        body += ["<h3>Hardly told apart</h3>", table(names, rows, [2])]
-    # what is left over
+        body += ["<h3>Strongly correlated</h3>", table(names, rows, [2])]
+    # residuals
     kinds = {"first guess": found.before, "identified": found.after, "held out": found.held_out}
-    kept = {name: errors for name, errors in kinds.items() if errors}
-    rows = [[what, *(f"{errors[what]:.3g}" for errors in kept.values())] for what in found.after]
+    shown = {name: errors for name, errors in kinds.items() if errors}
+    rows = [[what, *(f"{errors[what]:.3g}" for errors in shown.values())] for what in found.after]
     body += ["<h2>Residuals</h2>", f"<p>{RESIDUALS}</p>"]
-    body.append(table(["quantity", *kept], rows, range(1, 1 + len(kept))))
-    body.append(lines(picture(found), "estimates and residuals", "", "identification"))
-    settled = "settled" if found.settled else "did not settle"
+    body.append(table(["quantity", *shown], rows, range(1, 1 + len(shown))))
     body.append(
-        f'<p class="dim small">{found.simulated:,} windows simulated; the search {settled} after'
+        lines(identification_figure(found), "estimates and residuals", "", "identification")
+    )
+    outcome = "converged" if found.settled else "did not converge"
+    body.append(
+        f'<p class="dim small">{found.simulated:,} windows simulated; the search {outcome} after'
         f" {found.rounds} rounds.</p>"
     )
     return document(f"Identified under {found.law}", body)
 
 
 def ranking_page(found: LawRanking) -> str:
-    """Laws, the best first, at which parameters, and who could not take part."""
-    # who is chosen, and why
+    """Return the page of a ranking: laws in order, their parameters, and laws that failed."""
+    # recommendation
     good = [law.law for law in found.laws if law.as_good]
     why = (
-        "it errs least, and the data tell it from every other."
+        "its error is the smallest, and the data distinguish it from all others."
         if len(good) == 1
-        else f"the data cannot tell {join_names(good, len(good))} apart, and of these it has the"
+        else f"the data cannot distinguish {join_names(good, len(good))}, and of these it has the"
         " fewest parameters."
     )
     body = [
         "<h1>Contact laws ranked</h1>",
         f"<p><strong>Choose {escape(found.chosen)}</strong>: {escape(why)}</p>",
-        f"<p>Cross-validation: {found.windows} windows in {found.folds} folds, each repeated by"
-        f" parameters that the other folds gave. {RESIDUALS}</p>",
-        lines(ranked(found), "held-out errors", CAPTION, "ranking"),
+        f"<p>Cross-validation: {found.windows} windows in {found.folds} folds, each predicted with"
+        f" parameters from the other folds. {RESIDUALS}</p>",
+        lines(ranking_figure(found), "held-out errors", CAPTION, "ranking"),
     ]
-    # in numbers
+    # table of errors
     rows = [
         [
             law.law + (" *" if law.as_good else ""),
@@ -93,14 +95,14 @@ def ranking_page(found: LawRanking) -> str:
         ]
         for law in found.laws
     ]
-    names = ["law", "error", "95 %", "behind the best", "95 %", "parameters", "step, ms"]
+    names = ["law", "error", "95 %", "excess over the best", "95 %", "parameters", "dt, ms"]
     body += ["<h2>Errors</h2>", table(names, rows, range(1, 7))]
     rows = [
         [law.law, ", ".join(f"{name} {value:.4g}" for name, value in law.values.items())]
         for law in found.laws
     ]
     body += [
-        "<h2>Parameters that repeat all windows best</h2>",
+        "<h2>Parameters fitted to all windows</h2>",
         table(["law", "parameters"], rows, ()),
     ]
     if found.failed:
@@ -114,14 +116,14 @@ def _windows(count: int) -> str:
 
 
 def _estimates(estimates: tuple[Estimate, ...]) -> str:
-    """A table; the truth where it is known."""
+    """Return the table of estimates, with true values where they are known."""
     known = any(one.true is not None for one in estimates)
     names = ["parameter", "estimate", "95 % interval", "unit", "first guess"]
     names += ["true", "error"] if known else []
     rows = []
     for one in estimates:
         interval = "open" if one.open else ends(one.low, one.high)
-        notes = f" (at the {one.at}est of its range)" if one.at and not one.open else ""
+        notes = f" (at the {one.at}er end of its range)" if one.at and not one.open else ""
         unit = "" if one.unit == "1" else one.unit.replace("^2", "²")
         row = [one.name + notes, f"{one.value:.5g}", interval, unit, f"{one.start:.4g}"]
         if known:

@@ -1,4 +1,4 @@
-"""In which ranges the parameters of a law are searched: by role, so that a new law has them too."""
+"""Default search ranges of a law's parameters, by role, so that new laws have them too."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tarsus.parameters import declared
 
 @dataclass(frozen=True)
 class SearchRange:
-    """A range in which a number is tried, evenly or, with `log`, in its logarithm."""
+    """Range of a number, searched linearly or, with `log`, logarithmically."""
 
     low: float
     high: float
     log: bool = False
 
     def at(self, share: Any) -> Any:
-        """Values at shares of the range, 0 to 1."""
+        """Return the values at shares of the range, 0 to 1."""
         if self.log:
             return self.low * (self.high / self.low) ** share
         return self.low + (self.high - self.low) * share
 
     def share(self, value: float) -> float:
-        """Where a value lies in the range, 0 to 1."""
+        """Return the share of the range at which a value lies, 0 to 1."""
         if self.log:
             return float(np.log(value / self.low) / np.log(self.high / self.low))
         return (value - self.low) / (self.high - self.low)
@@ -37,8 +37,8 @@ BY_ROLE = {
     "friction": SearchRange(0.05, 1.5),
     "restitution_normal": SearchRange(0.0, 0.8),
 }
-TIMES = {"stiffness": (0.1, 10.0), "damping": (0.05, 4.0)}  # of the default
-BY_NAME = {  # without a role
+RELATIVE_TO_DEFAULT = {"stiffness": (0.1, 10.0), "damping": (0.05, 4.0)}
+BY_NAME = {  # parameters without a role
     "v_0": SearchRange(0.01, 1.0, log=True),
     "timeconst": SearchRange(0.004, 0.06, log=True),
     "dampratio": SearchRange(0.2, 2.0, log=True),
@@ -51,26 +51,33 @@ BY_NAME = {  # without a role
     "k": SearchRange(1000.0, 50000.0, log=True),
     "c": SearchRange(5.0, 200.0, log=True),
 }
-NOT_OF = {("moreau", "alpha"), ("two_frictions", "alpha")}  # relaxation of two solvers
+EXCLUDED = {("moreau", "alpha"), ("two_frictions", "alpha")}  # relaxation of solvers
 
 
-def usual(
+def default_ranges(
     name: str, law: Law, by_role: Mapping[str, SearchRange] = BY_ROLE
 ) -> dict[str, SearchRange]:
-    """The law's own parameters that are searched, by name; those without a range stay as they are.
+    """Return the search ranges of a law's own parameters, by name; others stay constant.
 
-    name: of the law; by_role: ranges by the parameters' roles
+    Parameters
+    ----------
+    name
+        Name of the law.
+    law
+        The law.
+    by_role
+        Ranges by the roles of parameters.
     """
-    found: dict[str, SearchRange] = {}
-    for own, declaration in declared(type(law)).items():
+    ranges: dict[str, SearchRange] = {}
+    for parameter, declaration in declared(type(law)).items():
         default = declaration.default
-        if not declaration.numeric or (name, own) in NOT_OF or isinstance(default, tuple):
+        if not declaration.numeric or (name, parameter) in EXCLUDED or isinstance(default, tuple):
             continue
         if declaration.role in by_role:
-            found[own] = by_role[declaration.role]
-        elif declaration.role in TIMES and default:
-            low, high = TIMES[declaration.role]
-            found[own] = SearchRange(low * default, high * default, log=True)
-        elif own in BY_NAME:
-            found[own] = BY_NAME[own]
-    return found
+            ranges[parameter] = by_role[declaration.role]
+        elif declaration.role in RELATIVE_TO_DEFAULT and default:
+            low, high = RELATIVE_TO_DEFAULT[declaration.role]
+            ranges[parameter] = SearchRange(low * default, high * default, log=True)
+        elif parameter in BY_NAME:
+            ranges[parameter] = BY_NAME[parameter]
+    return ranges

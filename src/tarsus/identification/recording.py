@@ -1,4 +1,4 @@
-"""A log as numbers: motion, what the motors were told, and contact forces, sample by sample."""
+"""Logs as arrays: motion, actions and contact forces, sample by sample."""
 
 from __future__ import annotations
 
@@ -19,17 +19,26 @@ from tarsus.simulation.recording.log import read_log
 from tarsus.simulation.recording.log_schema import check_log, check_robot
 
 Array = NDArray[np.float64]
-OTHERS = {"qpos": "q", "qvel": "u", "ctrl": "action"}  # names in other simulators
-EVEN = 1e-3  # of a step: how unevenly samples may be spaced
+ALIASES = {"qpos": "q", "qvel": "u", "ctrl": "action"}  # names in other simulators
+SPACING_TOLERANCE = 1e-3  # relative, of the time between samples
 
 
 @dataclass(frozen=True, eq=False)
 class MotionLog:
-    """A recorded motion: sample k is the state after the step in which action[k] acted.
+    """Recorded motion; sample k is the state after the step in which action[k] was applied.
 
-    dt: s between samples; q (T, nq), u (T, nu): row 0 is the start
-    action (T, n): torques, N m, or control signals; row 0 acted before the start, if known
-    force: name of a contact -> (T, 3), N, in its frame: normal, tangents, mean of the step
+    Attributes
+    ----------
+    dt
+        Time between samples, in s.
+    q, u
+        Coordinates, shape (T, nq), and velocities, shape (T, nu); row 0 is the start.
+    action
+        Torques, in N m, or control signals, shape (T, n); row 0 was applied before the start, if
+        known.
+    force
+        Mean force of each contact over the step, in its frame (normal, tangents), shape (T, 3), in
+        N, by name.
     """
 
     dt: float
@@ -42,7 +51,7 @@ class MotionLog:
         return len(self.q)
 
     def between(self, first: float | None, last: float | None) -> MotionLog:
-        """The part from one time to another, s from its start."""
+        """Return the part between two times, in s from the start."""
         a = 0 if first is None else max(round(first / self.dt), 0)
         b = len(self) if last is None else min(round(last / self.dt) + 1, len(self))
         if b - a < 2:
@@ -52,58 +61,73 @@ class MotionLog:
         force = {name: value[a:b] for name, value in self.force.items()}
         return replace(self, q=self.q[a:b], u=self.u[a:b], action=self.action[a:b], force=force)
 
-    def sampled(self, seconds: float | None) -> MotionLog:
-        """States so many seconds apart, with the mean action and force between them; None: as it
-        is. TarsusError unless they are a whole number of samples.
+    def resample(self, seconds: float | None) -> MotionLog:
+        """Return states at a larger sample time, with mean actions and forces; None: unchanged.
+
+        Raises
+        ------
+        InvalidValue
+            Unless the time is a multiple of the sample time.
         """
         ratio = 1.0 if seconds is None else seconds / self.dt
-        each = round(ratio)
-        if each < 1 or abs(ratio - each) > EVEN * ratio:
+        stride = round(ratio)
+        if stride < 1 or abs(ratio - stride) > SPACING_TOLERANCE * ratio:
             raise InvalidValue(
                 f"log.sample must be a multiple of the log's sample time of {self.dt:g} s, not"
                 f" {seconds:g} s.",
                 "log.sample",
             )
-        if each == 1:
+        if stride == 1:
             return self
 
         def mean(values: Array) -> Array:
-            count = (len(values) - 1) // each
-            inside = values[1 : 1 + count * each].reshape(count, each, -1).mean(1)
+            count = (len(values) - 1) // stride
+            inside = values[1 : 1 + count * stride].reshape(count, stride, -1).mean(1)
             return np.concatenate([values[:1], inside])
 
         force = {name: mean(value) for name, value in self.force.items()}
-        parts = self.q[::each], self.u[::each], mean(self.action), force
-        return MotionLog(self.dt * each, *parts)
+        parts = self.q[::stride], self.u[::stride], mean(self.action), force
+        return MotionLog(self.dt * stride, *parts)
 
 
-def matching(path: Path) -> list[Path]:
-    """The files of a path whose name may be a pattern, in order; TarsusError if there is none."""
+def matching_files(path: Path) -> list[Path]:
+    """Return the files that match a path, whose name may be a pattern, in order."""
     if not any(letter in path.name for letter in "*?["):
         return [path]
-    found = sorted(path.parent.glob(path.name))
-    if not found:
+    files = sorted(path.parent.glob(path.name))
+    if not files:
         raise InvalidFile(f"no file matches {path}.", path)
-    return found
+    return files
 
 
-def opened_log(path: Path) -> Any:
-    """What a file holds: a log of `tarsus run`, or arrays by name."""
+def open_log(path: Path) -> Any:
+    """Return the content of a file: a log of `tarsus run`, or arrays by name."""
     if path.suffix == ".npz":
         if not is_file(path):
             raise missing_file(path, "a log (.nc) or arrays (.npz)")
         return read_npz(path)
     if path.suffix in FORMATS:
-        found = read_table(path)
-        return found if isinstance(found, xr.Dataset) else _arrays(found)
+        table = read_table(path)
+        return table if isinstance(table, xr.Dataset) else _arrays(table)
     return read_log(path)
 
 
-def motion(given: Any, robot: Robot, action: str = "") -> MotionLog:
-    """A log of one world, or arrays `time`, `q` (or `qpos`), `u` (`qvel`) and `action` (`ctrl`).
+def motion_log(given: Any, robot: Robot, action: str = "") -> MotionLog:
+    """Return the motion of a log of one world, or of arrays.
 
-    action: the name of what the motors were told; by default "action" if it is there, else "tau"
-    TarsusError for what is missing or does not fit the robot.
+    Parameters
+    ----------
+    given
+        A log, or arrays `time`, `q` (or `qpos`), `u` (`qvel`) and `action` (`ctrl`).
+    robot
+        The robot.
+    action
+        Name of the actions; default "action" if it exists, else "tau".
+
+    Raises
+    ------
+    TarsusError
+        For arrays that are missing or do not fit the robot.
     """
     if isinstance(given, xr.Dataset):
         return _of_dataset(check_log(given, ("q", "u")), robot, action)
@@ -112,20 +136,20 @@ def motion(given: Any, robot: Robot, action: str = "") -> MotionLog:
             f"a log must be a file, an xarray Dataset or a mapping of arrays, not {given!r}.",
             "logs",
         )
-    arrays = {OTHERS.get(str(name), str(name)): value for name, value in given.items()}
+    arrays = {ALIASES.get(str(name), str(name)): value for name, value in given.items()}
     name = action or ("action" if "action" in arrays else "tau")
-    if lacking := [n for n in ("time", "q", "u") if n not in arrays]:
-        raise InvalidFile(f"the log lacks {', '.join(lacking)}.", lacking[0])
+    if missing_names := [n for n in ("time", "q", "u") if n not in arrays]:
+        raise InvalidFile(f"the log lacks {', '.join(missing_names)}.", missing_names[0])
     q, u = (_numbers(arrays[n], n) for n in ("q", "u"))
-    acted = _numbers(arrays[name], name) if name in arrays else np.zeros((len(q), 0))
-    if not np.isfinite(acted[0]).all():  # what acted before the start is not always known
-        acted = np.concatenate([acted[1:2], acted[1:]])
+    actions = _numbers(arrays[name], name) if name in arrays else np.zeros((len(q), 0))
+    if not np.isfinite(actions[0]).all():  # the action before the start is not always known
+        actions = np.concatenate([actions[1:2], actions[1:]])
     force = {n[6:]: _numbers(v, n) for n, v in arrays.items() if n.startswith("force.")}
-    return _checked(MotionLog(_step(arrays["time"]), q, u, acted, force), robot)
+    return _checked(MotionLog(_step(arrays["time"]), q, u, actions, force), robot)
 
 
 def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
-    """The start of the run stands before the first step."""
+    """Return the motion of a log, with the initial state before the first step."""
     if "world" in log.dims:
         raise InvalidValue(
             "this log contains several worlds: choose one with log.isel(world=0).", "world"
@@ -134,7 +158,7 @@ def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
     name = action or ("action" if "action" in log else "tau")
     dt = float(log.attrs.get("dt", 0.0)) or _step(log["time"].values)
     q, u = log["q"].values.astype(float), log["u"].values.astype(float)
-    acted = log[name].values.astype(float) if name in log else np.zeros((len(q), 0))
+    actions = log[name].values.astype(float) if name in log else np.zeros((len(q), 0))
     force = {}
     if "force_contact" in log:
         force = {
@@ -144,13 +168,13 @@ def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
     if "q_start" in log:
         q = np.concatenate([log["q_start"].values[None], q])
         u = np.concatenate([log["u_start"].values[None], u])
-        acted = np.concatenate([acted[:1], acted])
+        actions = np.concatenate([actions[:1], actions])
         force = {n: np.concatenate([v[:1], v]) for n, v in force.items()}
-    return _checked(MotionLog(dt, q, u, acted, force), robot)
+    return _checked(MotionLog(dt, q, u, actions, force), robot)
 
 
 def _checked(log: MotionLog, robot: Robot) -> MotionLog:
-    """TarsusError for shapes that do not fit the robot, and what is not finite."""
+    """Return the motion; raise TarsusError for wrong shapes and numbers that are not finite."""
     count = len(log.q)
     for name, value, size in (("q", log.q, robot.nq), ("u", log.u, robot.nu)):
         if value.shape != (count, size):
@@ -176,36 +200,34 @@ def _checked(log: MotionLog, robot: Robot) -> MotionLog:
 
 
 def _step(time: Any) -> float:
-    """The time between samples; TarsusError unless they are even."""
+    """Return the time between samples; raise InvalidFile unless they are evenly spaced."""
     times = np.asarray(time, float)
     if times.ndim != 1 or len(times) < 3:
         raise InvalidFile(
             "the log's time must be one-dimensional, with at least three samples.", "time"
         )
-    between = np.diff(times)
-    if not between.min() > 0 or np.ptp(between) > EVEN * between.mean():
+    intervals = np.diff(times)
+    if not intervals.min() > 0 or np.ptp(intervals) > SPACING_TOLERANCE * intervals.mean():
         raise InvalidFile("the log's time must be evenly spaced and ascending.", "time")
     return float((times[-1] - times[0]) / (len(times) - 1))
 
 
 def _numbers(value: Any, name: str) -> Array:
     try:
-        found = np.asarray(value, float)
+        array = np.asarray(value, float)
     except (TypeError, ValueError):
         raise InvalidFile(f"{name} of the log must contain only numbers.", name) from None
-    return found[:, None] if found.ndim == 1 else found
+    return array[:, None] if array.ndim == 1 else array
 
 
 def _arrays(frame: Any) -> dict[str, Any]:
-    """Columns `time`, `q[0]`, `action[2]`, `force.FL_foot[0]` as arrays, in the order of their
-    numbers.
-    """
+    """Return columns such as `time`, `q[0]` and `force.FL_foot[0]` as arrays, in order of index."""
     parts: dict[str, dict[int, Any]] = {}
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for column in map(str, frame.columns):
         name, _, label = column.strip().rstrip("]").partition("[")
         if not label:
-            found[name] = frame[column].to_numpy(float)
+            arrays[name] = frame[column].to_numpy(float)
         elif label.isdigit():
             parts.setdefault(name, {})[int(label)] = frame[column].to_numpy(float)
         else:
@@ -214,4 +236,6 @@ def _arrays(frame: Any) -> dict[str, Any]:
                 " comes from `tarsus export`.",
                 column,
             )
-    return found | {n: np.stack([own[k] for k in sorted(own)], 1) for n, own in parts.items()}
+    return arrays | {
+        n: np.stack([columns[k] for k in sorted(columns)], 1) for n, columns in parts.items()
+    }

@@ -1,4 +1,4 @@
-"""Every candidate on every window: worlds of one batch, and how far they end from the log."""
+"""Rollouts of all candidates on all windows in one batch, and their residuals."""
 
 from __future__ import annotations
 
@@ -18,38 +18,59 @@ from tarsus.simulation.contact_reports import contact_impulses
 from tarsus.simulation.initial_registers import write_registers
 
 Array = NDArray[np.float64]
-MOST = 1 << 12  # worlds at once
-LEAD = 0.1  # s: for which a world follows the log before a window
-GAIN = 0.2  # of a sample's difference is taken up by a world that follows the log
-LOST = 1e3  # residual, in deviations, of what left the finite numbers, and the largest there is
+MAX_WORLDS = 1 << 12  # of a batch
+LEAD_TIME = 0.1  # s: duration of the observer before a window
+OBSERVER_GAIN = 0.2  # fraction of the error that the observer corrects per sample
+MAX_RESIDUAL = 1e3  # deviations; also the residual of worlds that diverge
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
-    """Worlds that followed the log, as they were at the windows' starts.
+class ObserverStates:
+    """States of the observer at the starts of the windows.
 
-    registers: by name (candidates, W, size), what q and u do not show: the law's memory, ...
-    starts (candidates, W, 2 nu): how far q and u were from the log, in deviations of its noise
+    Attributes
+    ----------
+    registers
+        State besides q and u, such as the law's memory, shape (candidates, W, size), by name.
+    starts
+        Differences of q and u from the log, shape (candidates, W, 2 nu), in deviations of the
+        noise.
     """
 
     registers: Mapping[str, Array]
     starts: Array
 
-    def of(self, which: Any) -> Followed:
-        """Of some candidates: a slice or indices."""
-        return Followed({n: v[which] for n, v in self.registers.items()}, self.starts[which])
+    def of(self, index: Any) -> ObserverStates:
+        """Return the states of some candidates, by slice or indices."""
+        return ObserverStates({n: v[index] for n, v in self.registers.items()}, self.starts[index])
 
-    def on(self, windows: Any) -> Followed:
-        """On some windows: indices."""
+    def on(self, windows: Any) -> ObserverStates:
+        """Return the states on some windows, by indices."""
         return self.of((slice(None), windows))
 
 
 class Rollouts:
     """Residuals of candidates on windows, in standard deviations of the noise.
 
-    What a window's start does not show is that of a world that follows the log: it is simulated
-    from sample to sample, and a fifth of what it is off is taken up each time (an observer). So its
-    feet stand where noise alone would lift one and press down another.
+    The hidden state at the start of a window comes from an observer: a world that follows the log
+    from sample to sample and corrects a fifth of its error each time. So its feet stand where noise
+    alone would lift one and press another into the ground.
+
+    Parameters
+    ----------
+    candidates
+        The compiled step and its registers.
+    windows
+        Windows of the logs.
+    noise
+        Standard deviations of what is compared.
+    threads
+        Number of threads.
+
+    Attributes
+    ----------
+    evaluations
+        Number of windows simulated so far.
     """
 
     def __init__(
@@ -66,139 +87,149 @@ class Rollouts:
                 f" dt = {candidates.dt:g} s: choose another dt under [model].",
                 "dt",
             )
-        self._acted = program.sizes.get("action", 0)
+        self._action_size = program.sizes.get("action", 0)
         for log in windows.logs:
-            if log.action.shape[1] != self._acted and self._acted:
+            if log.action.shape[1] != self._action_size and self._action_size:
                 raise InvalidFile(
                     f"the log has {log.action.shape[1]} actions per sample, but {mechanism.name}"
-                    f" needs {self._acted}.",
+                    f" needs {self._action_size}.",
                     "action",
                 )
-        self._hidden = [
+        self._hidden_state = [
             r.name for r in program.of_kind("state") if r.size and r.name not in ("q", "u", "steps")
         ]
-        # all logs in one array, and where each window's begins
+        # actions of all logs in one array, and the offset of each window's log
         self._signals = np.concatenate([log.action for log in windows.logs])
         lengths = np.array([len(log) for log in windows.logs])
         self._offsets = (np.cumsum(lengths) - lengths)[windows.which]
         self._lengths = lengths[windows.which] - 1
-        self._lead = round(LEAD / windows.logs[0].dt)
+        self._lead = round(LEAD_TIME / windows.logs[0].dt)
         self._logged = {name: windows.all_of(name) for name in ("q", "u")}
         self._before = {name: windows.before(name, self._lead) for name in ("q", "u")}
         if noise.force:
             self._logged["force"] = self._forces()
         self.evaluations = 0
-        """Windows simulated so far."""
 
     def on(self, windows: Windows) -> Rollouts:
-        """The same on other windows of the same logs."""
+        """Return rollouts on other windows of the same logs."""
         return Rollouts(self.candidates, windows, self.noise, self._threads)
 
     @property
     def quantities(self) -> dict[str, Any]:
-        """What is compared, with the places of its residuals in a sample."""
-        nu, at, found = self.candidates.mechanism.nu, 0, {}
+        """Compared quantities, with their slices in the residuals of a sample."""
+        nu, start, slices = self.candidates.mechanism.nu, 0, {}
         for name in ("q", "u"):
             if getattr(self.noise, name) is not None:
-                found[name] = slice(at, at + nu)
-                at += nu
+                slices[name] = slice(start, start + nu)
+                start += nu
         if self.noise.force:
-            found["force"] = slice(at, at + 3 * len(self._contacts))
-        return found
+            slices["force"] = slice(start, start + 3 * len(self._contacts))
+        return slices
 
     @property
     def _contacts(self) -> tuple[str, ...]:
         return tuple(self.candidates.plan.scene.geometry.contact_names)
 
-    def follow(self, values: Array) -> Followed:
-        """Worlds that follow the log towards each window under values (candidates, unknowns)."""
-        # a world for each candidate and window, from `lead` samples before, or from the log's start
+    def run_observer(self, values: Array) -> ObserverStates:
+        """Run an observer towards each window, for values of shape (candidates, unknowns)."""
+        # one world per candidate and window, from `lead` samples before it or the log's start
         windows, mechanism, count = self.windows, self.candidates.mechanism, len(values)
         width, lead = len(windows), self._lead
         n = count * width
         worlds = self._worlds(np.repeat(values, width, 0))
-        fresh = {name: self.candidates.registers[name][0] for name in self._hidden}
-        late = self.candidates.delays(values)[:, None] / windows.logs[0].dt
+        initial = {name: self.candidates.registers[name][0] for name in self._hidden_state}
+        delay = self.candidates.delays(values)[:, None] / windows.logs[0].dt
         before = self._before
-        q, u = (self._for_all(before[name][0], count) for name in ("q", "u"))
+        q, u = (self._repeat(before[name][0], count) for name in ("q", "u"))
         for k in range(lead):
             write_registers(worlds, {"q": q, "u": u})
-            if self._acted:
-                actions = self._acting(windows.first - lead + k + 1, late)
+            if self._action_size:
+                actions = self._delayed_actions(windows.first - lead + k + 1, delay)
                 worlds.set("action", actions.reshape(n, -1))
             worlds.advance(self._steps)
-            # some of the way to what was logged
-            logged = [self._for_all(before[name][k + 1], count) for name in ("q", "u")]
+            # correct part of the error
+            logged = [self._repeat(before[name][k + 1], count) for name in ("q", "u")]
             q, u = worlds.get("q"), worlds.get("u")
-            lost = ~(np.isfinite(q).all(1) & np.isfinite(u).all(1))
-            lost |= np.tile(windows.first - lead + k + 1 <= 0, count)
-            q, u = (np.where(lost[:, None], *pair) for pair in zip(logged, (q, u), strict=True))
-            q = integrate(mechanism, q, GAIN * difference(mechanism, logged[0], q), 1.0)
-            u = u + GAIN * (logged[1] - u)
-            if lost.any():
-                for name, value in fresh.items():
-                    worlds.set(name, np.broadcast_to(value, (n, len(value))), lost)
-        # how far they are from the log
-        logged = [self._for_all(self._logged[name][0], count) for name in ("q", "u")]
-        off = np.concatenate([difference(mechanism, q, logged[0]), u - logged[1]], 1)
-        registers = {n: worlds.get(n).reshape(count, width, -1) for n in self._hidden}
-        return Followed(registers, (off / self.noise.starts).reshape(count, width, -1))
+            invalid = ~(np.isfinite(q).all(1) & np.isfinite(u).all(1))
+            invalid |= np.tile(windows.first - lead + k + 1 <= 0, count)
+            q, u = (np.where(invalid[:, None], *pair) for pair in zip(logged, (q, u), strict=True))
+            q = integrate(mechanism, q, OBSERVER_GAIN * difference(mechanism, logged[0], q), 1.0)
+            u = u + OBSERVER_GAIN * (logged[1] - u)
+            if invalid.any():
+                for name, value in initial.items():
+                    worlds.set(name, np.broadcast_to(value, (n, len(value))), invalid)
+        # differences from the log
+        logged = [self._repeat(self._logged[name][0], count) for name in ("q", "u")]
+        errors = np.concatenate([difference(mechanism, q, logged[0]), u - logged[1]], 1)
+        registers = {n: worlds.get(n).reshape(count, width, -1) for n in self._hidden_state}
+        return ObserverStates(registers, (errors / self.noise.starts).reshape(count, width, -1))
 
-    def _for_all(self, rows: Array, count: int) -> Array:
-        """Rows of the windows (W, size) for as many candidates, (candidates W, size)."""
+    def _repeat(self, rows: Array, count: int) -> Array:
+        """Repeat rows of the windows, (W, size), for each candidate: (candidates W, size)."""
         return np.broadcast_to(rows, (count, *rows.shape)).reshape(-1, rows.shape[-1])
 
-    def residuals(self, values: Array, followed: Followed, starts: Array | None = None) -> Array:
-        """(candidates, W, samples, numbers) of values (candidates, unknowns).
+    def residuals(
+        self, values: Array, observer: ObserverStates, starts: Array | None = None
+    ) -> Array:
+        """Return residuals, shape (candidates, W, samples, numbers).
 
-        followed: of `follow`
-        starts (candidates, W, 2 nu): deviations from the log's; None: the log's
+        Parameters
+        ----------
+        values
+            Values of the unknowns, shape (candidates, unknowns).
+        followed
+            Result of `run_observer`.
+        starts
+            Shifts of the starts from the log, shape (candidates, W, 2 nu), in deviations; None:
+            none.
         """
         count, width = len(values), len(self.windows)
-        at_once = max(1, MOST // max(width, 1))
+        batch = max(1, MAX_WORLDS // max(width, 1))
         parts = []
-        for first in range(0, count, at_once):
-            some = slice(first, first + at_once)
-            begun = None if starts is None else starts[some]
-            parts.append(self._part(values[some], followed.of(some), begun))
+        for first in range(0, count, batch):
+            chunk = slice(first, first + batch)
+            chunk_starts = None if starts is None else starts[chunk]
+            parts.append(self._chunk(values[chunk], observer.of(chunk), chunk_starts))
         self.evaluations += count * width
         return np.concatenate(parts)
 
-    def _part(self, values: Array, followed: Followed, starts: Array | None) -> Array:
-        """Of as many candidates as are simulated at once."""
-        # a world for each candidate and window, from its start
+    def _chunk(self, values: Array, observer: ObserverStates, starts: Array | None) -> Array:
+        """Return the residuals of as many candidates as are simulated at once."""
+        # one world per candidate and window, from its start
         mechanism, logged = self.candidates.mechanism, self._logged
         count, width = len(values), len(self.windows)
         n = count * width
-        q, u = (self._for_all(logged[name][0], count) for name in ("q", "u"))
+        q, u = (self._repeat(logged[name][0], count) for name in ("q", "u"))
         if starts is not None:
-            moved = (starts * self.noise.starts).reshape(n, -1)
-            q = integrate(mechanism, q, moved[:, : mechanism.nu], 1.0)
-            u = u + moved[:, mechanism.nu :]
+            shifts = (starts * self.noise.starts).reshape(n, -1)
+            q = integrate(mechanism, q, shifts[:, : mechanism.nu], 1.0)
+            u = u + shifts[:, mechanism.nu :]
         worlds = self._worlds(np.repeat(values, width, 0))
         write_registers(worlds, {"q": q, "u": u})
-        write_registers(worlds, {name: v.reshape(n, -1) for name, v in followed.registers.items()})
+        write_registers(worlds, {name: v.reshape(n, -1) for name, v in observer.registers.items()})
         # sample by sample
         actions = self._actions(values)
-        found = []
+        samples = []
         for k in range(1, self.windows.length + 1):
-            if self._acted:
+            if self._action_size:
                 worlds.set("action", actions[k - 1].reshape(n, -1))
-            found.append(self._compared(worlds, self._advanced(worlds), k, count))
+            samples.append(self._sample_residuals(worlds, self._advance(worlds), k, count))
         # (candidates, W, samples, numbers)
-        all_of_them = np.stack(found, 2)
-        lost = ~np.isfinite(all_of_them).all(-1, keepdims=True)
-        return np.where(lost, LOST, np.clip(np.nan_to_num(all_of_them), -LOST, LOST))
+        residuals = np.stack(samples, 2)
+        invalid = ~np.isfinite(residuals).all(-1, keepdims=True)
+        return np.where(
+            invalid, MAX_RESIDUAL, np.clip(np.nan_to_num(residuals), -MAX_RESIDUAL, MAX_RESIDUAL)
+        )
 
     def _worlds(self, values: Array) -> Worlds:
-        """Worlds, one for each row of values (n, unknowns), all registers set."""
-        own = self.candidates
-        worlds = Worlds(own.program, len(values), threads=self._threads)
-        write_registers(worlds, {name: value[0] for name, value in own.registers.items()})
-        return write_registers(worlds, own.in_registers(values))
+        """Return worlds, one per row of values (n, unknowns), with all registers set."""
+        candidates = self.candidates
+        worlds = Worlds(candidates.program, len(values), threads=self._threads)
+        write_registers(worlds, {name: value[0] for name, value in candidates.registers.items()})
+        return write_registers(worlds, candidates.registers_for(values))
 
-    def _advanced(self, worlds: Worlds) -> Array | None:
-        """A sample on; the contacts' mean force (n, 3 contacts), N, if it is compared."""
+    def _advance(self, worlds: Worlds) -> Array | None:
+        """Advance by one sample; return mean contact forces (n, 3 contacts), in N, if compared."""
         if not self.noise.force:
             worlds.advance(self._steps)
             return None
@@ -209,15 +240,15 @@ class Rollouts:
         mean = np.asarray(total) / (self._steps * self.candidates.dt)
         return mean.reshape(worlds.count, -1)
 
-    def _compared(self, worlds: Worlds, force: Array | None, k: int, count: int) -> Array:
-        """Residuals (candidates, W, numbers) k samples after the starts."""
+    def _sample_residuals(self, worlds: Worlds, force: Array | None, k: int, count: int) -> Array:
+        """Return residuals (candidates, W, numbers) k samples after the starts."""
         noise, logged, parts = self.noise, self._logged, []
         shape = count, len(self.windows), -1
         with np.errstate(all="ignore"):
             if noise.q is not None:
                 q = worlds.get("q").reshape(shape)
-                off = difference(self.candidates.mechanism, q, logged["q"][k][None])
-                parts.append(off / noise.q)
+                errors = difference(self.candidates.mechanism, q, logged["q"][k][None])
+                parts.append(errors / noise.q)
             if noise.u is not None:
                 parts.append((worlds.get("u").reshape(shape) - logged["u"][k]) / noise.u)
             if force is not None:
@@ -225,40 +256,41 @@ class Rollouts:
         return np.concatenate(parts, -1)
 
     def _actions(self, values: Array) -> Array:
-        """What acts in every step of the windows, (samples, candidates, W, actions)."""
+        """Return the actions in all steps of the windows, (samples, candidates, W, actions)."""
         windows = self.windows
-        late = self.candidates.delays(values)[:, None] / windows.logs[0].dt
+        delay = self.candidates.delays(values)[:, None] / windows.logs[0].dt
         ends = range(1, windows.length + 1)
-        return np.stack([self._acting(windows.first + k, late) for k in ends])
+        return np.stack([self._delayed_actions(windows.first + k, delay) for k in ends])
 
-    def _acting(self, samples: Any, late: Array) -> Array:
-        """What acts in the steps that end with these samples (W,), late by so many steps
-        (candidates, 1): (candidates, W, actions).
+    def _delayed_actions(self, samples: Any, delay: Array) -> Array:
+        """Return the actions of the steps that end with these samples, (candidates, W, actions).
 
-        Signals are held over a step: late by part of one, their mean over the step acts.
+        `samples` has shape (W,) and the delay, in steps, shape (candidates, 1). Signals are
+        constant over a step: with a fractional delay their mean over the step acts.
         """
-        whole = np.floor(late + 1e-9).astype(int)
-        part = np.clip(late - whole, 0.0, 1.0)[..., None]
-        which, last = self._offsets, self._lengths
-        at = np.clip(samples - whole, 0, last)
-        newer = self._signals[which + at]
+        whole = np.floor(delay + 1e-9).astype(int)
+        part = np.clip(delay - whole, 0.0, 1.0)[..., None]
+        offset, last = self._offsets, self._lengths
+        index = np.clip(samples - whole, 0, last)
+        newer = self._signals[offset + index]
         if not part.any():
             return newer
-        return (1 - part) * newer + part * self._signals[which + np.clip(at - 1, 0, last)]
+        return (1 - part) * newer + part * self._signals[offset + np.clip(index - 1, 0, last)]
 
     def _forces(self) -> Array:
-        """As `Windows.all_of`, N, of every contact of the step (3 contacts); none where the log has
-        none.
+        """Return the contact forces like `Windows.all_of`, shape (..., 3 contacts), in N.
+
+        A contact that is missing in the log has zero force.
         """
-        windows, names, of_logs = self.windows, self._contacts, []
+        windows, names, forces = self.windows, self._contacts, []
         for log in windows.logs:
             if not any(name in log.force for name in names):
                 raise UnmetCondition(
                     "the log contains no forces of this robot's contacts: leave out compare.force.",
                     "compare.force",
                 )
-            still = np.zeros((len(log), 3))
-            parts = [np.nan_to_num(log.force.get(name, still)) for name in names]
-            of_logs.append(np.concatenate(parts, 1))
+            zero = np.zeros((len(log), 3))
+            parts = [np.nan_to_num(log.force.get(name, zero)) for name in names]
+            forces.append(np.concatenate(parts, 1))
         rows = zip(windows.which, windows.first, strict=True)
-        return np.stack([of_logs[i][f : f + windows.length + 1] for i, f in rows], 1)
+        return np.stack([forces[i][f : f + windows.length + 1] for i, f in rows], 1)

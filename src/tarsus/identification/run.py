@@ -1,4 +1,4 @@
-"""`tarsus identify`: from logs to estimates, their intervals, and errors on what was held out."""
+"""Identification: from logs to estimates, intervals and errors on held-out windows."""
 
 from __future__ import annotations
 
@@ -14,30 +14,38 @@ from scipy.stats import qmc
 from tarsus.errors import InvalidValue
 from tarsus.identification import evolution, windows
 from tarsus.identification.candidates import Candidates, ModelParts
-from tarsus.identification.intervals import scanned
-from tarsus.identification.least_squares import Fitted, LeastSquares
+from tarsus.identification.estimates import Estimate, make_estimates
+from tarsus.identification.intervals import profile_intervals
+from tarsus.identification.least_squares import Fit, LeastSquares
 from tarsus.identification.model_parts import model_parts, robot_in
-from tarsus.identification.recording import MotionLog, matching, motion, opened_log
+from tarsus.identification.recording import MotionLog, matching_files, motion_log, open_log
 from tarsus.identification.rollouts import Rollouts
-from tarsus.identification.spec import IdentificationSpec, read_spec, spec_of
+from tarsus.identification.spec import IdentificationSpec, parse_spec, read_spec
 from tarsus.identification.unknowns import Unknown
-from tarsus.identification.verdict import Estimate, verdict
 from tarsus.identification.windows import Noise, Windows
 from tarsus.parameters import name_of
 
 Array = NDArray[np.float64]
 Tell = Callable[[str], None]
-NEAR = (0.1, 0.03, 0.01)  # of the ranges: how far candidates scatter about the best ones
-AFTER = (0.003, 0.001)  # about where least squares ended
+SCATTER_WIDTHS = (0.1, 0.03, 0.01)  # of candidates about the best ones, in units of the ranges
+FINAL_WIDTHS = (0.003, 0.001)  # of candidates about the result of least squares
 
 
 @dataclass(frozen=True)
 class WindowError:
-    """How well a window is repeated.
+    """Error of one window.
 
-    log: which one; start: s, from the start of the log's part; held_out: whether it had no part
-    before, after: root of the mean squared residual, in deviations, at the first guess (None of
-        what was held out) and at the estimates
+    Attributes
+    ----------
+    log
+        Index of its log.
+    start
+        Its start within the used part of the log, in s.
+    held_out
+        Whether it was not used.
+    before, after
+        Root mean square residual, in deviations of the noise, at the first guess (None for held-out
+        windows) and at the estimates.
     """
 
     log: int
@@ -49,15 +57,36 @@ class WindowError:
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """What was identified, and how well the model then repeats the logs.
+    """Result of an identification.
 
-    derived: inertias that the unknowns make; correlated: pairs with their correlation
-    sentences: what a reader must know
-    before, after, held_out: root of the mean squared residual by quantity, in deviations of the
-        noise, windows' starts fitted: at the first guess, at the estimates, and of windows that had
-        no part in it; held_out is empty without any
-    windows: how many, not held out and held out; each: all of them, in the order of the logs
-    simulated: windows simulated in all
+    Attributes
+    ----------
+    law
+        Name of the contact law.
+    estimates
+        Estimates of the unknowns.
+    derived
+        Inertias that follow from them.
+    correlated
+        Strongly correlated pairs, with their correlation.
+    sentences
+        Remarks on the result.
+    before, after, held_out
+        Root mean square residuals by quantity, in deviations of the noise, at the first guess, at
+        the estimates, and on held-out windows (empty if there are none). The starts of windows are
+        fitted.
+    deviation
+        Standard deviation of the residuals, in units of the noise.
+    windows
+        Number of used and of held-out windows.
+    each
+        Error of each window, in the order of the logs.
+    rounds
+        Rounds of the search.
+    settled
+        Whether it converged.
+    simulated
+        Number of windows simulated in total.
     """
 
     law: str
@@ -84,7 +113,7 @@ class Identification:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Logs, model, and windows to identify with and held out."""
+    """Logs, model, and the windows that are used and held out."""
 
     spec: IdentificationSpec
     logs: tuple[MotionLog, ...]
@@ -100,157 +129,192 @@ def identify(
     threads: int = 1,
     tell: Tell = lambda text: None,
 ) -> Identification:
-    """Identify the parameters that a spec frees.
+    """Identify parameters of robot, contact and ground from logs.
 
-    spec: the path of a TOML file, tables as it has them, or an `IdentificationSpec`
-    logs: one or several in place of the spec's files: Datasets, or arrays `time`, `q`, `u`,
-        `action` by name
-    The same bits for one seed, whatever the threads. TarsusError for bad input.
+    Equal seeds give equal bits for any number of threads.
+
+    Parameters
+    ----------
+    spec : IdentificationSpec, dict, str or Path
+        Specification, the tables of its TOML file, or the path of that file.
+    logs : optional
+        One log or several, instead of the files of the specification: Datasets, or mappings with
+        arrays `time`, `q`, `u` and `action`.
+    threads : int
+        Number of threads.
+    tell : callable
+        Called with progress messages.
+
+    Returns
+    -------
+    Identification
+        Estimates with 95 % intervals, and residuals.
+
+    Raises
+    ------
+    TarsusError
+        For bad input.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> simulation = tarsus.Simulation("mini_cheetah", controller="trot")
+    >>> log = simulation.run(0.4)
+    >>> spec = {
+    ...     "free": {"mass.trunk": {"low": 1.0, "high": 10.0}},
+    ...     "search": {"windows": 4, "candidates": 4, "tries": 1, "scan": False},
+    ... }
+    >>> result = tarsus.identify(spec, logs=log)
+    >>> result["mass.trunk"].unit
+    'kg'
     """
     prepared = prepare(spec, logs)
-    return identified(prepared, prepared.spec.unknowns, prepared.parts, threads, tell)
+    return identify_model(prepared, prepared.spec.unknowns, prepared.parts, threads, tell)
 
 
 def prepare(
     spec: IdentificationSpec | Mapping[str, Any] | str | Path, logs: Any = None
 ) -> Prepared:
-    """The logs, the model and the windows."""
-    asked = spec if isinstance(spec, IdentificationSpec) else None
-    if asked is None:
-        asked = spec_of(spec) if isinstance(spec, Mapping) else read_spec(Path(spec))  # type: ignore[arg-type]
-    # the logs
+    """Return logs, model and windows of a specification."""
+    checked = spec if isinstance(spec, IdentificationSpec) else None
+    if checked is None:
+        checked = parse_spec(spec) if isinstance(spec, Mapping) else read_spec(Path(spec))  # type: ignore[arg-type]
+    # logs
     if logs is None:
-        given = [opened_log(path) for file in asked.files for path in matching(Path(file))]
+        given = [open_log(path) for file in checked.files for path in matching_files(Path(file))]
     else:
         given = list(logs) if isinstance(logs, list | tuple) else [logs]
     if not given:
         raise InvalidValue(
             'an identification needs a log: set files = ["run.nc"] under [log].', "log.files"
         )
-    robot = robot_in(asked.model, given[0])
-    moved = [
-        motion(log, robot, asked.action).between(*asked.span).sampled(asked.sample) for log in given
+    robot = robot_in(checked.model, given[0])
+    motions = [
+        motion_log(log, robot, checked.action).between(*checked.span).resample(checked.sample)
+        for log in given
     ]
-    parts = model_parts(asked.model, given[0], robot, moved[0].dt)
-    # the windows
-    search = asked.search
-    whole = windows.cut(moved, search["window"], search["every"], search["windows"])
-    train, test = windows.held_out(whole, search["hold_out"], search["seed"])
-    noise = windows.noise_of(asked.compare, robot)
-    return Prepared(asked, tuple(moved), parts, noise, train, test)
+    parts = model_parts(checked.model, given[0], robot, motions[0].dt)
+    # windows
+    search = checked.search
+    all_windows = windows.cut_windows(motions, search["window"], search["every"], search["windows"])
+    train, test = windows.split_held_out(all_windows, search["hold_out"], search["seed"])
+    noise = windows.read_noise(checked.compare, robot)
+    return Prepared(checked, tuple(motions), parts, noise, train, test)
 
 
-def identified(
+def identify_model(
     prepared: Prepared,
     unknowns: Sequence[Unknown],
     parts: ModelParts,
     threads: int = 1,
     tell: Tell = lambda text: None,
 ) -> Identification:
-    """Of one model and its unknowns."""
+    """Identify the unknowns of one model."""
     search = prepared.spec.search
     tell(f"compiling {parts.robot.name} under {name_of(parts.law)}")
     candidates = Candidates(parts, unknowns)
     rollouts = Rollouts(candidates, prepared.train, prepared.noise, threads)
     problem = LeastSquares(rollouts, search["starts"])
     first = np.array([o.range.share(v) for o, v in zip(unknowns, candidates.start, strict=True)])
-    # where searches begin, and where they end
-    before = problem.settle(first)
-    starting = begins(problem, first, search, tell)
-    found = solved(problem, starting, search, tell)
-    ends = np.stack([found.shares, found.shares], 1)
+    # search
+    before = problem.fit_window_starts(first)
+    starting = initial_guesses(problem, first, search, tell)
+    fit = solve_from(problem, starting, search, tell)
+    ends = np.stack([fit.shares, fit.shares], 1)
     if search["scan"]:
-        tell("intervals: each unknown aside")
-        found, ends = scanned(problem, found)
-    # what it says, and what was held out
-    said = verdict(candidates, found, first, ends)
-    held: dict[str, float] = {}
-    each, others = _by_window(prepared.train, before, found), 0
+        tell("intervals by profiles")
+        fit, ends = profile_intervals(problem, fit)
+    # estimates, and held-out windows
+    result = make_estimates(candidates, fit, first, ends)
+    held_out_errors: dict[str, float] = {}
+    each, test_evaluations = _window_errors(prepared.train, before, fit), 0
     if len(prepared.test):
-        tell("windows that were held out")
-        again = LeastSquares(rollouts.on(prepared.test), search["starts"])
-        apart = again.settle(found.shares)
-        held = _errors(again.rollouts, apart)
-        each += _by_window(prepared.test, None, apart)
-        others = again.rollouts.evaluations
+        tell("held-out windows")
+        test_problem = LeastSquares(rollouts.on(prepared.test), search["starts"])
+        test_fit = test_problem.fit_window_starts(fit.shares)
+        held_out_errors = _errors(test_problem.rollouts, test_fit)
+        each += _window_errors(prepared.test, None, test_fit)
+        test_evaluations = test_problem.rollouts.evaluations
     return Identification(
         name_of(parts.law),
-        said.estimates,
-        said.derived,
-        said.correlated,
-        said.sentences,
+        result.estimates,
+        result.derived,
+        result.correlated,
+        result.sentences,
         _errors(rollouts, before),
-        _errors(rollouts, found),
-        held,
-        said.deviation,
+        _errors(rollouts, fit),
+        held_out_errors,
+        result.deviation,
         (len(prepared.train), len(prepared.test)),
         tuple(sorted(each, key=lambda one: (one.log, one.start))),
-        found.rounds,
-        found.settled,
-        rollouts.evaluations + others,
+        fit.rounds,
+        fit.settled,
+        rollouts.evaluations + test_evaluations,
     )
 
 
-def solved(
-    problem: LeastSquares, starting: Sequence[Array], search: Mapping[str, Any], tell: Tell
-) -> Fitted:
-    """The best end of least squares from several beginnings, and once more from the best of
-    candidates about it: what a contact makes of the cost has steps that a small one does not pass.
+def solve_from(
+    problem: LeastSquares, guesses: Sequence[Array], search: Mapping[str, Any], tell: Tell
+) -> Fit:
+    """Return the best result of least squares from several initial guesses.
+
+    It is improved once more from the best of random candidates about it: contacts make steps in the
+    cost that a small step does not cross.
     """
-    found: list[Fitted] = []
-    for k, begin in enumerate(starting):
-        tell(f"least squares, {k + 1} of {len(starting)}")
-        found.append(problem.solve(begin))
-    best = min(found, key=lambda one: one.cost)
+    fits: list[Fit] = []
+    for k, begin in enumerate(guesses):
+        tell(f"least squares, {k + 1} of {len(guesses)}")
+        fits.append(problem.solve(begin))
+    best = min(fits, key=lambda one: one.cost)
     random, each = np.random.default_rng(search["seed"]), max(search["candidates"] // 2, 1)
-    drawn = [best.shares[None]]
-    for width in AFTER:
-        drawn.append(best.shares + width * random.standard_normal((each, len(best.shares))))
-    near = np.clip(np.concatenate(drawn), 0, 1)
-    first = int(np.argmin(problem.costs(near)))
-    if not first:
+    samples = [best.shares[None]]
+    for width in FINAL_WIDTHS:
+        samples.append(best.shares + width * random.standard_normal((each, len(best.shares))))
+    candidates = np.clip(np.concatenate(samples), 0, 1)
+    best_index = int(np.argmin(problem.costs(candidates)))
+    if not best_index:
         return best
     tell("least squares, once more")
-    again = problem.solve(near[first])
+    again = problem.solve(candidates[best_index])
     return again if again.cost < best.cost else best
 
 
-def begins(
+def initial_guesses(
     problem: LeastSquares, first: Array, search: Mapping[str, Any], tell: Tell
 ) -> list[Array]:
-    """Shares at which least squares begin: the first guess, and the best of many candidates."""
+    """Return shares from which least squares start: the first guess and the best candidates."""
     seed, count = search["seed"], search["candidates"]
     if search["method"] == "cma":
         tell("CMA-ES")
-        return [evolution.best(problem.costs, first, seed, count)]
-    # over all ranges, then near the best, nearer each time
+        return [evolution.minimize(problem.costs, first, seed, count)]
+    # over all ranges, then about the best, closer each time
     random = np.random.default_rng(seed)
     power = max(int(np.ceil(np.log2(max(count, 2)))), 1)
-    drawn = qmc.Sobol(len(first), rng=random).random_base2(power)[:count]
+    samples = qmc.Sobol(len(first), rng=random).random_base2(power)[:count]
     tried, costs = np.zeros((0, len(first))), np.zeros(0)
-    for width in (0.0, *NEAR):
+    for width in (0.0, *SCATTER_WIDTHS):
         if width:
             best = tried[np.argsort(costs, kind="stable")[: search["tries"]]]
             centers = np.repeat(best, -(-count // (2 * len(best))), 0)
-            drawn = np.clip(centers + width * random.standard_normal(centers.shape), 0, 1)
+            samples = np.clip(centers + width * random.standard_normal(centers.shape), 0, 1)
         else:
-            drawn = np.concatenate([first[None], drawn])
-        tell(f"{len(drawn)} candidates")
-        tried, costs = np.concatenate([tried, drawn]), np.append(costs, problem.costs(drawn))
+            samples = np.concatenate([first[None], samples])
+        tell(f"{len(samples)} candidates")
+        tried, costs = np.concatenate([tried, samples]), np.append(costs, problem.costs(samples))
     return list(tried[np.argsort(costs, kind="stable")[: search["tries"]]])
 
 
-def _errors(rollouts: Rollouts, found: Fitted) -> dict[str, float]:
-    """Roots of mean squared residuals, in deviations, by quantity and over all."""
-    each = {
-        name: float(np.sqrt(np.mean(found.residuals[..., at] ** 2)))
+def _errors(rollouts: Rollouts, fit: Fit) -> dict[str, float]:
+    """Return root mean square residuals, in deviations, by quantity and in all."""
+    errors = {
+        name: float(np.sqrt(np.mean(fit.residuals[..., at] ** 2)))
         for name, at in rollouts.quantities.items()
     }
-    return each | {"all": float(np.sqrt(np.mean(found.residuals**2)))}
+    return errors | {"all": float(np.sqrt(np.mean(fit.residuals**2)))}
 
 
-def _by_window(windows: Windows, before: Fitted | None, after: Fitted) -> list[WindowError]:
-    """Of windows that took part, or of those that were held out, which have no `before`."""
+def _window_errors(windows: Windows, before: Fit | None, after: Fit) -> list[WindowError]:
+    """Return the errors of used windows, or of held-out ones, which have no `before`."""
     first, last = (
         None if fit is None else np.sqrt((fit.residuals**2).mean((1, 2))) for fit in (before, after)
     )

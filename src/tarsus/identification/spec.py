@@ -1,4 +1,4 @@
-"""What is identified, from which logs, and how: the tables of a TOML file.
+"""Specification of an identification: the tables of a TOML file.
 
 [log]
 files = ["trot.nc"]
@@ -36,13 +36,13 @@ from typing import Any
 from tarsus import registry
 from tarsus.errors import InvalidValue, unknown_name
 from tarsus.files import read_toml
-from tarsus.identification.unknowns import Unknown, read
+from tarsus.identification.unknowns import Unknown, read_unknowns
 from tarsus.model import fixed_base
 
 METHODS = ("least_squares", "cma")
 LOG = ("files", "from", "to", "sample", "action")
 MODEL = ("robot", *fixed_base.ENTRIES, "law", "terrain", "stepper", "dt")
-FILES = ("robot", "law", "terrain", "stepper")  # which may be paths
+FILES = ("robot", "law", "terrain", "stepper")  # entries that may be paths
 PARTS = ("law", "terrain", "option")
 TABLES = ("log", "model", "free", "compare", "search")
 SEARCH = {
@@ -58,20 +58,33 @@ SEARCH = {
     "scan": True,
     "seed": 0,
 }
-WHOLE = {"windows": (1, 10_000), "candidates": (1, 1_000_000), "tries": (1, 100)}
-WHOLE |= {"folds": (2, 100), "seed": (0, 2**31)}
+INTEGERS = {"windows": (1, 10_000), "candidates": (1, 1_000_000), "tries": (1, 100)}
+INTEGERS |= {"folds": (2, 100), "seed": (0, 2**31)}
 
 
 @dataclass(frozen=True)
 class IdentificationSpec:
-    """An identification, checked.
+    """Checked specification of an identification.
 
-    files: of logs; span: from and to, s; sample: between the states that are used, s
-    action: the variable that motors were told
-    model: robot, fixed_base, law, ... and law.NAME, terrain.NAME, option.NAME; by default as the
-        log says
-    compare: noise of q, u, force
-    search: entries of `SEARCH`
+    Attributes
+    ----------
+    unknowns
+        The unknowns.
+    files
+        Paths of the logs.
+    span
+        Start and end of the used part, in s.
+    sample
+        Time between the used states, in s.
+    action
+        Name of the variable with the actions.
+    model
+        robot, fixed_base, law, ... and law.NAME, terrain.NAME, option.NAME; the default is that of
+        the log.
+    compare
+        Noise of q, u and force.
+    search
+        Entries of `SEARCH`.
     """
 
     unknowns: tuple[Unknown, ...]
@@ -85,25 +98,30 @@ class IdentificationSpec:
 
 
 def read_spec(path: Path) -> IdentificationSpec:
-    """The tables of a TOML file; paths in it count from its folder. TarsusError for bad input.
+    """Read a specification from a TOML file; paths in it are relative to its folder.
 
-    UntrustedFile for a Python file that the user has not named beside it (`registry.trust`).
+    Raises
+    ------
+    TarsusError
+        For bad input.
+    UntrustedFile
+        For a Python file that the user has not trusted (`registry.trust`).
     """
-    found = spec_of(read_toml(path), path.parent)
+    spec = parse_spec(read_toml(path), path.parent)
     for name in FILES:
-        if str(found.model.get(name, "")).endswith(registry.PYTHON_SUFFIX):
-            registry.trusted_file(name, str(found.model[name]), None)
-    return found
+        if str(spec.model.get(name, "")).endswith(registry.PYTHON_SUFFIX):
+            registry.trusted_file(name, str(spec.model[name]), None)
+    return spec
 
 
-def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSpec:
-    """The identification of tables as a TOML file has them; paths count from a folder."""
+def parse_spec(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSpec:
+    """Return the specification of the tables of a TOML file; paths are relative to `folder`."""
     for table, value in given.items():
         if table not in TABLES:
             raise unknown_name("table of an identification", table, TABLES)
         if not isinstance(value, Mapping):
             raise InvalidValue(f"[{table}] must be a table, not {value!r}.", table)
-    # the log and the model
+    # log and model
     log = given.get("log", {})
     for name in log:
         if name not in LOG:
@@ -125,10 +143,10 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
         if isinstance(model.get(name), str) and Path(model[name]).suffix:
             model[name] = str((folder / model[name]).resolve())
     fixed_base.base_options(model)
-    # what is searched, and how
+    # unknowns, comparison and search
     compare = given.get("compare", {"q": 1e-3, "u": 1e-2})
     return IdentificationSpec(
-        read(_ranges(given.get("free", {}))),
+        read_unknowns(_ranges(given.get("free", {}))),
         tuple(str((folder / f).resolve()) for f in files),
         (span[0], span[1]),
         _seconds("log.sample", log.get("sample")),
@@ -140,43 +158,44 @@ def spec_of(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSp
 
 
 def _search(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of [search] with their defaults."""
+    """Return the entries of [search] with their defaults."""
     for name in given:
         if name not in SEARCH:
             raise unknown_name("entry of [search]", name, SEARCH)
-    found = {**SEARCH, **given}
-    if found["method"] not in METHODS:
-        raise unknown_name("method", str(found["method"]), METHODS)
-    if not isinstance(found["starts"], bool):
+    entries = {**SEARCH, **given}
+    if entries["method"] not in METHODS:
+        raise unknown_name("method", str(entries["method"]), METHODS)
+    if not isinstance(entries["starts"], bool):
         raise InvalidValue(
-            f"search.starts must be true (fitted) or false (as logged), not {found['starts']!r}.",
+            f"search.starts must be true (fitted) or false (as logged), not {entries['starts']!r}.",
             "search.starts",
         )
-    if not isinstance(found["scan"], bool):
+    if not isinstance(entries["scan"], bool):
         raise InvalidValue(
             "search.scan must be true (intervals by scanning) or false (by curvature), not"
-            f" {found['scan']!r}.",
+            f" {entries['scan']!r}.",
             "search.scan",
         )
-    for name, (low, high) in WHOLE.items():
-        if type(found[name]) is not int or not low <= found[name] <= high:
+    for name, (low, high) in INTEGERS.items():
+        if type(entries[name]) is not int or not low <= entries[name] <= high:
             raise InvalidValue(
-                f"search.{name} must be a whole number from {low} to {high}, not {found[name]!r}.",
+                f"search.{name} must be a whole number from {low} to {high}, not"
+                f" {entries[name]!r}.",
                 f"search.{name}",
             )
     for name in ("window", "every"):
-        if found[name] is not None and not (_seconds(f"search.{name}", found[name]) or 0) > 0:
+        if entries[name] is not None and not (_seconds(f"search.{name}", entries[name]) or 0) > 0:
             raise InvalidValue(
-                f"search.{name} must be a positive number of seconds, not {found[name]!r}.",
+                f"search.{name} must be a positive number of seconds, not {entries[name]!r}.",
                 f"search.{name}",
             )
-    share = found["hold_out"]
+    share = entries["hold_out"]
     if type(share) not in (int, float) or not 0 <= share < 1:
         raise InvalidValue(
             f"search.hold_out must be a share of the windows, from 0 to below 1, not {share!r}.",
             "search.hold_out",
         )
-    return found
+    return entries
 
 
 def _seconds(name: str, value: Any) -> float | None:
@@ -186,22 +205,22 @@ def _seconds(name: str, value: Any) -> float | None:
 
 
 def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Entries of nested tables under dotted names."""
-    found: list[tuple[str, Any]] = []
+    """Return the entries of nested tables under dotted names."""
+    entries: list[tuple[str, Any]] = []
     for key, value in table.items():
         name = f"{prefix}{key}"
-        found += _flat(f"{name}.", value) if isinstance(value, Mapping) else [(name, value)]
-    return found
+        entries += _flat(f"{name}.", value) if isinstance(value, Mapping) else [(name, value)]
+    return entries
 
 
 def _ranges(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Ranges under dotted names, whether quoted ("law.mu" = ...) or nested (law.mu = ...)."""
-    found: dict[str, Any] = {}
+    """Return ranges by dotted name, quoted ("law.mu" = ...) or nested (law.mu = ...)."""
+    ranges: dict[str, Any] = {}
     for key, value in table.items():
         name = f"{prefix}{key}"
         nested = isinstance(value, Mapping) and value
         if nested and all(isinstance(v, Mapping) for v in value.values()):
-            found |= _ranges(value, f"{name}.")
+            ranges |= _ranges(value, f"{name}.")
         else:
-            found[name] = value
-    return found
+            ranges[name] = value
+    return ranges

@@ -1,13 +1,13 @@
-"""What is identified: numbers by name, each with a range.
+"""Unknowns of an identification: numbers by name, each with a range.
 
-law.NAME, terrain.NAME: their parameters
-mass.BODY: kg, its shape kept: the inertia grows with it
-com.BODY.x, .y, .z: center of mass in the body's frame, m; com.BODY: all three
-inertia.BODY: six numbers U, 0 as made, by which the second moments of mass S about the center of
-    mass become U S U^T: whatever they are, a body has this inertia (Rucker 2022)
-armature, damping, dry_friction . JOINT, or .all with one number for all joints
-strength.JOINT or .all: factor on the torque of motors
-delay: by which all torques are late, s
+- law.NAME, terrain.NAME: parameters of the law and the terrain
+- mass.BODY: mass, in kg; the inertia is proportional to it
+- com.BODY.x, .y, .z: center of mass in the body's frame, in m; com.BODY: all three
+- inertia.BODY: six numbers U, 0 in the model, with which the second moments of mass S about the
+  center of mass become U S U^T; the result is always physical (Rucker 2022)
+- armature.JOINT, damping.JOINT, dry_friction.JOINT, or .all for one value in all joints
+- strength.JOINT or .all: factor on the torque of motors
+- delay: delay of all torques, in s
 """
 
 from __future__ import annotations
@@ -24,22 +24,30 @@ from tarsus.identification.ranges import SearchRange
 AXES = ("x", "y", "z")
 PAIRS = ("xx", "yy", "zz", "xy", "xz", "yz")
 ALL = "all"
-OF_JOINTS = ("armature", "damping", "dry_friction", "strength")
-OF_BODIES = ("mass", "com", "inertia")
-PARTS = ("law", "terrain", *OF_BODIES, *OF_JOINTS, "delay")
+JOINT_KINDS = ("armature", "damping", "dry_friction", "strength")
+BODY_KINDS = ("mass", "com", "inertia")
+KINDS = ("law", "terrain", *BODY_KINDS, *JOINT_KINDS, "delay")
 ENTRIES = ("low", "high", "start", "log", "true", "prior")
-REACH = 1.0  # of the six numbers of an inertia: a factor e on a principal length's square root
+INERTIA_RANGE = 1.0  # of the six numbers of an inertia: a factor e on the root of a moment
 UNITS = {"mass": "kg", "com": "m", "inertia": "1", "strength": "1", "delay": "s"}
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A number to be identified.
+    """Number to be identified.
 
-    range: in which it lies
-    start: first guess, None: as the model has it
-    true: known in an experiment, for comparison alone
-    prior: mean and standard deviation of what is known beforehand
+    Attributes
+    ----------
+    name
+        Dotted name.
+    range
+        Range of the search.
+    start
+        First guess; None: the value of the model.
+    true
+        True value, known in an experiment, for comparison only.
+    prior
+        Mean and standard deviation of prior knowledge.
     """
 
     name: str
@@ -73,25 +81,26 @@ class Unknown:
 
     @property
     def part(self) -> str:
-        """Whose it is: "law", "mass", ..."""
+        """Kind of the unknown: "law", "mass", ..."""
         return self.name.partition(".")[0]
 
     @property
     def own(self) -> str:
-        """What follows the first dot."""
+        """Part of the name after the first dot."""
         return self.name.partition(".")[2]
 
 
-def read(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
-    """The unknowns of a table: name -> { low, high, start, log, true, prior }; com.BODY and
-    inertia.BODY stand for all of theirs.
+def read_unknowns(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
+    """Return the unknowns of a table: name -> { low, high, start, log, true, prior }.
+
+    com.BODY and inertia.BODY stand for all of their components.
     """
     if not free:
         raise InvalidValue(
-            '[free] must list what is identified, such as "law.mu" = { low = 0.1, high = 1 }.',
+            '[free] must list the unknowns, such as "law.mu" = { low = 0.1, high = 1 }.',
             "free",
         )
-    found: list[Unknown] = []
+    unknowns: list[Unknown] = []
     for name, given in free.items():
         if not isinstance(given, Mapping):
             raise InvalidValue(
@@ -100,18 +109,18 @@ def read(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
         for key in given:
             if key not in ENTRIES:
                 raise unknown_name(f"entry of the range of {name}", key, ENTRIES)
-        found += [_unknown(one, given) for one in _names(name)]
-    names = [one.name for one in found]
+        unknowns += [_unknown(one, given) for one in _names(name)]
+    names = [one.name for one in unknowns]
     for name in names:
         if names.count(name) > 1:
             raise InvalidValue(f"{name} is listed twice under [free]: remove one.", name)
-    return tuple(found)
+    return tuple(unknowns)
 
 
 def _names(name: str) -> Iterable[str]:
     part, dot, own = name.partition(".")
-    if part not in PARTS:
-        raise unknown_name("kind of parameter that can be identified", part, PARTS)
+    if part not in KINDS:
+        raise unknown_name("kind of parameter that can be identified", part, KINDS)
     if bool(dot) != (part != "delay"):
         right = "delay" if dot else f"{part}.NAME"
         raise InvalidValue(f"[free] must list {right}, not {name}.", name)
@@ -125,9 +134,9 @@ def _names(name: str) -> Iterable[str]:
 def _unknown(name: str, given: Mapping[str, Any]) -> Unknown:
     known: dict[str, Any] = dict(given)
     if name.startswith("inertia."):
-        known = {"low": -REACH, "high": REACH, **known}
+        known = {"low": -INERTIA_RANGE, "high": INERTIA_RANGE, **known}
     if not {"low", "high"} <= set(known):
-        raise InvalidValue(f"{name} must have low and high, the ends of its range.", name)
+        raise InvalidValue(f"{name} must have both low and high, the ends of its range.", name)
     prior = known.pop("prior", None)
     log = known.pop("log", False)
     if not isinstance(log, bool):

@@ -1,4 +1,4 @@
-"""Short pieces of logs, each from its own start: chaos of contacts has no time to grow."""
+"""Windows: short pieces of logs with their own starts, too short for contact chaos to grow."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.parameters.checks import check_positive
 
 Array = NDArray[np.float64]
-USUAL_Q, USUAL_U = 1e-3, 1e-2  # m and rad; m/s and rad/s: of starts whose noise is not told
-PLACES = ("position", "attitude", "joints")
+DEFAULT_NOISE_Q, DEFAULT_NOISE_U = 1e-3, 1e-2  # m and rad; m/s and rad/s: noise of starts
+GROUPS = ("position", "attitude", "joints")
 
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Standard deviations of what is compared; None: it is not.
+    """Standard deviations of what is compared; None: not compared.
 
-    q, u (nu,): m and rad, m/s and rad/s; force: N
+    Attributes
+    ----------
+    q, u
+        Of coordinates, in m and rad, and velocities, in m/s and rad/s, shape (nu,).
+    force
+        Of contact forces, in N.
     """
 
     q: Array | None
@@ -32,52 +37,64 @@ class Noise:
 
     @property
     def starts(self) -> Array:
-        """Of the start of a window (2 nu,)."""
+        """Standard deviations of the start of a window, shape (2 nu,)."""
         size = len(self.q if self.q is not None else self.u if self.u is not None else ())
-        q = np.full(size, USUAL_Q) if self.q is None else self.q
-        u = np.full(size, USUAL_U) if self.u is None else self.u
+        q = np.full(size, DEFAULT_NOISE_Q) if self.q is None else self.q
+        u = np.full(size, DEFAULT_NOISE_U) if self.u is None else self.u
         return np.concatenate([q, u])
 
 
-def noise_of(given: Mapping[str, Any], mechanism: Mechanism) -> Noise:
-    """Of the table [compare]: q and u each a number, or { position, attitude, joints }; force."""
+def read_noise(given: Mapping[str, Any], mechanism: Mechanism) -> Noise:
+    """Return the noise of the table [compare].
+
+    q and u are numbers, or tables { position, attitude, joints }; force is a number.
+    """
     for name in given:
         if name not in ("q", "u", "force"):
             raise unknown_name("entry of [compare]", name, ("q", "u", "force"))
     if not {"q", "u"} & set(given):
         raise InvalidValue(
-            "[compare] must list what is compared, with its noise: q = 0.001, u = 0.01.", "compare"
+            "[compare] must give the noise of q or u, such as q = 0.001, u = 0.01.", "compare"
         )
-    q, u = (_each(n, given[n], mechanism) if n in given else None for n in ("q", "u"))
+    q, u = (_velocity_noise(n, given[n], mechanism) if n in given else None for n in ("q", "u"))
     force = check_positive("compare.force", given["force"]) if "force" in given else None
     return Noise(q, u, force)
 
 
-def _each(name: str, given: Any, mechanism: Mechanism) -> Array:
-    """One number for every velocity."""
+def _velocity_noise(name: str, given: Any, mechanism: Mechanism) -> Array:
+    """Return one number for each velocity."""
     if not isinstance(given, Mapping):
         return np.full(mechanism.nu, check_positive(f"compare.{name}", given))
     for key in given:
-        if key not in PLACES:
-            raise unknown_name(f"entry of compare.{name}", key, PLACES)
-    found = np.zeros(mechanism.nu)
-    for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
+        if key not in GROUPS:
+            raise unknown_name(f"entry of compare.{name}", key, GROUPS)
+    noise = np.zeros(mechanism.nu)
+    for body, velocities in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         kinds = {"free": ["position"] * 3 + ["attitude"] * 3, "ball": ["attitude"] * 3}
-        for k, place in enumerate(kinds.get(body.joint.kind, ["joints"] * body.joint.nu)):
-            if place not in given:
+        for k, group in enumerate(kinds.get(body.joint.kind, ["joints"] * body.joint.nu)):
+            if group not in given:
                 raise InvalidValue(
-                    f"compare.{name} must give the noise of {place} for this robot.",
-                    f"compare.{name}.{place}",
+                    f"compare.{name} must give the noise of {group} for this robot.",
+                    f"compare.{name}.{group}",
                 )
-            found[at.start + k] = check_positive(f"compare.{name}.{place}", given[place])
-    return found
+            noise[velocities.start + k] = check_positive(f"compare.{name}.{group}", given[group])
+    return noise
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
     """Windows of one length.
 
-    which (W,): of the log; first (W,): sample of the start; length: samples after it
+    Attributes
+    ----------
+    logs
+        The logs.
+    which
+        Index of each window's log, shape (W,).
+    first
+        Sample at which each window starts, shape (W,).
+    length
+        Number of samples after the start.
     """
 
     logs: tuple[MotionLog, ...]
@@ -88,29 +105,47 @@ class Windows:
     def __len__(self) -> int:
         return len(self.first)
 
-    def some(self, chosen: Any) -> Windows:
-        """Those of a mask, or of indices."""
+    def subset(self, chosen: Any) -> Windows:
+        """Return the windows of a mask or of indices."""
         return replace(self, which=self.which[chosen], first=self.first[chosen])
 
     def all_of(self, name: str) -> Array:
-        """q, u or action from the start of each window to its end, (length + 1, W, size)."""
-        found = [getattr(log, name) for log in self.logs]
+        """Return q, u or action from start to end of each window, shape (length + 1, W, size)."""
+        arrays = [getattr(log, name) for log in self.logs]
         parts = zip(self.which, self.first, strict=True)
-        return np.stack([found[i][f : f + self.length + 1] for i, f in parts], 1)
+        return np.stack([arrays[i][f : f + self.length + 1] for i, f in parts], 1)
 
     def before(self, name: str, lead: int) -> Array:
-        """The same from `lead` samples before each start to the start, (lead + 1, W, size); before
-        a log's start its first sample.
+        """Return the same from `lead` samples before each start, shape (lead + 1, W, size).
+
+        The first sample of a log stands for those before it.
         """
-        found = [getattr(log, name) for log in self.logs]
-        ways = np.arange(-lead, 1)
+        arrays = [getattr(log, name) for log in self.logs]
+        offsets = np.arange(-lead, 1)
         parts = zip(self.which, self.first, strict=True)
-        return np.stack([found[i][np.maximum(f + ways, 0)] for i, f in parts], 1)
+        return np.stack([arrays[i][np.maximum(f + offsets, 0)] for i, f in parts], 1)
 
 
-def cut(logs: Sequence[MotionLog], seconds: float, every: float | None, most: int) -> Windows:
-    """Windows of so many seconds, one after another or a start `every` so many seconds; at most
-    `most`, evenly chosen. TarsusError if no log is as long.
+def cut_windows(
+    logs: Sequence[MotionLog], seconds: float, every: float | None, limit: int
+) -> Windows:
+    """Cut logs into windows.
+
+    Parameters
+    ----------
+    logs
+        The logs.
+    seconds
+        Duration of a window, in s.
+    every
+        Time between starts, in s; None: one window after another.
+    most
+        Largest number of windows, evenly chosen.
+
+    Raises
+    ------
+    UnmetCondition
+        If no log is long enough, or their sample times differ.
     """
     dt = logs[0].dt
     for log in logs:
@@ -132,17 +167,17 @@ def cut(logs: Sequence[MotionLog], seconds: float, every: float | None, most: in
             f"no log is as long as a window of {seconds:g} s: choose a shorter search.window.",
             "search.window",
         )
-    if len(first) > most:
-        chosen = np.unique(np.linspace(0, len(first) - 1, most).round().astype(int))
+    if len(first) > limit:
+        chosen = np.unique(np.linspace(0, len(first) - 1, limit).round().astype(int))
         which, first = [which[k] for k in chosen], [first[k] for k in chosen]
     return Windows(tuple(logs), np.array(which), np.array(first), length)
 
 
-def held_out(windows: Windows, share: float, seed: int) -> tuple[Windows, Windows]:
-    """Windows to identify with, and those that are held out, drawn at random."""
+def split_held_out(windows: Windows, share: float, seed: int) -> tuple[Windows, Windows]:
+    """Split windows at random into those that are used and those that are held out."""
     count = round(share * len(windows))
     if not count:
-        return windows, windows.some(np.zeros(len(windows), bool))
+        return windows, windows.subset(np.zeros(len(windows), bool))
     if count >= len(windows):
         raise InvalidValue(
             f"search.hold_out = {share:g} leaves no window to identify with: reduce it.",
@@ -150,9 +185,9 @@ def held_out(windows: Windows, share: float, seed: int) -> tuple[Windows, Window
         )
     out = np.zeros(len(windows), bool)
     out[np.random.default_rng(seed).permutation(len(windows))[:count]] = True
-    return windows.some(~out), windows.some(out)
+    return windows.subset(~out), windows.subset(out)
 
 
-def folds(count: int, parts: int, seed: int) -> NDArray[np.int64]:
-    """The fold of each of `count` windows, as many of one as of another."""
+def assign_folds(count: int, parts: int, seed: int) -> NDArray[np.int64]:
+    """Return the fold of each of `count` windows; folds have equal sizes."""
     return np.random.default_rng(seed).permutation(np.arange(count) % parts)

@@ -1,1 +1,1 @@
-"""Learners: policies from tasks, kept in folders, played under any law and in MuJoCo."""
+"""Reinforcement learning: policies trained on tasks, stored in folders, played under any law."""

@@ -1,4 +1,4 @@
-"""NumPy's matrix products on one thread, on which those of small networks are fastest."""
+"""Run NumPy's matrix products on one thread, which is fastest for small networks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from tarsus.installation import missing_package
 def one_thread() -> AbstractContextManager[Any]:
     """Limit NumPy's matrix products to one thread inside a `with` block.
 
-    Their threads wait for each other longer than products of 2048 rows and 32 columns take: 65
-    times as long on two busy cores. How many there are also changes the last bits of a product.
+    For products of 2048 rows and 32 columns, threads spend most of the time waiting for each other:
+    65 times as long on two busy cores. The number of threads also changes the last bits of a
+    product.
     """
     return _controller().limit(limits=1, user_api="blas")
 
 
 @cache
 def _controller() -> Any:
-    """What sets the threads of the libraries that are loaded; finding them takes milliseconds."""
+    """Return the object that sets the threads of the loaded libraries; finding them takes time."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

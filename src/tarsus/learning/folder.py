@@ -1,9 +1,10 @@
-"""The folder of a policy in the making: what survives a kill, and what a person looks at.
+"""Training folder: the files of a policy in training, which survive an interruption.
 
-lesson.json: what is learned; checkpoint.npz: all that learning needs to go on; policy.npz: what it
-has found; curve.jsonl: a line a round, added as it ends. The others are written beside and renamed:
-after a kill there is the last whole one. The checkpoint is on the disk before, for the machine may
-stop as well. A line of the curve that was cut off is made again.
+`lesson.json` holds the training specification, `checkpoint.npz` everything that training needs to
+resume, `policy.npz` the policy, and `curve.jsonl` one line per round, appended as it ends. The
+first three are written to a temporary file and renamed, so the last complete version survives a
+kill. A checkpoint is flushed to the disk before that, in case the machine stops. A truncated last
+line of the curve is written again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tarsus.schema import AnyOf, NumberRule, TableRule, parse_json, read_json
 
 LESSON, CHECKPOINT, POLICY, CURVE = "lesson.json", "checkpoint.npz", "policy.npz", "curve.jsonl"
 NUMBERS_BY_NAME = TableRule(others=AnyOf((NumberRule(),), or_none=True))
-ROW = TableRule(  # of the curve: what is drawn of it
+ROW = TableRule(  # entries of a line of the curve that are plotted
     {
         "round": NumberRule(0, 1e15, whole=True),
         **dict.fromkeys(("periods", "paid", "falls"), AnyOf((NumberRule(),), or_none=True)),
@@ -31,49 +32,51 @@ ROW = TableRule(  # of the curve: what is drawn of it
     },
     required=("round", "periods", "paid", "falls", "terms", "missed"),
 )
-SPENT = "spent"  # s of learning, of all runs together
+SPENT = "spent"  # s of training in all runs together
 
 
-class Folder:
-    """A folder; OSError if it cannot be written to."""
+class TrainingFolder:
+    """Folder of a policy in training; creating it raises OSError if it is not writable."""
 
     def __init__(self, path: Path) -> None:
         check_writable(path)
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
 
-    def claim(self, lesson: Mapping[str, Any]) -> None:
-        """The folder is for this lesson from now on; TarsusError if it holds another."""
-        self.check(lesson)
+    def bind(self, spec: Mapping[str, Any]) -> None:
+        """Store a training specification; raise InvalidFile if the folder holds another."""
+        self.check(spec)
         file = self.path / LESSON
         if not file.exists():
             with atomic_write(file) as temporary:
-                temporary.write_text(json_text(lesson, indent=1), encoding="utf-8")
+                temporary.write_text(json_text(spec, indent=1), encoding="utf-8")
 
-    def check(self, lesson: Mapping[str, Any]) -> None:
-        """TarsusError if it holds another lesson."""
+    def check(self, spec: Mapping[str, Any]) -> None:
+        """Raise InvalidFile if the folder holds another training specification."""
         file = self.path / LESSON
         if not file.exists():
             return
-        found = read_json(file)
-        wanted = json.loads(json_text(lesson))
-        if found != wanted:
-            apart = [k for k in wanted | found if k not in wanted or wanted[k] != found.get(k)]
+        stored = read_json(file)
+        expected = json.loads(json_text(spec))
+        if stored != expected:
+            differences = [
+                k for k in expected | stored if k not in expected or expected[k] != stored.get(k)
+            ]
             raise InvalidFile(
-                f"{self.path} contains a policy trained with different {', '.join(apart)}: choose"
-                " another folder.",
+                f"{self.path} contains a policy trained with different"
+                f" {', '.join(differences)}: choose another folder.",
                 self.path,
             )
 
     def checkpoint(self) -> dict[str, NDArray[Any]] | None:
-        """The last one; None if there is none yet."""
+        """Return the last checkpoint, or None."""
         file = self.path / CHECKPOINT
         if not file.exists():
             return None
         return read_npz(file)
 
-    def keep(self, state: Mapping[str, NDArray[Any]], spent: float) -> None:
-        """A checkpoint, whole or not at all."""
+    def save_checkpoint(self, state: Mapping[str, NDArray[Any]], spent: float) -> None:
+        """Write a checkpoint, completely or not at all."""
         with atomic_write(self.path / CHECKPOINT) as temporary, temporary.open("wb") as file:
             arrays: Any = {SPENT: np.array(spent), **state}
             np.savez(file, **arrays)
@@ -81,26 +84,29 @@ class Folder:
             os.fsync(file.fileno())
 
     def curve(self, rounds: int | None = None) -> list[dict[str, Any]]:
-        """The lines of all rounds, or of the first ones; a last one that was cut off is none."""
+        """Return the lines of the learning curve, of all rounds or the first ones.
+
+        A truncated last line is left out.
+        """
         file = self.path / CURVE
         lines = file.read_bytes().splitlines() if is_file(file) else []
-        found = []
+        rows = []
         for line in lines:
             try:
                 row = parse_json("a line", line)
                 ROW.check("a line", row)
             except TarsusError:
                 break
-            found.append(row)
-        return [row for row in found if rounds is None or row["round"] <= rounds]
+            rows.append(row)
+        return [row for row in rows if rounds is None or row["round"] <= rounds]
 
     def rewind(self, rounds: int) -> None:
-        """Forget the lines of later rounds: they will be made again."""
+        """Remove the lines of later rounds, which will be written again."""
         rows = self.curve(rounds)
         with atomic_write(self.path / CURVE) as temporary:
             temporary.write_text("".join(f"{json_text(row)}\n" for row in rows), encoding="utf-8")
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """A line more."""
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Append a line to the learning curve."""
         with (self.path / CURVE).open("a", encoding="utf-8") as file:
             file.write(f"{json_text(row)}\n")

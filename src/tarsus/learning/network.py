@@ -1,4 +1,4 @@
-"""Layers of tanh in float32: values, slopes by hand, and Adam, all weights in one vector."""
+"""Float32 tanh networks with hand-written gradients, and Adam; all weights form one vector."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from numpy.typing import NDArray
 from tarsus.environments.mirror import Mirror
 
 Array = NDArray[np.float32]
-FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # Kingma 2015's beta_1, beta_2, epsilon
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Kingma 2015
 
 
 @dataclass(frozen=True)
 class Network:
-    """Layers of tanh, and a linear one at the end; its weights are one vector (count,).
+    """Tanh layers and a linear output layer; the weights are one vector, shape (count,).
 
-    sizes: how many numbers go in, come out of each layer, and out
-    own: how many of the weights, the last ones, belong to no layer
+    Attributes
+    ----------
+    sizes
+        Sizes of the input, of each hidden layer and of the output.
+    own
+        Number of weights, the last ones, that belong to no layer.
     """
 
     sizes: tuple[int, ...]
@@ -28,11 +32,11 @@ class Network:
 
     @property
     def count(self) -> int:
-        """Of the weights."""
+        """Number of weights."""
         return sum((a + 1) * b for a, b in self._pairs) + self.own
 
     def initial(self, random: np.random.Generator, last: float = 1.0) -> Array:
-        """Weights (count,) to begin with; those of the last layer are times `last`."""
+        """Return random initial weights, shape (count,); the last layer is scaled by `last`."""
         w = np.zeros(self.count, np.float32)
         layers = list(self.layers(w))
         for k, (matrix, _) in enumerate(layers):
@@ -41,55 +45,67 @@ class Network:
         return w
 
     def layers(self, w: Array) -> Iterator[tuple[Array, Array]]:
-        """Matrix (a, b) and offset (b,) of each layer, in place."""
-        at = 0
+        """Iterate over the matrix (a, b) and the offset (b,) of each layer, as views."""
+        start = 0
         for a, b in self._pairs:
-            yield w[at : at + a * b].reshape(a, b), w[at + a * b : at + (a + 1) * b]
-            at += (a + 1) * b
+            yield w[start : start + a * b].reshape(a, b), w[start + a * b : start + (a + 1) * b]
+            start += (a + 1) * b
 
     def __call__(self, w: Array, x: Array) -> Array:
-        """What comes out (..., out) for x (..., in)."""
-        return self.kept(w, x)[-1]
+        """Return the output, shape (..., out), for inputs x, shape (..., in)."""
+        return self.activations(w, x)[-1]
 
-    def kept(self, w: Array, x: Array) -> list[Array]:
-        """What goes into each layer, and at last what comes out."""
-        found, last = [x], len(self.sizes) - 2
+    def activations(self, w: Array, x: Array) -> list[Array]:
+        """Return the input of each layer, and the output."""
+        values, last = [x], len(self.sizes) - 2
         for k, (matrix, offset) in enumerate(self.layers(w)):
             x = x @ matrix
             x += offset
-            found.append(np.tanh(x, out=x) if k < last else x)
-        return found
+            values.append(np.tanh(x, out=x) if k < last else x)
+        return values
 
-    def slopes(self, w: Array, kept: list[Array], slope: Array) -> Array:
-        """The slope (count,) of a loss by the weights, from its slope (n, out) by what comes out.
+    def gradient(self, w: Array, activations: list[Array], output_gradient: Array) -> Array:
+        """Return the gradient of a loss with respect to the weights, shape (count,).
 
-        Zero for the weights that belong to no layer.
+        It is zero for weights that belong to no layer.
+
+        Parameters
+        ----------
+        w
+            Weights, shape (count,).
+        activations
+            Result of `activations`.
+        slope
+            Gradient of the loss with respect to the output, shape (n, out).
         """
-        found = np.zeros(self.count, np.float32)
-        both = list(zip(self.layers(w), self.layers(found), kept, strict=False))
-        for k, ((matrix, _), (by_matrix, by_offset), x) in reversed(list(enumerate(both))):
-            np.matmul(x.T, slope, out=by_matrix)
-            by_offset[...] = slope.sum(0)
+        result = np.zeros(self.count, np.float32)
+        layers = list(zip(self.layers(w), self.layers(result), activations, strict=False))
+        for k, ((matrix, _), (by_matrix, by_offset), x) in reversed(list(enumerate(layers))):
+            np.matmul(x.T, output_gradient, out=by_matrix)
+            by_offset[...] = output_gradient.sum(0)
             if k:
-                slope = slope @ matrix.T
-                slope *= 1 - x * x
-        return found
+                output_gradient = output_gradient @ matrix.T
+                output_gradient *= 1 - x * x
+        return result
 
     def mirror(self, seen: Mirror, out: Mirror) -> Mirror:
-        """That of the weights: its own image, a network answers the image of `seen` with that of
-        what it answers `seen` with. Hidden numbers are images of each other, first half and second.
+        """Return the mirror image of the weights.
+
+        A network whose weights equal their mirror image maps the mirror image of an input (`seen`)
+        to the mirror image of the output (`out`). The two halves of a hidden layer are mirror
+        images of each other.
         """
-        at, order, sign = 0, np.arange(self.count), np.ones(self.count, np.float32)
+        start, order, sign = 0, np.arange(self.count), np.ones(self.count, np.float32)
         sides = [seen, *(_halves(size) for size in self.sizes[1:-1]), out]
         for (a, b), before, after in zip(self._pairs, sides, sides[1:], strict=False):
-            place = np.arange(at, at + a * b).reshape(a, b)
-            order[at : at + a * b] = place[np.ix_(before.order, after.order)].ravel()
-            sign[at : at + a * b] = np.outer(before.sign, after.sign).ravel()
-            order[at + a * b : at + (a + 1) * b] = at + a * b + after.order
-            sign[at + a * b : at + (a + 1) * b] = after.sign
-            at += (a + 1) * b
+            indices = np.arange(start, start + a * b).reshape(a, b)
+            order[start : start + a * b] = indices[np.ix_(before.order, after.order)].ravel()
+            sign[start : start + a * b] = np.outer(before.sign, after.sign).ravel()
+            order[start + a * b : start + (a + 1) * b] = start + a * b + after.order
+            sign[start + a * b : start + (a + 1) * b] = after.sign
+            start += (a + 1) * b
         if self.own == len(out.order):
-            order[at:] = at + out.order
+            order[start:] = start + out.order
         return Mirror(order, sign)
 
     @property
@@ -105,9 +121,14 @@ def _halves(size: int) -> Mirror:
 
 
 class Adam:
-    """Steps against slopes, each weight's in its own scale (Kingma 2015, Algorithm 1).
+    """Adam optimizer (Kingma 2015, Algorithm 1).
 
-    mirror: of the weights, where they shall stay their own image
+    Parameters
+    ----------
+    weights
+        Weights, updated in place.
+    mirror
+        Mirror image under which the weights stay symmetric, if any.
     """
 
     def __init__(self, weights: Array, mirror: Mirror | None = None) -> None:
@@ -115,10 +136,10 @@ class Adam:
         self.mean, self.square = np.zeros_like(weights), np.zeros_like(weights)
         self.count = np.zeros(1, int)
         if mirror is not None:
-            weights[...] = mirror.even(weights)
+            weights[...] = mirror.symmetric_part(weights)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Of which it is made, in place."""
+        """Return the state of the optimizer, as views."""
         return {
             "weights": self.weights,
             "mean": self.mean,
@@ -126,13 +147,13 @@ class Adam:
             "count": self.count,
         }
 
-    def step(self, slope: Array, rate: float) -> None:
-        """One."""
+    def step(self, gradient: Array, rate: float) -> None:
+        """Update the weights by one step against a gradient."""
         if self.mirror is not None:
-            slope = self.mirror.even(slope)
+            gradient = self.mirror.symmetric_part(gradient)
         self.count += 1
-        self.mean += (1 - FIRST) * (slope - self.mean)
-        self.square += (1 - SECOND) * (slope * slope - self.square)
+        self.mean += (1 - BETA_1) * (gradient - self.mean)
+        self.square += (1 - BETA_2) * (gradient * gradient - self.square)
         count = int(self.count[0])
-        scale = np.sqrt(self.square / (1 - SECOND**count))
-        self.weights -= (rate / (1 - FIRST**count)) * self.mean / (scale + SMALL)
+        scale = np.sqrt(self.square / (1 - BETA_2**count))
+        self.weights -= (rate / (1 - BETA_1**count)) * self.mean / (scale + EPSILON)

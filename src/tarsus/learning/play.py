@@ -1,8 +1,9 @@
-"""A policy under any law, at any step, on any terrain, and in MuJoCo: the same trials for all.
+"""Trials of a policy under any law, at any step size, on any terrain, and in MuJoCo.
 
-As a control period begins, another command and a push come first; then the policy looks at what
-they made, as when it learned, and acts. As the period ends it is judged, by the command it had. The
-noise added to what is seen is as wide everywhere, but other numbers.
+At the start of a control period, new commands and pushes come first; then the policy observes the
+resulting state, as in training, and acts. At the end of the period the result is measured against
+the command of that period. The observation noise has the same width everywhere, but different
+random numbers.
 """
 
 from __future__ import annotations
@@ -14,12 +15,24 @@ from dataclasses import replace
 import numpy as np
 
 from tarsus.environments.environment import Environment
-from tarsus.environments.outside import Eyes
+from tarsus.environments.task_observer import TaskObserver
 from tarsus.errors import InvalidFile, TarsusError, Unsupported
-from tarsus.learning.course import Array, Course, Played, drawn, outcome, starts
-from tarsus.learning.lesson import KEPT, from_about, task_of, values
-from tarsus.learning.pilot import Pilot
 from tarsus.learning.policy import Policy
+from tarsus.learning.task_controller import TaskController
+from tarsus.learning.training_spec import (
+    PARAMETERS,
+    spec_from_metadata,
+    task_from_metadata,
+    task_parameters,
+)
+from tarsus.learning.trials import (
+    Array,
+    TrialResult,
+    Trials,
+    draw_trials,
+    initial_coordinates,
+    trial_result,
+)
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import DEFAULT, ENGINE, SHOWN, label, named
 from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -31,133 +44,205 @@ from tarsus.simulation.sensor_program import contact_free_program
 from tarsus.terrain.base import Terrain
 
 PEER = ENGINE
-NEVER = 1e6  # s: nothing is drawn by the environment itself
-VAIN = {
+NEVER = 1e6  # s: the environment itself draws no commands or pushes
+NO_EFFECT = {
     "episode": "--duration sets how long a trial lasts",
     "levels": "all trials use the full height of the terrain",
     "stiffness": "the policy uses the servos that it was trained with",
 }
 
 
-def room(
+def trial_environment(
     policy: Policy, law: str, dt: float, terrain: Terrain | str, worlds: int = 1
 ) -> Environment:
-    """Where a policy is tried: its task and servos, where nothing is asked and nothing pushes, on
-    the ground as it is; the law that it was learned under with the settings that it had then.
+    """Return the environment in which a policy is tried.
+
+    It has the task and servos of the policy, without random commands and pushes, on the full
+    terrain. The law of the training keeps its settings.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    law
+        Name of the law.
+    dt
+        Step size, in s.
+    terrain
+        Terrain, or its name.
+    worlds
+        Number of worlds.
+
+    Raises
+    ------
+    InvalidFile
+        If the policy does not fit its robot or task.
     """
-    lesson, gains = from_about(policy.about)
+    spec, gains = spec_from_metadata(policy.about)
     never = {"hold": NEVER, "push_every": NEVER, "episode": NEVER}
-    task = replace(task_of(policy.about), push=0.0, levels=(1.0, 1.0), **never)
-    # the servos that it learned with, one for each motor
-    motors = len(lesson.standing().actuators)
+    task = replace(task_from_metadata(policy.about), push=0.0, levels=(1.0, 1.0), **never)
+    # the servo gains of the training, one per motor
+    motors = len(spec.standing_robot().actuators)
     if len(gains.kp) != motors:
         raise InvalidFile(
-            f"this policy has gains for {len(gains.kp)} motors, but {lesson.robot} has {motors}.",
+            f"this policy has gains for {len(gains.kp)} motors, but {spec.robot} has {motors}.",
             "about.gains",
         )
-    found = Environment(
+    environment = Environment(
         *(
             task,
-            lesson.robot,
-            lesson.contact_law() if os.path.realpath(law) == os.path.realpath(lesson.law) else law,
+            spec.robot,
+            spec.contact_law() if os.path.realpath(law) == os.path.realpath(spec.law) else law,
         ),
         *("midpoint", terrain, dt),
         worlds=worlds,
         gains=gains,
         precision="float64",
     )
-    takes = policy.network.sizes[0], policy.network.sizes[-1]
-    if takes != (found.observations, found.actions):
+    sizes = policy.network.sizes[0], policy.network.sizes[-1]
+    if sizes != (environment.observation_size, environment.action_size):
         raise InvalidFile(
-            f"this policy maps {takes[0]} observations to {takes[1]} actions, but its task has"
-            f" {found.observations} and {found.actions}.",
+            f"this policy maps {sizes[0]} observations to {sizes[1]} actions, but its task has"
+            f" {environment.observation_size} and {environment.action_size}.",
             "sizes",
         )
-    return found
+    return environment
 
 
-def changed(
+def with_settings(
     policy: Policy, settings: Sequence[str], terrain: str = "plane"
 ) -> tuple[Policy, Terrain]:
-    """The same policy at a task with other parameters, and the terrain with others, NAME=VALUE
-    each; TarsusError for those that they have not, or that trials do not go by.
+    """Return the policy with changed parameters of its task, and the terrain with changed ones.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    settings
+        Parameters, each "NAME=VALUE".
+    terrain
+        Name of the terrain.
+
+    Raises
+    ------
+    TarsusError
+        For parameters that do not exist, or that have no effect on trials.
     """
     ground = resolve.terrain(terrain)
     if not settings:
         return policy, ground
-    task = task_of(policy.about)
-    other, ground = set_parameters({"task": task, "terrain": ground}, settings).values()
+    task = task_from_metadata(policy.about)
+    other, ground = set_parameters({"task": task, "terrain": ground}, settings).task_parameters()
     for text in settings:
         name = text.partition("=")[0].rpartition(".")[2]
-        if name in VAIN and name in declared(type(task)):
-            raise Unsupported(f"{name} has no effect on playing a policy: {VAIN[name]}.", name)
-    other = other.fitted(from_about(policy.about)[0].standing())
-    return replace(policy, about={**policy.about, KEPT: values(other)}), ground
+        if name in NO_EFFECT and name in declared(type(task)):
+            raise Unsupported(f"{name} has no effect on playing a policy: {NO_EFFECT[name]}.", name)
+    other = other.fitted(spec_from_metadata(policy.about)[0].standing_robot())
+    return replace(policy, about={**policy.about, PARAMETERS: task_parameters(other)}), ground
 
 
-def course_of(policy: Policy, trials: int, seconds: float, seed: int) -> Course:
-    """Trials of what a policy was learned for."""
-    robot = from_about(policy.about)[0].standing()
-    return drawn(task_of(policy.about), len(robot.actuators), trials, seconds, seed)
+def draw_policy_trials(policy: Policy, trials: int, seconds: float, seed: int) -> Trials:
+    """Draw trials of the task of a policy."""
+    robot = spec_from_metadata(policy.about)[0].standing_robot()
+    return draw_trials(
+        task_from_metadata(policy.about), len(robot.actuators), trials, seconds, seed
+    )
 
 
-def played(policy: Policy, course: Course, law: str, dt: float, terrain: Terrain | str) -> Played:
-    """The trials under a law, or in MuJoCo ("mujoco tuned" at these settings, "mujoco" at its
-    defaults); what cannot be tried says why.
+def run_trials(
+    policy: Policy, trials: Trials, law: str, dt: float, terrain: Terrain | str
+) -> TrialResult:
+    """Run the trials under a law or in MuJoCo; a failure to do so is part of the result.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    course
+        The trials.
+    law
+        Name of a law; "mujoco" for MuJoCo at its defaults, "mujoco tuned" at these settings.
+    dt
+        Step size, in s.
+    terrain
+        Terrain, or its name.
     """
     try:
         engine, _, settings = law.partition(" ")
         if engine == PEER:
-            return _in_mujoco(policy, course, dt, terrain, settings or DEFAULT)
-        return _in_tarsus(policy, course, law, dt, terrain)
+            return _in_mujoco(policy, trials, dt, terrain, settings or DEFAULT)
+        return _in_tarsus(policy, trials, law, dt, terrain)
     except TarsusError as error:
-        seconds = course.periods / course.rate
-        return Played(law, dt, called(terrain), course.trials, seconds, failure=str(error))
+        seconds = trials.periods / trials.rate
+        return TrialResult(
+            law, dt, terrain_name(terrain), trials.count, seconds, failure=str(error)
+        )
 
 
-def called(terrain: Terrain | str) -> str:
-    """A terrain's name."""
+def terrain_name(terrain: Terrain | str) -> str:
+    """Return the name of a terrain."""
     return terrain if isinstance(terrain, str) else name_of(terrain)
 
 
-def everywhere(
+def compare_laws(
     policy: Policy,
-    course: Course,
+    trials: Trials,
     laws: Sequence[str],
     dts: Sequence[float],
     terrain: Terrain | str = "plane",
     tell: Callable[[str], None] = lambda text: None,
-) -> list[Played]:
-    """Who falls under which law: the same trials under each, at each dt; in MuJoCo at its defaults
-    and tuned.
+) -> list[TrialResult]:
+    """Run the same trials under each law at each step size; in MuJoCo at its defaults and tuned.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    course
+        The trials.
+    laws
+        Names of laws, or "mujoco".
+    dts
+        Step sizes, in s.
+    terrain
+        Terrain, or its name.
+    tell
+        Called with a progress message before each set of trials.
     """
-    found, apart = [], {PEER: [label(name) for name in SHOWN]}
-    for law in (each for name in laws for each in apart.get(name, [name])):
+    results, variants = [], {PEER: [label(name) for name in SHOWN]}
+    for law in (each for name in laws for each in variants.get(name, [name])):
         for dt in dts:
             tell(f"{law}, dt {1e3 * dt:g} ms")
-            found.append(played(policy, course, law, dt, terrain))
-    return found
+            results.append(run_trials(policy, trials, law, dt, terrain))
+    return results
 
 
 def _in_tarsus(
-    policy: Policy, course: Course, law: str, dt: float, terrain: Terrain | str
-) -> Played:
-    """All trials side by side."""
-    worlds = room(policy, law, dt, terrain, course.trials)
-    # as they begin
+    policy: Policy, trials: Trials, law: str, dt: float, terrain: Terrain | str
+) -> TrialResult:
+    """Run all trials side by side in Tarsus."""
+    worlds = trial_environment(policy, law, dt, terrain, trials.count)
+    # initial state
     worlds.reset(0)
     size = len(worlds.task.commands())
-    begin = {"q": starts(worlds, course)}
-    begin |= {"clock": np.zeros(1), "before": np.zeros(worlds.actions), "command": np.zeros(size)}
-    begin |= {name: getattr(course, name)[:, None] for name in ("friction", "mass")}
+    begin = {"q": initial_coordinates(worlds, trials)}
+    begin |= {
+        "clock": np.zeros(1),
+        "before": np.zeros(worlds.action_size),
+        "command": np.zeros(size),
+    }
+    begin |= {name: getattr(trials, name)[:, None] for name in ("friction", "mass")}
     worlds.restore(begin)
-    # the periods; a trial that fell, whose world begins again, counts no more
-    lasted, diverged = np.full(course.trials, course.periods), np.zeros(course.trials, bool)
-    measured = np.zeros((course.periods, course.trials, len(worlds.measures)))
-    seen, steps, unsolved = np.zeros((course.trials, worlds.observations)), 0, 0
-    eyes, noise = Eyes(worlds.work, worlds.terrain.parameters()), np.random.default_rng(0)
-    for period in range(course.periods):
-        command, push = course.command(period), course.push(period)
+    # the periods; a trial that has fallen no longer counts
+    lasted, diverged = np.full(trials.count, trials.periods), np.zeros(trials.count, bool)
+    measured = np.zeros((trials.periods, trials.count, len(worlds.measures)))
+    observation, steps, unsolved = np.zeros((trials.count, worlds.observation_size)), 0, 0
+    observer, noise = (
+        TaskObserver(worlds.work, worlds.terrain.parameters()),
+        np.random.default_rng(0),
+    )
+    for period in range(trials.periods):
+        command, push = trials.command(period), trials.push(period)
         if command is not None:
             worlds.restore({"command": command})
         if push is not None:
@@ -165,23 +250,23 @@ def _in_tarsus(
             u[:, :2] += push
             worlds.restore({"u": u})
         if command is not None or push is not None:
-            felt = _felt(eyes, worlds) if period else _felt_at_rest(eyes, worlds)
-            now = _seen(eyes, worlds, felt, noise)
-            past = [seen[:, now.shape[1] :]] if period else [now] * (worlds.task.history - 1)
-            seen = np.concatenate([now, *past], axis=1)
+            inputs = _inputs(observer, worlds) if period else _inputs_at_rest(observer, worlds)
+            now = _observe(observer, worlds, inputs, noise)
+            past = [observation[:, now.shape[1] :]] if period else [now] * (worlds.task.history - 1)
+            observation = np.concatenate([now, *past], axis=1)
             if worlds.task.history > 1:
-                worlds.restore({"past": seen[:, : -now.shape[1]]})
-        out = worlds.step(policy(seen))
-        seen = out.observation
-        going = lasted == course.periods
+                worlds.restore({"past": observation[:, : -now.shape[1]]})
+        out = worlds.step(policy(observation))
+        observation = out.observation
+        going = lasted == trials.periods
         measured[period] = out.measures
         steps += int(going.sum()) * worlds.work.steps
         unsolved += int(out.unconverged[going].sum())
         diverged |= going & out.diverged
         lasted[going & out.terminated] = period
-    return outcome(
-        course,
-        {"law": law, "dt": dt, "terrain": called(terrain)},
+    return trial_result(
+        trials,
+        {"law": law, "dt": dt, "terrain": terrain_name(terrain)},
         worlds.measures,
         measured=measured,
         lasted=lasted,
@@ -190,78 +275,85 @@ def _in_tarsus(
     )
 
 
-def _felt(eyes: Eyes, worlds: Environment) -> dict[str, Array]:
-    """Torques, impulses and readings of the last step, those that the task looks at."""
-    return {name: worlds.backend.get(name).astype(float) for name in eyes.feels}
+def _inputs(observer: TaskObserver, worlds: Environment) -> dict[str, Array]:
+    """Return torques, impulses and readings of the last step, those that the task observes."""
+    return {name: worlds.backend.get(name).astype(float) for name in observer.inputs}
 
 
-def _felt_at_rest(eyes: Eyes, worlds: Environment) -> dict[str, Array]:
-    """The same as an episode begins: nothing presses or pulls yet."""
-    found = {name: np.zeros_like(value) for name, value in _felt(eyes, worlds).items()}
-    if any(name.startswith("sensed.") for name in found):
+def _inputs_at_rest(observer: TaskObserver, worlds: Environment) -> dict[str, Array]:
+    """Return these inputs at the start of an episode, when there are no forces yet."""
+    inputs = {name: np.zeros_like(value) for name, value in _inputs(observer, worlds).items()}
+    if any(name.startswith("sensed.") for name in inputs):
         program = contact_free_program(worlds.work.sensing, worlds.work.scene)
-        given = worlds.state() | {"dt": np.full((worlds.worlds, 1), worlds.dt)}
+        registers = worlds.state() | {"dt": np.full((worlds.worlds, 1), worlds.dt)}
         for name, value in worlds.terrain.parameters().items():
-            given[f"terrain.{name}"] = np.broadcast_to(value, (worlds.worlds, value.shape[-1]))
+            registers[f"terrain.{name}"] = np.broadcast_to(value, (worlds.worlds, value.shape[-1]))
         names = [register.name for register in program.of_kind("parameter")]
-        found |= evaluate(program, {name: given[name] for name in names})
-    return found
+        inputs |= evaluate(program, {name: registers[name] for name in names})
+    return inputs
 
 
-def _seen(
-    eyes: Eyes, worlds: Environment, felt: dict[str, Array], noise: np.random.Generator
+def _observe(
+    observer: TaskObserver,
+    worlds: Environment,
+    inputs: dict[str, Array],
+    noise: np.random.Generator,
 ) -> Array:
-    """Observations (trials, k), of this period alone, of states that were changed from outside."""
+    """Return observations of this period alone, (trials, k), of states changed from outside."""
     now, rows = worlds.state(), []
-    now |= felt
-    names = ("q", "u", "before", "command", "clock", *eyes.feels)
+    now |= inputs
+    names = ("q", "u", "before", "command", "clock", *observer.inputs)
     for k in range(worlds.worlds):
-        one = {name: now[name][k] for name in names}
-        rows.append(eyes(**one, action=one["before"])[0])
-    seen = np.array(rows)
-    return seen + now.get("bias", 0.0) + noise.uniform(-1, 1, seen.shape) * eyes.noise
+        state = {name: now[name][k] for name in names}
+        rows.append(observer(**state, action=state["before"])[0])
+    observation = np.array(rows)
+    return (
+        observation
+        + now.get("bias", 0.0)
+        + noise.uniform(-1, 1, observation.shape) * observer.noise
+    )
 
 
 def _in_mujoco(
-    policy: Policy, course: Course, dt: float, terrain: Terrain | str, name: str
-) -> Played:
-    """One trial after the other, at the settings of this name."""
-    # the same robot there
-    worlds = room(policy, "moreau", dt, terrain, course.trials)
+    policy: Policy, trials: Trials, dt: float, terrain: Terrain | str, name: str
+) -> TrialResult:
+    """Run one trial after the other in MuJoCo, at the settings of this name."""
+    # the same robot in MuJoCo
+    worlds = trial_environment(policy, "moreau", dt, terrain, trials.count)
     settings = replace(named(name), mu=float(worlds.law.parameters()["mu"]))
-    pilot = Pilot(policy, worlds)
-    touching = [candidate.name for candidate in worlds.work.scene.candidates]
-    there = MujocoSimulation(worlds.robot, settings, terrain, pilot, dt, touching)
-    model, first = there.model, starts(worlds, course)
+    controller = TaskController(policy, worlds)
+    contacts = [candidate.name for candidate in worlds.work.scene.candidates]
+    simulation = MujocoSimulation(worlds.robot, settings, terrain, controller, dt, contacts)
+    model, first = simulation.model, initial_coordinates(worlds, trials)
     base = model.body_mass[1].copy(), model.body_inertia[1].copy()
-    lasted, diverged = np.full(course.trials, course.periods), 0
-    measured = np.zeros((course.periods, course.trials, len(worlds.measures)))
-    for k in range(course.trials):
-        # as it begins
-        model.geom_friction[:, 0] = settings.mu * course.friction[k]
-        model.body_mass[1], model.body_inertia[1] = (course.mass[k] * part for part in base)
-        mujoco().mj_setConst(model, there.data)
-        there.reset()
-        there.data.qpos[:] = first[k]
-        pilot.begin(np.random.default_rng([k]))
-        # its periods
-        for period in range(course.periods):
-            if (command := course.command(period)) is not None:
-                pilot.tell(command[k])
-            if (push := course.push(period)) is not None:
-                there.data.qvel[:2] += push[k]
+    lasted, diverged = np.full(trials.count, trials.periods), 0
+    measured = np.zeros((trials.periods, trials.count, len(worlds.measures)))
+    for k in range(trials.count):
+        # initial state
+        model.geom_friction[:, 0] = settings.mu * trials.friction[k]
+        model.body_mass[1], model.body_inertia[1] = (trials.mass[k] * part for part in base)
+        mujoco().mj_setConst(model, simulation.data)
+        simulation.reset()
+        simulation.data.qpos[:] = first[k]
+        controller.start_episode(np.random.default_rng([k]))
+        # periods
+        for period in range(trials.periods):
+            if (command := trials.command(period)) is not None:
+                controller.set_command(command[k])
+            if (push := trials.push(period)) is not None:
+                simulation.data.qvel[:2] += push[k]
             for _ in range(worlds.work.steps):
-                there.step()
-            if wild := not np.isfinite(there.data.qvel.sum()):
+                simulation.step()
+            if diverging := not np.isfinite(simulation.data.qvel.sum()):
                 failed = True
             else:
-                failed, measured[period, k] = pilot.judge(there.q, there.u)
+                failed, measured[period, k] = controller.evaluate(simulation.q, simulation.u)
             if failed:
-                lasted[k], diverged = period, diverged + wild
+                lasted[k], diverged = period, diverged + diverging
                 break
-    return outcome(
-        course,
-        {"law": label(name), "dt": dt, "terrain": called(terrain)},
+    return trial_result(
+        trials,
+        {"law": label(name), "dt": dt, "terrain": terrain_name(terrain)},
         worlds.measures,
         measured=measured,
         lasted=lasted,

@@ -1,4 +1,4 @@
-"""What was learned: a network, the scale of what it sees, and for which robot and task."""
+"""Policies: a network, the scale of its observations, and the robot and task of its training."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tarsus.schema import (
 
 Array = NDArray[np.float32]
 FORMAT = "tarsus policy 1"
-WIDEST = 1_000_000  # numbers of a layer
-ARRAYS = {  # of a policy's file: kinds of NumPy's types, and how many dimensions
+MAX_LAYER_SIZE = 1_000_000
+ARRAYS = {  # arrays of a policy file: NumPy kinds, and number of dimensions
     "sizes": ("iu", 1),
     "own": ("iu", 0),
     **dict.fromkeys(("weights", "mean", "deviation"), ("f", 1)),
@@ -35,7 +35,7 @@ ARRAYS = {  # of a policy's file: kinds of NumPy's types, and how many dimension
 }
 NAME = TextRule(longest=4096)
 GAINS = ListRule(NumberRule(0, 1e9), max_items=10_000)
-ABOUT = TableRule(  # what `Lesson.about` tells
+ABOUT = TableRule(  # metadata, as from `TrainingSpec.metadata`
     {
         **dict.fromkeys(("task", "robot", "law", "terrain", "method"), NAME),
         "dt": NumberRule(1e-6, 0.1),
@@ -43,47 +43,69 @@ ABOUT = TableRule(  # what `Lesson.about` tells
         "settings": ListRule(NAME, max_items=1000),
         "gains": TableRule({"kp": GAINS, "kd": GAINS}, required=("kp", "kd")),
         "files": TableRule(others=TableRule({"file": NAME, "sha256": NAME}, required=("sha256",))),
-        **dict.fromkeys(("action", "sees"), NumberRule(1, WIDEST, whole=True)),
+        **dict.fromkeys(("action", "sees"), NumberRule(1, MAX_LAYER_SIZE, whole=True)),
         "parameters": TableRule(),
     }
 )
-CLIPPED = 5.0  # deviations from the mean: what is seen farther off counts as that
+CLIP_LIMIT = 5.0  # scaled observations are clipped to this many standard deviations
 
 
 @dataclass(frozen=True, eq=False)
-class SeenScale:
-    """Mean (k,) and standard deviation (k,) of what is seen."""
+class ObservationScale:
+    """Mean and standard deviation of observations, shape (k,) each."""
 
     mean: Array
     deviation: Array
 
-    def __call__(self, seen: Array) -> Array:
-        """What is seen (..., k), of magnitude one."""
-        x = np.asarray(seen, np.float32) - self.mean
+    def __call__(self, observation: Array) -> Array:
+        """Return observations, shape (..., k), scaled to magnitude one."""
+        x = np.asarray(observation, np.float32) - self.mean
         x /= self.deviation
-        return np.clip(x, -CLIPPED, CLIPPED, out=x)
+        return np.clip(x, -CLIP_LIMIT, CLIP_LIMIT, out=x)
 
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Actions from observations.
+    """Trained policy: actions from observations.
 
-    network, weights (count,): of scaled observations
-    scale: of the observations
-    about: which task, robot, law, dt and gains it was learned with, as JSON has it
+    Parameters
+    ----------
+    network : Network
+        Network of scaled observations.
+    weights : numpy.ndarray
+        Its weights, shape (count,).
+    scale : ObservationScale
+        Scale of the observations.
+    about : dict
+        Metadata: task, robot, law, dt and servo gains of the training, as JSON values.
+
+    Examples
+    --------
+    Train for one round, then act:
+
+    >>> import numpy as np
+    >>> import tarsus
+    >>> env = tarsus.Environment("velocity", worlds=8)
+    >>> learner = tarsus.PPO(worlds=8).learner(env, seed=0)
+    >>> round = learner.round()
+    >>> learner.policy.save("policy.npz")
+    >>> policy = tarsus.Policy.load("policy.npz")
+    >>> action = policy(env.reset())
+    >>> action.shape
+    (8, 12)
     """
 
     network: Network
     weights: Array
-    scale: SeenScale
+    scale: ObservationScale
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, observation: Any) -> Array:
-        """Actions (..., n), without noise, for observations (..., k)."""
+        """Return actions without noise, shape (..., n), for observations, shape (..., k)."""
         return self.network(self.weights, self.scale(observation))
 
     def save(self, path: str | Path) -> None:
-        """Write it to an .npz file, whole or not at all."""
+        """Write the policy to an .npz file, completely or not at all."""
         with atomic_write(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez(
                 file,
@@ -98,61 +120,71 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
-        """Read it from the file, or from the folder of `tarsus learn`; TarsusError if it cannot be
-        read.
+        """Read a policy from its file, or from the folder of `tarsus learn`.
+
+        Raises
+        ------
+        InvalidFile
+            If the file is missing, damaged or not a policy.
         """
         file = Path(path)
         file = file / "policy.npz" if os.path.isdir(file) else file
         if not is_file(file):
             raise InvalidFile(
-                f"there is no policy {file}: train one with `tarsus learn TASK --out DIR`.", file
+                f"there is no policy at {file}: train one with `tarsus learn TASK --out DIR`.", file
             )
-        found = read_npz(file)
-        if str(found.get("format")) != FORMAT:
+        arrays = read_npz(file)
+        if str(arrays.get("format")) != FORMAT:
             raise InvalidFile(
                 f"{file} is damaged or not a policy of Tarsus: train one with"
                 " `tarsus learn TASK --out DIR`.",
                 file,
             )
         with error_context(file):
-            return _checked(cls, found)
+            return _checked(cls, arrays)
 
 
-def _checked(kind: type[Policy], found: Mapping[str, NDArray[Any]]) -> Policy:
-    """The policy of a file's arrays; TarsusError, naming the array, for what does not fit."""
-    # numbers of the right kind
+def _checked(kind: type[Policy], arrays: Mapping[str, NDArray[Any]]) -> Policy:
+    """Return the policy of a file's arrays; raise InvalidFile, naming the array, for bad ones."""
+    # types and finite numbers
     for name, (kinds, dimensions) in ARRAYS.items():
-        if name not in found:
+        if name not in arrays:
             raise InvalidFile(f"{name} is missing.", name)
-        array = found[name]
+        array = arrays[name]
         if array.dtype.kind not in kinds or array.ndim != dimensions:
             raise InvalidFile(
                 f"{name} must have {dimensions} dimensions and the type {kinds[0]}, not"
                 f" {array.ndim} and {array.dtype}.",
                 name,
             )
-    numbers = {name: found[name].astype(np.float32) for name in ("weights", "mean", "deviation")}
+    numbers = {name: arrays[name].astype(np.float32) for name in ("weights", "mean", "deviation")}
     for name, array in numbers.items():
         if not np.isfinite(array).all():
             raise InvalidFile(f"{name} must be finite.", name)
-    sizes, own = tuple(found["sizes"].tolist()), int(found["own"])
-    if len(sizes) < 2 or min(sizes) < 1 or max(sizes) > WIDEST or not 0 <= own <= WIDEST:
+    sizes, own = tuple(arrays["sizes"].tolist()), int(arrays["own"])
+    if (
+        len(sizes) < 2
+        or min(sizes) < 1
+        or max(sizes) > MAX_LAYER_SIZE
+        or not 0 <= own <= MAX_LAYER_SIZE
+    ):
         raise InvalidFile(
-            f"sizes must be two or more whole numbers from 1 to {WIDEST}, not {sizes}.", "sizes"
+            f"sizes must be two or more whole numbers from 1 to {MAX_LAYER_SIZE}, not {sizes}.",
+            "sizes",
         )
-    # that fit together
+    # matching shapes
     network = Network(sizes, own)
-    if found["weights"].shape != (network.count,):
+    if arrays["weights"].shape != (network.count,):
         raise InvalidFile(
             f"weights must have the shape {(network.count,)} for the sizes {sizes}.", "weights"
         )
     for name in ("mean", "deviation"):
-        if found[name].shape != sizes[:1]:
+        if arrays[name].shape != sizes[:1]:
             raise InvalidFile(f"{name} must have the shape {sizes[:1]}.", name)
     if not (numbers["deviation"] > 0).all():
         raise InvalidFile("deviation must be above 0.", "deviation")
-    about = parse_json("about", str(found["about"]))
+    about = parse_json("about", str(arrays["about"]))
     JsonValueRule().check("about", about)
     ABOUT.check("about", about)
-    scale = SeenScale(numbers["mean"], numbers["deviation"])
+    scale = ObservationScale(numbers["mean"], numbers["deviation"])
     return kind(network, numbers["weights"], scale, about)

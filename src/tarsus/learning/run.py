@@ -1,4 +1,4 @@
-"""Learn round by round into a folder; a run that was killed goes on where it was last kept."""
+"""Training, round by round, in a folder; an interrupted run resumes from its last checkpoint."""
 
 from __future__ import annotations
 
@@ -10,41 +10,65 @@ from typing import Any
 
 from tarsus.errors import WarningRecord, one_per_code
 from tarsus.file_locks import write_lock
-from tarsus.learning.folder import LESSON, POLICY, SPENT, Folder
-from tarsus.learning.lesson import Lesson
+from tarsus.learning.folder import LESSON, POLICY, SPENT, TrainingFolder
 from tarsus.learning.methods.base import Round
 from tarsus.learning.policy import Policy
+from tarsus.learning.training_spec import TrainingSpec
 from tarsus.schema import NumberRule
 from tarsus.simulation.recording.interrupt import catch_interrupt
 
-EVERY = 10.0  # s between two checkpoints
+CHECKPOINT_INTERVAL = 10.0  # s
 
 
 @dataclass(frozen=True)
-class Until:
-    """When learning ends: after so many rounds, so many seconds, all runs together, or whichever
-    comes first; every: s between two checkpoints, 0: after each round.
+class StopCondition:
+    """When training ends: after a number of rounds or of seconds, whichever comes first.
+
+    Attributes
+    ----------
+    rounds
+        Rounds of all runs together; None: no limit.
+    seconds
+        Training time of all runs together, in s; None: no limit.
+    every
+        Time between checkpoints, in s; 0: after each round.
     """
 
     rounds: int | None = None
     seconds: float | None = None
-    every: float = EVERY
+    every: float = CHECKPOINT_INTERVAL
 
-    def over(self, rounds: int, spent: float) -> bool:
-        """Whether it has come."""
+    def is_reached(self, rounds: int, spent: float) -> bool:
+        """Return whether training ends."""
         return (self.rounds is not None and rounds >= self.rounds) or (
             self.seconds is not None and spent >= self.seconds
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """What came of it.
+class TrainingResult:
+    """Result of a training run.
 
-    policy: as it was kept; rounds: made so far; spent: s, all runs together; resumed: from which
-    round this run went on; last: figures of the last round, None if none was made
-    stopped: whether Ctrl-C ended it; units: of what is missed, by name
-    curve: a line a round, of all runs
+    Attributes
+    ----------
+    policy
+        The policy, as it was saved.
+    rounds
+        Rounds so far.
+    spent
+        Training time of all runs together, in s.
+    resumed
+        Round from which this run resumed.
+    last
+        Statistics of the last round; None if there was none.
+    notices
+        Warnings of the environment.
+    stopped
+        Whether Ctrl-C ended the run.
+    units
+        Units of the errors, by measure.
+    curve
+        Lines of the learning curve, of all runs.
     """
 
     policy: Policy
@@ -59,52 +83,74 @@ class Learned:
 
 
 def learn(
-    lesson: Lesson,
+    spec: TrainingSpec,
     out: str | Path,
-    until: Until,
+    until: StopCondition,
     tell: Callable[[Round, float], None] = lambda found, spent: None,
     threads: int = 1,
-) -> Learned:
-    """Learn until then, or go on with what the folder `out` holds.
+) -> TrainingResult:
+    """Train a policy, or resume the training in the folder `out`.
 
-    tell: is told the figures of every round, and the seconds spent
-    After Ctrl-C the round at hand is finished and kept. Raises FileInUse if another process learns
-    in this folder.
+    After Ctrl-C the current round is finished and saved.
+
+    Parameters
+    ----------
+    lesson
+        What to train.
+    out
+        Folder.
+    until
+        When to stop.
+    tell
+        Called after each round with its statistics and the training time, in s.
+    threads
+        Number of threads.
+
+    Raises
+    ------
+    FileInUse
+        If another process trains in this folder.
+    InvalidFile
+        If the folder holds another training specification.
     """
-    began, folder = perf_counter(), Folder(Path(out))
+    began, folder = perf_counter(), TrainingFolder(Path(out))
     with write_lock(folder.path / LESSON), catch_interrupt() as interrupted:
-        folder.check(asdict(lesson))
-        # where it was left
-        environment = lesson.environment(threads)
-        learner = lesson.parts()[1].learner(environment, lesson.seed)
-        folder.claim(asdict(lesson))  # not before: the robot may be none for the task
-        about, kept, before = lesson.about(environment), folder.checkpoint(), 0.0
-        if kept is not None:
-            spent_before = kept[SPENT].item() if SPENT in kept and kept[SPENT].size == 1 else None
+        folder.check(asdict(spec))
+        # resume from the checkpoint
+        environment = spec.create_environment(threads)
+        learner = spec.task_and_method()[1].learner(environment, spec.seed)
+        folder.bind(asdict(spec))  # only now: the robot might not suit the task
+        about, checkpoint, before = spec.metadata(environment), folder.checkpoint(), 0.0
+        if checkpoint is not None:
+            spent_before = (
+                checkpoint[SPENT].item()
+                if SPENT in checkpoint and checkpoint[SPENT].size == 1
+                else None
+            )
             NumberRule(0, 1e12).check(SPENT, spent_before)
             before = float(spent_before or 0.0)
-            learner.restore(kept)
+            learner.restore(checkpoint)
         resumed, last, spent = learner.rounds, None, before
         folder.rewind(resumed)
 
-        def keep() -> Policy:
+        def save() -> Policy:
             policy = replace(learner.policy, about=about)
             policy.save(folder.path / POLICY)
-            folder.keep(learner.state(), spent)
+            folder.save_checkpoint(learner.state(), spent)
             return policy
 
         # round by round
         saved = perf_counter()
-        while not interrupted() and not until.over(learner.rounds, spent):
+        while not interrupted() and not until.is_reached(learner.rounds, spent):
             last = learner.round()
             now = perf_counter()
             spent = before + now - began
-            folder.add({"seconds": spent} | asdict(last))
+            folder.append({"seconds": spent} | asdict(last))
             tell(last, spent)
             if now - saved >= until.every:
-                keep()
+                save()
                 saved = now
-        policy = keep()
-        stopped = interrupted() and not until.over(learner.rounds, spent)
-    told = tuple(one_per_code(environment.warnings)), stopped, environment.measures, folder.curve()
-    return Learned(policy, learner.rounds, spent, resumed, last, *told)
+        policy = save()
+        stopped = interrupted() and not until.is_reached(learner.rounds, spent)
+    rest = tuple(one_per_code(environment.warnings)), stopped, environment.measures, folder.curve()
+    return TrainingResult(policy, learner.rounds, spent, resumed, last, *rest)

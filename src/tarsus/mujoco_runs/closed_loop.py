@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.control import ask
+from tarsus.control import checked_outputs
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, Unsupported, unknown_name
@@ -39,14 +39,14 @@ class ClosedLoop:
 
     def _compile(self, controller: Controller, dt: float) -> None:
         """The controller's expressions as a function on arrays that stay where they are."""
-        start = ask.memory(controller, self._robot)
+        start = checked_outputs.memory(controller, self._robot)
         values = (np.zeros(1), np.zeros(self._robot.nq), np.zeros(self._robot.nu))
-        values += (ask.commands(controller), start, np.full(1, dt))
+        values += (checked_outputs.commands(controller), start, np.full(1, dt))
         self._inputs = dict(zip(INPUTS, (np.array(value, float) for value in values), strict=True))
         self._next, self._start = np.array(start), np.array(start)
         # one expression for torques and memory
         symbols = {name: SX.sym(name, value.size) for name, value in self._inputs.items()}
-        torque, memory = ask.torque(controller, ControlInputs(self._robot, **symbols))
+        torque, memory = checked_outputs.torque(controller, ControlInputs(self._robot, **symbols))
         results = [ca.densify(limit_torques(self._robot, torque)), ca.densify(memory)]
         function: Any = ca.Function("control", list(symbols.values()), results, {"cse": True})
         self._buffer, self._evaluate = function.buffer()
@@ -80,7 +80,7 @@ class ClosedLoop:
             if not np.isfinite(value):
                 raise InvalidValue(f"the command {name!r} must be finite, not {value}.", name)
             if name == SPEED and isinstance(self.controller, Controller):
-                check_speed(abs(value), self.controller.fastest(self._robot))
+                check_speed(abs(value), self.controller.max_speed(self._robot))
             self._inputs["command"][known.index(name)] = value
 
     def __call__(self, t: float, q: Array, u: Array) -> Array:

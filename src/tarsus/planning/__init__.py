@@ -1,1 +1,1 @@
-"""Model predictive control by sampling: many futures of the robot as it stands, in one call."""
+"""Sampling-based model predictive control: many rollouts of the robot in one compiled call."""

@@ -1,4 +1,4 @@
-"""A planner in a world that may differ from its own: what it reached, and how long it took."""
+"""Closed-loop runs of a planner in a world that may differ from its own model."""
 
 from __future__ import annotations
 
@@ -21,54 +21,83 @@ from tarsus.simulation.simulation import Simulation
 from tarsus.spatial.quaternion import zyx_angles
 
 Array = NDArray[np.float64]
-LIFTED = 0.005  # m: a foot that is higher is in the air
-SETTLED = 1.0  # s after the beginning, or a push, before what is reached counts
+SWING_GAP = 0.005  # m: a foot with a larger gap is in the air
+SETTLING_TIME = 1.0  # s after the start, or after a push, that the averages leave out
 
 
 @dataclass(frozen=True)
-class Shove:
-    """A force on the base.
+class BasePush:
+    """Push: a horizontal force on the base.
 
-    force: N; direction: degrees to the left of x of the world; at: s; lasts: s
+    Attributes
+    ----------
+    force
+        Force, in N.
+    direction
+        Direction, in degrees to the left of the world's x axis.
+    start
+        Time at which the push starts, in s.
+    duration
+        Duration, in s.
     """
 
     force: float
     direction: float = 90.0
-    at: float = 1.0
-    lasts: float = 0.1
+    start: float = 1.0
+    duration: float = 0.1
 
     def check(self, seconds: float) -> None:
-        """TarsusError unless it is one, and comes and goes within a run of so many seconds."""
-        for name in ("force", "direction", "at", "lasts"):
+        """Raise InvalidValue unless the push is finite and lies within a run of `seconds`."""
+        for name in ("force", "direction", "start", "duration"):
             if not np.isfinite(getattr(self, name)):
                 raise InvalidValue(
                     f"the push's {name} must be finite, not {getattr(self, name)}.", name
                 )
-        if not 0 < self.at < self.at + self.lasts < seconds:
+        if not 0 < self.start < self.start + self.duration < seconds:
             raise InvalidValue(
-                f"the push from {self.at:g} to {self.at + self.lasts:g} s must lie within the run,"
-                f" 0 to {seconds:g} s.",
-                "at",
+                f"the push from {self.start:g} to {self.start + self.duration:g} s must lie within"
+                f" the run, 0 to {seconds:g} s.",
+                "start",
             )
 
     def vector(self) -> Array:
-        """The force (3,), N, in the world's axes."""
+        """Return the force, shape (3,), in N, world axes."""
         angle = np.deg2rad(self.direction)
         return self.force * np.array([np.cos(angle), np.sin(angle), 0.0])
 
 
 @dataclass(frozen=True)
-class Reached:
-    """How a planner did.
+class ClosedLoopResult:
+    """Outcome of a closed-loop run.
 
-    seed: of its samples; seconds: simulated; fell, diverged: whether the robot did
-    speed, sideways: m/s, turn: rad/s, on average once settled; still: m/s, of the base over the
-        last half second; rise: m, of the lowest point of contact from beginning to end; leans: rad,
-        of the base at most once settled
-    lifted: share of the settled time that a foot is in the air, on average
-    together: of pairs of feet the correlation of standing over that time, by "ends", "sides" and
-        "diagonals": 1 where they always do the same, -1 where the opposite; of four legs alone
-    latency: of its plans; delay: s, 0 where time stood still
+    Attributes
+    ----------
+    seed
+        Seed of the planner's samples.
+    seconds
+        Simulated time, in s.
+    fell, diverged
+        Whether the robot fell, and whether the simulation diverged.
+    speed, sideways, turn
+        Mean velocity along the heading and to the left, in m/s, and mean turn rate, in rad/s, after
+        settling.
+    still
+        Mean speed of the base over the last half second, in m/s.
+    rise
+        Height gained by the lowest contact point, in m.
+    leans
+        Largest tilt of the base after settling, in rad.
+    lifted
+        Mean share of the settled time that a foot is in the air, 0 to 1.
+    together
+        Correlation of the stance of pairs of feet, by "ends", "sides" and "diagonals": 1 if they
+        always do the same, -1 if the opposite. Empty unless the robot has four legs.
+    latency
+        Timing of the plans.
+    delay
+        Delay between state and first torque, in s; 0 if time stood still during planning.
+    asked
+        Commands of the goal, by name.
     """
 
     seed: int
@@ -92,28 +121,55 @@ def run(
     planner: Planner,
     world: Simulation | MujocoSimulation,
     seconds: float,
-    shove: Shove | None = None,
+    push: BasePush | None = None,
     progress: Callable[[float], None] | None = None,
-) -> tuple[xr.Dataset, Reached]:
-    """The log of a world that the planner controls, and what came of it; it begins anew.
+) -> tuple[xr.Dataset, ClosedLoopResult]:
+    """Run a planner in closed loop from the start.
 
-    world: made with controller=planner, ours with pushes of its base for a shove
-    A world that diverges ends there.
+    A world that diverges ends the run at that instant.
+
+    Parameters
+    ----------
+    planner
+        The planner; it is reset first.
+    world
+        A simulation created with ``controller=planner``. A `Simulation` needs ``pushes`` of its
+        base for a push.
+    seconds
+        Duration, in s.
+    push
+        A push on the base, if any.
+    progress
+        Called with the simulated time, in s.
+
+    Returns
+    -------
+    tuple
+        The log, and the outcome.
+
+    Raises
+    ------
+    UnmetCondition
+        If the world diverges in its first step.
     """
     planner.reset()
     base = planner.robot.bodies[0].name
-    parts: list[tuple[float, Array]] = [(seconds, np.zeros(3))]
-    if shove is not None:
-        shove.check(seconds)
-        rest = seconds - shove.at - shove.lasts
-        parts = [(shove.at, np.zeros(3)), (shove.lasts, shove.vector()), (rest, np.zeros(3))]
-    # one log after the other: what pushes is the same all over each
+    segments: list[tuple[float, Array]] = [(seconds, np.zeros(3))]
+    if push is not None:
+        push.check(seconds)
+        remaining = seconds - push.start - push.duration
+        segments = [
+            (push.start, np.zeros(3)),
+            (push.duration, push.vector()),
+            (remaining, np.zeros(3)),
+        ]
+    # one run per segment, each with a constant force
     logs, diverged = list[xr.Dataset](), False
-    for lasts, force in parts:
-        if shove is not None:
-            _push(world, base, force)
+    for duration, force in segments:
+        if push is not None:
+            _set_force(world, base, force)
         try:
-            logs.append(world.run(lasts, progress))
+            logs.append(world.run(duration, progress))
         except Diverged as stop:
             diverged = True
             logs += [] if stop.log is None else [stop.log]
@@ -122,25 +178,25 @@ def run(
         raise UnmetCondition(
             "the world diverged in its first step: choose a shorter time step or another law.", "dt"
         )
-    whole = logs[0]
+    log = logs[0]
     if len(logs) > 1:
-        whole = xr.concat(logs, "time", data_vars="minimal", coords="minimal", compat="override")
-        whole = whole.assign_attrs(logs[0].attrs)
-    begin = SETTLED + (shove.at + shove.lasts if shove is not None else 0.0)
-    return whole, _reached(planner, whole, begin, diverged)
+        log = xr.concat(logs, "time", data_vars="minimal", coords="minimal", compat="override")
+        log = log.assign_attrs(logs[0].attrs)
+    settled = SETTLING_TIME + (push.start + push.duration if push is not None else 0.0)
+    return log, _result(planner, log, settled, diverged)
 
 
-def _push(world: Simulation | MujocoSimulation, base: str, force: Array) -> None:
-    """A force (3,), N, on the base until another one."""
+def _set_force(world: Simulation | MujocoSimulation, base: str, force: Array) -> None:
+    """Apply a force, shape (3,), in N, to the base until the next call."""
     if isinstance(world, Simulation):
         world.set(push={base: force})
     else:
         world.data.xfrc_applied[1, :3] = force  # body 0 is the ground
 
 
-def _reached(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) -> Reached:
-    """From a log whose motion counts from a time on, s."""
-    # the base's motion along its heading
+def _result(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) -> ClosedLoopResult:
+    """Return the outcome from a log whose motion counts after the time `begin`, in s."""
+    # motion of the base along its heading
     time, q, u = (log[name].values for name in ("time", "q", "u"))
     after = time >= min(begin, time[-1] - 0.5)
     _, x, y, _ = q[:, 3:7].T
@@ -149,50 +205,55 @@ def _reached(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) ->
     left = np.cos(heading) * u[:, 1] - np.sin(heading) * u[:, 0]
     turned = np.gradient(np.unwrap(heading), time)
     upright = np.clip(1 - 2 * (x * x + y * y), -1, 1)
-    # the feet
+    # feet
     lowest = log["contact_point"].values[..., 2].min(axis=1)
-    stands = log["gap"].values[after] < LIFTED
+    in_stance = log["gap"].values[after] < SWING_GAP
     last = time > time[-1] - 0.5
-    return Reached(
+    return ClosedLoopResult(
         planner.seed,
         float(time[-1]),
         has_fallen(planner.robot, log) or diverged,
         diverged,
-        *(float(part[after].mean()) for part in (along, left, turned)),
+        *(float(value[after].mean()) for value in (along, left, turned)),
         still=float(np.linalg.norm(u[last][:, :3], axis=1).mean()),
         rise=float(lowest[last].min() - lowest[0]),
         leans=float(np.arccos(upright[after]).max()),
-        lifted=float(1 - stands.mean()),
-        together=_together(planner.robot, stands, [str(name) for name in log["contact"].values]),
+        lifted=float(1 - in_stance.mean()),
+        together=_stance_correlations(
+            planner.robot, in_stance, [str(name) for name in log["contact"].values]
+        ),
         latency=planner.latency(),
         delay=planner.pace.delay,
         asked=planner.asked,
     )
 
 
-def _together(robot: Robot, stands: NDArray[np.bool_], names: list[str]) -> dict[str, float]:
-    """The mean correlation of both pairs of feet of each kind; a foot that never changes has none.
+def _stance_correlations(
+    robot: Robot, in_stance: NDArray[np.bool_], names: list[str]
+) -> dict[str, float]:
+    """Return the mean stance correlation of both pairs of feet of each kind.
 
-    stands (time, contacts): whether each does, by their names
+    `in_stance`, shape (time, contacts), tells whether each foot of `names` stands. A foot that
+    never changes has correlation 0.
     """
     if why_no_diagonal_legs(robot):
         return {}
-    legs, found = find_legs(robot), dict[str, float]()
+    legs, correlations = find_legs(robot), dict[str, float]()
     middle = np.mean([leg.hip for leg in legs], axis=0)
-    for name, keeps in {"ends": 0, "sides": 1}.items():
-        same = [np.sign(leg.hip[keeps] - middle[keeps]) for leg in legs]
-        found[name] = _correlation(legs, same, stands, names)
-    return found | {"diagonals": _correlation(legs, diagonals(legs), stands, names)}
+    for name, axis in {"ends": 0, "sides": 1}.items():
+        groups = [np.sign(leg.hip[axis] - middle[axis]) for leg in legs]
+        correlations[name] = _correlation(legs, groups, in_stance, names)
+    return correlations | {"diagonals": _correlation(legs, diagonals(legs), in_stance, names)}
 
 
 def _correlation(
-    legs: Sequence[Leg], group: Sequence[float], stands: NDArray[np.bool_], names: list[str]
+    legs: Sequence[Leg], group: Sequence[float], in_stance: NDArray[np.bool_], names: list[str]
 ) -> float:
-    """Of the two feet of each group, on average."""
+    """Return the mean correlation of the two feet of each group."""
     values = []
-    for which in set(group):
-        own = [leg.name for leg, g in zip(legs, group, strict=True) if g == which]
-        a, b = (stands[:, names.index(name)].astype(float) for name in own)
+    for key in set(group):
+        pair = [leg.name for leg, g in zip(legs, group, strict=True) if g == key]
+        a, b = (in_stance[:, names.index(name)].astype(float) for name in pair)
         spread = a.std() * b.std()
         values.append(np.mean((a - a.mean()) * (b - b.mean())) / spread if spread else 0.0)
     return float(np.mean(values))

@@ -1,4 +1,4 @@
-"""How long plans took, and what else is told of each."""
+"""Timing and statistics of plans."""
 
 from __future__ import annotations
 
@@ -9,13 +9,25 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Planned:
-    """One plan.
+class PlanStatistics:
+    """Statistics of one plan.
 
-    t: when it was asked for, s; latency: of the clock on the wall, s; processor: all threads', s
-    cost: of the best sample; effective: how many samples had a say
-    unconverged: the share of the rollouts' steps whose contact problem was not solved
-    diverged: the share of the rollouts that left the physical range
+    Attributes
+    ----------
+    t
+        Time at which it was requested, in s.
+    latency
+        Wall-clock time, in s.
+    processor
+        Processor time of all threads, in s.
+    cost
+        Cost of the best sample.
+    effective
+        Effective number of samples.
+    unconverged
+        Share of the rollouts' steps whose contact problem did not converge.
+    diverged
+        Share of the rollouts that diverged.
     """
 
     t: float
@@ -29,9 +41,22 @@ class Planned:
 
 @dataclass(frozen=True)
 class Latency:
-    """Of plans, s, with the deadline and how many missed it.
+    """Timing of all plans, in s, with their deadline.
 
-    processor: the median of all threads' time; unconverged, diverged: shares, all plans together
+    Attributes
+    ----------
+    plans
+        Number of plans.
+    median, most_of_95, worst
+        Median, 95 % quantile and maximum of the wall-clock time.
+    processor
+        Median processor time of all threads.
+    deadline
+        Time that a plan may take.
+    missed
+        Number of plans that missed the deadline.
+    unconverged, diverged
+        Shares over all plans.
     """
 
     plans: int
@@ -45,17 +70,17 @@ class Latency:
     diverged: float
 
 
-def latency(plans: Sequence[Planned], deadline: float) -> Latency:
-    """Of all plans; NaN where there is none."""
+def latency(plans: Sequence[PlanStatistics], deadline: float) -> Latency:
+    """Return the timing of all plans; NaN if there are none."""
     if not plans:
         return Latency(0, np.nan, np.nan, np.nan, np.nan, deadline, 0, 0.0, 0.0)
-    took = np.array([plan.latency for plan in plans])
-    median, most, worst = np.quantile(took, [0.5, 0.95, 1.0]).tolist()
+    times = np.array([plan.latency for plan in plans])
+    median, quantile_95, worst = np.quantile(times, [0.5, 0.95, 1.0]).tolist()
     return Latency(
-        *(len(took), median, most, worst),
+        *(len(times), median, quantile_95, worst),
         processor=float(np.median([plan.processor for plan in plans])),
         deadline=deadline,
-        missed=int((took > deadline).sum()),
+        missed=int((times > deadline).sum()),
         unconverged=float(np.mean([plan.unconverged for plan in plans])),
         diverged=float(np.mean([plan.diverged for plan in plans])),
     )

@@ -1,4 +1,4 @@
-"""One rollout as a program: steps of physics under targets on a spline, and what they cost."""
+"""Program of one rollout: physics steps that track targets on a spline, and their costs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tarsus.control.pd import actuated_posture
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
-from tarsus.environments.moments import glimpse_of, servo_step
+from tarsus.environments.task_step import make_state_view, servo_step
 from tarsus.planning.goals.base import Goal
 from tarsus.planning.spline import weights
 from tarsus.program.ir.loops import Values
@@ -23,18 +23,28 @@ from tarsus.program.ir.trace import Builder
 from tarsus.simulation import fingerprint
 from tarsus.simulation.program_cache import cached_program
 from tarsus.stepping.base import Scene, Stepper
-from tarsus.tasks.base import Glimpse
+from tarsus.tasks.base import StateView
 
-KEPT = 4  # programs that are kept
-MOST_STEPS = 100_000  # of a rollout
+CACHE_SIZE = 4  # programs
+MAX_STEPS = 100_000  # of a rollout
 
 
 @dataclass(frozen=True, eq=False)
 class RolloutPlan:
-    """A goal for a robot in a scene.
+    """Goal of a robot in a scene: what a rollout program is compiled from.
 
-    goal: its weights are not compiled; stand (nq,): where joints and trunk rest
-    spline: its kind; knots: how many of the joints' targets
+    Attributes
+    ----------
+    goal
+        The goal; its weights are not compiled.
+    scene, stepper
+        The robot on its ground, and the time-stepping method.
+    stand
+        Coordinates of the standing posture, shape (nq,).
+    spline
+        Kind of interpolation.
+    knots
+        Number of knots of the joint targets.
     """
 
     goal: Goal
@@ -46,7 +56,7 @@ class RolloutPlan:
 
     @property
     def motors(self) -> int:
-        """How many there are."""
+        """Number of motors."""
         return len(self.scene.mechanism.actuators)
 
 
@@ -54,23 +64,26 @@ _WORKS: dict[str, RolloutPlan] = {}
 
 
 def shared(work: RolloutPlan) -> RolloutPlan:
-    """Return an earlier plan with the same fingerprint, or this one: nothing is traced twice."""
-    return fingerprint.reuse(_WORKS, work, KEPT)
+    """Return an earlier plan with the same fingerprint, if any, so that none is traced twice."""
+    return fingerprint.reuse(_WORKS, work, CACHE_SIZE)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHE_SIZE)
 def rollout_program(work: RolloutPlan) -> Program:
     """Return the program of one rollout, from the cache if it was traced before."""
     return cached_program(work, traced)
 
 
 def traced(work: RolloutPlan) -> Program:
-    """The program of one rollout; nothing of it lasts from run to run.
+    """Return the program of one rollout; it has no state between runs.
 
-    parameters: q, u, from where; knots (count n,), rad, one after the other; position of its
-        beginning among them, and advance of it a step; steps, dt, kp and kd (n,); command, law.*,
-        terrain.*
-    report: costs (m,), integrated over time and not weighed; end_q, end_u; unconverged steps
+    Its registers are:
+
+    - parameters: q and u, the initial state; knots, shape (count n,), in rad, knot by knot;
+      position, the initial position among the knots; advance, the advance of the position per step;
+      steps; dt; kp and kd, shape (n,); command; law.*; terrain.*
+    - report: costs, shape (m,), integrated over time and not weighted; end_q and end_u;
+      unconverged, the number of steps that did not converge
     """
     # registers
     goal, scene, m, n = work.goal, work.scene, work.scene.mechanism, work.motors
@@ -81,7 +94,7 @@ def traced(work: RolloutPlan) -> Program:
     given = {name: b.parameter(name, size) for name, size in sizes.items()}
     law = {name: b.parameter(f"law.{name}") for name in scene.law.parameters()}
     terrain = scene.terrain.symbols(b)
-    gains, around = (given["kp"], given["kd"]), (given["dt"], law, terrain, base_parameters(m))
+    gains, settings = (given["kp"], given["kd"]), (given["dt"], law, terrain, base_parameters(m))
     knots = ca.reshape(given["knots"], n, work.knots)
 
     def targets(done: SX) -> SX:
@@ -89,41 +102,44 @@ def traced(work: RolloutPlan) -> Program:
         return ca.mtimes(knots, ca.vertcat(*weights(work.spline, where, work.knots)))
 
     def step(at: Values) -> tuple[Values, SX]:
-        # torques towards the spline
+        # torques that track the spline
         target = b.store("target", targets(at["done"]))
-        out, tau = servo_step(work.stepper, scene, at, target, gains, around, b)
-        # what the step costs
+        out, tau = servo_step(work.stepper, scene, at, target, gains, settings, b)
+        # costs of the step
         done = b.store("steps_done", at["done"] + 1)
         more = done < given["steps"]
         end = {name: out[name] for name in ("q", "u", "memory", "bilateral")}
         moment = end | {"impulse": out["impulse"], "tau": tau, "clock": done * given["dt"]}
-        seen = glimpse(work, moment, (target, targets(at["done"] - 1)), given["command"], terrain)
-        lasts = given["dt"] + ca.if_else(more, 0, goal.end)
-        costs = at["costs"] + lasts * ca.vertcat(*_in_order(goal, seen))
+        view = glimpse(work, moment, (target, targets(at["done"] - 1)), given["command"], terrain)
+        duration = given["dt"] + ca.if_else(more, 0, goal.end)
+        costs = at["costs"] + duration * ca.vertcat(*_in_order(goal, view))
         failed = at["unconverged"] + ca.logic_not(out["converged"])
         return end | {"costs": costs, "done": done, "unconverged": failed}, more
 
     begin = {"q": q, "u": u, "memory": SX(ca.DM(scene.initial_memory()))}
     begin |= {"bilateral": SX.zeros(loop_constraints.count(m))}
     begin |= {"costs": SX.zeros(len(goal.weights())), "done": SX(0), "unconverged": SX(0)}
-    found = b.loop(begin, step, MOST_STEPS)
-    ends = {"end_q": found["q"], "end_u": found["u"]}
-    return b.program(costs=found["costs"], unconverged=found["unconverged"], **ends)
+    result = b.loop(begin, step, MAX_STEPS)
+    ends = {"end_q": result["q"], "end_u": result["u"]}
+    return b.program(costs=result["costs"], unconverged=result["unconverged"], **ends)
 
 
-def _in_order(goal: Goal, seen: Glimpse) -> list[SX]:
-    """The costs in the order of their weights."""
-    costs = goal.all_costs(seen)
-    assert set(costs) == set(goal.weights()), "each cost has a weight of its name"
+def _in_order(goal: Goal, view: StateView) -> list[SX]:
+    """Return the costs in the order of their weights."""
+    costs = goal.all_costs(view)
+    assert set(costs) == set(goal.weights()), "each cost must have a weight of the same name"
     return [costs[name] for name in goal.weights()]
 
 
 def glimpse(
     work: RolloutPlan, now: Values, targets: tuple[SX, SX], command: SX, terrain: object
-) -> Glimpse:
-    """What a goal may look at: now: q, u, impulse, tau, clock; targets: in the step and before."""
+) -> StateView:
+    """Return what a goal may use: the state `now`, and the joint targets of this and the last step.
+
+    `now` has q, u, impulse, tau and clock.
+    """
     posture = actuated_posture(work.scene.mechanism, work.stand)
-    action, before = (target - posture for target in targets)
-    asked = dict(zip(work.goal.commands(), entries(command), strict=True))
-    seen = now | {"action": action, "before": before}
-    return glimpse_of(work.scene, work.stand, seen, asked, terrain)
+    action, previous = (target - posture for target in targets)
+    commands = dict(zip(work.goal.commands(), entries(command), strict=True))
+    values = now | {"action": action, "before": previous}
+    return make_state_view(work.scene, work.stand, values, commands, terrain)

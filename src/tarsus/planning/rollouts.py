@@ -1,4 +1,4 @@
-"""Many rollouts of one state in one compiled call, and one of them to look ahead."""
+"""Many rollouts from one state in one compiled call, and one of them to predict the state."""
 
 from __future__ import annotations
 
@@ -16,57 +16,80 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Rolled:
-    """What came of rollouts.
+class RolloutResults:
+    """Results of rollouts.
 
-    costs (worlds, m): over time, not weighed; unconverged (worlds,): steps whose contact problem
-    was not solved
+    Attributes
+    ----------
+    costs
+        Costs integrated over time, not weighted, shape (worlds, m).
+    unconverged
+        Number of steps whose contact problem did not converge, shape (worlds,).
     """
 
     costs: Array
     unconverged: Array
 
 
-class Futures:
-    """The worlds of rollouts.
+class RolloutWorlds:
+    """Worlds in which a planner rolls out samples.
 
-    count: of them; bits: 64 or 32; threads: that share them, which changes no bit
-    fixed: registers that all have, such as dt, kp, law.mu
+    Parameters
+    ----------
+    work
+        Goal and scene.
+    count
+        Number of worlds.
+    bits
+        64 or 32.
+    threads
+        Number of threads; the results do not depend on it.
+    fixed
+        Registers that all rollouts share, such as dt, kp and law.mu.
     """
 
     def __init__(
         self, work: RolloutPlan, count: int, bits: int, threads: int, fixed: Mapping[str, Array]
     ) -> None:
         self.work, self._fixed, self._bits = work, fixed, bits
-        self._worlds, self._one = self._made(count, threads), self._made(1)
+        self._worlds, self._one = self._create(count, threads), self._create(1)
 
-    def _made(self, count: int, threads: int = 1) -> Worlds:
+    def _create(self, count: int, threads: int = 1) -> Worlds:
         program = rollout_program(self.work)
         return write_registers(
             Worlds(program, count, bits=self._bits, threads=threads), self._fixed
         )
 
-    def try_all(self, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]) -> Rolled:
-        """From q (nq,), u (nu,) along splines through knots (worlds, count, n).
+    def try_all(
+        self, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]
+    ) -> RolloutResults:
+        """Roll out from one state along splines.
 
-        now: position, steps, command
+        Parameters
+        ----------
+        state
+            Coordinates, shape (nq,), and velocities, shape (nu,).
+        knots
+            Joint targets, shape (worlds, count, n), in rad.
+        now
+            The registers position, steps and command.
         """
-        worlds = _begun(self._worlds, state, knots.reshape(len(knots), -1), now)
-        return Rolled(worlds.get("costs").astype(float), worlds.get("unconverged")[:, 0])
+        worlds = _run(self._worlds, state, knots.reshape(len(knots), -1), now)
+        return RolloutResults(worlds.get("costs").astype(float), worlds.get("unconverged")[:, 0])
 
-    def ahead(
+    def predict(
         self, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]
     ) -> tuple[Array, Array]:
-        """q and u after the steps along one spline through knots (count, n)."""
-        one = _begun(self._one, state, knots.ravel(), now)
+        """Return q and u after the steps along one spline with knots of shape (count, n)."""
+        one = _run(self._one, state, knots.ravel(), now)
         q, u = (one.first(name).astype(float) for name in ("end_q", "end_u"))
         return q, u
 
 
-def _begun(
+def _run(
     worlds: Worlds, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]
 ) -> Worlds:
-    """The worlds, having run."""
+    """Load and run the worlds, and return them."""
     write_registers(worlds, {"q": state[0], "u": state[1], "knots": knots} | dict(now))
     worlds.advance()
     return worlds

@@ -1,4 +1,4 @@
-"""Splines through knots that stand at even distances in time, as samples of Howell 2022 do."""
+"""Splines through knots at equal distances in time, like the samples of Howell 2022."""
 
 from __future__ import annotations
 
@@ -10,26 +10,35 @@ from casadi import SX
 from numpy.typing import NDArray
 
 LINEAR, CUBIC = "linear", "cubic"
-BEFORE = {LINEAR: 0, CUBIC: 1}  # knots that a spline looks at beside those around a place
+BEFORE = {LINEAR: 0, CUBIC: 1}  # knots used on each side, besides the two around a position
 
 
 def weights(kind: str, position: SX, count: int) -> list[SX]:
-    """Of `count` knots at a position, 0 at the first and count - 1 at the last; they sum to one.
+    """Return the weights of the knots at a position; they sum to 1.
 
-    Beyond both ends the spline stays where it ends. The cubic is that of Catmull and Rom: through
-    the knots, with the slope between the neighbors of each.
+    The spline is constant beyond its ends. The cubic spline is Catmull-Rom: it passes through the
+    knots with the slope between the neighbors of each.
+
+    Parameters
+    ----------
+    kind
+        "linear" or "cubic".
+    position
+        Position along the spline, 0 at the first knot and count - 1 at the last.
+    count
+        Number of knots.
     """
     s = ca.fmin(ca.fmax(position, 0), count - 1)
     side = BEFORE[kind]
-    found = [SX(0)] * count
+    result = [SX(0)] * count
     for k in range(-side, count + side):
-        own = min(max(k, 0), count - 1)
-        found[own] = found[own] + _kernel(kind, ca.fabs(s - k))
-    return found
+        index = min(max(k, 0), count - 1)
+        result[index] = result[index] + _kernel(kind, ca.fabs(s - k))
+    return result
 
 
 def _kernel(kind: str, x: SX) -> SX:
-    """The weight of a knot at a distance x >= 0 from it."""
+    """Return the weight of a knot at a distance x >= 0."""
     if kind == LINEAR:
         return ca.fmax(1 - x, 0)
     near = (1.5 * x - 2.5) * x * x + 1
@@ -44,6 +53,6 @@ def _function(kind: str, count: int) -> ca.Function:
 
 
 def value(kind: str, knots: NDArray[np.float64], position: float) -> NDArray[np.float64]:
-    """Of the spline through knots (count, n) at a position: (n,)."""
-    found = _function(kind, len(knots))(position)
-    return np.array(found).ravel() @ knots
+    """Return the value of the spline through knots, shape (count, n), at a position: shape (n,)."""
+    weights_at_position = _function(kind, len(knots))(position)
+    return np.array(weights_at_position).ravel() @ knots

@@ -1,6 +1,7 @@
-"""Samples that stride: each side does what the other did half a stride before.
+"""Alternating samples: each side repeats what the other did half a stride before.
 
-So walk, amble, pace and trot all move; which of them, and when a foot lifts, is not said.
+Walk, amble, pace and trot all have this property. Which of them appears, and when a foot lifts, is
+left open.
 """
 
 from __future__ import annotations
@@ -14,14 +15,21 @@ from tarsus.environments.mirror import Mirror
 from tarsus.errors import InvalidValue
 
 Array = NDArray[np.float64]
-NEARLY = 1e-6  # of the distance between two knots: round-off
+ROUND_OFF = 1e-6  # relative to the knot spacing
 
 
 @dataclass(frozen=True, eq=False)
 class Strides:
-    """How samples and the ends of plans stride.
+    """Alternation of samples, and of the continuation of plans.
 
-    image: of the motors, left for right; half: knots of half a stride; share: of the samples
+    Attributes
+    ----------
+    image
+        Mirror image of the motors, left for right.
+    half
+        Number of knots of half a stride.
+    share
+        Share of the samples that alternate.
     """
 
     image: Mirror
@@ -29,32 +37,47 @@ class Strides:
     share: float
 
     def alternate(self, drawn: NDArray[np.float32]) -> None:
-        """Let a share of the samples (samples, knots, n) stride, in place; not the first."""
-        own = drawn[1 : 1 + round(self.share * (len(drawn) - 1))]
+        """Make a share of the samples, (samples, knots, n), alternate, in place; not the first."""
+        samples = drawn[1 : 1 + round(self.share * (len(drawn) - 1))]
         for k in range(self.half, drawn.shape[1]):
-            own[:, k] = self.image(own[:, k - self.half])
+            samples[:, k] = self.image(samples[:, k - self.half])
 
-    def go_on(self, mean: Array, new: int, rest: Array) -> None:
-        """Let the last `new` knots of a plan (knots, n) go on in stride, in place; rest (n,)."""
+    def extend(self, mean: Array, new: int, rest: Array) -> None:
+        """Continue a plan, shape (knots, n), in stride over its last `new` knots, in place.
+
+        `rest`, shape (n,), is the standing posture.
+        """
         for k in range(max(len(mean) - new, self.half), len(mean)):
             mean[k] = rest + self.image(mean[k - self.half] - rest)
 
 
 def strides(
-    asked: tuple[float, float], pairings: tuple[Mirror, ...], spacing: float
+    alternation: tuple[float, float], symmetries: tuple[Mirror, ...], spacing: float
 ) -> Strides | None:
-    """As a goal asks for them: share of the samples, and s of a stride; None where there are none.
+    """Return the alternation that a goal requests, or None.
 
-    spacing: of knots, s. Raises TarsusError if half a stride is not a whole number of knots.
+    Parameters
+    ----------
+    alternation
+        Share of the samples, and duration of a stride, in s.
+    symmetries
+        Symmetries of the legs.
+    spacing
+        Time between two knots, in s.
+
+    Raises
+    ------
+    InvalidValue
+        If half a stride is not a whole number of knots.
     """
-    share, lasts = asked
-    if not (share and pairings):
+    share, duration = alternation
+    if not (share and symmetries):
         return None
-    half = round(lasts / 2 / spacing)
-    if half < 1 or abs(half * spacing - lasts / 2) > NEARLY * spacing:
+    half = round(duration / 2 / spacing)
+    if half < 1 or abs(half * spacing - duration / 2) > ROUND_OFF * spacing:
         raise InvalidValue(
-            f"half the stride of {lasts:g} s must be a multiple of the knot spacing, {spacing:g} s:"
-            " change one of them.",
+            f"half the stride of {duration:g} s must be a multiple of the knot spacing,"
+            f" {spacing:g} s: change one of them.",
             "stride",
         )
-    return Strides(pairings[0], half, share)
+    return Strides(symmetries[0], half, share)

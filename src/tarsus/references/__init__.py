@@ -10,12 +10,15 @@ import importlib
 
 from tarsus.references.reference import Reference
 
-SHELVES = ("papers", "numerics", "learning", "books", "data")
+FILES = ("papers", "numerics", "learning", "books", "data")
 
 
-def every() -> tuple[Reference, ...]:
-    """All references, shelf by shelf, each in the order of its file."""
-    files = [importlib.import_module(f"{__name__}.{shelf}") for shelf in SHELVES]
+def all_references() -> tuple[Reference, ...]:
+    """Return all references, file by file, each in the order of its file."""
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in FILES]
     return tuple(
-        value for file in files for value in vars(file).values() if isinstance(value, Reference)
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, Reference)
     )

@@ -1,4 +1,4 @@
-"""Where robots' numbers come from: repositories (numbers alone are taken), and Tarsus itself."""
+"""Sources of the robots' data: repositories, of which only numbers are used, and Tarsus itself."""
 
 from __future__ import annotations
 

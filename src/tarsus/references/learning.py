@@ -1,4 +1,4 @@
-"""Learning, planning by samples, and random numbers."""
+"""Learning, sampling-based planning and random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of computing, whatever is computed."""
+"""General numerical and statistical methods."""
 
 from __future__ import annotations
 

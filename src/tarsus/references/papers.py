@@ -1,4 +1,4 @@
-"""Papers: first the five behind the first version of Tarsus, then the others by name."""
+"""Papers: first the five that Tarsus started from, then the others in alphabetical order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reference, a place in it, and its BibTeX entry."""
+"""References, citations of a place in them, and their BibTeX entries."""
 
 from __future__ import annotations
 
@@ -7,21 +7,29 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# what BibTeX writes for a letter with an accent: the combining mark -> TeX's command
+# TeX commands of accents, by combining character
 ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"'}
 LETTERS = {"ø": "{\\o}", "Ø": "{\\O}", "ß": "{\\ss}", "&": "\\&", "_": "\\_"}
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A publication, a piece of software or a data set.
+    """Publication, piece of software or data set.
 
-    name: as prose calls it, author and year
-    kind: BibTeX's type of entry: article, inproceedings, book, ...
-    authors: "family name, given names", or one name without a comma for a group
-    title: as printed
-    year: of publication; "n.d." if it is not dated
-    details: BibTeX's other fields in the order in which prose says them: journal, pages, ...
+    Attributes
+    ----------
+    name
+        Name in prose: author and year.
+    kind
+        Type of the BibTeX entry: article, inproceedings, book, ...
+    authors
+        "family name, given names", or one name without a comma for a group.
+    title
+        Title as printed.
+    year
+        Year of publication; "n.d." if it is not dated.
+    details
+        Other BibTeX fields, in the order in which prose lists them: journal, pages, ...
     """
 
     name: str
@@ -33,23 +41,23 @@ class Reference:
 
     @property
     def key(self) -> str:
-        """BibTeX's key: the name in lower case, letters and digits alone."""
+        """BibTeX key: the letters and digits of the name, in lower case."""
         plain = unicodedata.normalize("NFKD", self.name).encode("ascii", "ignore").decode()
         return re.sub(r"[^a-z0-9]", "", plain.lower())
 
-    def at(self, where: str = "") -> Cited:
-        """A place in it, such as "Eqns. (2)-(18)"; the whole of it by default."""
-        return Cited(self, where)
+    def at(self, place: str = "") -> Cited:
+        """Cite a place, such as "Eqns. (2)-(18)", or the whole reference by default."""
+        return Cited(self, place)
 
     def text(self) -> str:
-        """One line: authors, title, where it was published, year."""
+        """Return one line with authors, title, publication and year."""
         authors = ", ".join(_initials(author) for author in self.authors)
-        said = [_said(name, value) for name, value in self.details.items()]
-        ended = ", ".join([*said, self.year]).rstrip(".")
-        return f"{authors}: {self.title}. {ended}."
+        details = [_prose(name, value) for name, value in self.details.items()]
+        end = ", ".join([*details, self.year]).rstrip(".")
+        return f"{authors}: {self.title}. {end}."
 
     def bibtex(self) -> str:
-        """Its BibTeX entry, accents written in TeX."""
+        """Return the BibTeX entry, with accents as TeX commands."""
         authors = " and ".join(a if "," in a else f"{{{a}}}" for a in self.authors)
         fields = {"author": authors, "title": f"{{{self.title}}}", **self.details}
         rows = [
@@ -61,32 +69,37 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class Cited:
-    """A place in a reference.
+    """Place in a reference.
 
-    where: equations, section, table or pages; empty for the whole of it
+    Attributes
+    ----------
+    reference
+        The reference.
+    where
+        Equations, section, table or pages; empty for the whole reference.
     """
 
     reference: Reference
     where: str = ""
 
     def text(self) -> str:
-        """As prose says it: "Gehring 2014, Eqns. (2)-(18)"."""
+        """Return the citation as in prose: "Gehring 2014, Eqns. (2)-(18)"."""
         return f"{self.reference.name}, {self.where}" if self.where else self.reference.name
 
 
-# What something is built on: places in publications, or words for what was not published
+# Source of something: places in publications, or a sentence for unpublished work
 Citation = tuple[Cited, ...] | str
 
 
 def text(citation: Citation) -> str:
-    """A citation in one line."""
+    """Return a citation in one line."""
     if isinstance(citation, str):
         return citation
     return "; ".join(cited.text() for cited in citation)
 
 
 def _initials(author: str) -> str:
-    """ "Gehring, Christian" as "C. Gehring"."""
+    """Return "Gehring, Christian" as "C. Gehring"."""
     family, comma, given = author.partition(", ")
     if not comma:
         return author
@@ -94,8 +107,8 @@ def _initials(author: str) -> str:
     return " ".join([*parts, family])
 
 
-def _said(name: str, value: str) -> str:
-    """A field of BibTeX as prose says it."""
+def _prose(name: str, value: str) -> str:
+    """Return a BibTeX field as in prose."""
     value = value.replace("--", "-")
     if name == "number" and value.isdigit():
         return f"no. {value}"
@@ -104,15 +117,15 @@ def _said(name: str, value: str) -> str:
     )
 
 
-def _tex(words: str) -> str:
-    """Words with TeX's commands for letters outside ASCII."""
-    written = []
-    for letter in words:
+def _tex(text: str) -> str:
+    """Return text with TeX commands for letters outside ASCII."""
+    result = []
+    for letter in text:
         base, *mark = unicodedata.normalize("NFD", letter)
         if letter in LETTERS:
-            written.append(LETTERS[letter])
+            result.append(LETTERS[letter])
         elif mark and mark[0] in ACCENTS:
-            written.append(f"{{\\{ACCENTS[mark[0]]}{base}}}")
+            result.append(f"{{\\{ACCENTS[mark[0]]}{base}}}")
         else:
-            written.append(letter)
-    return "".join(written)
+            result.append(letter)
+    return "".join(result)

@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.control.file_actuators import FileActuators, having, in_order, spread
+from tarsus.control.file_actuators import FileActuators, broadcast, check_ranges, has_number
 from tarsus.dynamics.actuator_force import ActuatorForce, clip, next_activation
 from tarsus.errors import IncompatibleOptions, InvalidValue, Unsupported, unknown_name
 from tarsus.model.file_actuators import NOT_DRIVING
@@ -245,7 +245,7 @@ def actuator_settings(
         # check that new and unchanged values are consistent
         rows = np.ones(worlds.count, bool) if mask is None else to_numpy(worlds, mask) > 0
         values_now = {name: worlds.get(f"actuators.{name}") for name in actuators.optional} | new
-        in_order(
+        check_ranges(
             mechanism,
             {
                 name: np.broadcast_to(v, (worlds.count, v.shape[-1]))[rows]
@@ -276,12 +276,12 @@ def _new_register(
     # one value for all, or values by name
     register = worlds.get(f"actuators.{name}").astype(float)
     if not isinstance(given, Mapping):
-        return spread(mechanism, name, given, register, worlds.count)
+        return broadcast(mechanism, name, given, register, worlds.count)
     known = [actuator.name for actuator in mechanism.file_actuators]
     for key, value in given.items():
         if key not in known:
             raise unknown_name("actuator", key, known)
-        if not having(mechanism, name)[known.index(key)]:
+        if not has_number(mechanism, name)[known.index(key)]:
             raise InvalidValue(f"the actuator {key!r} is not a servo with a gain {name}.", key)
         if np.shape(value) not in ((), (worlds.count,)):
             raise InvalidValue(f"{name} of {key!r} must be one number, or one per world.", name)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tarsus import registry
 from tarsus.control import servo
 from tarsus.control.base import Controller
-from tarsus.control.holding import holding
+from tarsus.control.static_torques import static_torques
 from tarsus.dynamics import tree
 from tarsus.dynamics.loop_closure import apply_couplings
 from tarsus.dynamics.robot import Robot
@@ -247,7 +247,7 @@ def _with_gains(
         records.append(WarningRecord(text, "motors-without-torque", limp[0]))
     # set the gains, and the torques that carry the weight
     if HOLDING_TORQUE_FIELD in {f.name for f in fields(changed)}:
-        changed = replace(changed, **{HOLDING_TORQUE_FIELD: holding(robot, q, standing)})
+        changed = replace(changed, **{HOLDING_TORQUE_FIELD: static_torques(robot, q, standing)})
     return replace(changed, kp=gains.kp, kd=gains.kd)
 
 

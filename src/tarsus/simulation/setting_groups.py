@@ -87,7 +87,7 @@ def gait_settings(controller: object, robot: Robot) -> SettingGroup:
         text = "this controller takes no commands; choose a gait, such as controller='trot'."
         return SettingGroup("gait", (), _write_nothing, {"command": text})
     names = list(controller.commands)
-    fastest = cache(lambda: controller.fastest(robot))
+    max_speed = cache(lambda: controller.max_speed(robot))
 
     def write(worlds: Backend, values: Mapping[str, Any], mask: Any) -> Mapping[str, Any]:
         command = values["command"]
@@ -103,7 +103,7 @@ def gait_settings(controller: object, robot: Robot) -> SettingGroup:
             what, shapes = f"the command {name!r}", [(), (worlds.count,)]
             value = check_numbers(what, given, shapes, worlds, name)
             if name == SPEED:
-                check_speed(float(np.abs(to_numpy(worlds, value)).max()), fastest())
+                check_speed(float(np.abs(to_numpy(worlds, value)).max()), max_speed())
             columns[names.index(name)] = worlds.arrays.broadcast_to(value, (worlds.count,))
         return {"command": worlds.arrays.stack(columns, -1)}
 
@@ -111,12 +111,12 @@ def gait_settings(controller: object, robot: Robot) -> SettingGroup:
     return SettingGroup("gait", (Setting("command", ("command",), None, meaning=meaning),), write)
 
 
-def check_speed(speed: float, fastest: float) -> None:
+def check_speed(speed: float, max_speed: float) -> None:
     """Raise InvalidValue for a forward speed, in m/s, that a gait's legs cannot reach."""
-    if not speed <= fastest:
+    if not speed <= max_speed:
         raise InvalidValue(
             f"a speed of {speed:g} m/s is out of reach: at the gait's frequency the legs are too"
-            f" short for more than {fastest:.2g} m/s; a higher frequency raises this limit.",
+            f" short for more than {max_speed:.2g} m/s; a higher frequency raises this limit.",
             SPEED,
         )
 

@@ -12,7 +12,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.contact.base import symbols
-from tarsus.control import ask
+from tarsus.control import checked_outputs
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.dynamics import coordinates, jacobian, loop_constraints
 from tarsus.dynamics.actuator_force import ActuatorForce
@@ -126,12 +126,12 @@ def trace_step(plan: Plan) -> Program:
         torque = b.parameter("action", len(moved))
     else:
         robot = plan.scene.mechanism.uncut or plan.scene.mechanism
-        before = b.declare("control", ask.memory(plan.controller, robot).size)
-        command = b.parameter("command", ask.commands(plan.controller).size)
+        before = b.declare("control", checked_outputs.memory(plan.controller, robot).size)
+        command = b.parameter("command", checked_outputs.commands(plan.controller).size)
         seen = coordinates.uncut_state(mechanism, q, u)
         controller, gains = varied.with_gains(plan.varied, plan.controller, b)
         now = ControlInputs(robot, steps * dt, *seen, command, before, dt)
-        torque, control = ask.torque(controller, now, gains)
+        torque, control = checked_outputs.torque(controller, now, gains)
     # actuators
     tau, servos, later = actuate(plan, torque, (q, u, dt), b)
     control = b.stamp("controller", b.store_all("control_after", control))
@@ -287,15 +287,15 @@ def initial_values(plan: Plan) -> dict[str, NDArray[np.float64]]:
     scene, mechanism = plan.scene, plan.scene.mechanism
     whole = mechanism.uncut or mechanism
     if plan.controller is not None:
-        q = ask.coordinates(plan.controller, whole)
+        q = checked_outputs.coordinates(plan.controller, whole)
     else:
         q = np.asarray(whole.keyframes.get("stand", whole.neutral()))
     values = {"q": q, "u": np.zeros(mechanism.nu), "steps": np.zeros(1)}
     values["bilateral"] = np.zeros(loop_constraints.count(mechanism))
     values["memory"] = scene.initial_memory()
     if plan.controller is not None:
-        values["control"] = ask.memory(plan.controller, whole)
-        values["command"] = ask.commands(plan.controller)
+        values["control"] = checked_outputs.memory(plan.controller, whole)
+        values["command"] = checked_outputs.commands(plan.controller)
     for name, value in scene.law.parameters().items():
         values[f"law.{name}"] = value[..., None]
     for name, value in scene.terrain.parameters().items():

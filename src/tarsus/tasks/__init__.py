@@ -1,3 +1,3 @@
-"""What a learner is asked to do: what it sees, what it is paid for, and when it has failed."""
+"""Learning tasks: observations, rewards, and when an episode has failed."""
 
 KIND = "tasks"

@@ -1,4 +1,4 @@
-"""What tasks share that follow a velocity on legs that take turns: four trot, two walk."""
+"""Shared by tasks that follow a velocity on alternating legs: four legs trot, two legs walk."""
 
 from __future__ import annotations
 
@@ -21,28 +21,34 @@ from tarsus.tasks.base import (
     AXIAL,
     MOVED,
     POLAR,
-    Advice,
-    Glimpse,
     LearningTask,
     Measured,
     Observed,
     Range,
-    known,
+    StateView,
+    TrainingDefaults,
+    fitted_value,
 )
 
-TILT = 0.5  # cosine: a base that leans by more than 60 degrees has fallen
-LEVEL = 2.0  # worth of level soles
-LOW = 0.83  # of the standing height: a base below that is paid less
-KEPT = 16  # robots whose habits are remembered
+UPRIGHT_COSINE = 0.5  # a base tilted by more than 60 degrees has fallen
+LEVEL_SOLES_WEIGHT = 2.0
+LOW_HEIGHT = 0.83  # of the standing height: a lower base is penalized
+CACHE_SIZE = 16  # robots
 
 
-class Habit(NamedTuple):
-    """What is asked of legs unless the task says otherwise, and how it is paid.
+class GaitDefaults(NamedTuple):
+    """Default gait of a robot, and the weights of its rewards.
 
-    speed to episode: as in `GaitTask`
-    unit: m/s, an error of the velocity that counts as one
-    astray, straight, clock: worth of going, turning and stepping as asked
-    sunk: share of the standing height below which a base has collapsed
+    Attributes
+    ----------
+    speed, lift, frequency, crouch, stiffness, push, episode
+        As in `GaitTask`.
+    unit
+        Velocity error that counts as one, in m/s.
+    astray, straight, clock
+        Weights of the velocity, the turn rate and the timing of the steps.
+    sunk
+        Fraction of the standing height below which the base has collapsed.
     """
 
     speed: Range
@@ -59,111 +65,117 @@ class Habit(NamedTuple):
     sunk: float = 0.55
 
 
-TROT = Habit(speed=(0.3, 1.0), lift=0.04, frequency=2.5, crouch=0.8, stiffness=1.0)
+TROT = GaitDefaults(speed=(0.3, 1.0), lift=0.04, frequency=2.5, crouch=0.8, stiffness=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaitTask(LearningTask):
-    """Follow a commanded velocity; a clock says which feet shall be on the ground.
+    """Follow a commanded velocity; a clock prescribes which feet are on the ground.
 
-    What is "none" is filled in for the robot by `fitted`.
+    `fitted` replaces None by the default of the robot.
     """
 
-    speed: Range | None = parameter(None, "m/s", "commands along the heading; none: the robot's")
-    sideways: Range = parameter((0.0, 0.0), "m/s", "commands to the left")
-    turn: Range = parameter((-0.5, 0.5), "rad/s", "commands to turn left")
+    speed: Range | None = parameter(None, "m/s", "range of commands ahead; none: the robot's")
+    sideways: Range = parameter((0.0, 0.0), "m/s", "range of commands to the left")
+    turn: Range = parameter((-0.5, 0.5), "rad/s", "range of turn rates to the left")
     lift: float | None = parameter(
-        None, "m", "of feet that the clock has in the air, unasked; none: the robot's", "[0, inf)"
+        None, "m", "lift of swing feet before any action; none: the robot's", "[0, inf)"
     )
     frequency: float | None = parameter(
-        None, "Hz", "of the gait that is rewarded; none: the robot's", "(0, 100]"
+        None, "Hz", "frequency of the rewarded gait; none: the robot's", "(0, 100]"
     )
     crouch: float | None = parameter(
-        None, "[1]", "of a straight leg, how high hips stand at most; none: the robot's", "(0, 1]"
+        None, "[1]", "largest hip height, in lengths of a straight leg; none: the robot's", "(0, 1]"
     )
     stiffness: float | None = parameter(
-        None, "[1]", "factor on that of the joints' servos; none: the robot's", "(0, 10]"
+        None, "[1]", "factor on the stiffness of the joint servos; none: the robot's", "(0, 10]"
     )
     rotor: float = parameter(
-        1e-4, "s^2", "rotor inertia over torque of motors whose file gives none", "[0, 1]"
+        1e-4, "s^2", "rotor inertia per torque, for motors whose file gives none", "[0, 1]"
     )
     push: float | None = parameter(
-        None, "m/s", "that pushes add to the velocity at most; none: the robot's", "[0, inf)"
+        None, "m/s", "largest velocity change by a push; none: the robot's", "[0, inf)"
     )
     episode: float | None = parameter(
-        None, "s", "after which an episode is cut off; none: the robot's", "(0, inf)"
+        None, "s", "duration of an episode; none: the robot's", "(0, inf)"
     )
 
     def suits(self, mechanism: Mechanism) -> str | None:
         return super().suits(mechanism) or why_no_strides(mechanism)
 
-    def advice(self, mechanism: Mechanism) -> Advice:
+    def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
         if len(strides(mechanism)) == 4:
-            return Advice()
+            return TrainingDefaults()
         ppo = {"rounds": 700, "fall": 15, "discount": 0.98, "width": 64, "quieter": 250}
-        return Advice(methods={"ppo": ppo})
+        return TrainingDefaults(methods={"ppo": ppo})
 
     def fitted(self, robot: Robot) -> Self:
-        own = habit(robot)._asdict()
+        own = gait_defaults(robot)._asdict()
         return replace(self, **{k: v for k, v in own.items() if getattr(self, k, v) is None})
 
     def prepared(self, robot: Robot) -> Robot:
-        """Standing with knees that are bent enough to walk on, and with rotors."""
-        return crouch(with_rotors(robot, self.rotor), known(self.crouch))
+        """Return the robot with knees bent enough to walk, and with rotor inertias."""
+        return crouch(with_rotors(robot, self.rotor), fitted_value(self.crouch))
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...]:
-        """The farthest point of every leg, or the corners of its sole."""
+        """Return the farthest point of each leg, or the corners of its sole."""
         return tuple(foot for leg in strides(mechanism) for foot in leg.feet)
 
-    def moves(self, mechanism: Mechanism) -> tuple[int, ...]:
-        """Those of the legs."""
+    def moved_motors(self, mechanism: Mechanism) -> tuple[int, ...]:
+        """Return the motors of the legs."""
         joints = {joint for leg in strides(mechanism) for joint in leg.joints}
         return tuple(k for k, motor in enumerate(mechanism.actuators) if motor.joint in joints)
 
-    def firmness(self) -> float:
-        return known(self.stiffness)
+    def stiffness_factor(self) -> float:
+        return fitted_value(self.stiffness)
 
     def commands(self) -> Mapping[str, Range]:
-        return {"speed": known(self.speed), "sideways": self.sideways, "turn": self.turn}
+        return {"speed": fitted_value(self.speed), "sideways": self.sideways, "turn": self.turn}
 
-    def rhythm(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
-        """Feet go up and down on the spot, in turns."""
+    def reference_motion(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
+        """Lift the feet in place, in turns."""
         motors = [actuator.joint for actuator in mechanism.actuators]
-        found = SX.zeros(len(motors))
-        swing = ca.sin(2 * np.pi * known(self.frequency) * clock)
+        offsets = SX.zeros(len(motors))
+        swing = ca.sin(2 * np.pi * fitted_value(self.frequency) * clock)
         for leg in strides(mechanism):
             up = ca.fmax(-swing if leg.half == 0 else swing, 0)
-            for joint, angle in zip(leg.joints, leg.lifted(known(self.lift)), strict=True):
-                found[motors.index(joint)] = angle * up
-        return found
+            for joint, angle in zip(leg.joints, leg.lifted(fitted_value(self.lift)), strict=True):
+                offsets[motors.index(joint)] = angle * up
+        return offsets
 
-    def observations(self, now: Glimpse) -> Mapping[str, Observed]:
-        at = 2 * np.pi * known(self.frequency) * now.clock
-        asked = ca.vertcat(*now.command.values())
-        moved = list(self.moves(now.kin.mechanism))
+    def observations(self, now: StateView) -> Mapping[str, Observed]:
+        phase = 2 * np.pi * fitted_value(self.frequency) * now.clock
+        command = ca.vertcat(*now.command.values())
+        indices = list(self.moved_motors(now.kin.mechanism))
         return {
             "down": Observed(now.down, 0.05, POLAR),
-            "turning": Observed(0.25 * now.turning, 0.05, AXIAL),
+            "turning": Observed(0.25 * now.angular_velocity, 0.05, AXIAL),
             "velocity": Observed(2 * now.velocity, 0.1, POLAR),
-            "command": Observed(asked, image=(1, -1, -1)),
-            "angles": Observed((now.angles - now.posture)[moved], 0.01, MOVED),
-            "rates": Observed(0.05 * now.rates[moved], 0.05, MOVED),
-            "action": Observed(now.action, image=MOVED),
-            "clock": Observed(ca.vertcat(ca.sin(at), ca.cos(at)), image=(-1, -1)),
+            "command": Observed(command, mirror=(1, -1, -1)),
+            "angles": Observed((now.angles - now.posture)[indices], 0.01, MOVED),
+            "rates": Observed(0.05 * now.rates[indices], 0.05, MOVED),
+            "action": Observed(now.action, mirror=MOVED),
+            "clock": Observed(ca.vertcat(ca.sin(phase), ca.cos(phase)), mirror=(-1, -1)),
         }
 
-    def rewards(self, now: Glimpse) -> Mapping[str, SX]:
-        # how far it is from what is asked, in units of the robot's speed
-        asked, spin, own = now.command, now.turning, habit(now.kin.mechanism)
-        v, turned = now.velocity / own.unit, spin[2] - asked["turn"]
-        ahead = (v[0] - asked["speed"] / own.unit) ** 2 + (v[1] - asked["sideways"] / own.unit) ** 2
-        low = ca.fmax(LOW * now.stand[2] - now.height, 0)
-        change = now.action - now.before
-        found = {
-            "velocity": 5 * ca.exp(-ahead / 0.1),
-            "astray": -own.astray * ca.sqrt(ahead + 1e-4),
-            "turn": 3.5 * ca.exp(-(turned**2) / 0.2),
-            "clock": own.clock * self._in_time(now),
+    def rewards(self, now: StateView) -> Mapping[str, SX]:
+        # errors in units of the robot's speed
+        command, spin, defaults = (
+            now.command,
+            now.angular_velocity,
+            gait_defaults(now.kin.mechanism),
+        )
+        v, turn_error = now.velocity / defaults.unit, spin[2] - command["turn"]
+        velocity_error = (v[0] - command["speed"] / defaults.unit) ** 2 + (
+            v[1] - command["sideways"] / defaults.unit
+        ) ** 2
+        low = ca.fmax(LOW_HEIGHT * now.stand[2] - now.height, 0)
+        change = now.action - now.previous_action
+        terms = {
+            "velocity": 5 * ca.exp(-velocity_error / 0.1),
+            "astray": -defaults.astray * ca.sqrt(velocity_error + 1e-4),
+            "turn": 3.5 * ca.exp(-(turn_error**2) / 0.2),
+            "clock": defaults.clock * self._timing(now),
             "bounce": -5 * v[2] ** 2,
             "sway": -0.15 * ca.sumsqr(spin[:2]),
             "tilt": -10 * ca.sumsqr(now.down[:2]),
@@ -171,59 +183,63 @@ class GaitTask(LearningTask):
             "rates": -1e-4 * ca.sumsqr(now.rates),
             "low": -100 * low**2,
         }
-        # what two legs need besides
-        if own.straight:
-            found["straight"] = -own.straight * ca.sqrt(turned**2 + 1e-4)
+        # additional terms for two legs
+        if defaults.straight:
+            terms["straight"] = -defaults.straight * ca.sqrt(turn_error**2 + 1e-4)
         if soles := [leg.sole for leg in strides(now.kin.mechanism) if leg.sole]:
-            found["level"] = -LEVEL * sum((_slope(now, *sole) for sole in soles), SX(0))
-        return found
+            terms["level"] = -LEVEL_SOLES_WEIGHT * sum(
+                (_slope(now, *sole) for sole in soles), SX(0)
+            )
+        return terms
 
-    def measures(self, now: Glimpse) -> Mapping[str, Measured]:
-        asked, v = now.command, now.velocity
+    def measures(self, now: StateView) -> Mapping[str, Measured]:
+        command, v = now.command, now.velocity
         return {
-            "speed": Measured(v[0] - asked["speed"], "m/s"),
-            "sideways": Measured(v[1] - asked["sideways"], "m/s"),
-            "turn": Measured(now.turning[2] - asked["turn"], "rad/s"),
+            "speed": Measured(v[0] - command["speed"], "m/s"),
+            "sideways": Measured(v[1] - command["sideways"], "m/s"),
+            "turn": Measured(now.angular_velocity[2] - command["turn"], "rad/s"),
         }
 
-    def failed(self, now: Glimpse) -> SX:
-        sunk = now.height < habit(now.kin.mechanism).sunk * now.stand[2]
-        return ca.logic_or(sunk, now.rotation[2, 2] < TILT)
+    def failed(self, now: StateView) -> SX:
+        sunk = now.height < gait_defaults(now.kin.mechanism).sunk * now.stand[2]
+        return ca.logic_or(sunk, now.rotation[2, 2] < UPRIGHT_COSINE)
 
-    def _in_time(self, now: Glimpse) -> SX:
-        """The share of legs that press when the clock says so, and only then."""
+    def _timing(self, now: StateView) -> SX:
+        """Return the share of legs that are in contact exactly when the clock prescribes it."""
         legs = strides(now.kin.mechanism)
-        first = ca.sin(2 * np.pi * known(self.frequency) * now.clock) >= 0
-        right = SX(0)
+        first = ca.sin(2 * np.pi * fitted_value(self.frequency) * now.clock) >= 0
+        correct = SX(0)
         for leg in legs:
-            due = first if leg.half == 0 else ca.logic_not(first)
-            pressing = now.pressing[leg.feet[0]]
+            stance = first if leg.half == 0 else ca.logic_not(first)
+            contact = now.in_contact[leg.feet[0]]
             for foot in leg.feet[1:]:
-                pressing = ca.logic_or(pressing, now.pressing[foot])
-            right += pressing == due
-        return right / len(legs)
+                contact = ca.logic_or(contact, now.in_contact[foot])
+            correct += contact == stance
+        return correct / len(legs)
 
 
-@lru_cache(maxsize=KEPT)
-def habit(mechanism: Mechanism) -> Habit:
-    """That of a robot: four legs trot as robots of a knee's height do; two walk by their length L,
-    in units of sqrt(g L) and sqrt(g / L).
+@lru_cache(maxsize=CACHE_SIZE)
+def gait_defaults(mechanism: Mechanism) -> GaitDefaults:
+    """Return the default gait of a robot.
+
+    Four legs trot with the values of a robot of knee height. Two legs of length L walk, in units of
+    sqrt(g L) and sqrt(g / L).
     """
     legs = strides(mechanism)
     if len(legs) == 4:
         return TROT
     length = float(np.mean([leg.length for leg in legs]))
     gravity = float(np.linalg.norm(mechanism.gravity_acceleration))
-    fastest = 0.2 * float(np.sqrt(gravity * length))
-    return Habit(
-        speed=(0.0, fastest),
+    max_speed = 0.2 * float(np.sqrt(gravity * length))
+    return GaitDefaults(
+        speed=(0.0, max_speed),
         lift=0.1 * length,
         frequency=0.4 * float(np.sqrt(gravity / length)),
         crouch=0.93,
         stiffness=0.4,
-        push=0.5 * fastest,
+        push=0.5 * max_speed,
         episode=5.0,
-        unit=fastest,
+        unit=max_speed,
         astray=5.0,
         straight=3.0,
         clock=5.0,
@@ -231,7 +247,7 @@ def habit(mechanism: Mechanism) -> Habit:
     )
 
 
-def _slope(now: Glimpse, body: int, upright: NDArray[np.float64]) -> SX:
-    """The square of the sine of a sole's tilt; upright (3,): in its body."""
+def _slope(now: StateView, body: int, upright: NDArray[np.float64]) -> SX:
+    """Return the squared sine of a sole's tilt; `upright`, (3,), is its normal in its body."""
     up = ca.mtimes(now.kin.world_rotation[body][2, :], SX(ca.DM(upright)))
     return 1 - up**2

@@ -1,8 +1,8 @@
-"""The base class of tasks: observations, rewards and the end of an episode as expressions.
+"""Base class of learning tasks: observations, rewards and failure as expressions.
 
-To add a task: one file in `tarsus/tasks` with one frozen dataclass that derives from
-`LearningTask`; the file's name is the task's name. All of it is compiled with the steps of a
-control period into one call for all worlds (`tarsus.environments`).
+To add a task, create a file in `tarsus/tasks` with one frozen dataclass that derives from
+`LearningTask`. The name of the file is the name of the task. Everything is compiled together with
+the steps of a control period into one call for all worlds (`tarsus.environments`).
 """
 
 from __future__ import annotations
@@ -28,34 +28,49 @@ Range = tuple[float, float]
 Image = tuple[float, ...] | str
 Heights = Callable[[list[SX]], list[SX]]
 T = TypeVar("T")
-MOTORS = "motors"  # numbers that stand for the motors, in their order
-MOVED = "moved"  # for those that an action moves
-POLAR, AXIAL = (1.0, -1.0, 1.0), (-1.0, 1.0, -1.0)  # x, y, z of a direction, and of a turning
+MOTORS = "motors"  # one number per motor, in their order
+MOVED = "moved"  # one number per motor that an action moves
+POLAR, AXIAL = (
+    (1.0, -1.0, 1.0),
+    (-1.0, 1.0, -1.0),
+)  # mirror signs of x, y, z of a direction, and of an angular velocity
 
 
 @dataclass(frozen=True, eq=False)
-class Glimpse:
-    """What a task may look at after a control period, as symbols.
+class StateView:
+    """View of the state after a control period, as symbols.
 
-    kin: the robot with its velocities
-    angles, rates (n,): of the actuated joints, rad and rad/s
-    torque (n,): of the motors in the period's last step, N m
-    pressing: of each foot, 1 if the ground presses it in that step, else 0, by name
-    action, before (k,): what the learner asked for now, and the period before
-    command: by name
-    clock: s since the episode began
-    heights: of the ground above z = 0 (m) below points (3,) of the world
-    stand (nq,): the coordinates to stand in
-    sensed: readings (k,) of the task's sensors after the period's last step, by name
+    Attributes
+    ----------
+    kin
+        Kinematics of the robot, with velocities.
+    angles, rates
+        Angles and rates of the actuated joints, shape (n,), in rad and rad/s.
+    torque
+        Motor torques in the last step of the period, shape (n,), in N m.
+    in_contact
+        1 if the ground pushes a foot in that step, else 0, by name.
+    action, previous_action
+        Actions of this period and the one before, shape (k,).
+    command
+        Commands, by name.
+    clock
+        Time since the episode started, in s.
+    heights
+        Function from points, shape (3,), to the ground heights below them, in m, world axes.
+    stand
+        Coordinates of the standing posture, shape (nq,).
+    sensed
+        Readings of the task's sensors after the last step, shape (k,), by name.
     """
 
     kin: Kinematics
     angles: SX
     rates: SX
     torque: SX
-    pressing: Mapping[str, SX]
+    in_contact: Mapping[str, SX]
     action: SX
-    before: SX
+    previous_action: SX
     command: Mapping[str, SX]
     clock: SX
     heights: Heights
@@ -64,78 +79,89 @@ class Glimpse:
 
     @property
     def posture(self) -> SX:
-        """The actuated joints (n,) as they stand, rad."""
+        """Angles of the actuated joints in the standing posture, shape (n,), in rad."""
         mechanism = self.kin.mechanism
         bodies = [mechanism.joint_index(actuator.joint) for actuator in mechanism.actuators]
         return SX(ca.DM([self.stand[mechanism.q_slices[b].start] for b in bodies]))
 
     @property
     def rotation(self) -> SX:
-        """The base's rotation (3, 3): its coordinates to the world's."""
+        """Rotation matrix of the base, from its axes to the world's, shape (3, 3)."""
         return self.kin.world_rotation[0]
 
     @property
     def height(self) -> SX:
-        """Of the base above the ground below it, m."""
+        """Height of the base above the ground below it, in m."""
         origin = self.kin.world_position[0]
         return origin[2] - self.heights([origin])[0]
 
     @property
-    def forwards(self) -> SX:
-        """The base's heading (2,) seen from above, a unit vector."""
+    def heading(self) -> SX:
+        """Heading of the base, a horizontal unit vector, shape (2,)."""
         ahead = self.rotation[:2, 0]
         return ahead / ca.sqrt(ca.fmax(ca.sumsqr(ahead), 1e-12))
 
     @property
     def velocity(self) -> SX:
-        """Of the base (3,): along its heading, to the left, and upwards, m/s."""
-        v, ahead = ca.mtimes(self.rotation, self.kin.velocity[0]), self.forwards
+        """Velocity of the base, shape (3,), in m/s: along its heading, to the left, and upwards."""
+        v, ahead = ca.mtimes(self.rotation, self.kin.velocity[0]), self.heading
         left = ca.vertcat(-ahead[1], ahead[0])
         return ca.vertcat(ca.dot(ahead, v[:2]), ca.dot(left, v[:2]), v[2])
 
     @property
-    def turning(self) -> SX:
-        """Angular velocity of the base (3,) in its own axes, rad/s."""
+    def angular_velocity(self) -> SX:
+        """Angular velocity of the base in its own axes, shape (3,), in rad/s."""
         return self.kin.omega[0]
 
     @property
     def down(self) -> SX:
-        """The direction of gravity (3,) in the base's axes."""
+        """Direction of gravity in the axes of the base, shape (3,)."""
         return -self.rotation[2, :].T
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Numbers (k,) of an observation.
+    """Numbers of an observation, shape (k,).
 
-    noise: how wide their uniform noise is to either side
-    bias: how wide to either side an offset is that stays for an episode; None: the task's `bias`
-        times the noise
-    image: signs (k,) of what is seen when left and right are changed, `MOTORS` or `MOVED`; None:
-        unknown
+    Attributes
+    ----------
+    value
+        The numbers, of magnitude one.
+    noise
+        Half width of their uniform noise.
+    image
+        Mirror signs, shape (k,), for left and right exchanged, `MOTORS` or `MOVED`; None: unknown.
+    bias
+        Half width of an offset that stays constant for an episode; None: `bias` of the task times
+        `noise`.
     """
 
     value: SX
     noise: float = 0.0
-    image: Image | None = None
+    mirror: Image | None = None
     bias: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A number that tells how well it goes, zero at best, and its unit."""
+    """Deviation from what the task asks for, zero at best, and its unit."""
 
     value: SX
     unit: str
 
 
 @dataclass(frozen=True)
-class Advice:
-    """What a task is learned with unless the user asks for something else.
+class TrainingDefaults:
+    """Training settings of a task, for what the user leaves open.
 
-    law, terrain: names
-    dt: s; None: 0.004, or 0.002 where servos would hardly damp
-    methods, laws: settings that differ from those of a method or a law, by its name
+    Attributes
+    ----------
+    law, terrain
+        Names.
+    dt
+        Step size, in s; None: 0.004, or 0.002 where the servos would provide too little damping.
+    methods, laws
+        Settings that differ from those of a method or a law, by its name.
     """
 
     law: str = "moreau"
@@ -147,149 +173,160 @@ class Advice:
 
 @dataclass(frozen=True, kw_only=True)
 class LearningTask(ABC):
-    """A task; implementations are frozen dataclasses.
+    """Learning task; implementations are frozen dataclasses.
 
-    The learner's action (k,) moves the targets of the joints that the task `moves` from the
-    standing posture and what its `rhythm` adds to it, by `reach` for 1, times what it is `widened`
-    by; it goes to the action asked for by `follow` a period.
-    What is drawn at random is drawn anew for each world: at the start of an episode the posture,
-    the base's heading, friction, mass and the offsets of what is seen, and from time to time a
-    command and a push.
+    An action, shape (k,), shifts the targets of the joints that the task `moves`. They start from
+    the standing posture plus the task's `rhythm`; an action of 1 shifts a target by `reach`, times
+    the factor `widened`. From period to period the action moves a fraction `follow` of the way to
+    the requested one.
+
+    Each world draws its own random numbers: at the start of an episode the posture, the heading,
+    friction, mass and the bias of the observations; from time to time a command and a push.
     """
 
-    rate: float = parameter(50.0, "Hz", "how often the learner acts", "(0, inf)")
-    episode: float | None = parameter(20.0, "s", "after which an episode is cut off", "(0, inf)")
-    reach: float = parameter(0.3, "rad", "of a joint's target, for an action of 1", "(0, 100]")
-    hold: float = parameter(3.0, "s", "after which a command changes", "(0, inf)")
-    push: float | None = parameter(
-        0.5, "m/s", "that pushes add to the velocity at most", "[0, inf)"
-    )
-    push_every: float = parameter(5.0, "s", "between two pushes", "(0, inf)")
-    friction: Range = parameter((0.5, 1.25), "[1]", "factor on the law's friction", "[0, inf)")
-    mass: Range = parameter((0.9, 1.1), "[1]", "factor on the base's mass and inertia", "(0, inf)")
-    spread: float = parameter(0.1, "rad", "of the joints, as an episode begins", "[0, inf)")
+    rate: float = parameter(50.0, "Hz", "actions per second", "(0, inf)")
+    episode: float | None = parameter(20.0, "s", "duration of an episode", "(0, inf)")
+    reach: float = parameter(0.3, "rad", "shift of a joint target for an action of 1", "(0, 100]")
+    hold: float = parameter(3.0, "s", "time between command changes", "(0, inf)")
+    push: float | None = parameter(0.5, "m/s", "largest velocity change by a push", "[0, inf)")
+    push_every: float = parameter(5.0, "s", "time between pushes", "(0, inf)")
+    friction: Range = parameter((0.5, 1.25), "[1]", "range of factors on friction", "[0, inf)")
+    mass: Range = parameter((0.9, 1.1), "[1]", "range of factors on the base's inertia", "(0, inf)")
+    spread: float = parameter(0.1, "rad", "largest initial joint offset", "[0, inf)")
 
     follow: float = parameter(
-        1.0, "[1]", "of the way from the last action to the one asked for, a period", "(0, 1]"
+        1.0,
+        "[1]",
+        "action filter: fraction of the way to the requested action per period",
+        "(0, 1]",
     )
     bias: float = parameter(
-        0.0, "[1]", "of the noise: how wide offsets are that stay for an episode", "[0, inf)"
+        0.0,
+        "[1]",
+        "bias of observations, constant in an episode, relative to their noise",
+        "[0, inf)",
     )
-    history: int = parameter(
-        1, "[1]", "periods that an observation is of, the last first", "[1, 100]"
-    )
-    tumble: float = parameter(
-        0.0, "rad", "that the base is turned over at most, as an episode begins", "[0, 3.15]"
-    )
+    history: int = parameter(1, "[1]", "periods in an observation, the latest first", "[1, 100]")
+    tumble: float = parameter(0.0, "rad", "largest initial tilt of the base", "[0, 3.15]")
     place: float = parameter(
-        0.0, "m", "from the origin to where an episode begins, along x and y, at most", "[0, inf)"
+        0.0, "m", "largest initial distance from the origin along x and y", "[0, inf)"
     )
     levels: Range = parameter(
-        (1.0, 1.0), "[1]", "factors on tumble and the ground's heights, easy to hard", "[0, inf)"
+        (1.0, 1.0), "[1]", "factors on tilt and ground heights, from easy to hard", "[0, inf)"
     )
 
     def __post_init__(self) -> None:
         check(self)
         for f in fields(self):
-            given = getattr(self, f.name)
-            if str(f.type).startswith("Range") and given is not None and given[0] > given[1]:
+            bounds = getattr(self, f.name)
+            if str(f.type).startswith("Range") and bounds is not None and bounds[0] > bounds[1]:
                 raise InvalidValue(
-                    f"{name_of(self)}: {f.name} must be a range with the lower number first, not"
-                    f" {given[0]:g},{given[1]:g}.",
+                    f"{name_of(self)}: {f.name} must be a range, lower limit first, not"
+                    f" {bounds[0]:g},{bounds[1]:g}.",
                     f.name,
                 )
 
     @property
-    def graded(self) -> bool:
-        """Whether the ground of a world grows with what its robot can do, and how it is tumbled."""
+    def has_levels(self) -> bool:
+        """Whether the difficulty of a world grows with its success."""
         return self.levels != (1.0, 1.0)
 
     @property
-    def scattered(self) -> bool:
-        """Whether episodes begin at places and in poses that differ: the lowest point touches."""
-        return self.tumble > 0 or self.place > 0 or self.graded
+    def randomizes_pose(self) -> bool:
+        """Whether episodes start at random positions and poses, touching the ground."""
+        return self.tumble > 0 or self.place > 0 or self.has_levels
 
     def suits(self, mechanism: Mechanism) -> str | None:
-        """None, or in one sentence why this robot cannot be asked to do it."""
+        """Return None, or one sentence that says why this robot cannot perform the task."""
         return None if mechanism.floating else "its base is fixed."
 
     def fitted(self, robot: Robot) -> Self:
-        """The task as this robot can be asked to do it: what was left open is filled in; the same
-        by default.
-        """
+        """Return the task with its open settings taken from the robot; by default unchanged."""
         return self
 
     def prepared(self, robot: Robot) -> Robot:
-        """The robot as the task needs it; the same by default."""
+        """Return the robot as the task needs it; by default unchanged."""
         return robot
 
-    def advice(self, mechanism: Mechanism) -> Advice:
-        """What it is learned with on this robot; nothing of its own by default."""
-        return Advice()
+    def training_defaults(self, mechanism: Mechanism) -> TrainingDefaults:
+        """Return the training settings for this robot."""
+        return TrainingDefaults()
 
     def contacts(self, mechanism: Mechanism) -> tuple[str, ...] | None:
-        """Which candidates may touch the ground unless others are asked for; None: as usual."""
+        """Return the default contact candidates; None: those of the robot."""
         return None
 
-    def moves(self, mechanism: Mechanism) -> tuple[int, ...]:
-        """The motors (k,) that an action moves, by number; the others hold. All by default."""
+    def moved_motors(self, mechanism: Mechanism) -> tuple[int, ...]:
+        """Return the indices of the motors that an action moves, shape (k,); the others hold.
+
+        By default an action moves all motors.
+        """
         return tuple(range(len(mechanism.actuators)))
 
     def sensors(self, mechanism: Mechanism) -> Mapping[str, Sensor]:
-        """Sensors whose readings `Glimpse.sensed` has, by name; none by default. What noise they
-        have stands where they are observed.
+        """Return the sensors that provide `StateView.sensed`, by name; none by default.
+
+        Their noise belongs to the observations.
         """
         return {}
 
-    def widened(self, kin: Kinematics, heights: Heights, stand: NDArray[np.float64]) -> SX | None:
-        """Factor on `reach` as a period begins; None: 1, the default.
+    def reach_factor(
+        self, kin: Kinematics, heights: Heights, stand: NDArray[np.float64]
+    ) -> SX | None:
+        """Return a factor on `reach` at the start of a period; None: 1, the default.
 
-        kin: the robot; heights: of the ground below points; stand (nq,): the coordinates to stand
-        in
+        Parameters
+        ----------
+        kin
+            Kinematics of the robot.
+        heights
+            Function that returns the ground heights below points.
+        stand
+            Coordinates of the standing posture, shape (nq,).
         """
         return None
 
-    def firmness(self) -> float:
-        """Factor on the stiffness of the servos of what an action moves; 1 by default."""
+    def stiffness_factor(self) -> float:
+        """Return a factor on the stiffness of the servos that an action moves; 1 by default."""
         return 1.0
 
-    def progress(self, now: Glimpse) -> SX:
-        """How well it goes, 0 to 1: its mean over an episode says on what ground the next is."""
+    def progress(self, now: StateView) -> SX:
+        """Return how well the robot does, 0 to 1; an episode's mean decides its next level."""
         return SX(0)
 
     @abstractmethod
     def commands(self) -> Mapping[str, Range]:
-        """What is asked of the robot, by name: least and largest, SI units."""
+        """Return the ranges of the commands, by name, in SI units."""
 
     @abstractmethod
-    def observations(self, now: Glimpse) -> Mapping[str, Observed]:
-        """What the learner sees, in order, of magnitude one."""
+    def observations(self, now: StateView) -> Mapping[str, Observed]:
+        """Return the parts of an observation, in order, of magnitude one."""
 
     @abstractmethod
-    def rewards(self, now: Glimpse) -> Mapping[str, SX]:
-        """What it is paid a second, by name."""
+    def rewards(self, now: StateView) -> Mapping[str, SX]:
+        """Return the reward rates, per second, by name."""
 
-    def rhythm(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
-        """How the motors' targets (n,) move by themselves, rad off `stand` (nq,); 0 by default.
+    def reference_motion(self, mechanism: Mechanism, stand: NDArray[np.float64], clock: SX) -> SX:
+        """Return offsets of the motor targets from `stand`, before any action, shape (n,), in rad.
 
-        clock: s since the episode began
+        By default they are 0. `clock` is the time since the episode started, in s.
         """
         return SX.zeros(len(mechanism.actuators))
 
-    def measures(self, now: Glimpse) -> Mapping[str, Measured]:
-        """By how much what was asked is missed, by name; nothing by default."""
+    def measures(self, now: StateView) -> Mapping[str, Measured]:
+        """Return the deviations from what the task asks for, by name; none by default."""
         return {}
 
     @abstractmethod
-    def failed(self, now: Glimpse) -> SX:
-        """Whether the episode ends here as a failure."""
+    def failed(self, now: StateView) -> SX:
+        """Return whether the episode ends as a failure, 0 or 1."""
 
 
-def known(value: T | None) -> T:
-    """Return what was filled in; UnmetCondition where it was not."""
+def fitted_value(value: T | None) -> T:
+    """Return a setting that `fitted` has filled in; raise UnmetCondition if it is still open."""
     if value is None:
         raise UnmetCondition(
-            "the task takes some of its settings from the robot: call its fitted(robot) first.",
+            "some settings of the task depend on the robot: call task.fitted(robot) first.",
             "fitted",
         )
     return value

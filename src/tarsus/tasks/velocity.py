@@ -1,4 +1,4 @@
-"""Follow a velocity: forwards, sideways and turning, on legs that take turns by a clock."""
+"""Follow a velocity forwards, sideways and turning, with a clock for the steps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tarsus.tasks._gait import GaitTask
 
 @dataclass(frozen=True, kw_only=True)
 class Velocity(GaitTask):
-    """Follow a commanded velocity of the base; a clock says which of two feet, or which diagonal
-    of four, shall be on the ground. On two feet an action moves the joints of the legs alone.
+    """Follow a commanded velocity of the base.
 
-    Commands:
-    speed: m/s along the heading
-    sideways: m/s to the left
-    turn: rad/s to the left
+    A clock prescribes which of two feet, or which diagonal of four, is on the ground. On two feet
+    an action moves only the joints of the legs.
+
+    The commands are `speed`, in m/s along the heading, `sideways`, in m/s to the left, and `turn`,
+    in rad/s to the left.
     """

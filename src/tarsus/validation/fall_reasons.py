@@ -10,8 +10,8 @@ from casadi import DM, SX
 from numpy.typing import NDArray
 
 from tarsus.control import servo
-from tarsus.control.holding import forces_at
-from tarsus.control.pd import actuated
+from tarsus.control.pd import actuated_indices
+from tarsus.control.static_torques import static_forces
 from tarsus.dynamics import loop_constraints, tree
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
@@ -99,13 +99,13 @@ def giving(robot: Robot, q: Array) -> dict[str, float]:
     """By how much, rad or m, each spring of a joint without a motor is off what bears the robot at
     q (nq,), the motors and feet giving what they can.
     """
-    driven = actuated(robot)[1]
+    driven = actuated_indices(robot)[1]
     springs = {
         at.start: body.joint
         for body, at in zip(robot.bodies, robot.u_slices, strict=True)
         if body.joint.kind in ("hinge", "slide") and body.joint.stiffness and at.start not in driven
     }
-    lacking = forces_at(robot, q, feet(robot), [*driven, *springs])[len(driven) :]
+    lacking = static_forces(robot, q, feet(robot), [*driven, *springs])[len(driven) :]
     return {
         joint.name: abs(float(force)) / joint.stiffness
         for joint, force in zip(springs.values(), lacking, strict=True)

@@ -1,4 +1,4 @@
-"""Moreau's time-stepping and compliant contact on StarlETH (Gehring 2014)."""
+"""Reproduction of Gehring 2014: Moreau time stepping and compliant contact on StarlETH."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A robot with as many legs as wanted, to see how a step's cost grows (beyond Gehring 2014)."""
+"""A robot with any number of legs, to measure the cost of a step (beyond Gehring 2014)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,22 @@ TORQUE = 60.0  # N m
 
 
 def centipede(legs: int, points: int = 1) -> Mechanism:
-    """A rigid trunk on `legs` three-hinge legs (even, 2 or more), each foot with 1, 2 or 4 points.
+    """Create a rigid trunk on three-hinge legs.
 
-    All numbers are made up, about those of a small quadruped: 6 + 3 legs degrees of freedom.
-    TarsusError for others.
+    Its parameters are invented, about those of a small quadruped; it has 6 + 3 legs degrees of
+    freedom.
+
+    Parameters
+    ----------
+    legs : int
+        Number of legs, even and at least 2.
+    points : int, optional
+        Contact points per foot: 1, 2 or 4.
+
+    Raises
+    ------
+    TarsusError
+        If a number is not one of those.
     """
     # check the numbers
     if legs < 2 or legs % 2:
@@ -70,14 +82,14 @@ def centipede(legs: int, points: int = 1) -> Mechanism:
 
 
 def _stand(legs: int) -> Array:
-    """Coordinates with the feet's middles at the plane z = 0."""
+    """Return coordinates with the feet's midpoints on the plane z = 0."""
     _, hip, knee = STAND
     height = LINK * (np.cos(hip) + np.cos(hip + knee))
     return np.array([0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, *(STAND * legs)])
 
 
 def _leg(name: str, first: int, at: Array, side: int) -> list[Body]:
-    """The three bodies of one leg, the first of them number `first` of the robot."""
+    """Return the three bodies of one leg; `first` is the index of the first in the robot."""
     lengths = {"abad": (0.05, 0.08, 0.05), "thigh": (0.04, 0.04, LINK), "shank": (0.02, 0.02, LINK)}
     centers = {
         "abad": (0.0, 0.0, 0.0),
@@ -110,6 +122,6 @@ def _box(
     *,
     center: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> Inertia:
-    """A solid box with these sides, m."""
+    """Return the inertia of a solid box with these sides in m."""
     moments = mass / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y])
     return Inertia(mass, np.array(center), np.diag(moments))

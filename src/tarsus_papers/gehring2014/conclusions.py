@@ -1,4 +1,4 @@
-"""The paper's conclusions, each held against our numbers (Gehring 2014, section Conclusion)."""
+"""Conclusions of the paper, each decided by our numbers (Gehring 2014, Conclusion)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COINCIDE = 0.1  # parts of the mean force
 
 
 class Conclusions(Exhibit):
-    """Confirmed or refuted, by numbers of the other parts."""
+    """Verdicts on the paper's conclusions, from the numbers of the other parts."""
 
     name: ClassVar[str] = "conclusions"
     title: ClassVar[str] = "The paper's conclusions, confirmed or not"
@@ -34,7 +34,7 @@ class Conclusions(Exhibit):
 
 
 def _faster(data: Data, first: str, second: str, slack: float = 1.0) -> Verdict:
-    """Whether a control update of `first` takes no longer than that of `second`, times `slack`."""
+    """Decide whether an update of `first` takes at most `slack` times that of `second`."""
     seconds = data["table1"]["seconds_per_update"]
     missing = [name for name in (first, second) if name not in seconds]
     if missing:
@@ -110,7 +110,7 @@ def _drift_without_step(data: Data) -> Verdict:
 
 
 def _joints_hold(data: Data) -> Verdict:
-    """Whether joints drift less than the paper accepts of standing feet."""
+    """Decide whether joints drift less than the paper accepts of standing feet."""
     at = list(data["joints"]["tolerance"]).index(1e-6)
     found = {
         kind: max(m["2.5"][at] for m in methods.values())

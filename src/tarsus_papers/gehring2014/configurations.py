@@ -1,4 +1,4 @@
-"""The eleven configurations of Table 1 (Gehring 2014), and the robot and controllers they share."""
+"""The eleven configurations of Table 1 (Gehring 2014), and their robot and controllers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STIFFNESS, DAMPING = (
 
 @dataclass(frozen=True)
 class Configuration:
-    """A row of Table 1: how it is computed, and its published speed."""
+    """A row of Table 1: method of computation, and published speed."""
 
     name: str
     """As in the paper."""
@@ -52,24 +52,24 @@ class Configuration:
 
     @property
     def hard(self) -> bool:
-        """Hard contact; if not, compliant."""
+        """Whether contact is hard; otherwise it is compliant."""
         return self.solver is not None
 
     @property
     def evaluations_per_update(self) -> int:
-        """Steps per control update: one, or two with the compliant law."""
+        """Simulation steps per control update: one, or two with the compliant law."""
         return 1 if self.hard else SUBSTEPS
 
     @property
     def words(self) -> str:
-        """Its description, for a reader."""
+        """Description of the configuration in words."""
         if not self.hard:
             return "compliant, minimal coordinates"
         bilateral = f", bilateral constraints {self.bilateral}" if self.bilateral else ""
         return f"hard, {self.coordinates} coordinates, {str(self.solver).upper()}{bilateral}"
 
     def law(self, **changes: Any) -> Law:
-        """Its contact law at the paper's parameters, some of them changed."""
+        """Return its contact law at the paper's parameters, with `changes`."""
         if not self.hard:
             own: dict[str, Any] = {
                 "mu": MU,
@@ -93,7 +93,7 @@ class Configuration:
     def simulation(
         self, controller: Controller | None, law: Law | None = None, **options: Any
     ) -> Simulation:
-        """The robot in this configuration at DT; options as of Simulation."""
+        """Create a simulation of the robot at `DT`; options as for `Simulation`."""
         stepper: Stepper = Midpoint() if self.hard else Substeps(Midpoint(forces="once"), SUBSTEPS)
         given: dict[str, Any] = {
             "stepper": stepper,
@@ -123,21 +123,21 @@ Cm, HmJ, HmS = (BY_NAME[name] for name in ("Cm", "HmJ", "HmS"))
 
 
 def evaluated(quick: bool) -> tuple[Configuration, ...]:
-    """All eleven; for the reduced version one of each kind that compiles fast."""
+    """Return all eleven, or for the quick version one of each kind that compiles fast."""
     return tuple(BY_NAME[name] for name in QUICK) if quick else CONFIGURATIONS
 
 
 @cache
 def robot() -> Robot:
-    """StarlETH."""
+    """Return StarlETH."""
     return robots.load("starleth")
 
 
 def standing() -> Controller:
-    """Holds the default posture."""
+    """Return the controller that holds the default posture."""
     return Stand(kp=300.0, kd=5.0)
 
 
 def trotting() -> Controller:
-    """Trots forwards at 1.25 Hz, the trunk held by virtual forces (the paper's reference [22])."""
+    """Return the trot at 1.25 Hz with virtual forces on the trunk (reference [22] of the paper)."""
     return VirtualModel(frequency=1.25)

@@ -1,4 +1,4 @@
-"""Drift of hard contacts: how fast standing feet sink (Gehring 2014, section Accuracy)."""
+"""Drift of hard contacts: sinking speed of standing feet (Gehring 2014, Accuracy)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VISIBLE = 1e-9  # µm/min: what double precision leaves of a position after a mi
 
 
 class Drift(Exhibit):
-    """Standing for a minute under several tolerances, steps and solvers."""
+    """Sixty seconds of standing under several tolerances, time steps and solvers."""
 
     name: ClassVar[str] = "drift"
     title: ClassVar[str] = "Drift: how fast standing feet sink"
@@ -58,7 +58,7 @@ class Drift(Exhibit):
             drifts[method] = {}
             for dt in STEPS[:2] if task.quick else STEPS:
                 task.tell(f"{method}, dt {1e3 * dt:g} ms")
-                drifts[method][f"{1e3 * dt:g}"] = stood(method, dt, settle, stand)
+                drifts[method][f"{1e3 * dt:g}"] = measure_drifts(method, dt, settle, stand)
         data = {"tolerance": TOLERANCES, "um_per_min": drifts, "seconds": stand}
         return Finding(data, _rows(drifts), [_table(drifts)], _checks(drifts))
 
@@ -93,8 +93,8 @@ class Drift(Exhibit):
         return figure
 
 
-def stood(method: str, dt: float, settle: float, stand: float) -> list[float]:
-    """Largest change of a foot's height, µm/min, for each tolerance, all of them in one batch."""
+def measure_drifts(method: str, dt: float, settle: float, stand: float) -> list[float]:
+    """Return the largest height change of a foot (µm/min) per tolerance, run in one batch."""
     configuration, solver, from_zero = METHODS[method]
     tolerance = np.array(TOLERANCES)
     law = configuration.law(solver=solver, T_rel=tolerance, T_abs=tolerance)

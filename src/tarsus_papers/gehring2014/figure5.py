@@ -1,4 +1,4 @@
-"""Figure 5: the left fore foot's normal force over a cycle (Gehring 2014, section Accuracy)."""
+"""Figure 5: normal force of the left forefoot over a cycle (Gehring 2014, Accuracy)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tarsus_papers.gehring2014.configurations import (
     robot,
     trotting,
 )
-from tarsus_papers.gehring2014.runs import fine
+from tarsus_papers.gehring2014.runs import fine_forces
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,7 @@ FINER = 4  # times the steps
 
 
 class Figure5(Exhibit):
-    """Hard contact, compliant contact, and that with ten times the damping at smaller steps."""
+    """Hard contact, compliant contact, and ten times its damping at smaller steps."""
 
     name: ClassVar[str] = "figure5"
     title: ClassVar[str] = "Figure 5: normal force of the left fore foot"
@@ -61,7 +61,7 @@ class Figure5(Exhibit):
             law = configuration.law(
                 **({} if configuration.hard else {"d_N": damping, "d_T": damping})
             )
-            force = fine(configuration, law, substeps, before)
+            force = fine_forces(configuration, law, substeps, before)
             curves[name] = {"dt": DT / substeps, "force": force[:, foot]}
         # mean and peak, as rows
         load = {name: float(np.mean(curve["force"])) for name, curve in curves.items()}
@@ -113,7 +113,7 @@ CURVES = {
 
 
 def _chatter(curves: Mapping[str, Any]) -> str:
-    """How much each force moves from one simulation step to the next while the foot presses."""
+    """Describe the change of each force between steps while the foot is in contact."""
     moves = {}
     for name, curve in curves.items():
         pressed = (curve["force"][1:] > 0) & (curve["force"][:-1] > 0)
@@ -123,7 +123,7 @@ def _chatter(curves: Mapping[str, Any]) -> str:
 
 
 def _largest_step(before: float, task: Task) -> dict[int, bool]:
-    """Whether the trot with ten times the damping goes wrong, by steps a control update."""
+    """Test whether the trot with ten times the damping diverges, by steps per control update."""
     wrong = {}
     for substeps in (2, 4, 8, 16):
         task.tell(f"damping x {STIFFER:g}, {substeps} steps a control update")

@@ -1,4 +1,4 @@
-"""Figure 6: prox iterations against relaxation alpha (Gehring 2014, section Computation Speed)."""
+"""Figure 6: prox iterations against relaxation alpha (Gehring 2014, Computation Speed)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tarsus_papers.gehring2014.configurations import (
     Configuration,
     evaluated,
 )
-from tarsus_papers.gehring2014.runs import recorded
+from tarsus_papers.gehring2014.runs import record_cycle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ SHOWN = 0.9  # of the steps of the gait: the band of the picture
 
 
 class Figure6(Exhibit):
-    """Iterations of every step of the gait, made again with every alpha."""
+    """Iterations of every step of the gait, repeated for every alpha."""
 
     name: ClassVar[str] = "figure6"
     title: ClassVar[str] = "Figure 6: prox iterations and the limit of alpha"
@@ -55,7 +55,7 @@ class Figure6(Exhibit):
         for configuration in evaluated(task.quick):
             if configuration.hard:
                 task.tell(configuration.name)
-                counts[configuration.name] = counted(
+                counts[configuration.name] = count_iterations(
                     configuration, alphas, QUICK_BEFORE if task.quick else BEFORE
                 )
         rows = [_row(c, counts[c.name]) for c in CONFIGURATIONS if c.name in counts]
@@ -98,7 +98,7 @@ class Figure6(Exhibit):
 def _line(
     ax: Axes, configuration: Configuration, alphas: np.ndarray, count: Mapping[str, Any]
 ) -> None:
-    """Mean and band: JOR and SOR by color, direct and prox by line."""
+    """Draw mean and band: color for JOR or SOR, line style for direct or prox."""
     whole = np.asarray(count["whole"], bool)
     low, mean, high = (np.asarray(count[key], float)[whole] for key in ("low", "mean", "high"))
     color = COLORS[0 if configuration.solver == "jor" else 1]
@@ -109,10 +109,12 @@ def _line(
     ax.plot(alphas[whole][-1:], mean[-1:], "x", color=color, ms=8, mew=2)
 
 
-def counted(configuration: Configuration, alphas: np.ndarray, before: float) -> dict[str, Any]:
-    """Mean and band of iterations by alpha over a cycle, alpha's limit and best value."""
+def count_iterations(
+    configuration: Configuration, alphas: np.ndarray, before: float
+) -> dict[str, Any]:
+    """Return mean and band of the iterations by alpha over a cycle, the limit and best alpha."""
     # every step with every alpha, in one batch
-    steps = recorded(configuration, before)
+    steps = record_cycle(configuration, before)
     worlds = steps.worlds(copies=len(alphas))
     worlds.set("law.alpha", np.repeat(alphas, steps.count)[:, None])
     worlds.advance(1)
@@ -145,7 +147,7 @@ def counted(configuration: Configuration, alphas: np.ndarray, before: float) -> 
 
 
 def _first_run(good: np.ndarray) -> np.ndarray:
-    """True from the first True on to the next False."""
+    """Select the first contiguous run of True."""
     first = int(np.argmax(good))
     bad = np.flatnonzero(~good[first:])
     last = first + int(bad[0]) if len(bad) else len(good)
@@ -153,7 +155,7 @@ def _first_run(good: np.ndarray) -> np.ndarray:
 
 
 def _row(configuration: Configuration, count: dict[str, Any]) -> Row:
-    """The limit of alpha."""
+    """Return the row with the limit of alpha."""
     name, published = configuration.name, 2 * (configuration.alpha or 0.0)
     return Row(
         f"{name}, limit of alpha", published, count["limit"], "", "Table 1", configuration.words
@@ -161,7 +163,7 @@ def _row(configuration: Configuration, count: dict[str, Any]) -> Row:
 
 
 def _table(counts: dict[str, dict[str, Any]]) -> Table:
-    """Iterations at the alpha of Table 1 and at the best."""
+    """Return the table of iterations at the alpha of Table 1 and at the best alpha."""
     rows = []
     for c in CONFIGURATIONS:
         if c.name in counts:

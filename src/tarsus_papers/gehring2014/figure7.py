@@ -1,4 +1,4 @@
-"""Figure 7: what a step spends its time on in compiled code (Gehring 2014, Computation Speed)."""
+"""Figure 7: computation time of the sections of a step (Gehring 2014, Computation Speed)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tarsus_papers import _verdicts
 from tarsus_papers._verdicts import Verdict
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.gehring2014.configurations import BY_NAME, Configuration, evaluated
-from tarsus_papers.gehring2014.timing import SECTIONS, Sections, timed
+from tarsus_papers.gehring2014.timing import SECTIONS, Sections, timed_program
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ APART = 20  # times the quickest: slower steps have a picture of their own
 
 
 class Figure7(Exhibit):
-    """The cycles between time stamps in the code of the step."""
+    """Cycles between time stamps in the compiled step."""
 
     name: ClassVar[str] = "figure7"
     title: ClassVar[str] = "Figure 7: computation time of one step"
@@ -57,18 +57,18 @@ class Figure7(Exhibit):
         tick, runs = seconds_per_cycle(), {}
         for c in evaluated(task.quick):
             task.tell(f"compiling {c.name}")
-            runs[c] = timed(c, task.quick)
+            runs[c] = timed_program(c, task.quick)
         found, whole = {}, {}
         for c, run in runs.items():
             task.tell(f"timing {c.name}")
             found[c.name] = run.sections(QUICK_ROUNDS if task.quick else ROUNDS, tick)
             whole[c.name] = run.part_of_wall
         rows = [_row(BY_NAME[name], sections) for name, sections in found.items()]
-        verdicts = _verdicts.decided(CLAIMS, found)
+        verdicts = _verdicts.decide_all(CLAIMS, found)
         data = {
             "sections": found,
             "cycles_per_second": 1 / tick,
-            "claims": _verdicts.kept(verdicts),
+            "claims": _verdicts.verdict_data(verdicts),
         }
         told = _verdicts.table(verdicts, "What the paper says of the figure")
         return Finding(data, rows, [_table(found), told], _checks(found, whole))
@@ -92,7 +92,7 @@ class Figure7(Exhibit):
 
 
 def _bars(ax: Axes, found: Mapping[str, Sections]) -> None:
-    """The sections on top of one another, by configuration."""
+    """Draw the sections as a stacked bar per configuration."""
     base = np.zeros(len(found))
     for color, section in zip(COLORS, SECTIONS, strict=False):
         means = np.array([own["mean"].get(section, 0.0) for own in found.values()])
@@ -114,7 +114,7 @@ def _row(configuration: Configuration, own: Sections) -> Row:
 
 
 def _table(found: Mapping[str, Sections]) -> Table:
-    """Mean and standard deviation by section."""
+    """Return the table of mean and standard deviation by section."""
     shown = (*SECTIONS, "step", "controller")
     rows = [
         [
@@ -157,7 +157,7 @@ def _checks(found: Mapping[str, Sections], whole: Mapping[str, float]) -> list[C
 def _times(
     found: Mapping[str, Sections], section: str, names: list[str] | None = None
 ) -> dict[str, float]:
-    """Mean µs of a section by configuration, of those that have it."""
+    """Return a section's mean time in µs by configuration, for those that have it."""
     of = {
         name: found[name]["mean"] for name in (found if names is None else names) if name in found
     }
@@ -218,7 +218,7 @@ def _grows_with_coordinates(found: Mapping[str, Sections]) -> Verdict:
 
 
 def _less(section: str, first: str, second: str) -> Callable[[Mapping[str, Sections]], Verdict]:
-    """Whether the first configuration's section takes less than the second's; u_E goes with G_B."""
+    """Decide whether a section takes less in the first configuration; u_E is added to G_B."""
 
     def decide(found: Mapping[str, Sections]) -> Verdict:
         missing = [name for name in (first, second) if name not in found]

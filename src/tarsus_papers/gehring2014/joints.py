@@ -1,4 +1,4 @@
-"""Drift of joints that are constraints, while trotting (Gehring 2014, section Accuracy)."""
+"""Drift of joints that are constraints, in a trot (Gehring 2014, Accuracy)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Gaps = dict[
 
 
 class Joints(Exhibit):
-    """How far cut joints' halves come apart in a trot, by step, tolerance and stabilization."""
+    """Separation of cut joints in a trot, by step, tolerance and stabilization."""
 
     name: ClassVar[str] = "joints"
     title: ClassVar[str] = "Drift of the bilateral constraints while trotting"
@@ -71,7 +71,7 @@ class Joints(Exhibit):
             for method, name in METHODS[kind].items():
                 if not task.quick or method == DIRECT:
                     task.tell(f"{kind}, {method}")
-                    drifts[kind][method] = trotted(name, method, trot)
+                    drifts[kind][method] = measure_drifts(name, method, trot)
         data = {"tolerance": TOLERANCES, "um_per_min": drifts, "seconds": trot}
         return Finding(data, _rows(drifts), [_table(drifts)], _checks(drifts))
 
@@ -96,11 +96,11 @@ class Joints(Exhibit):
         return figure
 
 
-def trotted(name: str, method: str, seconds: float) -> dict[str, list[float]]:
-    """Largest change of a joint's gap, µm/min, by step in ms and tolerance; all in one batch.
+def measure_drifts(name: str, method: str, seconds: float) -> dict[str, list[float]]:
+    """Return the largest gap change of a joint (µm/min) by step (ms) and tolerance.
 
-    Worlds with shorter steps are looked at after as many more of them; the controller runs once a
-    step.
+    All tolerances run in one batch. Worlds with shorter steps are sampled after proportionally more
+    steps; the controller runs once a step.
     """
     # a world for each step and tolerance
     size = len(TOLERANCES)
@@ -133,7 +133,7 @@ def trotted(name: str, method: str, seconds: float) -> dict[str, list[float]]:
 
 
 def gaps(mechanism: Mechanism, q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Distance vectors (worlds, joints, 3) between cut hinges' halves, m, at q (worlds, nq)."""
+    """Return distance vectors (worlds, joints, 3) in m between halves of cut hinges, at q."""
     symbol = SX.sym("q", mechanism.nq)
     found = ca.Function(
         "gaps", [symbol], [loop_constraints.gaps(kinematics(mechanism, symbol))]

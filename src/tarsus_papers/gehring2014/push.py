@@ -1,4 +1,4 @@
-"""Stress test: pushed at the trunk while standing, to fall (Gehring 2014, section Robustness)."""
+"""Stress test: pushes on the standing robot's trunk until it falls (Gehring 2014, Robustness)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OUTCOMES = {"stays up": 7, "falls": 0, "some step unconverged": 4, "fails": 1}  
 
 @dataclass(frozen=True)
 class Falls:
-    """The outcome of every push; each field is (worlds,)."""
+    """Outcome of every push; each field has shape (worlds,)."""
 
     strength: Array
     """Impulse of the push, N s."""
@@ -60,12 +60,12 @@ class Falls:
 
     @property
     def failed(self) -> Array:
-        """Worlds in which something went wrong."""
+        """Worlds whose simulation failed."""
         return ~self.finite | (self.depth > DEEP)
 
 
 class Push(Exhibit):
-    """Pushes of every strength and direction, a thousand falls and more in one batch."""
+    """Pushes of every strength and direction: over a thousand falls in one batch."""
 
     name: ClassVar[str] = "push"
     title: ClassVar[str] = "Push: falls on the side"
@@ -89,7 +89,9 @@ class Push(Exhibit):
         falls = {}
         for configuration in chosen:
             task.tell(f"{configuration.name}: {count[0] * count[1]} pushes")
-            falls[configuration.name] = pushed(configuration, *count, 1.0 if task.quick else FALL)
+            falls[configuration.name] = run_pushes(
+                configuration, *count, 1.0 if task.quick else FALL
+            )
         data = {
             name: {key: getattr(f, key) for key in (*f.__dataclass_fields__, "failed")}
             for name, f in falls.items()
@@ -133,8 +135,10 @@ class Push(Exhibit):
         return figure
 
 
-def pushed(configuration: Configuration, directions: int, strengths: int, seconds: float) -> Falls:
-    """Push the standing robot and follow every fall."""
+def run_pushes(
+    configuration: Configuration, directions: int, strengths: int, seconds: float
+) -> Falls:
+    """Push the standing robot and simulate every fall."""
     # one world for each push, at rest
     angle = np.repeat(np.arange(directions) * 2 * np.pi / directions, strengths)
     strength = np.tile(np.linspace(WEAKEST, STRONGEST, strengths), directions)

@@ -1,4 +1,4 @@
-"""Recorded steps of a gait that can be made again, each from its own start.
+"""Recorded steps of a gait that can be repeated, each from its own start.
 
 They serve for counting iterations and for timing.
 """
@@ -27,9 +27,9 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class RecordedSteps:
-    """Steps of a gait, controller left out: what each starts from (steps, size), and a program.
+    """Steps of a gait without its controller: their starts (steps, size), and a program.
 
-    The program makes one step. The torques are those that the controller gave.
+    The program makes one step, with the torques that the controller gave.
     """
 
     program: Program
@@ -37,30 +37,30 @@ class RecordedSteps:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """Number of steps."""
         return len(self.starts["q"])
 
     def worlds(self, lanes: int | None = None, copies: int = 1) -> Worlds:
-        """A world for each step, at its start; as many copies of them all, one after the other."""
+        """Create a world for each step at its start, or `copies` of all of them in sequence."""
         worlds = Worlds(self.program, copies * self.count, lanes=lanes)
         self.restart(worlds)
         return worlds
 
     def restart(self, worlds: Worlds) -> None:
-        """Set all worlds back to the starts of their steps."""
+        """Reset all worlds to the starts of their steps."""
         copies = worlds.count // self.count
         write_registers(
             worlds, {name: np.tile(value, (copies, 1)) for name, value in self.starts.items()}
         )
 
     def at(self, alpha: float | None) -> RecordedSteps:
-        """The same steps with another relaxation, None for a law that has none."""
+        """Return the same steps with another relaxation, None for a law without one."""
         if alpha is None:
             return self
         return replace(self, starts=self.starts | {"law.alpha": np.full((self.count, 1), alpha)})
 
     def seconds(self, worlds: Worlds) -> float:
-        """Mean time of a step, s of the processor, all made on one thread, one after the other."""
+        """Return the mean processor time (s) of a step, all made in sequence on one thread."""
         self.restart(worlds)
         began = thread_time()
         worlds.advance(1)
@@ -68,8 +68,8 @@ class RecordedSteps:
 
 
 @cache
-def recorded(configuration: Configuration, before: float) -> RecordedSteps:
-    """The steps of one trotting cycle, after `before` seconds of trot in closed loop."""
+def record_cycle(configuration: Configuration, before: float) -> RecordedSteps:
+    """Record one trotting cycle, after `before` seconds of trot in closed loop."""
     simulation = configuration.simulation(trotting())
     worlds = at_start(simulation)
     worlds.advance(round(before / simulation.dt))
@@ -84,7 +84,7 @@ def recorded(configuration: Configuration, before: float) -> RecordedSteps:
 
 
 def at_start(simulation: Simulation) -> Worlds:
-    """The worlds of a simulation's program as they start, one after the other if it is one."""
+    """Return the worlds of a simulation's program at their starts."""
     worlds = Worlds(
         simulation.program, simulation.worlds, lanes=1 if simulation.worlds == 1 else None
     )
@@ -98,11 +98,10 @@ def _parameters(simulation: Simulation) -> dict[str, Array]:
     return {name: value for name, value in values.items() if name not in ("q", "u", "memory")}
 
 
-def fine(configuration: Configuration, law: Law, substeps: int, before: float) -> Array:
-    """Normal forces (steps, contacts), N, over a trotting cycle, in steps of DT / substeps with
-    torques held at 400 Hz.
+def fine_forces(configuration: Configuration, law: Law, substeps: int, before: float) -> Array:
+    """Return normal forces (steps, contacts) in N over a trotting cycle at a finer step.
 
-    before: s of trot before it.
+    The step is DT / substeps; torques are held at 400 Hz. The trot has run `before` seconds.
     """
     coarse = Substeps(Midpoint(), substeps) if substeps > 1 else Midpoint()
     closed_loop = at_start(configuration.simulation(trotting(), law, stepper=coarse))

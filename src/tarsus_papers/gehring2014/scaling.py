@@ -1,4 +1,4 @@
-"""How a step's time and iterations grow with freedom and contacts (future work of Gehring 2014)."""
+"""Time and iterations of a step against degrees of freedom and contacts (beyond Gehring 2014)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PATIENCE = 40.0  # s of compilation: what is larger than what took longer is lef
 
 @dataclass(frozen=True)
 class Size:
-    """One centipede in one set of coordinates: its size, and what a step costs."""
+    """One centipede in one set of coordinates: its size, and the cost of a step."""
 
     coordinates: str
     """minimal, extended or maximal."""
@@ -97,7 +97,7 @@ class Scaling(Exhibit):
                     left_out.append(f"{kind}: {legs} legs, {legs * points} contacts")
                     continue
                 task.tell(f"{kind}, {legs} legs, {points} points a foot")
-                sizes.append(measured(kind, legs, points, 1 if task.quick else ROUNDS))
+                sizes.append(measure_size(kind, legs, points, 1 if task.quick else ROUNDS))
                 if sizes[-1].compiled > PATIENCE:
                     slow.append((legs, points))
         exponents = {
@@ -168,8 +168,8 @@ class Scaling(Exhibit):
         return figure
 
 
-def measured(kind: str, legs: int, points: int, rounds: int) -> Size:
-    """One centipede settling: median over the rounds, mean over the steps."""
+def measure_size(kind: str, legs: int, points: int, rounds: int) -> Size:
+    """Measure a centipede settling: median over the rounds, mean over the steps."""
     # compile
     optimize_everything()
     robot = Robot.of(centipede(legs, points))
@@ -211,33 +211,34 @@ def measured(kind: str, legs: int, points: int, rounds: int) -> Size:
 
 
 def _exponents(sizes: Sequence[Size]) -> dict[str, float]:
-    """Powers of time and iterations in the degrees of freedom (one contact a foot) and in the
-    contacts (legs fixed).
+    """Return exponents of time and iterations in degrees of freedom and in contacts.
+
+    Degrees of freedom vary at one contact per foot, contacts at a fixed number of legs.
     """
     thin = [s for s in sizes if s.contacts == s.legs]
     found = {}
     if len(thin) > 1:
-        found["time by freedom"] = _power([s.freedom for s in thin], [s.step for s in thin])
-        found["time by unknowns"] = _power(
+        found["time by freedom"] = _exponent([s.freedom for s in thin], [s.step for s in thin])
+        found["time by unknowns"] = _exponent(
             [s.velocities + s.constraints for s in thin], [s.step for s in thin]
         )
-        found["iterations by freedom"] = _power(
+        found["iterations by freedom"] = _exponent(
             [s.freedom for s in thin], [s.iterations for s in thin]
         )
     for legs in (4, 8):
         same = [s for s in sizes if s.legs == legs]
         if len(same) > 1:
-            found[f"time by contacts, {legs} legs"] = _power(
+            found[f"time by contacts, {legs} legs"] = _exponent(
                 [s.contacts for s in same], [s.step for s in same]
             )
-            found[f"iterations by contacts, {legs} legs"] = _power(
+            found[f"iterations by contacts, {legs} legs"] = _exponent(
                 [s.contacts for s in same], [s.iterations for s in same]
             )
     return found
 
 
-def _power(x: Sequence[float], y: Sequence[float]) -> float:
-    """p of the straight line log y = p log x + constant."""
+def _exponent(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return p of the least-squares line log y = p log x + constant."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 

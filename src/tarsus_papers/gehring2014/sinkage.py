@@ -1,4 +1,4 @@
-"""Sinkage: how deep compliant feet sink while trotting (Gehring 2014, section Accuracy)."""
+"""Sinkage: depth of compliant feet in a trot (Gehring 2014, Accuracy)."""
 
 from __future__ import annotations
 

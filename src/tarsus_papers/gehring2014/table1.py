@@ -1,4 +1,4 @@
-"""Table 1: evaluations a second, real-time factor of the eleven configurations (Gehring 2014)."""
+"""Table 1: evaluations per second and real-time factor of all configurations (Gehring 2014)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tarsus_papers.gehring2014.configurations import (
     Configuration,
     evaluated,
 )
-from tarsus_papers.gehring2014.runs import RecordedSteps, recorded
+from tarsus_papers.gehring2014.runs import RecordedSteps, record_cycle
 
 GOALS = {
     "minimal": 40.0,
@@ -31,7 +31,7 @@ Timing = Mapping[
 
 
 class Table1(Exhibit):
-    """Time of a step of each configuration, the controller left out, at three choices of alpha."""
+    """Time of a step of each configuration, without the controller, at three values of alpha."""
 
     name: ClassVar[str] = "table1"
     title: ClassVar[str] = "Table 1: speed of the eleven configurations"
@@ -55,11 +55,11 @@ class Table1(Exhibit):
         steps: dict[tuple[str, str], RecordedSteps] = {}
         for c in evaluated(task.quick):
             task.tell(f"compiling {c.name}")
-            own = recorded(c, QUICK_BEFORE if task.quick else BEFORE)
+            own = record_cycle(c, QUICK_BEFORE if task.quick else BEFORE)
             steps |= {
                 (c.name, source): own.at(alpha) for source, alpha in _alphas(c, limits).items()
             }
-        timings = timed(steps, QUICK_ROUNDS if task.quick else ROUNDS, task)
+        timings = measure_times(steps, QUICK_ROUNDS if task.quick else ROUNDS, task)
         seconds = {name: timing[PUBLISHED]["seconds"] for name, timing in timings.items()}
         rows = [row for c in CONFIGURATIONS for row in _rows(c, seconds.get(c.name))]
         evaluations = {
@@ -73,21 +73,23 @@ class Table1(Exhibit):
             "by_alpha": timings,
         }
         tables = [_ranking(evaluations), _by_alpha(timings), _settings()]
-        return Finding(data, rows, tables, _checks(evaluations, task.quick), [_told(evaluations)])
+        return Finding(
+            data, rows, tables, _checks(evaluations, task.quick), [_differences(evaluations)]
+        )
 
 
 def _alphas(configuration: Configuration, limits: Mapping[str, Any]) -> dict[str, float | None]:
-    """The relaxations to be timed, by where they are from; compliant contact has none."""
+    """Return the relaxations to time, by their origin; compliant contact has none."""
     if configuration.alpha is None:
         return {PUBLISHED: None}
     own = limits[configuration.name]
     return {PUBLISHED: configuration.alpha, RULE: 0.5 * own["limit"], BEST: own["best"]}
 
 
-def timed(
+def measure_times(
     steps: dict[tuple[str, str], RecordedSteps], rounds: int, task: Task
 ) -> dict[str, dict[str, Any]]:
-    """Timings by configuration; each takes its turn in every round, so that all share a drift."""
+    """Time the configurations in interleaved rounds, so that a drift affects all alike."""
     # configurations of one program share it
     worlds: dict[tuple[str, str], Worlds] = {}
     for key, own in steps.items():
@@ -115,7 +117,7 @@ def timed(
 
 
 def _rows(configuration: Configuration, seconds: float | None) -> list[Row]:
-    """Evaluations a second and real-time factor."""
+    """Return the rows of evaluations per second and real-time factor."""
     name = configuration.name
     if seconds is None:
         return []
@@ -134,7 +136,7 @@ def _rows(configuration: Configuration, seconds: float | None) -> list[Row]:
 
 
 def _ranking(evaluations: Mapping[str, float]) -> Table:
-    """Places by evaluations a second, the paper's and ours; time over the fastest hard one's."""
+    """Return the table of ranks, and times relative to the fastest hard configuration."""
     theirs = {name: BY_NAME[name].evaluations for name in evaluations}
     places = [
         {name: k + 1 for k, name in enumerate(sorted(e, key=e.__getitem__, reverse=True))}
@@ -156,8 +158,8 @@ def _ranking(evaluations: Mapping[str, float]) -> Table:
     return Table("Ranking by evaluations a second", columns, rows)
 
 
-def _told(evaluations: Mapping[str, float]) -> str:
-    """Where the ranking differs, and by what."""
+def _differences(evaluations: Mapping[str, float]) -> str:
+    """Describe where the rankings differ, and by how much."""
     spans = []
     for own in (lambda c: 1e6 / c.evaluations, lambda c: 1e6 / evaluations[c.name]):
         for kind in ("direct", "prox"):
@@ -165,7 +167,9 @@ def _told(evaluations: Mapping[str, float]) -> str:
                 own(c) for c in CONFIGURATIONS if c.bilateral == kind and c.name in evaluations
             ]
             spans.append(
-                f"{_three(min(times))} to {_three(max(times))} µs" if times else "left out"
+                f"{_three_digits(min(times))} to {_three_digits(max(times))} µs"
+                if times
+                else "left out"
             )
     return (
         "Where the ranking differs it is by how bilateral constraints are solved. A step with"
@@ -177,12 +181,12 @@ def _told(evaluations: Mapping[str, float]) -> str:
     )
 
 
-def _three(number: float) -> str:
+def _three_digits(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _by_alpha(timings: Mapping[str, Timing]) -> Table:
-    """Alpha, mean iterations, evaluations a second, also over the paper's, by alpha's source."""
+    """Return the table of alpha, mean iterations and speed, by the origin of alpha."""
     columns = (
         "",
         "alpha from",
@@ -227,7 +231,7 @@ def _settings() -> Table:
 
 
 def _checks(evaluations: dict[str, float], quick: bool) -> list[Check]:
-    """Faster than the paper by so much; the reduced version asks only that it is faster."""
+    """Check the required speedup over the paper; the quick version only requires a speedup."""
     checks = []
     for c in CONFIGURATIONS:
         if c.name in evaluations:

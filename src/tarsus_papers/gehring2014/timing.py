@@ -1,4 +1,4 @@
-"""The time that the sections of a step take in compiled code, by the processor's counter."""
+"""Computation time of the sections of a compiled step, from the processor's counter."""
 
 from __future__ import annotations
 
@@ -31,10 +31,13 @@ AT_ONCE = 40
 
 
 @dataclass(eq=False)
-class Timed:
-    """A configuration's timed program at the start of `steps` control updates of the gait.
+class TimedProgram:
+    """A configuration's program with time stamps, at the start of control updates of the gait.
 
-    part_of_wall: the sections' share of the wall time, known once they have been measured.
+    Attributes
+    ----------
+    part_of_wall : float
+        Share of the sections in the wall time, once measured.
     """
 
     configuration: Configuration
@@ -43,7 +46,7 @@ class Timed:
     part_of_wall: float = 0.0
 
     def sections(self, rounds: int, tick: float) -> Sections:
-        """Mean and deviation of every section and of the step, µs an evaluation; iterations."""
+        """Return mean and deviation of every section and of the step in µs, and the iterations."""
         start = {r.name: self.worlds.get(r.name) for r in self.worlds.program.of_kind("state")}
         quickest, wall, records, totals = np.array(np.inf), np.array(np.inf), {}, []
         while len(totals) < rounds or (
@@ -80,18 +83,20 @@ class Timed:
 
 
 def _seconds(worlds: Worlds, steps: int) -> float:
-    """Wall time of the next few steps."""
+    """Return the wall time of the next few steps in s."""
     began = perf_counter()
     worlds.advance(steps)
     return perf_counter() - began
 
 
-def timed(configuration: Configuration, quick: bool) -> Timed:
-    """The configuration in its trot, some cycles after the start."""
+def timed_program(configuration: Configuration, quick: bool) -> TimedProgram:
+    """Return the configuration in its trot, some cycles after the start."""
     simulation = configuration.simulation(trotting())
     plain = at_start(simulation)
     plain.advance(round((QUICK_BEFORE if quick else BEFORE) / simulation.dt))
     registers = {r.name: plain.get(r.name) for r in plain.program.of_kind("state", "parameter")}
-    program = step_program(replace(simulation.plan, timed=True))
+    program = step_program(replace(simulation.plan, timed_program=True))
     worlds = write_registers(Worlds(program, 1, lanes=1), registers)
-    return Timed(configuration, worlds, CYCLE * (QUICK_GAIT_CYCLES if quick else GAIT_CYCLES))
+    return TimedProgram(
+        configuration, worlds, CYCLE * (QUICK_GAIT_CYCLES if quick else GAIT_CYCLES)
+    )

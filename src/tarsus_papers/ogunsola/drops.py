@@ -1,4 +1,4 @@
-"""HyQ dropped as in both scenarios of Ogunsola, all cases in one batch."""
+"""HyQ dropped as in both scenarios of Ogunsola, with all cases in one batch."""
 
 from __future__ import annotations
 
@@ -26,27 +26,36 @@ Array = NDArray[Any]
 G = 9.81  # m/s^2
 FIVE_DEGREES = np.deg2rad(5.0)  # section Results
 DT = 2.5e-4  # s; the paper states none
-KP, KD = 1500.0, 30.0  # N m/rad, N m s/rad, of the legs that are held; the paper states none
-INSIDE = "midpoint"  # the stepper between strikes
+KP, KD = 1500.0, 30.0  # N m/rad, N m s/rad, of held legs; the paper states none
+INNER_STEPPER = "midpoint"  # between strikes
 FEET = ("LF_foot", "RF_foot", "LH_foot", "RH_foot")
-BODY = ("*_foot", "*_knee", "trunk_*_bottom")  # what reaches the ground when the legs give way
+BODY = ("*_foot", "*_knee", "trunk_*_bottom")  # contacts when the legs collapse
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One of the paper's two drops (section Results)."""
+    """One of the two drops of the paper (section Results).
+
+    Attributes
+    ----------
+    name
+        Name of the scenario.
+    height
+        Height of the lowest foot above the ground, in m.
+    trunk
+        Angle of the trunk about the y axis, in rad.
+    ground
+        Slope of the ground about the y axis, in rad.
+    """
 
     name: str
     height: float
-    """Of the lowest foot above the ground, m."""
     trunk: float
-    """Angle of the trunk about the y-axis, rad."""
     ground: float
-    """Incline of the ground about the y-axis, rad."""
 
     @property
     def fall(self) -> float:
-        """Time until the first foot lands, s: the height is vertical, over its foot's landing."""
+        """Time until the first foot lands, in s; the height is above its landing point."""
         return float(np.sqrt(2 * self.height / G))
 
 
@@ -56,7 +65,7 @@ TILTED_GROUND = Scenario("scenario2", 0.5, 0.0, FIVE_DEGREES)
 
 @dataclass(frozen=True)
 class DropCase:
-    """One drop: a scenario, the legs free or held, restitution and friction."""
+    """One drop: scenario, free or held legs, restitution and friction."""
 
     scenario: Scenario
     held: bool
@@ -65,7 +74,7 @@ class DropCase:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """Description of the case."""
         return f"{'held' if self.held else 'free'}, e {self.e:g}, mu {self.mu:g}"
 
 
@@ -80,7 +89,7 @@ CASES = tuple(
 
 @dataclass(frozen=True)
 class Held(Stand):
-    """The joint servo, with `hold` 1, or nothing, with `hold` 0."""
+    """Joint servo that command `hold` turns on (1) or off (0)."""
 
     commands: ClassVar[Mapping[str, float]] = {"hold": 1.0}
 
@@ -91,7 +100,7 @@ class Held(Stand):
 
 @cache
 def hyq() -> Robot:
-    """HyQ with motors of any torque: the paper names no limit."""
+    """Return HyQ without torque limits, because the paper states none."""
     robot = robots.load("hyq")
     strong = (replace(motor, lower=-np.inf, upper=np.inf) for motor in robot.actuators)
     return replace(robot, actuators=tuple(strong))
@@ -102,7 +111,7 @@ HOLD = Held(kp=KP, kd=KD)
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Law and terrain of many worlds, the objects that their simulations share."""
+    """Law and terrain of many worlds, shared by their simulations."""
 
     law: Law
     terrain: Slope
@@ -111,39 +120,60 @@ class Ground:
 
 @cache
 def ground(cases: tuple[DropCase, ...] = CASES) -> Ground:
-    """Restitution, friction and incline of each case."""
+    """Return restitution, friction and slope of each case."""
     e, mu = (np.array([getattr(case, name) for case in cases]) for name in ("e", "mu"))
     angle = np.array([case.scenario.ground for case in cases])
     return Ground(LcpImpulse(mu=mu, e_N=e), Slope(angle=angle), cases)
 
 
 @cache
-def stepper(inside: str) -> Stepper:
-    """The paper's propagator with a stepper inside."""
-    return EventDriven(inside)
+def stepper(inner: str) -> Stepper:
+    """Return the paper's propagator with an inner stepper."""
+    return EventDriven(inner)
 
 
 def simulation(
-    on: Ground,
+    drop_ground: Ground,
     dt: float = DT,
-    by: Stepper | None = None,
+    method: Stepper | None = None,
     contacts: Sequence[str] = FEET,
     held: bool = True,
 ) -> Simulation:
-    """HyQ above the ground in every case, at rest; held: False for free legs in all."""
-    found = Simulation(
-        hyq(), on.law, by or stepper(INSIDE), on.terrain, HOLD, dt, worlds=len(on.cases),
-        contacts=list(contacts), limits=False,
-    )  # fmt: skip
-    found.set(
-        q=np.array([start(hyq(), case.scenario) for case in on.cases]),
-        command={"hold": [float(held and case.held) for case in on.cases]},
+    """Return HyQ at rest above the ground in each case.
+
+    Parameters
+    ----------
+    on
+        Law and terrain.
+    dt
+        Step size, in s.
+    by
+        Stepper; by default the paper's propagator.
+    contacts
+        Contacts that are simulated.
+    held
+        Whether legs are held where the case says so; False: free legs in all cases.
+    """
+    created = Simulation(
+        hyq(),
+        drop_ground.law,
+        method or stepper(INNER_STEPPER),
+        drop_ground.terrain,
+        HOLD,
+        dt,
+        worlds=len(drop_ground.cases),
+        contacts=list(contacts),
+        limits=False,
     )
-    return found
+    created.set(
+        q=np.array([start(hyq(), case.scenario) for case in drop_ground.cases]),
+        command={"hold": [float(held and case.held) for case in drop_ground.cases]},
+    )
+    return created
 
 
 def start(robot: Robot, scenario: Scenario, feet: Sequence[str] = FEET) -> Array:
-    """The robot's stand posture, turned and lifted: coordinates (nq,)."""
+    """Return the standing posture, rotated and lifted: coordinates, shape (nq,)."""
     q = np.array(robot.keyframes["stand"])
     q[3:7] = [np.cos(scenario.trunk / 2), 0.0, np.sin(scenario.trunk / 2), 0.0]
     up = normal(scenario.ground)
@@ -152,40 +182,41 @@ def start(robot: Robot, scenario: Scenario, feet: Sequence[str] = FEET) -> Array
 
 
 def normal(ground: float) -> Array:
-    """Of the ground (3,), which rises by this angle along x."""
+    """Return the normal of the ground, (3,), which rises by this angle along x."""
     return np.array([-np.sin(ground), 0.0, np.cos(ground)])
 
 
 def clearances(robot: Robot, q: Array, up: Array, feet: Sequence[str] = FEET) -> Array:
-    """Distances of the feet from the ground through the origin, m: (..., feet)."""
+    """Return the distances of the feet from the ground through the origin, (..., feet), in m."""
     radius = {c.name: c.radius for c in robot.candidates}
     return np.stack([robot.position(q, foot) @ up - radius[foot] for foot in feet], axis=-1)
 
 
 def normal_rows(robot: Robot, q: Array, up: Array, feet: Sequence[str] = FEET) -> Array:
-    """T^T of Eqn. (2) at coordinates (N, nq): normal velocities of the feet are rows @ u, (N, n,
-    nu).
+    """Return T^T of Eqn. (2) at coordinates (N, nq), shape (N, n, nu).
+
+    The normal velocities of the feet are rows @ u.
     """
     return np.stack([np.einsum("i,...ij->...j", up, robot.jacobian(q, foot)[..., :3, :])
                      for foot in feet], axis=-2)  # fmt: skip
 
 
 def at_landing(robot: Robot, q: Array, scenario: Scenario, feet: Sequence[str] = FEET) -> Array:
-    """Eqn. (4), impulses Lambda (feet,), N s, e = 0, of the feet that land first, others zero.
+    """Return the impulses Lambda of Eqn. (4), (feet,), in N s, when the first feet land, e = 0.
 
-    No joint moves in the fall: every leg falls as the trunk does. Where Eqn. (4) would pull one of
-    these feet, the others alone are solved for.
+    No joint moves during the fall: all legs fall like the trunk. If Eqn. (4) would pull one of
+    these feet, it is solved for the others only.
     """
     up = normal(scenario.ground)
     gaps = clearances(robot, q, up, feet)
-    on = gaps < gaps.min() + 1e-9
+    landing = gaps < gaps.min() + 1e-9
     before = np.zeros(robot.nu)
     before[2] = -np.sqrt(2 * G * scenario.height)
     T, M = normal_rows(robot, q, up, feet), robot.mass_matrix(q)
-    found = np.zeros(len(feet))
+    impulses = np.zeros(len(feet))
     while True:
-        rows = T[on]
-        found[on] = np.linalg.solve(rows @ np.linalg.solve(M, rows.T), -rows @ before)
-        if (found >= 0).all():
-            return found
-        on, found = on & (found >= 0), np.zeros(len(feet))
+        rows = T[landing]
+        impulses[landing] = np.linalg.solve(rows @ np.linalg.solve(M, rows.T), -rows @ before)
+        if (impulses >= 0).all():
+            return impulses
+        landing, impulses = landing & (impulses >= 0), np.zeros(len(feet))

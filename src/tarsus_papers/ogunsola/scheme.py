@@ -1,4 +1,4 @@
-"""Event-driven integration against Moreau's time-stepping (beyond Ogunsola)."""
+"""Event-driven integration compared with Moreau's time-stepping (beyond Ogunsola)."""
 
 from __future__ import annotations
 
@@ -12,80 +12,84 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Table, Task
+from tarsus_papers.ogunsola.drop_runs import STANCE, DropRun, drops, simulate_drops
 from tarsus_papers.ogunsola.drops import CASES, Array, Ground, ground, hyq, simulation
-from tarsus_papers.ogunsola.watch import STANCE, DropRun, drops, watched
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EVERY, LAST = 0.01, 0.51  # s between the instants that are compared, and until the last
+SAMPLE, DURATION = 0.01, 0.51  # s
 MIDPOINT = Midpoint()
-STEPS, FEW = (2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4), (1e-3, 2.5e-4)
-LONGEST = 1e-3  # s, with held legs: their torques are held over a step, and longer ones diverge
-FINEST = 1e-4  # s, of the reference
+STEPS, QUICK_STEPS = (2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4), (1e-3, 2.5e-4)
+MAX_SERVO_STEP = 1e-3  # s: with longer steps, the servos of held legs diverge
+REFERENCE_STEP = 1e-4  # s
 WORLDS = tuple(k for k, c in enumerate(CASES) if c.mu == 0 and c.e == 0)
 
 
 class Scheme(Exhibit):
-    """Distance of the center of mass's path from that of located impacts."""
+    """Distance of the path of the center of mass from that with located impacts."""
 
     name: ClassVar[str] = "scheme"
-    title: ClassVar[str] = "Located impacts against time-stepping"
+    title: ClassVar[str] = "Located impacts compared with time-stepping"
     where: ClassVar[str] = ""
     about: ClassVar[str] = (
-        "The paper ends a step where a foot lands. Moreau's midpoint scheme (Gehring 2014, Eqns."
-        " (6)-(8)) does not: a landing takes effect in the step whose middle finds the foot in the"
-        " ground. Both run the drops without friction and rebound, and the path of the center of"
+        "The paper ends a step when a foot lands. Moreau's midpoint scheme (Gehring 2014, Eqns."
+        " (6)-(8)) does not: a landing takes effect in the step at whose midpoint the foot is in"
+        " the ground. Both run the drops without friction and rebound. The path of the center of"
         f" mass until {STANCE:g} s after the first landing is compared with the event-driven one"
-        " at the finest step."
+        " at the smallest step."
     )
     caption: ClassVar[str] = (
-        "Largest distance of the center of mass from the path with located impacts, against the"
-        " step, for the four drops."
+        "Largest distance of the center of mass from the path with located impacts, over the step"
+        " size, for the four drops."
     )
 
     def measure(self, task: Task) -> Finding:
-        # the path with located impacts
+        # reference path with located impacts
         task.tell("located impacts")
-        best = _located(drops(True) if task.quick else watched(LAST, FINEST))
-        # time-stepping, at several steps
+        reference = _event_driven_path(
+            drops(True) if task.quick else simulate_drops(DURATION, REFERENCE_STEP)
+        )
+        # time-stepping, at several step sizes
         laws = ("lcp_impulse",) if task.quick else ("lcp_impulse", "moreau")
-        steps = FEW if task.quick else STEPS
-        off: dict[str, dict[str, list[float | None]]] = {law: {} for law in laws}
+        steps = QUICK_STEPS if task.quick else STEPS
+        distances: dict[str, dict[str, list[float | None]]] = {law: {} for law in laws}
         for law in laws:
             runs = []
             for dt in steps:
                 task.tell(f"midpoint, {law}, dt {1e3 * dt:g} ms")
-                runs.append(_plain(law, dt))
+                runs.append(_time_stepping_path(law, dt))
             for k in WORLDS:
-                off[law][_name(k)] = [
-                    None if CASES[k].held and dt > LONGEST else _distance(run, best, k)
+                distances[law][_name(k)] = [
+                    None if CASES[k].held and dt > MAX_SERVO_STEP else _distance(run, reference, k)
                     for dt, run in zip(steps, runs, strict=True)
                 ]
-        # how fast it comes close
+        # order of convergence
         orders = {
             (law, name): _order(steps, errors)
-            for law, found in off.items()
+            for law, found in distances.items()
             for name, errors in found.items()
         }
         least = min(orders.values())
         checks = [
-            Check("time-stepping comes to the located path as dt shrinks, in every drop",
+            Check("time-stepping converges to the located path as dt shrinks, in all drops",
                   least > 0.5, f"least order {least:.2f}"),
         ]  # fmt: skip
         columns = ("law", "drop", *(f"{1e3 * dt:g} ms / mm" for dt in steps), "order")
         rows = [
             (law, name, *(e and 1e3 * e for e in errors), orders[law, name])
-            for law, found in off.items()
+            for law, found in distances.items()
             for name, errors in found.items()
         ]
         note = (
-            "The time of a landing is off by up to a step and its sign changes with dt, so that"
-            " the order is that over all steps. Where feet land almost together, time-stepping may"
-            " see them land in one step and so in one impact. The servo of held legs diverges at"
-            f" steps above {1e3 * LONGEST:g} ms, for its torques are held over a step."
+            "The time of a landing has an error of up to one step whose sign changes with dt, so"
+            " the order is fitted over all steps. Where feet land almost together, time-stepping"
+            " may resolve them as one impact. The servo of held legs diverges at steps above"
+            f" {1e3 * MAX_SERVO_STEP:g} ms, because its torques are constant over a step."
         )
-        return Finding({"steps": steps, "off": off}, (), [Table("", columns, rows)], checks, [note])
+        return Finding(
+            {"steps": steps, "off": distances}, (), [Table("", columns, rows)], checks, [note]
+        )
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -108,41 +112,39 @@ class Scheme(Exhibit):
 
 
 @cache
-def _hard() -> Ground:
-    """The grounds of all cases under Moreau's law."""
+def _moreau_ground() -> Ground:
+    """Return the grounds of all cases under Moreau's law."""
     e, mu = (np.array([getattr(case, name) for case in CASES]) for name in ("e", "mu"))
     return Ground(Moreau(mu=mu, e_N=e), ground().terrain, CASES)
 
 
-def _plain(law: str, dt: float) -> Array:
-    """The center of mass (instants, worlds, 3) every EVERY seconds, m, under the midpoint scheme
-    alone.
-    """
-    on = _hard() if law == "moreau" else ground()
-    found, path = simulation(on, dt, MIDPOINT), []
-    for _ in range(round(LAST / EVERY)):
-        found.advance(EVERY)
-        path.append(hyq().center_of_mass(found.q))
+def _time_stepping_path(law: str, dt: float) -> Array:
+    """Return the path of the center of mass, (instants, worlds, 3), in m, by time-stepping."""
+    drop_ground = _moreau_ground() if law == "moreau" else ground()
+    created, path = simulation(drop_ground, dt, MIDPOINT), []
+    for _ in range(round(DURATION / SAMPLE)):
+        created.advance(SAMPLE)
+        path.append(hyq().center_of_mass(created.q))
     return np.array(path)
 
 
-def _located(run: DropRun) -> Array:
-    """The same of located impacts."""
-    each = round(EVERY / run.dt)
-    count = round(LAST / EVERY)
-    return np.stack([run.com(k)[each - 1 :: each][:count] for k in range(len(CASES))], axis=1)
+def _event_driven_path(run: DropRun) -> Array:
+    """Return the same path with located impacts."""
+    stride = round(SAMPLE / run.dt)
+    count = round(DURATION / SAMPLE)
+    return np.stack([run.com(k)[stride - 1 :: stride][:count] for k in range(len(CASES))], axis=1)
 
 
 def _distance(path: Array, reference: Array, world: int) -> float:
-    """Between two paths of a world until its stance is over, m."""
-    until = round((CASES[world].scenario.fall + STANCE) / EVERY)
+    """Return the distance between two paths of a world until its stance is over, in m."""
+    until = round((CASES[world].scenario.fall + STANCE) / SAMPLE)
     return float(np.linalg.norm((path - reference)[:until, world], axis=1).max())
 
 
 def _order(steps: Sequence[float], errors: Sequence[float | None]) -> float:
-    """The slope of the errors over the steps, both logarithmic."""
-    both = [(dt, error) for dt, error in zip(steps, errors, strict=True) if error]
-    x, y = np.log(np.array(both)).T
+    """Return the slope of the errors over the steps, both logarithmic."""
+    points = [(dt, error) for dt, error in zip(steps, errors, strict=True) if error]
+    x, y = np.log(np.array(points)).T
     return float(np.polyfit(x, y, 1)[0])
 
 

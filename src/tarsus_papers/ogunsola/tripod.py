@@ -1,4 +1,4 @@
-"""A robot from a URDF file, written here: a plate on three legs with a hinge each."""
+"""Robot from a generated URDF file: a plate on three legs with one hinge each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RADIUS = 0.12  # m: of the hinges from the plate's middle
 
 
 def tripod() -> Robot:
-    """4.2 kg, nine degrees of freedom; all numbers are made up."""
+    """Return a robot of 4.2 kg with nine degrees of freedom; all its numbers are invented."""
     legs = []
     for k in range(3):
         yaw = 2 * np.pi * k / 3

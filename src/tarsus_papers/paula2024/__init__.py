@@ -1,4 +1,4 @@
-"""Mini Cheetah on compliant ground against MuJoCo (Teixeira de Paula 2024)."""
+"""Reproduction of Teixeira de Paula 2024: Mini Cheetah on compliant ground, against MuJoCo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eqns. (41)-(42): Euler angle rates, checked, and where they end."""
+"""Eqns. (41)-(42): rates of Euler angles, a correction, and their singularity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUND_OFF = 1e-7  # rad/s: of central differences
 
 
 class Euler(Exhibit):
-    """Euler angles."""
+    """The printed matrices for Euler angles, against differences of rotation matrices."""
 
     name: ClassVar[str] = "euler"
     title: ClassVar[str] = "Euler angles: the printed matrices and their singularity"
@@ -112,7 +112,7 @@ NAMES = ("yaw", "pitch", "roll")
 
 
 def printed(angles: Array) -> Array:
-    """G (3, 3) of Eqn. (41) for yaw, pitch and roll, rad."""
+    """Return G (3, 3) of Eqn. (41), as printed, for yaw, pitch and roll in rad."""
     psi, theta, _ = angles
     return np.array(
         [
@@ -124,7 +124,7 @@ def printed(angles: Array) -> Array:
 
 
 def rotation(angles: Array) -> Array:
-    """R = R_z(yaw) R_y(pitch) R_x(roll), trunk to world."""
+    """Return R = R_z(yaw) R_y(pitch) R_x(roll), which maps from trunk to world."""
     (cz, cy, cx), (sz, sy, sx) = np.cos(angles), np.sin(angles)
     about_z = np.array([[cz, -sz, 0], [sz, cz, 0], [0, 0, 1]])
     about_y = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
@@ -132,7 +132,7 @@ def rotation(angles: Array) -> Array:
 
 
 def _mismatches(count: int = 100, step: float = 1e-6) -> tuple[float, float]:
-    """Largest difference of G rates from the world's and the trunk's angular velocity, rad/s."""
+    """Compare G times rates with the angular velocity in world and trunk axes (rad/s, largest)."""
     drawn = np.random.default_rng(41)
     worst = np.zeros(2)
     for _ in range(count):
@@ -147,7 +147,7 @@ def _mismatches(count: int = 100, step: float = 1e-6) -> tuple[float, float]:
 
 
 def _rate_error(yaw: float) -> Array:
-    """Of the rates (3,) by (42) when the trunk rolls at 1 rad/s about its own x axis, rad/s."""
+    """Return the error (3,) of Eqn. (42) in rad/s, for a roll of 1 rad/s in trunk axes."""
     angles, omega = np.array([yaw, PITCH, 0.0]), np.array([1.0, 0.0, 0.0])
     inverse = np.linalg.inv(printed(angles))
     return np.abs(inverse @ omega - inverse @ rotation(angles) @ omega)

@@ -1,4 +1,4 @@
-"""Figure 6: contact activation and vertical force of the left foreleg."""
+"""Figure 6: contact activation and vertical force of the left forefoot."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tarsus_papers.paula2024.walk import (
     SPEED,
     SPEEDS,
     ComparedWalk,
-    error,
-    seconds_of,
-    spurious,
-    walked,
+    mean_error,
+    run_walk,
+    spurious_times,
+    walk_duration,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ SHOWN, STEP = 2.0, 10  # s at the end, and every tenth step: what the picture sh
 
 
 class Forces(Exhibit):
-    """Foot forces."""
+    """Contact and vertical force of the left forefoot in both simulators."""
 
     name: ClassVar[str] = "forces"
     title: ClassVar[str] = "Figure 6: contact and vertical force of the left foreleg"
@@ -50,14 +50,14 @@ class Forces(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
-        seconds, speeds = seconds_of(task.quick), (SPEED,) if task.quick else SPEEDS
+        seconds, speeds = walk_duration(task.quick), (SPEED,) if task.quick else SPEEDS
         rows, checks = [], []
         for speed in speeds:
-            walk = walked(speed, seconds)
+            walk = run_walk(speed, seconds)
             rows += _rows(speed, walk)
             checks += _checks(speed, walk)
         # the picture
-        walk = walked(SPEED, seconds)
+        walk = run_walk(SPEED, seconds)
         end = slice(-round(min(SHOWN, seconds) / DT), None, STEP)
         data: dict[str, Any] = {"time": walk.time[end]}
         for name, motion in (("ours", walk.ours), ("theirs", walk.theirs)):
@@ -87,7 +87,7 @@ class Forces(Exhibit):
 
 
 def _phases(ax: Axes, time: Any, active: Any, row: int) -> None:
-    """A bar wherever the foot is in contact."""
+    """Draw a bar while the foot is in contact."""
     on, t = np.asarray(active, bool), np.asarray(time)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(int)))
     ends = zip(edges[::2], edges[1::2], strict=True)
@@ -98,9 +98,9 @@ def _phases(ax: Axes, time: Any, active: Any, row: int) -> None:
 def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
     # published numbers first, then the peaks
     own, peer = walk.ours, walk.theirs
-    few = spurious(peer.active, DT)
+    few = spurious_times(peer.active, DT)
     times = f"at {', '.join(f'{t:.2f}' for t in few[:8])} s" if few else ""
-    at, apart = f", told {speed:g} m/s", float(error(own.force, peer.force))
+    at, apart = f", told {speed:g} m/s", float(mean_error(own.force, peer.force))
     return [
         Row(f"mean difference of the force{at}", 5.65, apart, "N", "section 7"),
         Row(
@@ -114,7 +114,7 @@ def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
         Row(
             f"spurious contacts or gaps, Tarsus{at}",
             0.0,
-            float(len(spurious(own.active, DT))),
+            float(len(spurious_times(own.active, DT))),
             "",
             "section 7",
         ),
@@ -133,7 +133,10 @@ def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
 
 def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
     own, peer = walk.ours, walk.theirs
-    force, same = float(error(own.force, peer.force)), float((own.active == peer.active).mean())
+    force, same = (
+        float(mean_error(own.force, peer.force)),
+        float((own.active == peer.active).mean()),
+    )
     low, high = FORCE
     return [
         Check(

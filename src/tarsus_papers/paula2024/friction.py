@@ -1,4 +1,4 @@
-"""How Eqns. (34) and (38) and three numbers of Table I are read, and what each reading does."""
+"""Readings of Eqns. (34) and (38) and of three numbers of Table I, and their effects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tarsus_papers.paula2024.walk import (
     SETTING,
     STEPPER,
     cheetah,
-    seconds_of,
+    walk_duration,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SAME = 0.05  # of the way: how far Table I's velocities may change it
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read the paper: stiffness (N/m^e), v_s and v_d (m/s), friction's axes."""
+    """One reading of the paper: stiffness (N/m^e), v_s and v_d (m/s), and friction axes."""
 
     name: str
     K: float = K_TABLE
@@ -52,7 +52,7 @@ READINGS = (OURS, TABLE, SI, APART, LITERAL)
 
 
 class Friction(Exhibit):
-    """Readings of the contact model."""
+    """The walk under each reading of the contact model."""
 
     name: ClassVar[str] = "friction"
     title: ClassVar[str] = "Contact: how the formulas and Table I are read"
@@ -70,9 +70,9 @@ class Friction(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
-        seconds = seconds_of(task.quick)
+        seconds = walk_duration(task.quick)
         readings = [r for r in READINGS if not (task.quick and r.axes == "apart")]
-        found: dict[str, Walked] = {}
+        found: dict[str, WalkResult] = {}
         for axes in dict.fromkeys(reading.axes for reading in readings):
             group = [reading for reading in readings if reading.axes == axes]
             task.tell(f"axes {axes}: {', '.join(reading.name for reading in group)}")
@@ -112,9 +112,15 @@ class Friction(Exhibit):
 
 
 @dataclass(frozen=True, eq=False)
-class Walked:
-    """What a walk came to at each of SPEEDS: x of the trunk (samples, speeds), greatest depth of a
-    foot (speeds,), m.
+class WalkResult:
+    """Results of one walk at each of `SPEEDS`.
+
+    Attributes
+    ----------
+    path : ndarray of shape (samples, speeds)
+        Position of the trunk along x in m.
+    depth : ndarray of shape (speeds,)
+        Largest depth of a foot in m.
     """
 
     path: Array
@@ -122,12 +128,12 @@ class Walked:
 
     @property
     def way(self) -> list[float]:
-        """Along x at the end, m."""
+        """Final position along x in m."""
         return self.path[-1].tolist()
 
 
-def _walk(readings: list[Reading], seconds: float) -> dict[str, Walked]:
-    """One world for each reading and speed."""
+def _walk(readings: list[Reading], seconds: float) -> dict[str, WalkResult]:
+    """Simulate one world for each reading and speed."""
     count = len(readings) * len(SPEEDS)
     values = {
         name: np.repeat([getattr(r, name) for r in readings], len(SPEEDS))
@@ -145,12 +151,12 @@ def _walk(readings: list[Reading], seconds: float) -> dict[str, Walked]:
             depth = np.maximum(depth, foot.radius - robot.position(worlds.q, foot.name)[:, 2])
     ways, places = np.array(path), np.arange(count).reshape(-1, len(SPEEDS))
     return {
-        reading.name: Walked(ways[:, at], depth[at])
+        reading.name: WalkResult(ways[:, at], depth[at])
         for reading, at in zip(readings, places, strict=True)
     }
 
 
-def _sinks(found: Mapping[str, Walked]) -> Check:
+def _sinks(found: Mapping[str, WalkResult]) -> Check:
     depth = float(found[SI.name].depth.min())
     return Check(
         f"with K in SI units the feet sink by more than {1e3 * SUNK:g} mm",
@@ -159,7 +165,7 @@ def _sinks(found: Mapping[str, Walked]) -> Check:
     )
 
 
-def _same_way(found: Mapping[str, Walked]) -> Check:
+def _same_way(found: Mapping[str, WalkResult]) -> Check:
     at = SPEEDS.index(CHECKED)
     own, table = found[OURS.name].way[at], found[TABLE.name].way[at]
     changed = abs(table - own) / own

@@ -1,4 +1,4 @@
-"""Every law on the same walk, with half the step, and MuJoCo."""
+"""The same walk under every contact law, with half the time step, and in MuJoCo."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COLUMNS = (
 
 
 class Laws(Exhibit):
-    """All contact laws."""
+    """Distance and forces of the walk under every contact law."""
 
     name: ClassVar[str] = "laws"
     title: ClassVar[str] = "Beyond the paper: every contact law on the same walk"
@@ -80,7 +80,7 @@ class Laws(Exhibit):
                 continue
             ways[name] = [coarse["distance"], fine["distance"]]
             if not task.quick:
-                ends = _ways(name, seconds)
+                ends = _distances(name, seconds)
                 spreads[name] = float(np.ptp(ends) / ends.mean())
             creep = fine["creep_max"]
             lines.append(
@@ -90,7 +90,7 @@ class Laws(Exhibit):
                     1e3 * fine["penetration_max"],
                     None if creep is None else 1e3 * creep,
                     fine["normal_force_max"],
-                    100 * _changed(ways[name]),
+                    100 * _relative_change(ways[name]),
                     100 * spreads[name] if name in spreads else None,
                 )
             )
@@ -115,8 +115,8 @@ class Laws(Exhibit):
         return figure
 
 
-def _made(name: str, dt: float, worlds: int = 1) -> Simulation | MujocoSimulation:
-    """The walk under a law, or in MuJoCo, which has one world; dt: s."""
+def _create(name: str, dt: float, worlds: int = 1) -> Simulation | MujocoSimulation:
+    """Create the walk under a law or in MuJoCo, which has one world, at a step `dt` in s."""
     if name in MUJOCO:
         settings = replace(MUJOCO[name], mu=FRICTION)
         made = MujocoSimulation(cheetah(), settings, controller=GAIT, dt=dt)
@@ -128,10 +128,10 @@ def _made(name: str, dt: float, worlds: int = 1) -> Simulation | MujocoSimulatio
 
 
 def _run(name: str, dts: Sequence[float], seconds: float) -> list[dict[str, Any] | None]:
-    """The summary of a law's walk, or MuJoCo's, with each step, s; None if it diverged."""
+    """Summarize the walk under a law or in MuJoCo for each step (s); None if it diverged."""
     found: list[dict[str, Any] | None] = []
     for dt in dts:
-        made = _made(name, dt)
+        made = _create(name, dt)
         try:
             found.append(summary(made, made.run(seconds)))
         except Diverged:
@@ -139,9 +139,9 @@ def _run(name: str, dts: Sequence[float], seconds: float) -> list[dict[str, Any]
     return found
 
 
-def _ways(name: str, seconds: float) -> Array:
-    """How far the trunk goes over the ground from each of STARTS, m."""
-    made = _made(name, DT, STARTS)
+def _distances(name: str, seconds: float) -> Array:
+    """Return the distance (m) of the trunk over the ground from each of `STARTS`."""
+    made = _create(name, DT, STARTS)
     lower = LOWER * np.arange(STARTS)
     if isinstance(made, Simulation):
         start = np.array(made.q)
@@ -159,8 +159,8 @@ def _ways(name: str, seconds: float) -> Array:
     return np.array(ends)
 
 
-def _changed(ways: Sequence[float]) -> float:
-    """How much half the step changes a way, of it."""
+def _relative_change(ways: Sequence[float]) -> float:
+    """Return the relative change of the distance when the step is halved."""
     return abs(ways[0] / ways[1] - 1)
 
 
@@ -169,13 +169,13 @@ def _checks(
 ) -> list[Check]:
     # with both steps
     missing = [name for name in names if name not in ways]
-    worst = max(ways, key=lambda name: _changed(ways[name]))
+    worst = max(ways, key=lambda name: _relative_change(ways[name]))
     checks = [
         Check("every law walks to the end", not missing, ", ".join(missing) or "none diverged"),
         Check(
             f"half the step changes no way by more than {100 * APART:g} %",
-            _changed(ways[worst]) <= APART,
-            f"{worst}: {100 * _changed(ways[worst]):.1f} %",
+            _relative_change(ways[worst]) <= APART,
+            f"{worst}: {100 * _relative_change(ways[worst]):.1f} %",
         ),
     ]
     if not spreads:

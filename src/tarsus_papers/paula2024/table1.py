@@ -1,4 +1,4 @@
-"""Table I: the settings, read back from what ran."""
+"""Table I: settings read back from the simulators that ran."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tarsus.mujoco_runs.library import mujoco
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
-from tarsus_papers.paula2024.walk import SECONDS, SETTING, ours, seconds_of, theirs
+from tarsus_papers.paula2024.walk import SECONDS, SETTING, ours, theirs, walk_duration
 
 MILLIMETER = 1e-3  # m
 OWN_VELOCITIES = "ours; the part 'friction' runs Table I's"
@@ -15,7 +15,7 @@ IMPLICIT = "implicit first-order Euler"
 
 
 class SettingsTable(Exhibit):
-    """Settings."""
+    """Settings of Table I next to those that ran."""
 
     name: ClassVar[str] = "table1"
     title: ClassVar[str] = "Table I: settings of both simulators"
@@ -30,7 +30,7 @@ class SettingsTable(Exhibit):
     def measure(self, task: Task) -> Finding:
         # what ran, and what of it differs
         own, peer = _ours(), _theirs()
-        seconds = Row("simulation time", SECONDS, seconds_of(task.quick), "s", "Table I")
+        seconds = Row("simulation time", SECONDS, walk_duration(task.quick), "s", "Table I")
         kept = [row for row in (*own, *peer) if row.comment != OWN_VELOCITIES]
         kept += [] if task.quick else [seconds]
         wrong = [row.quantity for row in kept if not _same(row)]
@@ -61,7 +61,7 @@ class SettingsTable(Exhibit):
 
 
 def _ours() -> Sequence[Row]:
-    """Of the paper's simulator: the compiled law's parameters, the gait's gains."""
+    """Return the settings of the paper's simulator: law parameters and gait gains as compiled."""
     simulation = ours()
     law = {name: float(value) for name, value in simulation.law.parameters().items()}
     gains = {name: float(getattr(simulation.controller, name)) for name in ("kp", "kd")}
@@ -84,7 +84,7 @@ def _ours() -> Sequence[Row]:
 
 
 def _theirs() -> Sequence[Row]:
-    """Of MuJoCo: read back from its model."""
+    """Return MuJoCo's settings, read from its model."""
     model, where = theirs().model, "Table I"
     friction, solref = model.geom_friction[:, 0], model.geom_solref
     assert (friction == friction[0]).all() and (solref == solref[0]).all()

@@ -1,4 +1,4 @@
-"""Algorithms 1-6 on Mini Cheetah against differences and Pinocchio."""
+"""Algorithms 1-6 on Mini Cheetah, against finite differences and Pinocchio."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINEMATICS, VELOCITY, GRAVITY, WRENCH, MASS, JACOBIAN = (f"Alg. {k}" for k in ra
 
 
 class DynamicTerms(Exhibit):
-    """Dynamic terms."""
+    """Errors of the dynamic terms against two independent references."""
 
     name: ClassVar[str] = "terms"
     title: ClassVar[str] = "Algorithms 1-6: kinematics, velocity terms, gravity, inertia, Jacobian"
@@ -58,7 +58,7 @@ class DynamicTerms(Exhibit):
 
 
 def _states(robot: Robot, count: int) -> tuple[Array, Array]:
-    """Coordinates (count, nq) around the stand, and velocities (count, nu) of order 1."""
+    """Return coordinates (count, nq) near the stand, and velocities (count, nu) of order 1."""
     drawn = np.random.default_rng(2024)
     q = np.tile(robot.keyframes["stand"], (count, 1))
     turned = robot.integrate(q, drawn.normal(size=(count, robot.nu)), 1.0)
@@ -70,13 +70,13 @@ def _worst(
     robot: Robot,
     states: tuple[Array, Array],
 ) -> float:
-    """Largest difference of what a check compares, relative to the largest entry."""
+    """Return the largest difference found by a check, relative to the largest entry."""
     ours, other = check(robot, *states)
     return float(np.abs(ours - other).max() / max(float(np.abs(other).max()), 1e-300))
 
 
 def _rate(value: Callable[[Array], Array], robot: Robot, q: Array, u: Array) -> Array:
-    """How fast a function of q changes where the robot moves with u."""
+    """Return the rate of change of a function of q while the robot moves with u."""
     parts = [
         weight * (value(robot.integrate(q, u, k * STEP)) - value(robot.integrate(q, u, -k * STEP)))
         for k, weight in WEIGHTS.items()
@@ -104,7 +104,7 @@ def _mass(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _velocity_terms(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
-    """Their power is what the inertia's change takes: u . c = 1/2 u . M' u."""
+    """Compare the power of the velocity terms with that of the inertia: u . c = 1/2 u . M' u."""
     changing = _rate(lambda at: robot.mass_matrix(at), robot, q, u)
     return np.sum(robot.velocity_terms(q, u) * u, 1), np.einsum("ni,nij,nj->n", u, changing, u) / 2
 
@@ -129,7 +129,7 @@ BY_DIFFERENCES = {
 
 
 def _by_pinocchio(robot: Robot, states: tuple[Array, Array]) -> dict[str, float]:
-    """The same terms entry by entry; nothing if Pinocchio is not installed."""
+    """Compare the terms entry by entry with Pinocchio; nothing if it is not installed."""
     try:
         pin = needed_library("pinocchio", "a comparison with Pinocchio", "peers")
     except TarsusError:
@@ -153,7 +153,7 @@ def _by_pinocchio(robot: Robot, states: tuple[Array, Array]) -> dict[str, float]
 def _terms_at(
     pin: Any, peer: tuple[Any, Any], robot: Robot, q: Array, u: Array
 ) -> dict[str, tuple[Array, Array]]:
-    """Ours and Pinocchio's in our velocities: v = A u, A turning the base's linear velocity."""
+    """Return our terms and Pinocchio's in our velocities: v = A u, A turns the linear velocity."""
     # the state in theirs
     model, data = peer
     theirs, v = to_pinocchio(robot, model, q, u)

@@ -1,15 +1,15 @@
-"""Processing time of ten seconds."""
+"""Processing time of a walk of ten seconds."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from tarsus_papers.base import Exhibit, Finding, Row, Task
-from tarsus_papers.paula2024.walk import SECONDS, SPEED, seconds_of, walked
+from tarsus_papers.paula2024.walk import SECONDS, SPEED, run_walk, walk_duration
 
 
 class Timing(Exhibit):
-    """Processing time."""
+    """Processing time of both simulators."""
 
     name: ClassVar[str] = "time"
     title: ClassVar[str] = "Processing time of ten seconds"
@@ -23,8 +23,8 @@ class Timing(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
-        seconds = seconds_of(task.quick)
-        walk, times = walked(SPEED, seconds), SECONDS / seconds
+        seconds = walk_duration(task.quick)
+        walk, times = run_walk(SPEED, seconds), SECONDS / seconds
         own, peer = times * walk.ours.seconds, times * walk.theirs.seconds
         rows = [
             Row("our simulator", 300.0, own, "s", "section 7", "Tarsus"),

@@ -1,4 +1,4 @@
-"""Figure 5: position and attitude of the trunk in both simulators."""
+"""Figure 5: position and orientation of the trunk in both simulators."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tarsus_papers.paula2024.walk import (
     SPEED,
     SPEEDS,
     ComparedWalk,
-    error,
-    seconds_of,
-    walked,
+    mean_error,
+    run_walk,
+    walk_duration,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ SHOWN = 0.01  # s between two points of the picture
 
 
 class Trunk(Exhibit):
-    """Trunk pose."""
+    """Pose of the trunk in both simulators."""
 
     name: ClassVar[str] = "trunk"
     title: ClassVar[str] = "Figure 5: pose of the trunk"
@@ -50,11 +50,11 @@ class Trunk(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
-        seconds, speeds = seconds_of(task.quick), (SPEED,) if task.quick else SPEEDS
+        seconds, speeds = walk_duration(task.quick), (SPEED,) if task.quick else SPEEDS
         walks: dict[float, ComparedWalk] = {}
         for speed in speeds:
             task.tell(f"{speed:g} m/s")
-            walks[speed] = walked(speed, seconds)
+            walks[speed] = run_walk(speed, seconds)
         rows = [row for speed in speeds for row in _rows(speed, walks[speed])]
         found = walks[SPEED]
         thin = slice(None, None, round(SHOWN / DT))
@@ -63,9 +63,9 @@ class Trunk(Exhibit):
             data[name] = np.concatenate([1e3 * motion.position, motion.angles], 1)[thin]
         checks = [check for speed in speeds for check in _checks(speed, walks[speed])]
         if not task.quick:
-            checks += [_of_the_way(speed, walks[speed]) for speed in speeds if speed >= FAST]
+            checks += [_distance_check(speed, walks[speed]) for speed in speeds if speed >= FAST]
         slow = [_slow(speed, walks[speed], seconds) for speed in speeds if speed < FAST]
-        return Finding(data, rows, [_ways(walks)], checks, [SETTING, *slow])
+        return Finding(data, rows, [_distance_table(walks)], checks, [SETTING, *slow])
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -86,9 +86,9 @@ class Trunk(Exhibit):
 
 
 def _differences(walk: ComparedWalk) -> tuple[dict[str, float], dict[str, float]]:
-    """Mean absolute differences: mm, degrees."""
-    position = 1e3 * error(walk.ours.position, walk.theirs.position)
-    angles = error(walk.ours.angles, walk.theirs.angles)
+    """Return mean absolute differences of position (mm) and orientation (degrees)."""
+    position = 1e3 * mean_error(walk.ours.position, walk.theirs.position)
+    angles = mean_error(walk.ours.angles, walk.theirs.angles)
     return (
         dict(zip(POSITION, position.tolist(), strict=True)),
         dict(zip(ANGLES, angles.tolist(), strict=True)),
@@ -108,15 +108,15 @@ def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
     ]
 
 
-def _way(walk: ComparedWalk) -> tuple[float, float]:
-    """How far the trunk came along x: ours, MuJoCo's, m."""
+def _distances(walk: ComparedWalk) -> tuple[float, float]:
+    """Return the distance (m) of the trunk along x: ours and MuJoCo's."""
     ends = [float(m.position[-1, 0] - m.position[0, 0]) for m in (walk.ours, walk.theirs)]
     return ends[0], ends[1]
 
 
 def _slow(speed: float, walk: ComparedWalk, seconds: float) -> str:
-    """Why no rule is set for the way at a speed below FAST, m/s."""
-    own, peer = (1e3 * way / (seconds * GAIT.frequency) for way in _way(walk))
+    """Explain why no rule is set for the distance at a speed below `FAST` (m/s)."""
+    own, peer = (1e3 * way / (seconds * GAIT.frequency) for way in _distances(walk))
     return (
         f"Told {speed:g} m/s, the open-loop trot goes {own:+.1f} mm a stride in Tarsus and"
         f" {peer:+.1f} mm in MuJoCo: too little for a share of the way to say anything. No rule"
@@ -124,10 +124,10 @@ def _slow(speed: float, walk: ComparedWalk, seconds: float) -> str:
     )
 
 
-def _ways(walks: Mapping[float, ComparedWalk]) -> Table:
+def _distance_table(walks: Mapping[float, ComparedWalk]) -> Table:
     lines: list[Sequence[float]] = []
     for speed, walk in walks.items():
-        own, peer = _way(walk)
+        own, peer = _distances(walk)
         mean = _differences(walk)[0]["x"] / 1e3
         lines.append((speed, own, peer, mean, 100 * mean / peer))
     columns = (
@@ -157,8 +157,8 @@ def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
     ]
 
 
-def _of_the_way(speed: float, walk: ComparedWalk) -> Check:
-    part = _differences(walk)[0]["x"] / 1e3 / _way(walk)[1]
+def _distance_check(speed: float, walk: ComparedWalk) -> Check:
+    part = _differences(walk)[0]["x"] / 1e3 / _distances(walk)[1]
     return Check(
         f"{speed:g} m/s: x differs by less than {100 * FAR:g} % of MuJoCo's way in ten seconds",
         part < FAR,

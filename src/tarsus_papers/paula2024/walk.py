@@ -1,6 +1,6 @@
 """The walk of section 6 in Tarsus and in MuJoCo, with the settings of Table I.
 
-The paper prints no gait: frequency, duty, lift and speed are ours.
+The paper prints no gait: frequency, duty factor, foot lift and speed are our choice.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ SETTING = (
 
 @cache
 def cheetah() -> Robot:
-    """Mini Cheetah, the same object for every run."""
+    """Return Mini Cheetah, the same object for every run."""
     return robots.load("mini_cheetah")
 
 
 @cache
 def ours() -> Simulation:
-    """The paper's side: Hertz contact, explicit second-order Euler."""
+    """Return the paper's side: Hertz contact, explicit second-order Euler."""
     return Simulation(cheetah(), LAW, STEPPER, controller=GAIT, dt=DT)
 
 
 @cache
 def theirs() -> MujocoSimulation:
-    """MuJoCo's side."""
+    """Return MuJoCo's side."""
     return MujocoSimulation(cheetah(), THEIRS, controller=GAIT, dt=DT)
 
 
 @dataclass(frozen=True, eq=False)
 class ShownMotion:
-    """What Figures 5 and 6 show of one simulator, after every step."""
+    """Signals of one simulator that Figures 5 and 6 show, after every step."""
 
     position: Array
     """Of the trunk (steps, 3), m."""
@@ -76,13 +76,13 @@ class ShownMotion:
 
     @property
     def active(self) -> Array:
-        """Whether the left forefoot is in contact (steps,)."""
+        """Whether the left forefoot is in contact, shape (steps,)."""
         return self.force > 0
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedWalk:
-    """The same walk in both."""
+    """The same walk in both simulators."""
 
     time: Array
     ours: ShownMotion
@@ -90,8 +90,8 @@ class ComparedWalk:
 
 
 @cache
-def walked(speed: float, seconds: float) -> ComparedWalk:
-    """Both simulators from the same start, the gait being told a speed, m/s."""
+def run_walk(speed: float, seconds: float) -> ComparedWalk:
+    """Run both simulators from the same start, with the gait commanded to a speed in m/s."""
     logs = []
     for simulation in (ours(), theirs()):
         simulation.reset()
@@ -106,7 +106,7 @@ def walked(speed: float, seconds: float) -> ComparedWalk:
 
 
 def _spent(work: Callable[[], object]) -> float:
-    """Processor time of this thread, s."""
+    """Return the processor time (s) of this thread spent on a task."""
     began = thread_time()
     work()
     return thread_time() - began
@@ -121,18 +121,18 @@ def _motion(log: xr.Dataset, seconds: float) -> ShownMotion:
     )
 
 
-def error(one: Array, other: Array) -> Array:
-    """Mean absolute difference over time (axis 0)."""
+def mean_error(one: Array, other: Array) -> Array:
+    """Return the mean absolute difference over time (axis 0)."""
     return np.abs(one - other).mean(axis=0)
 
 
-def spurious(active: Array, dt: float) -> list[float]:
-    """When (s) a contact, or a gap in one, shorter than SHORT began; active (steps,)."""
+def spurious_times(active: Array, dt: float) -> list[float]:
+    """Return the start times (s) of contacts, and of gaps in one, shorter than `SHORT`."""
     edges = np.flatnonzero(np.diff(active.astype(int))) + 1
     lengths = np.diff(edges) * dt
     return [float(edge * dt) for edge in edges[:-1][lengths < SHORT]]
 
 
-def seconds_of(quick: bool) -> float:
-    """Length of a walk, s."""
+def walk_duration(quick: bool) -> float:
+    """Return the duration of a walk in s."""
     return QUICK_SECONDS if quick else SECONDS

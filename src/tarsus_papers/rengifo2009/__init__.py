@@ -1,4 +1,4 @@
-"""The ground imposes accelerations: ball, brick and a walking biped (Rengifo 2009)."""
+"""Reproduction of Rengifo 2009: ground that imposes accelerations on a ball, a brick, a biped."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ EXPERIMENT = Experiment(
         " forces: gains k_p and k_v without masses in them, saturations instead of a friction"
         " threshold. It shows a ball, a brick on a ramp and five steps of a biped, as curves; the"
         " only numbers printed are gains and ε. Masses, sizes, gait, controller, friction,"
-        " integrator and step are not stated, and ours, named part by part; what can be held"
-        " against a closed form is."
+        " integrator and step are not stated; ours are listed in each part. What can be"
+        " compared with a closed form, is."
     ),
     parts=(
         BallLanding(),

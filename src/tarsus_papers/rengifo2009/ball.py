@@ -1,4 +1,4 @@
-"""Figures 4 and 5: the ball that lands."""
+"""Figures 4 and 5: a ball lands on the ground."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tarsus.stepping.methods.event_driven import EventDriven
 from tarsus.stepping.methods.rk4 import RK4
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
-from tarsus_papers.rengifo2009.bodies import Array, G, ball, lying, short
+from tarsus_papers.rengifo2009.bodies import Array, G, ball, pose_on_slope, power_of_ten
 from tarsus_papers.rengifo2009.landing import Landing
 
 if TYPE_CHECKING:
@@ -34,22 +34,23 @@ STYLES = dict(zip(K_P, ("--", "-", ":"), strict=True))  # those of the paper's f
 
 @cache
 def landing_stepper() -> EventDriven:
-    """Fourth order, the landing found in time: the paper does not state its integrator."""
+    """Return a fourth-order stepper that locates the landing; the paper states no integrator."""
     return EventDriven(RK4())
 
 
 class BallLanding(Exhibit):
-    """Three gains, from the fall to long after the landing."""
+    """Landing of a ball under three gains k_p, from the fall until long after the landing."""
 
     name: ClassVar[str] = "ball"
     title: ClassVar[str] = "Figures 4 and 5: the ball that lands"
     where: ClassVar[str] = "section II.A, Figs. 4 and 5"
     about: ClassVar[str] = (
         f"A ball falls {1e3 * HEIGHT:.2f} mm onto the ground, k_v 5000 1/s and k_p 0, 1 and 5"
-        " 1/s²: the gains are the paper's; mass (1 kg), height and step are not stated and ours."
-        f" RK4 with the landing located, steps of {1e6 * DT:g} µs. The published force at the"
+        " 1/s²: the gains are the paper's; mass (1 kg), height and step are not stated; ours are"
+        f" used. RK4 with the landing located, steps of {1e6 * DT:g} µs. The published force at the"
         " landing is the paper's formula m g - m k_v p' at our speed; its figures print no number."
-        " All else is held against the closed form of Eqn. (3), in which the mass does not occur."
+        " Everything else is compared with the closed form of Eqn. (3), in which the mass does not"
+        " occur."
     )
     caption: ClassVar[str] = (
         "Left: height of the ball after the landing, as in Fig. 4 (dashed k_p 0, solid 1, dotted"
@@ -75,7 +76,7 @@ class BallLanding(Exhibit):
         peaks = first["force"].max(axis=0)
         errors = {k_p: _errors(k_p, curve) for k_p, curve in curves.items()}
         data = {
-            "curves": {f"{k_p:g}": _thinned(curve) for k_p, curve in curves.items()},
+            "curves": {f"{k_p:g}": _decimated(curve) for k_p, curve in curves.items()},
             "first": {"time": first["time"][::50], "force": first["force"][::50, 1]},
             "errors": {f"{k_p:g}": found for k_p, found in errors.items()},
         }
@@ -102,23 +103,29 @@ class BallLanding(Exhibit):
             (middle, "force / N", "time after landing / ms"),
             (right, "1000 (force / (m g) - 1)", "time after landing / s"),
         ):
-            _named(ax, title, label)
+            _label(ax, title, label)
         for ax in (left, right):
             ax.axhline(0.0, color="#999999", lw=0.8, zorder=0)
         return figure
 
 
-def _named(ax: Axes, title: str, label: str) -> None:
+def _label(ax: Axes, title: str, label: str) -> None:
     ax.set_title(title, fontsize=10)
     ax.set_xlabel(label)
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def _run(height: float, speed: float, dt: float, seconds: float) -> dict[str, Array]:
-    """From a height, m, and a speed downwards, m/s: time (steps,), height and force (steps, 3)."""
+    """Simulate a ball dropped from a height (m) with a downward speed (m/s).
+
+    Returns
+    -------
+    dict
+        ``time`` of shape (steps,) in s; ``height`` in m and ``force`` in N, of shape (steps, 3).
+    """
     law = Linearized(k_p=np.array(K_P), k_v=K_V, epsilon=0.0)
     simulation = Simulation(ball(), law, landing_stepper(), dt=dt, worlds=len(K_P))
-    simulation.set(q=lying(np.full(len(K_P), height)), u=[0, 0, -speed, 0, 0, 0])
+    simulation.set(q=pose_on_slope(np.full(len(K_P), height)), u=[0, 0, -speed, 0, 0, 0])
     records = simulation.backend.record(round(seconds / dt))
     force = records["impulse"][..., 0] / dt
     return {
@@ -129,8 +136,10 @@ def _run(height: float, speed: float, dt: float, seconds: float) -> dict[str, Ar
 
 
 def _errors(k_p: float, curve: Mapping[str, Array]) -> dict[str, float]:
-    """Largest distance from the closed form until the ball is back: of the height by the depth, of
-    the force by m g once the ball has stopped.
+    """Return the largest errors against the closed form until the ball has returned.
+
+    The error of the height is relative to the depth, that of the force to m g, once the ball has
+    stopped.
     """
     exact, time = Landing(k_p, K_V, SPEED), curve["time"]
     inside = time < exact.back - 2 * DT
@@ -140,15 +149,15 @@ def _errors(k_p: float, curve: Mapping[str, Array]) -> dict[str, float]:
     return {"height": float(height), "force": float(np.abs(push).max() / G)}
 
 
-def _thinned(curve: Mapping[str, Array]) -> dict[str, Array]:
-    """Every step at first, then few."""
+def _decimated(curve: Mapping[str, Array]) -> dict[str, Array]:
+    """Keep the first 200 steps, then every 200th."""
     near = np.arange(200)
     few = np.concatenate([near, np.arange(200, len(curve["time"]), 200)])
     return {name: np.round(values[few], 10) for name, values in curve.items()}
 
 
-def back_at(curve: Mapping[str, Array]) -> float | None:
-    """The first time above the surface after the landing, s; None if never."""
+def return_time(curve: Mapping[str, Array]) -> float | None:
+    """Return the time (s) at which the ball is above the surface again, or None if never."""
     above = np.flatnonzero(curve["height"] > 0)
     return float(curve["time"][above[0]]) if above.size else None
 
@@ -157,7 +166,7 @@ def _rows(curves: Mapping[float, Mapping[str, Array]], peaks: Array) -> list[Row
     exact = "closed form of Eqn. (3)"
     rows = []
     for k, (k_p, curve) in enumerate(curves.items()):
-        form, back = Landing(k_p, K_V, SPEED), back_at(curve)
+        form, back = Landing(k_p, K_V, SPEED), return_time(curve)
         until = f"{exact}: {form.back:.4f} s" if k_p else "never, as the paper says"
         rows += [
             Row(f"k_p {k_p:g}: force at the landing", G + K_V * SPEED, float(peaks[k]), "N",
@@ -182,7 +191,7 @@ def _checks(
     deep = max(abs(-c["height"].min() * K_V / SPEED - 1) for c in curves.values())
     first = float(np.abs(peaks / (G + K_V * SPEED) - 1).max())
     moving = [k_p for k_p in K_P if k_p]
-    returns = {k_p: back_at(curves[k_p]) for k_p in moving}
+    returns = {k_p: return_time(curves[k_p]) for k_p in moving}
     late = max(abs((returns[k] or np.inf) / (np.pi / 2 / np.sqrt(k)) - 1) for k in moving)
     # the whole curves, and what remains
     curve = max(found["height"] for found in errors.values())
@@ -194,12 +203,12 @@ def _checks(
         Check("the first force is m g + m k_v v, to 1e-3", first < 1e-3, f"{first:.1e} off"),
         Check(
             "it is back π / (2 √k_p) after the landing, to 1 %; with k_p = 0 it stays",
-            late < 0.01 and back_at(curves[0.0]) is None and stays < 1e-12,
+            late < 0.01 and return_time(curves[0.0]) is None and stays < 1e-12,
             ", ".join(f"{returns[k]:.4f} s for k_p {k:g}" for k in moving),
         ),
         Check(
-            f"heights follow the closed form to {short(CURVE)} of the depth, forces to 1e-6 of m g"
-            " once the ball has stopped",
+            f"heights follow the closed form to {power_of_ten(CURVE)} of the depth, forces to 1e-6"
+            " of m g once the ball has stopped",
             curve < CURVE and push < 1e-6,
             f"{curve:.1e} and {push:.1e}",
         ),

@@ -1,4 +1,4 @@
-"""The biped standing and walking on several grounds side by side."""
+"""Runs of the biped standing and walking on several grounds in parallel worlds."""
 
 from __future__ import annotations
 
@@ -23,41 +23,52 @@ K_P, K_V, MU = 500.0, 250.0, 0.8  # section IV; mu is not stated
 EPSILONS = (0.0, 1e-6, 1e-5, 1e-4)  # m: the paper's two (section V), and larger ones
 # s: below 2 k_v epsilon / g for epsilon 1e-6 m; the paper states no step
 DT, FINE, FINEST = 4e-5, 1e-5, 4e-6
-STEPS, SPEED, TOLD_TO_STOP, SECONDS = 5, 0.2, 1.6, 4.5  # m/s, s, s: five steps come of it
+STEPS, SPEED, STOP_TIME, SECONDS = 5, 0.2, 1.6, 4.5  # m/s, s, s: five steps come of it
 FIRST_STEP = 1.0  # s: until one step is made
 SAMPLE = 2e-4  # s between the samples of what moves
 CHUNK = 0.1  # s recorded at once
 SIDES = ("R", "L")
-LIFTED = 0.01  # m: a foot that was higher has made a step
-CARRIES = 0.1  # of the weight: a foot that carries more stands
-HALF, UNLOADS = 0.4, 0.1  # s after a landing, and before the foot lifts off again
-GAP = 0.02  # s: contacts lost for longer are no false impacts
-BOUNCES = 0.3  # s after a landing: three returns to the surface, 0.09 s each by Eqn. (3)
+MIN_LIFT = 0.01  # m: a foot that was higher has made a step
+MIN_LOAD = 0.1  # of the weight: a foot that carries more stands
+STANCE_START, UNLOADING = 0.4, 0.1  # s after a landing, and before the foot lifts off again
+MAX_LOSS = 0.02  # s: contacts lost for longer are no false impacts
+BOUNCING = 0.3  # s after a landing: three returns to the surface, 0.09 s each by Eqn. (3)
 
 
 @cache
 def biped() -> Robot:
-    """The robot of Fig. 8; every number of it is an estimate."""
+    """Return the robot of Fig. 8; all its parameters are estimates."""
     return robots.load("biped")
 
 
 @cache
 def weight() -> float:
-    """Of the biped, N."""
+    """Return the weight of the biped in N."""
     return biped().mass * G
 
 
 @dataclass(frozen=True, eq=False)
 class BipedRun:
-    """Some worlds' motion, the vertices of the right foot first.
+    """Recorded motion of the biped in several worlds; vertices of the right foot come first.
 
-    dt: s
-    force (steps, worlds, 8): normal, N, mean of each step
-    time (samples,), s
-    q (samples, worlds, nq); impulse (samples, worlds, 24), N s of the step that ends there
-    height (samples, worlds, 8): of the vertices, m
-    unconverged (worlds,): steps
-    cost: time of a step of one world, s of the processor
+    Attributes
+    ----------
+    dt : float
+        Time step in s.
+    force : ndarray of shape (steps, worlds, 8)
+        Mean normal force of each step in N.
+    time : ndarray of shape (samples,)
+        Times of the samples in s.
+    q : ndarray of shape (samples, worlds, nq)
+        Coordinates.
+    impulse : ndarray of shape (samples, worlds, 24)
+        Contact impulses of the step that ends at the sample, in N s.
+    height : ndarray of shape (samples, worlds, 8)
+        Height of each vertex in m.
+    unconverged : ndarray of shape (worlds,)
+        Number of steps whose contact problem did not converge.
+    cost : float
+        Processor time of one step of one world in s.
     """
 
     dt: float
@@ -70,46 +81,53 @@ class BipedRun:
     cost: float
 
     def stances(self, world: int) -> list[tuple[int, Array]]:
-        """Feet and samples (n,) of the second half of every stance: from `HALF` after a landing
-        until `UNLOADS` before the foot lifts off, or the end.
+        """Return (foot, samples) of the second half of every stance.
+
+        A second half lasts from `STANCE_START` after a landing until `UNLOADING` before the foot
+        lifts
+        off, or until the end of the run.
         """
         found = []
         for time, foot in self.landings(world):
             leaves = [leaving for leaving in self.lift_offs(world, foot) if leaving > time]
-            end = leaves[0] - UNLOADS if leaves else np.inf
-            inside = (self.time > time + HALF) & (self.time < end)
+            end = leaves[0] - UNLOADING if leaves else np.inf
+            inside = (self.time > time + STANCE_START) & (self.time < end)
             found.append((foot, np.flatnonzero(inside)))
         return found
 
     @property
     def load(self) -> Array:
-        """Normal force of each foot (steps, worlds, 2), N, right and left."""
+        """Normal force of each foot in N, shape (steps, worlds, 2), right and left."""
         return self.force.reshape(*self.force.shape[:2], 2, 4).sum(axis=-1)
 
     def landings(self, world: int) -> list[tuple[float, int]]:
-        """Times, s, and feet (0 right, 1 left) of the landings after a step: all its vertices were
-        in the air, the lowest higher than `LIFTED`.
+        """Return (time in s, foot) of the landings after a step; foot 0 is the right one.
+
+        A landing follows a step if all vertices of the foot were higher than `MIN_LIFT` before.
         """
         lowest = self.height[:, world].reshape(-1, 2, 4).min(axis=-1)
         found = []
         for foot in (0, 1):
-            high = np.flatnonzero(np.diff((lowest[:, foot] > LIFTED).astype(int)) < 0)
+            high = np.flatnonzero(np.diff((lowest[:, foot] > MIN_LIFT).astype(int)) < 0)
             down = np.flatnonzero(lowest[:, foot] <= 0)
             found += [(float(self.time[down[down > k][0]]), foot) for k in high]
         return sorted(found)
 
     def lift_offs(self, world: int, foot: int) -> Array:
-        """Times at which a foot's lowest vertex passes `LIFTED` upwards, s."""
+        """Return the times (s) at which a foot's lowest vertex rises above `MIN_LIFT`."""
         lowest = self.height[:, world, 4 * foot : 4 * foot + 4].min(axis=-1)
-        return self.time[1:][np.diff((lowest > LIFTED).astype(int)) > 0]
+        return self.time[1:][np.diff((lowest > MIN_LIFT).astype(int)) > 0]
 
     def losses(self, world: int) -> tuple[Array, Array]:
-        """Times, s, at which a vertex loses its contact and regains it within `GAP` though its
-        foot has carried more than `CARRIES` of the weight in the mean of the `GAP` before: bounces,
-        up to `BOUNCES` after the foot's landing, and false impacts, later ones.
+        """Return the times (s) of the bounces and of the false impacts.
+
+        Both are losses of a vertex's contact that end within `MAX_LOSS`, although the foot carried
+        more
+        than `MIN_LOAD` of the weight on average during the `MAX_LOSS` before. Losses up to
+        `BOUNCING` after the foot's landing are bounces; later ones are false impacts.
         """
         found: tuple[list[float], list[float]] = ([], [])
-        window, landings = round(GAP / self.dt), self.landings(world)
+        window, landings = round(MAX_LOSS / self.dt), self.landings(world)
         total = np.cumsum(np.concatenate([np.zeros((1, 2)), self.load[:, world]]), axis=0)
         for vertex in range(self.force.shape[-1]):
             changes = np.diff((self.force[:, world, vertex] > 0).astype(int))
@@ -118,10 +136,10 @@ class BipedRun:
                 back = gained[np.searchsorted(gained, begin) :][:1]
                 first = max(begin - window, 0)
                 mean = (total[begin] - total[first])[vertex // 4] / (begin - first)
-                if back.size and back[0] - begin < window and mean > CARRIES * weight():
+                if back.size and back[0] - begin < window and mean > MIN_LOAD * weight():
                     at = begin * self.dt
                     fresh = any(
-                        foot == vertex // 4 and 0 <= at - landed < BOUNCES
+                        foot == vertex // 4 and 0 <= at - landed < BOUNCING
                         for landed, foot in landings
                     )
                     found[0 if fresh else 1].append(at)
@@ -137,7 +155,7 @@ class BipedRun:
         return float(max(ways, default=0.0))
 
     def log(self, world: int) -> xr.Dataset:
-        """What a picture strip needs; the plane's tangents are x and y."""
+        """Return a world's motion as a picture strip needs it; the plane's tangents are x and y."""
         impulse = self.impulse[:, world].reshape(len(self.time), -1, 3)
         names = [c.name for c in biped().candidates]
         points = [biped().position(self.q[:, world], name) for name in names]
@@ -153,42 +171,43 @@ class BipedRun:
 
 
 def ground(epsilons: tuple[float, ...] = EPSILONS, saturation: str = "repeated") -> Linearized:
-    """The paper's gains, one interpenetration a world."""
+    """Return the contact law with the paper's gains and one interpenetration per world."""
     return Linearized(mu=MU, k_p=K_P, k_v=K_V, epsilon=np.array(epsilons), saturation=saturation)  # type: ignore[arg-type]
 
 
 @cache
 def paper_walk(quick: bool) -> BipedRun:
-    """The walk that most parts look at; the reduced one makes one step under the paper's two
-    epsilons.
+    """Return the walk that most parts analyze.
+
+    The quick version makes one step, for the paper's two values of epsilon.
     """
-    return walked(EPSILONS[:2], seconds=FIRST_STEP) if quick else walked()
+    return run_walk(EPSILONS[:2], seconds=FIRST_STEP) if quick else run_walk()
 
 
-def walked(
+def run_walk(
     epsilons: tuple[float, ...] = EPSILONS,
     dt: float = DT,
     saturation: str = "repeated",
     seconds: float = SECONDS,
 ) -> BipedRun:
-    """A walk under the paper's law."""
-    return walk_on(ground(epsilons, saturation), len(epsilons), dt, seconds)
+    """Simulate a walk under the paper's contact law."""
+    return run_walk_on(ground(epsilons, saturation), len(epsilons), dt, seconds)
 
 
-def walk_on(law: Law, worlds: int, dt: float, seconds: float = SECONDS) -> BipedRun:
-    """Five steps on any ground: told to walk, and after a while to stop."""
+def run_walk_on(law: Law, worlds: int, dt: float, seconds: float = SECONDS) -> BipedRun:
+    """Simulate five steps under any contact law: a command to walk, later one to stop."""
     simulation = _simulation(law, worlds, dt, Walk())
     simulation.set(command={"speed": SPEED})
 
     def tell(time: float) -> None:
-        if time >= TOLD_TO_STOP:
+        if time >= STOP_TIME:
             simulation.set(command={"gait": 0.0})
 
     return _recorded(simulation, seconds, tell)
 
 
-def stood(epsilons: tuple[float, ...], seconds: float, dt: float = DT) -> BipedRun:
-    """Standing on both feet, joints held by servos sized for its weight and step."""
+def run_standing(epsilons: tuple[float, ...], seconds: float, dt: float = DT) -> BipedRun:
+    """Simulate standing on both feet, with joint servos sized for the weight and the step."""
     return _recorded(_simulation(ground(epsilons), len(epsilons), dt, "stand"), seconds)
 
 
@@ -199,7 +218,7 @@ def _simulation(law: Law, worlds: int, dt: float, controller: Controller | str) 
 def _recorded(
     simulation: Simulation, seconds: float, tell: Callable[[float], None] = lambda time: None
 ) -> BipedRun:
-    """The run in chunks: all forces, and samples of what moves."""
+    """Simulate in chunks; record all forces, and samples of the motion."""
     dt, worlds, kept = simulation.dt, simulation.worlds, []
     each, chunk = max(1, round(SAMPLE / dt)), round(CHUNK / simulation.dt)
     unconverged, spent, steps = np.zeros(worlds, dtype=int), 0.0, round(seconds / dt)

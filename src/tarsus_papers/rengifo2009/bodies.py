@@ -1,4 +1,4 @@
-"""The ball and the brick of Rengifo 2009, Figs. 1 and 6; the paper states no size and no mass."""
+"""The ball and the brick of Figs. 1 and 6 (Rengifo 2009); the paper states no size or mass."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ BRICK = np.array([0.1, 0.05, 0.03])  # m, half edges -- ESTIMATE
 
 @cache
 def ball(mass: float = 1.0) -> Robot:
-    """A point (kg) that touches with its center, which is all that Eqn. (1) has."""
+    """Return a point mass (kg) in contact at its center, as Eqn. (1) describes it."""
     return _free("ball", mass, 0.01 * mass * np.eye(3), (Candidate("point", 0, np.zeros(3)),))
 
 
 @cache
 def brick(mass: float = 1.0) -> Robot:
-    """A box (kg) that touches with the four corners of its lower face."""
+    """Return a box (kg) in contact at the four corners of its lower face."""
     x, y, z = BRICK
     corners = tuple(
         Candidate(f"corner_{k}", 0, np.array([a * x, b * y, -z]))
@@ -35,10 +35,15 @@ def brick(mass: float = 1.0) -> Robot:
     return _free("brick", mass, mass / 12 * np.diag(squares.sum() - squares), corners)
 
 
-def lying(height: Array | float, angle: float = 0.0) -> Array:
-    """Coordinates (..., 7) of a body turned with a slope that rises by `angle`, rad, along x.
+def pose_on_slope(height: Array | float, angle: float = 0.0) -> Array:
+    """Return coordinates of shape (..., 7) of a body aligned with a slope.
 
-    height (...): of its origin above the slope, m.
+    Parameters
+    ----------
+    height : ndarray or float
+        Height of the body's origin above the slope in m.
+    angle : float, optional
+        Angle by which the slope rises along x, in rad.
     """
     up = np.array([-np.sin(angle), 0.0, np.cos(angle)])
     turn = np.array([np.cos(angle / 2), 0.0, -np.sin(angle / 2), 0.0])
@@ -46,8 +51,8 @@ def lying(height: Array | float, angle: float = 0.0) -> Array:
     return np.concatenate([place, np.broadcast_to(turn, (*place.shape[:-1], 4))], axis=-1)
 
 
-def short(value: float) -> str:
-    """A power of ten as text: 1e-6, not 1e-06."""
+def power_of_ten(value: float) -> str:
+    """Format a power of ten briefly: 1e-6, not 1e-06."""
     return f"{value:.0e}".replace("e-0", "e-") if value else "0"
 
 

@@ -1,4 +1,4 @@
-"""Section II.B: the brick that slides down a ramp, slows and stops."""
+"""Section II.B: a brick slides down a ramp, slows and stops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tarsus.stepping.methods.rk4 import RK4
 from tarsus.terrain.slope import Slope
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
-from tarsus_papers.rengifo2009.bodies import BRICK, Array, G, ball, brick, lying
+from tarsus_papers.rengifo2009.bodies import BRICK, Array, G, ball, brick, pose_on_slope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,8 +31,20 @@ WITHOUT_HEIGHT, WITH_HEIGHT = "without height", "a box"
 
 @dataclass(frozen=True, eq=False)
 class Slide:
-    """A brick's way down (steps,): time, s; speed downhill at the middle of each step, m/s, and
-    friction, N, its mean; fastest: how fast it turned, rad/s; last: speed at the end, m/s.
+    """Recorded slide of a brick.
+
+    Attributes
+    ----------
+    time : ndarray of shape (steps,)
+        Time in s.
+    speed : ndarray of shape (steps,)
+        Downhill speed at the middle of each step in m/s.
+    friction : ndarray of shape (steps,)
+        Mean friction force of each step in N.
+    fastest : float
+        Largest angular velocity in rad/s.
+    last : float
+        Speed at the end in m/s.
     """
 
     time: Array
@@ -43,14 +55,14 @@ class Slide:
 
     @property
     def threshold(self) -> float:
-        """v_s, m/s: where the line of the friction force over the speed meets the plateau."""
+        """Speed v_s (m/s) at which the linear part of the friction force reaches the plateau."""
         low = (self.speed < 0.7 * SLOW) & (self.speed > 0.05 * SLOW)
         slope, rest = np.polyfit(self.speed[low], self.friction[low], 1)
         return float((self.friction[: len(low) // 10].mean() - rest) / slope)
 
     @property
     def decay(self) -> float:
-        """Rate at which the last of the speed vanishes, 1/s."""
+        """Rate (1/s) at which the remaining speed decays."""
         low = (self.speed < 0.5 * SLOW) & (self.speed > 1e-4 * SLOW)
         return -float(np.polyfit(self.time[low], np.log(self.speed[low]), 1)[0])
 
@@ -80,12 +92,12 @@ class SlidingBrick(Exhibit):
     def measure(self, task: Task) -> Finding:
         # the point; the box with forces limited consistently and as printed
         task.tell(WITHOUT_HEIGHT)
-        found = {WITHOUT_HEIGHT: _slide(ball(), 0.0, "repeated")}
+        found = {WITHOUT_HEIGHT: _run_slide(ball(), 0.0, "repeated")}
         turned = {}
         if not task.quick:
             for way in ("repeated", "once"):
                 task.tell(f"{WITH_HEIGHT}, {way}")
-                slide = _slide(brick(), BRICK[2], way)
+                slide = _run_slide(brick(), BRICK[2], way)
                 turned[way] = slide.fastest
                 if way == "repeated":
                     found[WITH_HEIGHT] = slide
@@ -149,12 +161,12 @@ class SlidingBrick(Exhibit):
         return figure
 
 
-def _slide(body: Any, height: float, way: Any) -> Slide:
-    """Down the ramp and to rest; height: of the body's origin above its contacts, m."""
+def _run_slide(body: Any, height: float, way: Any) -> Slide:
+    """Simulate the slide until rest; `height` is that of the origin above the contacts in m."""
     law = Linearized(mu=MU, k_p=500.0, k_v=K_V, epsilon=EPSILON, saturation=way)
     simulation = Simulation(body, law, RK4(), Slope(ANGLE), dt=DT)
     down = -np.array([np.cos(ANGLE), 0.0, np.sin(ANGLE)])
-    simulation.set(q=lying(height - EPSILON, ANGLE), u=[*(SPEED * down), 0, 0, 0])
+    simulation.set(q=pose_on_slope(height - EPSILON, ANGLE), u=[*(SPEED * down), 0, 0, 0])
     records = simulation.backend.record(round(SECONDS / DT))
     force = records["impulse"][:, 0].reshape(len(records["q"]), -1, 3).sum(axis=1) / DT
     moving = records["u"][:, 0]

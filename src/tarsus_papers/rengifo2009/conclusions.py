@@ -1,4 +1,4 @@
-"""What the paper says, each sentence held against our numbers (Rengifo 2009)."""
+"""Statements of the paper, each decided by our numbers (Rengifo 2009)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEFT_OUT = "left out of the reduced version"
 
 
 class PaperStatements(Exhibit):
-    """Confirmed or refuted, by numbers of the other parts."""
+    """Verdicts on the paper's statements, from the numbers of the other parts."""
 
     name: ClassVar[str] = "conclusions"
     title: ClassVar[str] = "The paper's statements, confirmed or not"
@@ -30,8 +30,8 @@ class PaperStatements(Exhibit):
         " depend on masses if no contact moves by more than 1e-6 of the depth. Contact is more"
         " stable with ε if it has fewer false impacts at every step tried, and has none if at most"
         " a tenth is left. The first two rules were fixed before the run, the last two were written"
-        " after first runs. Where the answer hangs on how forces are limited, of which the paper's"
-        " own way does not carry over to a box, both answers are given."
+        " after first runs. Where the answer depends on how forces are limited, of which the"
+        " paper's own way does not carry over to a box, both answers are given."
     )
     needs: ClassVar[tuple[str, ...]] = (
         "ball", "restitution", "rest", "brick", "false_impacts", "walk", "parameters",

@@ -1,4 +1,4 @@
-"""Figures 13 and 14: false impacts, and what an interpenetration does to them."""
+"""Figures 13 and 14: false impacts, and the effect of an interpenetration on them."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.rengifo2009.biped_runs import (
-    BOUNCES,
-    CARRIES,
+    BOUNCING,
     DT,
     EPSILONS,
     FINE,
     FINEST,
-    GAP,
     K_V,
+    MAX_LOSS,
+    MIN_LOAD,
     STEPS,
     BipedRun,
     biped,
     paper_walk,
-    stood,
-    walked,
+    run_standing,
+    run_walk,
     weight,
 )
-from tarsus_papers.rengifo2009.bodies import G, short
+from tarsus_papers.rengifo2009.bodies import G, power_of_ten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ RUNS = {  # dt, saturation and epsilons of the walks
 
 
 class FalseImpacts(Exhibit):
-    """Standing and walking, without and with an interpenetration, at three steps."""
+    """Standing and walking with and without an interpenetration, at three time steps."""
 
     name: ClassVar[str] = "false_impacts"
     title: ClassVar[str] = "Figures 13 and 14: false impacts"
@@ -59,13 +59,13 @@ class FalseImpacts(Exhibit):
         " robot knows. The paper lets every contact rest ε = 1e-6 m deep instead of 0 and shows"
         " steadier forces. (As printed, p_z goes to +ε, which by Eqn. (4) is above the ground,"
         " where no force acts; ε is read as a depth.) Here the biped stands on both feet, joints"
-        " held by servos, and walks its five steps. What is counted: a vertex loses"
-        f" its contact for less than {1e3 * GAP:g} ms although its foot carried more than"
-        f" {100 * CARRIES:g} % of the weight in the mean of the {1e3 * GAP:g} ms before. In the"
-        f" first {BOUNCES:g} s after a landing most of these are bounces that Eqn. (3) itself"
-        " makes at any step (a landing point leaves at √k_p times its depth); later ones are false"
-        " impacts. Losses for longer are not counted. Rules for standing, fixed before the run:"
-        " some without ε, none with it, and a"
+        " held by servos, and walks its five steps. A loss is counted if a vertex loses"
+        f" its contact for less than {1e3 * MAX_LOSS:g} ms although its foot carried more than"
+        f" {100 * MIN_LOAD:g} % of the weight in the mean of the {1e3 * MAX_LOSS:g} ms before."
+        f" In the first {BOUNCING:g} s after a landing most of these are bounces that Eqn. (3)"
+        " itself makes at any step (a landing point leaves at √k_p times its depth); later ones are"
+        " false impacts. Losses for longer are not counted. Rules for standing, fixed before the"
+        " run: some without ε, none with it, and a"
         f" standard deviation of the load {LESS:g} times smaller. The rule for walking was set"
         " after first runs. Forces are limited consistently, or once as printed."
     )
@@ -79,26 +79,28 @@ class FalseImpacts(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         task.tell("standing")
-        still = stood(PAPERS, STANDING)
-        stands = {short(eps): _standing(still, k) for k, eps in enumerate(PAPERS)}
+        still = run_standing(PAPERS, STANDING)
+        stands = {power_of_ten(eps): _standing(still, k) for k, eps in enumerate(PAPERS)}
         data: dict[str, Any] = {"standing": stands, "walking": {}, "stance": {}}
         stances = {}
         for name, (dt, saturation, epsilons) in () if task.quick else RUNS.items():
             task.tell(f"walking, {name}")
             own = (dt, saturation) == (DT, PLAIN)
-            run = paper_walk(False) if own else walked(epsilons, dt, saturation)
+            run = paper_walk(False) if own else run_walk(epsilons, dt, saturation)
             losses = [run.losses(k) for k in range(len(epsilons))]
             data["walking"][name] = [
                 {"bounces": len(bounces), "false": len(later)} for bounces, later in losses
             ]
             stances |= {shown: _stance(run, shown[1]) for shown in SHOWN if shown[0] == name}
             if own:
-                data["driven"] = _driven(run)
+                data["driven"] = _driving_acceleration(run)
                 data["per_step"] = [
                     _per_step(run, k, np.concatenate(both)) for k, both in enumerate(losses)
                 ]
         if stances:
-            titles = {shown: f"ε = {short(shown[1])} m, steps of {shown[0]}" for shown in SHOWN}
+            titles = {
+                shown: f"ε = {power_of_ten(shown[1])} m, steps of {shown[0]}" for shown in SHOWN
+            }
             data["stance"] = {title: stances[shown] for shown, title in titles.items()}
         tables = [] if task.quick else _tables(data)
         return Finding(data, _rows(data), tables, _checks(data), _notes(data.get("driven")))
@@ -126,9 +128,11 @@ class FalseImpacts(Exhibit):
         return figure
 
 
-def _driven(run: BipedRun) -> float:
-    """Acceleration with which a leg drives a stance foot that has lost its contacts, m/s^2: ε 0, a
-    step without force gives k_v times the depth that Eqn. (3) then stops it at.
+def _driving_acceleration(run: BipedRun) -> float:
+    """Return the acceleration (m/s²) with which a leg drives a stance foot without contact.
+
+    With ε = 0, a step without force causes k_v times the depth at which Eqn. (3) then stops the
+    foot.
     """
     deepest = max(
         -float(run.height[inside, 0, 4 * foot : 4 * foot + 4].min())
@@ -160,13 +164,13 @@ def _notes(driven: float | None) -> list[str]:
 
 
 def _standing(run: BipedRun, world: int) -> dict[str, float]:
-    """False impacts of the whole run, standard deviation of the load by the weight at its end."""
+    """Return false impacts of the whole run, and standard deviation of load / weight at its end."""
     load = run.load[round(SETTLED / run.dt) :, world].sum(axis=-1)
     return {"false": len(run.losses(world)[1]), "deviation": float(load.std() / weight())}
 
 
 def _stance(run: BipedRun, epsilon: float) -> dict[str, Any]:
-    """Forces of the right foot from its first landing until it leaves."""
+    """Return the forces of the right foot from its first landing until it lifts off."""
     world = EPSILONS.index(epsilon)
     begin = next(time for time, foot in run.landings(world) if foot == 0)
     end = next(time for time in run.lift_offs(world, 0) if time > begin)
@@ -182,7 +186,7 @@ def _stance(run: BipedRun, epsilon: float) -> dict[str, Any]:
 
 
 def _per_step(run: BipedRun, world: int, losses: Any) -> list[int]:
-    """Losses before the first landing, and from each landing to the next."""
+    """Count the losses before the first landing, and from each landing to the next."""
     edges = [0.0, *(time for time, _ in run.landings(world)), np.inf]
     return [int(n) for n in np.histogram(losses, edges)[0]]
 
@@ -203,7 +207,7 @@ def _rows(data: Mapping[str, Any]) -> list[Row]:
         )  # fmt: skip
     for name, counts in list(data["walking"].items())[:2]:
         rows += [
-            Row(f"walking {STEPS} steps, {name}, ε {short(eps)} m: false impacts", None,
+            Row(f"walking {STEPS} steps, {name}, ε {power_of_ten(eps)} m: false impacts", None,
                 count["false"], "", WHERE, "no number is printed; other steps below")
             for eps, count in zip(PAPERS, counts, strict=False)
         ]  # fmt: skip
@@ -211,11 +215,11 @@ def _rows(data: Mapping[str, Any]) -> list[Row]:
 
 
 def _tables(data: Mapping[str, Any]) -> list[Table]:
-    columns = ("steps of", *(f"ε {short(eps)} m" for eps in EPSILONS))
+    columns = ("steps of", *(f"ε {power_of_ten(eps)} m" for eps in EPSILONS))
     tables = []
     for title, key in (
         ("Walking: false impacts in the whole run", "false"),
-        (f"Walking: bounces, up to {BOUNCES:g} s after a landing", "bounces"),
+        (f"Walking: bounces, up to {BOUNCING:g} s after a landing", "bounces"),
     ):
         rows = []
         for name, found in data["walking"].items():
@@ -224,7 +228,7 @@ def _tables(data: Mapping[str, Any]) -> list[Table]:
         tables.append(Table(title, columns, rows))
     spans = ("before the first", *(f"after step {k + 1}" for k in range(STEPS)))
     rows = [
-        (f"ε {short(eps)} m", *counts)
+        (f"ε {power_of_ten(eps)} m", *counts)
         for eps, counts in zip(EPSILONS, data["per_step"], strict=True)
         if len(counts) == len(spans)
     ]

@@ -12,11 +12,11 @@ from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
 from tarsus_papers.rengifo2009.biped_runs import (
     DT,
-    LIFTED,
+    MIN_LIFT,
     SIDES,
     SPEED,
     STEPS,
-    TOLD_TO_STOP,
+    STOP_TIME,
     BipedRun,
     biped,
     paper_walk,
@@ -35,7 +35,7 @@ NAMES = {0: "right", 1: "left"}
 
 
 class FiveSteps(Exhibit):
-    """The walk under the paper's law, without interpenetration."""
+    """The walk under the paper's law with an interpenetration of 0."""
 
     name: ClassVar[str] = "walk"
     title: ClassVar[str] = "Figures 11 and 12: five steps"
@@ -45,9 +45,9 @@ class FiveSteps(Exhibit):
         " of Fig. 11 says four). The paper states neither masses nor lengths, neither gait nor"
         " controller, neither friction nor integrator: the robot's numbers are estimates (1.6 m,"
         " 45 kg), μ is 0.8, the walk is the built-in one of decision 0021 (capture point, inverse"
-        f" dynamics), told to walk at {SPEED:g} m/s and after {TOLD_TO_STOP:g} s to stop, of which"
+        f" dynamics), told to walk at {SPEED:g} m/s and after {STOP_TIME:g} s to stop, of which"
         f" five steps come; symplectic Euler at {1e6 * DT:g} µs, controller included. A step is a"
-        f" foot that lands after all of it was higher than {1e3 * LIFTED:g} mm. No vertex may go"
+        f" foot that lands after all of it was higher than {1e3 * MIN_LIFT:g} mm. No vertex may go"
         " deeper than 1 mm, and in the second half of a stance, until 0.1 s before the foot lifts"
         " off, none of its vertices may be farther than 0.1 mm from the ground: this last bound was"
         " set after first runs, for the paper gives none."
@@ -69,7 +69,9 @@ class FiveSteps(Exhibit):
         # what is drawn
         zoom = _zoom(run, foot)
         data = {
-            "strip": None if task.quick else strip.poses(run.log(0), _shown(run), biped()),
+            "strip": None
+            if task.quick
+            else strip.poses(run.log(0), _picture_samples(run), biped()),
             "time": run.time[::10],
             "height": np.round(run.height[::10, 0], 5),
             "zoom": zoom,
@@ -77,7 +79,7 @@ class FiveSteps(Exhibit):
             "deepest": -float(run.height[:, 0].min()),
         }
         # told and checked
-        speeds = [_arrives(run, time, side) for time, side in landings]
+        speeds = [_landing_speed(run, time, side) for time, side in landings]
         rows = _rows(run, landings, speeds, task.quick)
         off = [
             float(np.abs(run.height[inside, 0, 4 * side : 4 * side + 4]).max(initial=0.0))
@@ -146,15 +148,15 @@ class FiveSteps(Exhibit):
         return figure
 
 
-def _shown(run: BipedRun) -> Any:
-    """Two pictures a step: both feet down, and in the middle of the swing."""
+def _picture_samples(run: BipedRun) -> Any:
+    """Select two pictures per step: both feet on the ground, and the middle of the swing."""
     times = np.array([time for time, _ in run.landings(0)])
     each = float(np.median(np.diff(times)))
     return np.sort(np.concatenate([times + 0.01, times - 0.45 * each]))[:PICTURES]
 
 
 def _zoom(run: BipedRun, foot: int) -> dict[str, Any]:
-    """The vertices of a foot from its first landing to the end of its stance."""
+    """Return the vertices of a foot from its first landing to the end of its stance."""
     landed = next(time for time, side in run.landings(0) if side == foot)
     leaves = [time for time in run.lift_offs(0, foot) if time > landed]
     end = leaves[0] if leaves else float(run.time[-1])
@@ -163,13 +165,13 @@ def _zoom(run: BipedRun, foot: int) -> dict[str, Any]:
     return {
         "foot": foot,
         "landed": landed,
-        "speed": _arrives(run, landed, foot),
+        "speed": _landing_speed(run, landed, foot),
         "time": np.round(run.time[few], 6),
         "height": np.round(run.height[few, 0, 4 * foot : 4 * foot + 4], 8),
     }
 
 
-def _arrives(run: BipedRun, time: float, foot: int) -> float:
+def _landing_speed(run: BipedRun, time: float, foot: int) -> float:
     """Speed of the vertex that lands first, downwards, m/s: over the last sample in the air."""
     k = int(np.searchsorted(run.time, time))
     own = run.height[k - 2 : k, 0, 4 * foot : 4 * foot + 4]

@@ -1,4 +1,4 @@
-"""Closed forms of a point that lands in Rengifo 2009's ground, Eqn. (3), whatever it weighs."""
+"""Closed forms for a point landing under Eqn. (3) of Rengifo 2009, for any mass."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ from tarsus_papers.rengifo2009.bodies import Array
 
 @dataclass(frozen=True)
 class Landing:
-    """p'' = -k_p p - k_v min(0, p') from p = 0, p' = -speed: gravity does not enter.
+    """Solution of p'' = -k_p p - k_v min(0, p') from p = 0, p' = -speed.
 
-    k_p: 1/s^2; k_v: 1/s; speed: m/s. The point goes down to `depth` as a damped oscillator, and
-    comes back as one without a damper.
+    Gravity does not enter. The point descends to `depth` as a damped oscillator and returns as an
+    undamped one.
+
+    Attributes
+    ----------
+    k_p : float
+        Stiffness gain in 1/s².
+    k_v : float
+        Damping gain in 1/s.
+    speed : float
+        Speed at the landing in m/s.
     """
 
     k_p: float
@@ -23,7 +32,7 @@ class Landing:
 
     @property
     def turn(self) -> float:
-        """Time until it is deepest, s; infinite for k_p = 0."""
+        """Time until the point is deepest, in s; infinite for k_p = 0."""
         if not self.k_p:
             return np.inf
         slow, fast = self._rates
@@ -31,38 +40,38 @@ class Landing:
 
     @property
     def depth(self) -> float:
-        """Largest, m; v / k_v for k_p = 0, and nearly so for k_p << k_v^2."""
+        """Largest depth in m; v / k_v for k_p = 0, and approximately so for k_p << k_v²."""
         return self.speed / self.k_v if not self.k_p else -float(self._sinking(self.turn)[0])
 
     @property
     def back(self) -> float:
-        """Time until it is at the surface again, s."""
+        """Time until the point is at the surface again, in s."""
         return self.turn + np.pi / 2 / np.sqrt(self.k_p) if self.k_p else np.inf
 
     @property
     def restitution(self) -> float:
-        """Speed at which it leaves over that at which it came: a function of k_p / k_v^2."""
+        """Ratio of the speeds after and before the contact: a function of k_p / k_v²."""
         return float(np.sqrt(self.k_p)) * self.depth / self.speed
 
     def height(self, time: Array) -> Array:
-        """p, m, at times, s, from the landing until it is back."""
+        """Return p in m at times (s) from the landing until the return."""
         rising = -self.depth * np.cos(np.sqrt(self.k_p) * np.fmax(time - self.turn, 0.0))
         return np.where(time < self.turn, self._sinking(time)[0], rising)
 
     def acceleration(self, time: Array) -> Array:
-        """p'', m/s^2: the force is m g + m p'', Eqn. (4)."""
+        """Return p'' in m/s² at times (s); the force is m g + m p'', Eqn. (4)."""
         p, speed = self._sinking(time)
         sinking = -self.k_p * p - self.k_v * speed
         return np.where(time < self.turn, sinking, -self.k_p * self.height(time))
 
     @property
     def _rates(self) -> tuple[complex, complex]:
-        """The roots of s^2 + k_v s + k_p, the slow one without cancellation."""
+        """Return the roots of s² + k_v s + k_p, the slow one without cancellation."""
         fast = -(self.k_v + np.sqrt(complex(self.k_v**2 - 4 * self.k_p))) / 2
         return self.k_p / fast, fast
 
     def _sinking(self, time: Array | float) -> tuple[Array, Array]:
-        """p and p' on the way down."""
+        """Return p and p' on the way down."""
         slow, fast = self._rates
         one, two = np.exp(slow * time), np.exp(fast * time)
         share = -self.speed / (slow - fast)

@@ -17,7 +17,7 @@ from tarsus_papers.rengifo2009.biped_runs import (
     MU,
     BipedRun,
     paper_walk,
-    walk_on,
+    run_walk_on,
     weight,
 )
 
@@ -31,7 +31,7 @@ LEFT_OUT = "Left out of the reduced version: each ground takes another walk to c
 
 
 class OtherGrounds(Exhibit):
-    """Depth, slip, forces and cost under other laws."""
+    """Depth, slip, forces and cost of the walk under other contact laws."""
 
     name: ClassVar[str] = "others"
     title: ClassVar[str] = "The same walk on a spring-damper and on a hard ground"
@@ -97,13 +97,13 @@ class OtherGrounds(Exhibit):
 
 @cache
 def _hard(dt: float) -> BipedRun:
-    return walk_on(Moreau(mu=MU), 1, dt)
+    return run_walk_on(Moreau(mu=MU), 1, dt)
 
 
 @cache
 def _spring() -> BipedRun:
     law = Compliant(mu=MU, c_N=STIFFNESS, c_T=STIFFNESS, d_N=DAMPING, d_T=DAMPING)
-    return walk_on(law, 1, DT)
+    return run_walk_on(law, 1, DT)
 
 
 GROUNDS = {
@@ -115,7 +115,7 @@ GROUNDS = {
 
 
 def _measured(run: BipedRun) -> tuple[float, ...]:
-    """The columns of the table, of the first world."""
+    """Return the table columns of the first world."""
     force = run.force[:, 0]
     rough = np.abs(np.diff(force, axis=0)).mean() / (1e3 * run.dt)
     return (
@@ -131,7 +131,7 @@ def _measured(run: BipedRun) -> tuple[float, ...]:
 
 
 def _stance(run: BipedRun) -> dict[str, Any]:
-    """Load and heel height of the right foot from its first landing to the end of its stance."""
+    """Return load and heel height of the right foot from its first landing to its stance's end."""
     landed = next(time for time, foot in run.landings(0) if foot == 0)
     leaves = next(time for time in run.lift_offs(0, 0) if time > landed)
     span = np.flatnonzero((run.time > landed - 0.03) & (run.time < leaves))[::5]

@@ -1,4 +1,4 @@
-"""Section II.A: how deep a ball rests, under the law and on a spring."""
+"""Section II.A: depth of a resting ball under the paper's law and on a spring."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tarsus.contact.laws.linearized import Linearized
 from tarsus.simulation.simulation import Simulation
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.rengifo2009.ball import landing_stepper
-from tarsus_papers.rengifo2009.bodies import Array, G, ball, lying
+from tarsus_papers.rengifo2009.bodies import Array, G, ball, pose_on_slope
 
 MASSES = np.array([0.1, 1.0, 10.0])  # kg
 K_P, K_V = 500.0, 250.0  # section IV
@@ -22,15 +22,15 @@ WHERE = "section II.A"
 
 
 class SteadyDepth(Exhibit):
-    """Three masses, the law with and without an interpenetration, and the spring of Eqn. (2)."""
+    """Balls of three masses under the law with and without interpenetration, and on a spring."""
 
     name: ClassVar[str] = "rest"
     title: ClassVar[str] = "How deep a ball rests"
     where: ClassVar[str] = f"{WHERE}, Eqns. (2)-(4), section V"
     about: ClassVar[str] = (
         f"Balls of 0.1, 1 and 10 kg fall {1e3 * HEIGHT:g} mm. A spring and damper as in Eqn. (2)"
-        " keep them m g / k_p deep, which hangs on the mass; the paper's own law shall keep them at"
-        " the surface, or at the ε of section V, whatever they weigh. Spring and damper are ours"
+        " keep them m g / k_p deep, which depends on the mass; the paper's own law should keep them"
+        " at the surface, or at the ε of section V, whatever they weigh. Spring and damper are ours"
         " (1e4 N/m, 100 N s/m), and never pull; the law's gains are those of section IV. With ε = 0"
         " a ball does not come to rest: it surfaces, falls for a part of a step, at g dt at most,"
         " and goes g dt / k_v deep by that. This is what section V calls a false impact."
@@ -90,10 +90,10 @@ class SteadyDepth(Exhibit):
 
 
 def _depths(law: Any) -> Array:
-    """Of the balls (steps, masses), m, at the end of the fall."""
+    """Return the depths of the balls (m), shape (steps, masses), at the end of the fall."""
     simulation = Simulation(
         ball(), law, landing_stepper(), dt=DT, worlds=len(MASSES), mass_scale={"ball": MASSES}
     )
-    simulation.set(q=lying(np.full(len(MASSES), HEIGHT)))
+    simulation.set(q=pose_on_slope(np.full(len(MASSES), HEIGHT)))
     simulation.advance(SECONDS - LAST)
     return -simulation.backend.record(round(LAST / DT))["q"][..., 2]

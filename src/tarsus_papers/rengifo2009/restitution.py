@@ -1,4 +1,4 @@
-"""Section II.A: restitution from 0 to 1, and of what it is a function."""
+"""Section II.A: restitution from 0 to 1, and the gain ratio that determines it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.rengifo2009.ball import landing_stepper
-from tarsus_papers.rengifo2009.bodies import Array, G, ball, short
+from tarsus_papers.rengifo2009.bodies import Array, G, ball, power_of_ten
 from tarsus_papers.rengifo2009.landing import Landing
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ WHERE = "section II.A"
 
 
 class RestitutionCurve(Exhibit):
-    """Many gains side by side, by k_p / k_v^2 and by k_p / k_v."""
+    """Restitution for many gains, as a function of k_p / k_v² and of k_p / k_v."""
 
     name: ClassVar[str] = "restitution"
     title: ClassVar[str] = "Restitution from 0 to 1"
@@ -53,7 +53,7 @@ class RestitutionCurve(Exhibit):
         found = {}
         for name, k_p in GAINS.items():
             task.tell(name)
-            found[name] = _bounced(k_p, ratios)
+            found[name] = _run_bounces(k_p, ratios)
         # beside the closed form
         exact = np.array([Landing(k, 1.0, SPEED).restitution for k in ratios])
         worst = max(float(np.abs(f["e"] / exact - 1).max()) for f in found.values())
@@ -70,7 +70,7 @@ class RestitutionCurve(Exhibit):
                 lowest,
                 "",
                 WHERE,
-                f"at {short(float(ratios[0]))}; the paper's 0 is the limit",
+                f"at {power_of_ten(float(ratios[0]))}; the paper's 0 is the limit",
             ),
             Row(
                 "e at the largest k_p / k_v²",
@@ -120,7 +120,7 @@ class RestitutionCurve(Exhibit):
         return figure
 
 
-def _bounced(k_p: float, ratios: Array) -> dict[str, Array]:
+def _run_bounces(k_p: float, ratios: Array) -> dict[str, Array]:
     """Gains, restitution and largest force of balls of these k_p / k_v^2."""
     k_v = np.sqrt(k_p / ratios)
     seconds = 1.2 * max(Landing(k_p, v, SPEED).back for v in k_v)
@@ -138,7 +138,7 @@ def _bounced(k_p: float, ratios: Array) -> dict[str, Array]:
 
 
 def _at(found: Mapping[str, Array]) -> dict[str, float]:
-    """The gain and e where k_p / k_v is `SAME`."""
+    """Return the gains and the restitution where k_p / k_v is closest to `SAME`."""
     k = int(np.argmin(np.abs(np.log(found["k_p"] / found["k_v"] / SAME))))
     return {name: float(found[name][k]) for name in ("k_p", "k_v", "e")}
 
@@ -146,7 +146,7 @@ def _at(found: Mapping[str, Array]) -> dict[str, float]:
 def _checks(
     lowest: float, highest: float, pair: Mapping[str, Mapping[str, float]], quick: bool
 ) -> list[Check]:
-    """From end to end, and of what e is no function."""
+    """Check the range of e, and that e is not a function of k_p / k_v."""
     low, high = (0.1, 0.9) if quick else (0.02, 0.98)
     one, other = pair.values()
     told = (f"k_p {at['k_p']:g}, k_v {at['k_v']:.4g}: e {at['e']:.3f}" for at in pair.values())

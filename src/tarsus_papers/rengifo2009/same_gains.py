@@ -1,4 +1,4 @@
-"""Sections I and VI: the same gains for every robot, whatever it weighs."""
+"""Sections I and VI: the same gains for every robot and every mass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Table, Task
-from tarsus_papers.rengifo2009.bodies import short
+from tarsus_papers.rengifo2009.bodies import power_of_ten
 from tarsus_papers.rengifo2009.landing import Landing
 from tarsus_papers.rengifo2009.scaled import (
     BODIES,
@@ -18,8 +18,8 @@ from tarsus_papers.rengifo2009.scaled import (
     K_V,
     ROBOTS,
     SPEED,
-    Landed,
-    landed,
+    LandingRun,
+    run_landing,
 )
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ TITLES = {
 
 
 class SameGains(Exhibit):
-    """One, four and eight contacts, from a ball to a quadruped, at three masses each."""
+    """Bodies from a ball to a quadruped, at three masses each."""
 
     name: ClassVar[str] = "parameters"
     title: ClassVar[str] = "The same gains for every robot and mass"
     where: ClassVar[str] = "abstract, sections II.A, III and VI"
     about: ClassVar[str] = (
-        "The paper's first advantage: the contact's parameters hang neither on masses and"
+        "The paper's first advantage: the contact's parameters depend neither on masses and"
         " inertias nor on the number of contacts. A ball, a brick, the biped, HOAP-1 and Mini"
         f" Cheetah arrive flat on the ground at {SPEED:g} m/s under the gains of section IV, k_p"
         " 500 1/s² and k_v 250 1/s, ε 0, μ 0.8 (not stated); steps of"
@@ -64,15 +64,15 @@ class SameGains(Exhibit):
         for name in (*BODIES, *(() if task.quick else ROBOTS)):
             for factor in FACTORS:
                 task.tell(f"{name}, masses times {factor:g}")
-                found[name, factor] = landed(name, factor)
+                found[name, factor] = run_landing(name, factor)
         names = list(dict.fromkeys(name for name, _ in found))
         apart = {
-            name: [_apart(found[name, factor], found[name, 1.0]) for factor in FACTORS]
+            name: [_largest_difference(found[name, factor], found[name, 1.0]) for factor in FACTORS]
             for name in names
         }
-        off = {name: _off(found[name, 1.0]) for name in names}
+        off = {name: _form_error(found[name, 1.0]) for name in names}
         data = {
-            "gaps": {name: _few(found[name, 1.0]) for name in names},
+            "gaps": {name: _decimated(found[name, 1.0]) for name in names},
             "apart": apart,
             "off": off,
             "unconverged": sum(run.unconverged for run in found.values()),
@@ -91,7 +91,8 @@ class SameGains(Exhibit):
         worst = max(max(values) for values in apart.values())
         checks = [
             Check(
-                f"masses times 0.1 and 10 move no contact by more than {short(EQUAL)} of the depth",
+                "masses times 0.1 and 10 move no contact by more than"
+                f" {power_of_ten(EQUAL)} of the depth",
                 worst < EQUAL,
                 f"at most {worst:.1e}",
             ),
@@ -138,22 +139,22 @@ class SameGains(Exhibit):
         return figure
 
 
-def _inside(run: Landed) -> Any:
-    """While the contacts are in the ground by the closed form."""
+def _inside(run: LandingRun) -> Any:
+    """Select the samples at which the closed form is in the ground."""
     return run.time < FORM.back - 2 * DT
 
 
-def _apart(run: Landed, other: Landed) -> float:
-    """Largest distance of two runs' contacts in the whole run, by the depth."""
+def _largest_difference(run: LandingRun, other: LandingRun) -> float:
+    """Return the largest difference between two runs' contacts, relative to the depth."""
     return float(np.abs(run.gap - other.gap).max() / FORM.depth)
 
 
-def _off(run: Landed) -> float:
-    """Largest distance of any contact from the closed form, by the depth."""
+def _form_error(run: LandingRun) -> float:
+    """Return the largest error of any contact against the closed form, relative to the depth."""
     exact = FORM.height(run.time)[:, None]
     return float(np.abs(run.gap - exact)[_inside(run)].max() / FORM.depth)
 
 
-def _few(run: Landed) -> dict[str, Any]:
-    """Every twentieth step."""
+def _decimated(run: LandingRun) -> dict[str, Any]:
+    """Keep every 20th step."""
     return {"time": run.time[::20], "gap": np.round(run.gap[::20], 9)}

@@ -1,4 +1,4 @@
-"""Bodies and robots made lighter and heavier, their motors and servos with them."""
+"""Bodies and robots with all masses scaled, their motors and servos included."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tarsus.dynamics.robot import Robot
 from tarsus.model.mechanism import Body
 from tarsus.morphology.feet import feet
 from tarsus.simulation.simulation import Simulation
-from tarsus_papers.rengifo2009.bodies import BRICK, Array, ball, brick, lying
+from tarsus_papers.rengifo2009.bodies import BRICK, Array, ball, brick, pose_on_slope
 
 K_P, K_V, MU = 500.0, 250.0, 0.8  # section IV; mu is not stated
 SPEED, SECONDS, DT = 0.3, 0.12, 2e-5  # m/s at the landing, s until after it is over, s
 SOLVED = 1e-9  # [1] and, of 1 kg, N s: to what Eqn. (18) is solved
 ROBOTS = ("biped", "hoap1", "mini_cheetah")
 BODIES: dict[str, tuple[Callable[[], Robot], Array]] = {
-    "ball": (ball, lying(0.0)),
-    "brick": (brick, lying(float(BRICK[2]))),
+    "ball": (ball, pose_on_slope(0.0)),
+    "brick": (brick, pose_on_slope(float(BRICK[2]))),
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Landed:
-    """One landing: time (steps,), s; gap (steps, contacts), m; unconverged steps."""
+class LandingRun:
+    """Recorded landing: time (steps,) in s, gap (steps, contacts) in m, and unconverged steps."""
 
     time: Array
     gap: Array
@@ -38,8 +38,8 @@ class Landed:
 
 
 @cache
-def landed(name: str, factor: float) -> Landed:
-    """A body or robot that arrives flat at `SPEED`, all masses times `factor`."""
+def run_landing(name: str, factor: float) -> LandingRun:
+    """Simulate a body or robot landing flat at `SPEED`, all its masses times `factor`."""
     # the same robot, heavier; servos of the one in hand, scaled as its masses
     load, q = BODIES.get(name) or (lambda: robots.load(name), None)
     own = load()
@@ -70,7 +70,7 @@ def landed(name: str, factor: float) -> Landed:
         robot.position(records["q"][:, 0], point.name)[:, 2] - point.radius
         for point in simulation.plan.scene.candidates
     ]
-    return Landed(
+    return LandingRun(
         DT * np.arange(1, len(gap[0]) + 1),
         np.stack(gap, axis=-1),
         int((records["converged"] == 0).sum()),
@@ -78,7 +78,7 @@ def landed(name: str, factor: float) -> Landed:
 
 
 def scaled(robot: Robot, factor: float) -> Robot:
-    """All masses, inertias, rotors, dampers, dry friction and torque limits times `factor`."""
+    """Multiply masses, inertias, rotors, dampers, dry friction and torque limits by `factor`."""
     motors = tuple(
         replace(motor, lower=factor * motor.lower, upper=factor * motor.upper)
         for motor in robot.actuators

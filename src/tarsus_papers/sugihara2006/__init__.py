@@ -18,10 +18,11 @@ EXPERIMENT = Experiment(
     paper=SUGIHARA_2006,
     about=(
         "The paper puts a thin elastic membrane (micro model) on a rigid floor (macro model) and"
-        " shows with HOAP-1 what its time-step dependent damper and its error norm do. Only mass,"
-        " height and number of joints of the robot are printed, nothing of its controllers: those"
-        " are ours, as is every rotor inertia. Verdicts follow rules in numbers; those on uneven"
-        " forces and on the lambda that gives way were written after first runs, the others before."
+        " uses HOAP-1 to show the effect of its time-step dependent damper and its error norm. It"
+        " prints only the mass, height and number of joints of the robot, and nothing about its"
+        " controllers: those are our own, as are all rotor inertias. Verdicts follow numeric rules."
+        " The rules on uneven forces and on the lambda at which the floor fails were written after"
+        " first runs, the others before."
     ),
     parts=(
         Drop(),

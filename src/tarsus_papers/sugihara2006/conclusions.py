@@ -1,4 +1,4 @@
-"""What the paper says, each sentence held against our numbers (Sugihara 2006, section IV)."""
+"""Statements of the paper, compared with our numbers (Sugihara 2006, section IV)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ from tarsus_papers import _verdicts
 from tarsus_papers._verdicts import Data, Verdict
 from tarsus_papers.base import Exhibit, Finding, Task
 from tarsus_papers.sugihara2006.configurations import hoap1, rotor
-from tarsus_papers.sugihara2006.drop_verdicts import LEAP, PHASES, STEPS, law_name
-from tarsus_papers.sugihara2006.friction import ALIKE, OFTENER
-from tarsus_papers.sugihara2006.lambdas import BREAKS, ENDS, ONCE, ROUGHER, gives_way
+from tarsus_papers.sugihara2006.drop_results import LEAP, PHASES, STEPS, law_name
+from tarsus_papers.sugihara2006.friction import OSCILLATION_RATIO, PATH_TOLERANCE
+from tarsus_papers.sugihara2006.lambdas import (
+    ENDS,
+    FAILURE_LAMBDA,
+    ONCE,
+    ROUGHNESS_RATIO,
+    failure_lambda,
+)
 
-UNEVEN = 2.0  # times: so much more is disproportionate
-NEAR = 2.0  # times: a lambda as near as that to the paper's is its own
+UNEVENNESS_RATIO = 2.0  # above this, the forces are disproportionate
+LAMBDA_RATIO = 2.0  # within this factor, a lambda agrees with the paper's
 
 
 class Statements(Exhibit):
-    """Confirmed or refuted, by numbers of the other parts."""
+    """Statements confirmed or refuted by the numbers of the other parts."""
 
     name: ClassVar[str] = "conclusions"
     title: ClassVar[str] = "The paper's statements, confirmed or not"
     where: ClassVar[str] = "section IV"
     about: ClassVar[str] = (
-        "Each statement is decided by the numbers above, by one rule for all readings of it. Where"
-        " the answer hangs on the sign of the damper, on how the joints are held or on the rotors,"
-        " of which the paper says nothing, both answers are given. A leap is more than 5 mm."
+        "Each statement is decided by the numbers above, with one rule for all readings of it."
+        " Where the answer depends on the sign of the damper, on how the joints are locked or on"
+        " the rotors, which the paper does not describe, both answers are given. A leap is more"
+        " than 5 mm."
     )
     needs: ClassVar[tuple[str, ...]] = ("drop", "lambda", "friction")
 
@@ -37,17 +44,17 @@ class Statements(Exhibit):
 
 
 def _leaps(data: Data, damper: str, phase: str, dt: float) -> dict[str, float | None]:
-    """Leaps, m, with locked joints and, where it was run, with servos on the robot's own rotors."""
-    name, held = law_name(damper, phase), data["drop"]["servoed"]
-    found = {"locked": data["drop"]["leaps"][name][f"{dt:g}"]}
+    """Return leaps, in m, with locked joints and, if run, with servos on the robot's own rotors."""
+    name, servoed = law_name(damper, phase), data["drop"]["servoed"]
+    leaps = {"locked": data["drop"]["leaps"][name][f"{dt:g}"]}
     key = f"{name}, {dt:g} s, {rotor(hoap1()):g} kg m^2"
-    return found | ({"servos": held[key]} if key in held else {})
+    return leaps | ({"servos": servoed[key]} if key in servoed else {})
 
 
-def _told(found: Mapping[str, float | None]) -> str:
+def _leap_text(leaps: Mapping[str, float | None]) -> str:
     return ", ".join(
         f"{name} {'diverges' if leap is None else f'{1e3 * leap:.2g} mm'}"
-        for name, leap in found.items()
+        for name, leap in leaps.items()
     )
 
 
@@ -56,27 +63,27 @@ def _leaped(leap: float | None) -> bool:
 
 
 def _stable_at_1_ms(data: Data) -> Verdict:
-    found = {
+    leaps = {
         f"{law_name(damper, phase)}: {how}": leap
         for damper in ("conventional", "timestep")
         for phase in PHASES
         for how, leap in _leaps(data, damper, phase, STEPS[0]).items()
     }
-    return not any(_leaped(leap) for leap in found.values()), _told(found)
+    return not any(_leaped(leap) for leap in leaps.values()), _leap_text(leaps)
 
 
 def _conventional(phase: str) -> Callable[[Data], Verdict]:
     def decide(data: Data) -> Verdict:
-        found = _leaps(data, "conventional", phase, STEPS[1])
-        return any(_leaped(leap) for leap in found.values()), _told(found)
+        leaps = _leaps(data, "conventional", phase, STEPS[1])
+        return any(_leaped(leap) for leap in leaps.values()), _leap_text(leaps)
 
     return decide
 
 
 def _proposed(phase: str) -> Callable[[Data], Verdict]:
     def decide(data: Data) -> Verdict:
-        found = _leaps(data, "timestep", phase, STEPS[1])
-        return not any(_leaped(leap) for leap in found.values()), _told(found)
+        leaps = _leaps(data, "timestep", phase, STEPS[1])
+        return not any(_leaped(leap) for leap in leaps.values()), _leap_text(leaps)
 
     return decide
 
@@ -85,46 +92,46 @@ def _impulsive(data: Data) -> Verdict:
     lambdas = list(data["lambda"]["lambda"])
     rough = data["lambda"]["variants"][ONCE]["roughness"]
     small, one = (float(rough[lambdas.index(value)]) for value in (0.01, 1.0))
-    return small >= ROUGHER * one, f"roughness {small:.2g} N at 0.01, {one:.2g} N at 1"
+    return small >= ROUGHNESS_RATIO * one, f"roughness {small:.2g} N at 0.01, {one:.2g} N at 1"
 
 
 def _smoothed(data: Data) -> Verdict:
     lambdas = list(data["lambda"]["lambda"])
     if 4.0 not in lambdas:
-        return None, "left out of the reduced version"
+        return None, "skipped in the reduced version"
     uneven = data["lambda"]["variants"][ONCE]["unevenness"]
     small, large = (float(uneven[lambdas.index(value)]) for value in (0.01, 4.0))
-    return small >= UNEVEN * large, f"unevenness {small:.2f} at 0.01, {large:.2f} at 4"
+    return small >= UNEVENNESS_RATIO * large, f"unevenness {small:.2f} at 0.01, {large:.2f} at 4"
 
 
-def _breaks(data: Data) -> Verdict:
+def _fails(data: Data) -> Verdict:
     if ENDS not in data["lambda"]["variants"]:
-        return None, "left out of the reduced version"
-    ends, endless = (gives_way(data["lambda"], name) for name in (ENDS, ONCE))
+        return None, "skipped in the reduced version"
+    ends, endless = (failure_lambda(data["lambda"], name) for name in (ENDS, ONCE))
     largest = float(np.max(data["lambda"]["lambda"]))
-    never = f"with an endless spring not up to {largest:g}" if endless is None else f"{endless:g}"
+    never = f"with an unlimited spring not up to {largest:g}" if endless is None else f"{endless:g}"
     if ends is None:
         return False, f"not up to {largest:g}"
-    near = BREAKS / NEAR <= ends <= BREAKS * NEAR
-    return near, f"at {ends:g} if the membrane's spring ends at its thickness; {never}"
+    agrees = FAILURE_LAMBDA / LAMBDA_RATIO <= ends <= FAILURE_LAMBDA * LAMBDA_RATIO
+    return agrees, f"at {ends:g} if the membrane's spring ends at its thickness; {never}"
 
 
 def _alike(data: Data) -> Verdict:
     if not data["friction"]:
-        return None, "left out of the reduced version"
+        return None, "skipped in the reduced version"
     apart = float(data["friction"]["apart_m"])
-    return apart < ALIKE, f"{1e3 * apart:.2g} mm apart at most"
+    return apart < PATH_TOLERANCE, f"{1e3 * apart:.2g} mm apart at most"
 
 
 def _oscillates(data: Data) -> Verdict:
     if not data["friction"]:
-        return None, "left out of the reduced version"
+        return None, "skipped in the reduced version"
     keys = ("shakes", "shakes_in_median", "slips")
     shakes, median, slips = (float(data["friction"][key]) for key in keys)
-    return shakes >= OFTENER, (
-        f"root mean square {shakes:.2g} times as strong (the rule asks for {OFTENER:g}), landings,"
-        f" alike on both floors, included; median {median:.2g} times; slip of the soles"
-        f" {slips:.2g} times"
+    return shakes >= OSCILLATION_RATIO, (
+        f"root mean square {shakes:.2g} times as strong (required: {OSCILLATION_RATIO:g}),"
+        f" including landings, which are the same on both floors; median {median:.2g} times; slip"
+        f" of the soles {slips:.2g} times"
     )
 
 
@@ -142,7 +149,7 @@ CLAIMS: dict[str, Callable[[Data], Verdict]] = {
     "At 2.5 ms the proposed damper keeps it on the floor (c on release)": _proposed("release"),
     "For a small lambda the floor's forces are impulsive": _impulsive,
     "The force is distributed disproportionately at lambda 0.01 and smoothly at 4": _smoothed,
-    "The robot sinks through the floor at lambda about 7": _breaks,
+    "The robot sinks through the floor at lambda about 7": _fails,
     "The COG paths with static friction and without are similar": _alike,
     "Without static friction the COG's acceleration oscillates": _oscillates,
 }

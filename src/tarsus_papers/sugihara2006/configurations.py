@@ -1,4 +1,4 @@
-"""Robot, floors and laws that the parts share (Sugihara 2006, section IV)."""
+"""Robot, floors and laws shared by the parts (Sugihara 2006, section IV)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tarsus.parameters import Value
 from tarsus.stepping.methods.symplectic_euler import SymplecticEuler
 
 DT = 1e-3  # s (sections IV-C to IV-E)
-# "the first order symplectic method" (section IV-A), forces evaluated once a step
+# "the first order symplectic method" (section IV-A), forces evaluated once per step
 STEPPER = SymplecticEuler(forces="once")
 ARMATURES = (0.001, 0.003, 0.01, 0.04)  # kg m^2, ESTIMATE: the paper states no rotor inertia
 MU_S, MU_K = 1.0, 0.4  # section IV-C
@@ -29,7 +29,7 @@ G = 9.81  # m/s^2
 
 @cache
 def hoap1(armature: float | None = None) -> Robot:
-    """HOAP-1 with a rotor inertia of `armature` kg m^2 at every joint; its own by default."""
+    """Return HOAP-1 with an armature (kg m^2) of every joint; by default its own."""
     robot = robots.load("hoap1")
     if armature is None:
         return robot
@@ -42,38 +42,38 @@ def hoap1(armature: float | None = None) -> Robot:
 
 @lru_cache
 def rotor(robot: Robot) -> float:
-    """The armature of its joints, kg m^2."""
+    """Return the armature of the joints, in kg m^2."""
     return robot.bodies[-1].joint.armature
 
 
 @lru_cache
 def gains(robot: Robot, dt: float) -> dict[str, Any]:
-    """Servo gains kp, kd for its weight, inertia and step, as `tarsus run --gait stand` has."""
-    found = servo.gains(robot, np.array(robot.keyframes["stand"]), feet(robot), dt)
-    return {"kp": found.kp, "kd": found.kd}
+    """Return servo gains kp, kd for weight, inertia and step, as in `tarsus run --gait stand`."""
+    servo_gains = servo.gains(robot, np.array(robot.keyframes["stand"]), feet(robot), dt)
+    return {"kp": servo_gains.kp, "kd": servo_gains.kd}
 
 
 def sole_points(robot: Robot, each: int) -> list[Candidate]:
-    """`each` points (4, 6, ...) along the two long edges of each sole, corners included."""
-    found = []
+    """Return `each` points (4, 6, ...) along the two long edges of each sole, corners included."""
+    candidates = []
     for body, corners in sorted(soles(robot).items()):
-        places = np.array([corner.position for corner in corners])
-        (x0, y0, z), (x1, y1, _) = places.min(axis=0), places.max(axis=0)
+        positions = np.array([corner.position for corner in corners])
+        (x0, y0, z), (x1, y1, _) = positions.min(axis=0), positions.max(axis=0)
         grid = [(x, y, z) for x in np.linspace(x0, x1, each // 2) for y in (y0, y1)]
-        found += [Candidate(f"{body}_{k}", body, np.array(at)) for k, at in enumerate(grid)]
-    return found
+        candidates += [Candidate(f"{body}_{k}", body, np.array(at)) for k, at in enumerate(grid)]
+    return candidates
 
 
 @cache
 def falling_floor(damper: Any, phase: Any) -> Micro:
-    """The springs of section IV-B: 4410 N/m, 282 N s/m, mu_K 0.4."""
+    """Return the springs of section IV-B: 4410 N/m, 282 N s/m, mu_K 0.4."""
     return Micro(k=4410.0, c=282.0, mu=MU_K, damper=damper, phase=phase)
 
 
 def floor(damping: Value | Sequence[float], **changes: Any) -> MicroMacro:
-    """The rigid floor under a membrane of section IV-C; `damping`: lambda."""
-    own: dict[str, Any] = {
+    """Return the rigid floor under a membrane of section IV-C; `damping` is lambda."""
+    values: dict[str, Any] = {
         "thickness": 5e-4, "k": 5512.0, "c": 158.0, "mu": MU_S, "mu_K": MU_K, "e_N": 0.0,
         "damping": np.asarray(damping, float),
     }  # fmt: skip
-    return MicroMacro(**(own | changes))
+    return MicroMacro(**(values | changes))

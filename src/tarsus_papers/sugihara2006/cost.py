@@ -1,4 +1,4 @@
-"""The time that a cycle takes (Sugihara 2006, section IV-A)."""
+"""Duration of one cycle (Sugihara 2006, section IV-A)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tarsus_papers.sugihara2006.configurations import (
 from tarsus_papers.sugihara2006.motion import SquatAndSway
 
 PUBLISHED = 1.5e-3  # s: Celeron, 2.0 GHz (section IV-A)
-BEFORE, STEPS, ROUNDS = 0.5, 200, 8  # s of motion before; steps timed at once; how often
+BEFORE, STEPS, ROUNDS = 0.5, 200, 8  # s of motion before timing; steps per timing; timings
 LAWS: dict[str, Law] = {
     "micro_macro, single pass": floor(1.0, passes="once"),
     "micro_macro, consistent": floor(1.0),
@@ -31,22 +31,21 @@ LAWS: dict[str, Law] = {
 
 
 class CycleTime(Exhibit):
-    """One cycle, controller included, of one world on one core."""
+    """One cycle, including the controller, of one world on one core."""
 
     name: ClassVar[str] = "cost"
     title: ClassVar[str] = "The time of one cycle"
     where: ClassVar[str] = "section IV-A"
     about: ClassVar[str] = (
-        "One world on one core, eight vertices, during the standing motion: controller,"
-        " dynamics, contact and integration of a step of 1 ms. The paper's 1.5 ms are from a"
-        " Celeron of 2.0 GHz: two machines twenty years apart, a row to read and no test of"
-        " anything."
+        "One world on one core, eight vertices, during the standing motion: controller, dynamics,"
+        " contact and integration of a step of 1 ms. The paper's 1.5 ms are from a Celeron of 2.0"
+        " GHz. The machines are twenty years apart, so the comparison is for information only."
     )
 
     def measure(self, task: Task) -> Finding:
         if task.quick:
             return Finding(
-                {}, notes=["Left out of the reduced version: it would time the compiler."]
+                {}, notes=["Skipped in the reduced version: it would time the compiler."]
             )
         seconds: dict[str, Any] = {}
         for name, law in LAWS.items():
@@ -66,7 +65,7 @@ class CycleTime(Exhibit):
 
 
 def _cycle(law: Law) -> float:
-    """The time of a step, s of the processor: the least mean of some rounds."""
+    """Return the processor time of a step, in s: the least mean of several timings."""
     robot = hoap1()
     motion = SquatAndSway(**gains(robot, DT))
     simulation = Simulation(robot, law, STEPPER, controller=motion, dt=DT, contacts="feet")

@@ -1,4 +1,4 @@
-"""Figure 6: HOAP-1 dropped on springs, by the conventional damper and by the proposed one."""
+"""Figure 6: HOAP-1 dropped on springs, with the conventional and the proposed damper."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tarsus_papers.sugihara2006.configurations import (
     hoap1,
     sole_points,
 )
-from tarsus_papers.sugihara2006.drop_verdicts import (
+from tarsus_papers.sugihara2006.drop_results import (
     ALL_STEPS,
     DAMPERS,
     HEIGHT,
@@ -54,12 +54,12 @@ class Drop(Exhibit):
     about: ClassVar[str] = (
         "HOAP-1 falls 50 mm onto springs of 4410 N/m and dampers of 282 N s/m. The paper's"
         " Eqns. (4) and (13) contradict each other in the sign of the damper: by (4) it acts"
-        " while a point goes deeper (compression), by the sign of the force in (13) while it"
-        " comes out (release). Both are run, with the conventional damper (13) and the proposed"
-        " one (14). How the paper's robot holds its joints is not said: here they are locked,"
-        " or servos hold them, with a rotor inertia that is an estimate and is varied. Rule,"
-        " fixed before the run: a robot leaps if its trunk rises more than 5 mm, a tenth of the"
-        " drop, above its standing height after landing."
+        " while a point moves deeper (compression), by the sign of the force in (13) while it"
+        " moves out (release). Both are run, with the conventional damper (13) and the proposed"
+        " one (14). The paper does not say how the robot holds its joints: here they are either"
+        " locked or held by servos, with several estimates of the rotor inertia. Rule, fixed"
+        " before the run: a robot leaps if its trunk rises more than 5 mm, a tenth of the drop,"
+        " above its standing height after landing."
     )
     caption: ClassVar[str] = (
         "Left: height of the trunk above standing, joints locked, 8 vertices, dt 2.5 ms, the"
@@ -76,7 +76,7 @@ class Drop(Exhibit):
             for phase in PHASES
             for dt in steps
         }
-        # more vertices, and servos instead of locks
+        # more vertices, and servos instead of locked joints
         many, servoed = {}, {}
         if not task.quick:
             task.tell("more vertices")
@@ -89,7 +89,7 @@ class Drop(Exhibit):
         for armature in ARMATURES if not task.quick else ():
             task.tell(f"joints held by servos, rotors of {armature:g} kg m^2")
             servoed |= _servoed_falls(armature)
-        # beside the paper
+        # results
         data = _data(flat, many, servoed)
         return Finding(data, _rows(flat), tables(flat, many, servoed), checks(flat, servoed))
 
@@ -110,12 +110,14 @@ class Drop(Exhibit):
                 if leap is not None
             ]
             right.plot(*zip(*known, strict=True), "o-", color=color, ms=4, lw=1.2, label=label)
-            lost = [dt for dt, leap in zip(steps, series.values(), strict=True) if leap is None]
-            right.plot(lost, [TOP] * len(lost), "o", mfc="none", color=color, ms=5)
+            diverged = [dt for dt, leap in zip(steps, series.values(), strict=True) if leap is None]
+            right.plot(
+                diverged, [DIVERGED_HEIGHT] * len(diverged), "o", mfc="none", color=color, ms=5
+            )
         # scales and labels
         right.axhline(1e3 * LEAP, color="#999999", lw=0.8, ls=":")
         right.set_yscale("symlog", linthresh=1.0)
-        right.set_ylim(-0.2, 3 * TOP)
+        right.set_ylim(-0.2, 3 * DIVERGED_HEIGHT)
         right.legend(frameon=False, fontsize=8, loc="upper left")
         for ax, title, label in (
             (left, "trunk above standing / mm", "time / s"),
@@ -128,7 +130,7 @@ class Drop(Exhibit):
         return figure
 
 
-TOP = 2e4  # mm: where diverged runs are drawn
+DIVERGED_HEIGHT = 2e4  # mm: where diverged runs are drawn
 
 
 @cache
@@ -139,17 +141,17 @@ def _locked_robot(points: int) -> Robot:
 
 
 def _locked_fall(points: int, damper: Damper, phase: Phase, dt: float) -> Fall:
-    """Joints locked, so many vertices a sole."""
+    """Drop the robot with locked joints and a number of vertices per sole."""
     standing = float(hoap1().keyframes["stand"][2])
     robot = _locked_robot(points)
     simulation = Simulation(robot, falling_floor(damper, phase), STEPPER, dt=dt, contacts="all")
     simulation.set(q=[0, 0, standing + HEIGHT, 1, 0, 0, 0])
-    return _fallen(simulation, standing)
+    return _run_drop(simulation, standing)
 
 
 def _servoed_falls(armature: float) -> dict[tuple[Damper, Phase, float, float], Fall]:
-    """Servos hold the standing posture; one compiled step for both time steps."""
-    robot, found = hoap1(armature), {}
+    """Drop the robot in its standing posture with servos; one compiled step for both step sizes."""
+    robot, falls = hoap1(armature), {}
     q = np.array(robot.keyframes["stand"])
     controller = Stand(**gains(robot, STEPS[-1]))
     for damper in DAMPERS:
@@ -160,12 +162,12 @@ def _servoed_falls(armature: float) -> dict[tuple[Damper, Phase, float, float], 
                     robot, floor, STEPPER, controller=controller, dt=dt, contacts="feet"
                 )
                 simulation.set(q=q + HEIGHT * np.eye(len(q))[2])
-                found[damper, phase, dt, armature] = _fallen(simulation, float(q[2]))
-    return found
+                falls[damper, phase, dt, armature] = _run_drop(simulation, float(q[2]))
+    return falls
 
 
-def _fallen(simulation: Simulation, standing: float) -> Fall:
-    """Run the drop, to its end or to where it diverges."""
+def _run_drop(simulation: Simulation, standing: float) -> Fall:
+    """Run the drop to its end, or until it diverges."""
     try:
         log, finite = simulation.run(SECONDS), True
     except Diverged as stopped:
@@ -175,14 +177,14 @@ def _fallen(simulation: Simulation, standing: float) -> Fall:
     height = log["q"].values[:, 2] - standing
     pressing = (log["force_contact"].values[..., 0] > 0).sum(axis=1)
     landed = int(np.argmax(pressing > 0))
-    still = float(log["energy_start"]) - simulation.robot.mass * 9.81 * HEIGHT
-    energy = (log["kinetic_energy"] + log["potential_energy"]).values - still
+    standing_energy = float(log["energy_start"]) - simulation.robot.mass * 9.81 * HEIGHT
+    energy = (log["kinetic_energy"] + log["potential_energy"]).values - standing_energy
     leap = max(float(height[landed + 1 :].max(initial=0.0)), 0.0) if finite else None
     return Fall(leap, log["time"].values, height, energy, pressing)
 
 
 def _data(flat: dict, many: dict, servoed: dict) -> dict[str, Any]:
-    """Series at the paper's larger step, and every leap."""
+    """Return series at the paper's larger step, and all leaps."""
     series, leaps = {}, {}
     for (damper, phase, dt), fall in flat.items():
         leaps.setdefault(law_name(damper, phase), {})[f"{dt:g}"] = fall.leap
@@ -203,13 +205,13 @@ def _data(flat: dict, many: dict, servoed: dict) -> dict[str, Any]:
 
 
 def _rows(flat: dict) -> list[Row]:
-    """Largest step without a leap of each law."""
+    """Return the largest step without a leap for each law."""
     rows = []
     for damper in DAMPERS:
         for phase in PHASES:
             steps = [dt for (d, p, dt) in flat if (d, p) == (damper, phase)]
-            good = [dt for dt in steps if flat[damper, phase, dt].verdict == "stays"]
-            below = [dt for dt in good if all(s in good for s in steps if s <= dt)]
+            stable = [dt for dt in steps if flat[damper, phase, dt].verdict == "stays"]
+            below = [dt for dt in stable if all(s in stable for s in steps if s <= dt)]
             published = {"conventional": 1.0, "timestep": 2.5}[damper]
             rows.append(
                 Row(

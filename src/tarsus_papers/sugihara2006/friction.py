@@ -1,4 +1,4 @@
-"""Figure 9: the same walk with static friction and without."""
+"""Figure 9: the same walk with and without static friction."""
 
 from __future__ import annotations
 
@@ -11,67 +11,69 @@ import xarray as xr
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
 from tarsus_papers.sugihara2006.configurations import DT, G, hoap1
-from tarsus_papers.sugihara2006.walking import (
-    LEFT_OUT,
+from tarsus_papers.sugihara2006.walk_log import (
     SECONDS,
+    SKIPPED,
     Array,
-    center,
+    center_of_mass,
+    contact_acceleration,
     footsteps,
-    high_passed,
-    push,
+    high_pass,
     rms,
-    walked,
+    walk_logs,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ALIKE, OFTENER = 0.02, 3.0  # m: paths as near as that are alike; times: so much more oscillates
-CUTOFF = 20.0  # Hz: faster than a walk's own motion
-BEGIN, STEPS = 1.0, 4  # s: from then on, so many steps
+PATH_TOLERANCE = 0.02  # m: closer paths are alike
+OSCILLATION_RATIO = 3.0  # above this ratio, the acceleration oscillates more
+CUTOFF = 20.0  # Hz: faster than the motion of a walk
+BEGIN, STEPS = 1.0, 4  # s at the start that is left out; number of steps used
 WHERE = "section IV-D, Fig. 9"
 
 
 class StaticFriction(Exhibit):
-    """COG paths and accelerations for mu_S 1 and 0."""
+    """Paths and accelerations of the center of mass for mu_S 1 and 0."""
 
     name: ClassVar[str] = "friction"
     title: ClassVar[str] = "Figure 9: walking with static friction and without"
     where: ClassVar[str] = WHERE
     about: ClassVar[str] = (
-        "HOAP-1 walks at 0.1 m/s on the floor of section IV-C with lambda 1, solved once a step"
-        " as printed; mu_S is 1.0, then 0, mu_K 0.4 on both. The walk is ours: the paper prints"
-        " none. Rules, fixed before the run: the paths of the center of mass are alike if they"
-        " stay within 20 mm of each other over four steps; its acceleration oscillates more if"
-        " what is faster than 20 Hz in its horizontal part is at least three times as strong."
+        "HOAP-1 walks at 0.1 m/s on the floor of section IV-C with lambda 1, solved once per step"
+        " as printed. mu_S is 1.0 and then 0; mu_K is 0.4 on both. The walk is our own, because the"
+        " paper prints none. Rules, fixed before the run: the paths of the center of mass are alike"
+        " if they stay within 20 mm of each other over four steps; the acceleration oscillates more"
+        " if its horizontal part above 20 Hz is at least three times as strong."
     )
     caption: ClassVar[str] = (
-        "Path of the center of mass from above, and its horizontal acceleration by the contact"
+        "Path of the center of mass seen from above, and its horizontal acceleration by the contact"
         " forces, with static friction (above) and without (below)."
     )
 
     def measure(self, task: Task) -> Finding:
         if task.quick:
-            return Finding({}, notes=[LEFT_OUT])
+            return Finding({}, notes=[SKIPPED])
         task.tell("the walk on both floors")
-        logs = walked(SECONDS)
-        # four steps of it, the same time on both
+        logs = walk_logs(SECONDS)
+        # the same four steps on both floors
         times = footsteps(logs[0], hoap1().mass * G)
         times = times[times > BEGIN]
         window = slice(round(times[0] / DT), round(times[STEPS] / DT))
-        found = {
+        floors = {
             name: _measured(log, window)
             for name, log in zip(("mu_S 1.0", "mu_S 0"), logs, strict=True)
         }
-        one, none = found.values()
-        apart = float(np.linalg.norm(one["path"] - none["path"], axis=1).max())
-        shakes = none["fast_acceleration"] / one["fast_acceleration"]
+        with_friction, without = floors.values()
+        distance = float(np.linalg.norm(with_friction["path"] - without["path"], axis=1).max())
+        shakes = without["fast_acceleration"] / with_friction["fast_acceleration"]
         data = {
-            "floors": found,
-            "apart_m": apart,
+            "floors": floors,
+            "apart_m": distance,
             "shakes": shakes,
-            "shakes_in_median": none["median_acceleration"] / one["median_acceleration"],
-            "slips": none["sole_slip"] / one["sole_slip"],
+            "shakes_in_median": without["median_acceleration"]
+            / with_friction["median_acceleration"],
+            "slips": without["sole_slip"] / with_friction["sole_slip"],
             "steps": STEPS,
         }
         return Finding(data, _rows(data), checks=_checks(logs))
@@ -91,8 +93,8 @@ class StaticFriction(Exhibit):
             row[0].set_ylabel("y / mm")
             row[0].set_title(name.replace("mu_S", "µ_S =").replace("_S", "$_S$"), fontsize=10)
             time = DT * np.arange(len(pushed))
-            for k, way in enumerate("xy"):
-                row[1].plot(time, pushed[:, k], lw=0.5, color=COLORS[k], label=way)
+            for k, axis in enumerate("xy"):
+                row[1].plot(time, pushed[:, k], lw=0.5, color=COLORS[k], label=axis)
             row[1].set_ylabel("acceleration / m/s²")
             row[1].legend(frameon=False, fontsize=8, loc="upper right")
         axes[-1, 0].set_xlabel("x / mm")
@@ -103,15 +105,15 @@ class StaticFriction(Exhibit):
 
 
 def _measured(log: xr.Dataset, window: slice) -> dict[str, Any]:
-    """Path, acceleration and how much both shake, over a window of the walk."""
-    acceleration = push(log)[window, :2]
+    """Return path, acceleration and strength of oscillation over a part of the walk."""
+    acceleration = contact_acceleration(log)[window, :2]
     slip = log["velocity_after"].values[window, :, 1:]
     pressed = log["force_contact"].values[window, :, 0] > 0
-    path: Array = center(log)[window, :2]
+    path: Array = center_of_mass(log)[window, :2]
     return {
         "path": np.round(path, 6),
         "acceleration": np.round(acceleration, 3),
-        "fast_acceleration": rms(fast := high_passed(acceleration, CUTOFF)),
+        "fast_acceleration": rms(fast := high_pass(acceleration, CUTOFF)),
         "median_acceleration": float(np.median(np.linalg.norm(fast, axis=1))),
         "sole_slip": rms(slip[pressed]),
     }
@@ -121,7 +123,7 @@ def _rows(data: dict[str, Any]) -> list[Row]:
     # both floors together, then each
     rows = [
         Row(
-            f"distance of the two COG paths over {data['steps']} steps, at most",
+            f"largest distance of the two COG paths over {data['steps']} steps",
             None,
             1e3 * data["apart_m"],
             "mm",
@@ -144,7 +146,7 @@ def _rows(data: dict[str, Any]) -> list[Row]:
                 floor["median_acceleration"],
                 "m/s²",
                 WHERE,
-                "hardly counts the landings, which are the same on both floors",
+                "insensitive to landings, which are the same on both floors",
             ),
             Row(f"slip of loaded vertices, {name}", None, 1e3 * floor["sole_slip"], "mm/s", WHERE),
         ]

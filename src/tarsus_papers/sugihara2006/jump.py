@@ -13,27 +13,27 @@ from tarsus.viewer import strip
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
 from tarsus_papers.sugihara2006.configurations import DT, STEPPER, G, floor, hoap1
-from tarsus_papers.sugihara2006.walking import LAMBDA, center, loads, under_strip
+from tarsus_papers.sugihara2006.walk_log import LAMBDA, center_of_mass, loads, under_strip
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SECONDS, SHOWN = 3.0, 9  # s; pictures
-FLIGHT, APEX, STANDS = 0.1, 0.02, 0.9  # s; of v^2 / (2 g); of the height of the trunk
+SECONDS, FRAMES = 3.0, 9  # s; number
+MIN_FLIGHT, APEX_TOLERANCE, MIN_HEIGHT = 0.1, 0.02, 0.9  # s; relative; of the trunk's height
 WHERE = "section IV-E, Fig. 12"
-LEFT_OUT = "Left out of the reduced version: a jumping humanoid takes long to compile."
+SKIPPED = "Skipped in the reduced version: a jumping humanoid takes long to compile."
 
 
 class Jumping(Exhibit):
-    """Crouch, push, flight and landing on the floor of section IV-C."""
+    """Crouch, push-off, flight and landing on the floor of section IV-C."""
 
     name: ClassVar[str] = "jump"
     title: ClassVar[str] = "Figure 12: jumping"
     where: ClassVar[str] = WHERE
     about: ClassVar[str] = (
-        "HOAP-1 jumps once and lands standing, on the floor of section IV-C, lambda 1, solved once"
-        " a step as printed. The jump is ours: the paper shows pictures alone. In flight the center"
-        " of mass must follow the parabola of its speed at take-off."
+        "HOAP-1 jumps once and lands standing, on the floor of section IV-C with lambda 1, solved"
+        " once per step as printed. The jump is our own: the paper only shows pictures. In flight"
+        " the center of mass must follow the parabola given by its speed at take-off."
     )
     caption: ClassVar[str] = (
         "The jump, times since the start of the run; below: height of the center of mass and load"
@@ -42,48 +42,57 @@ class Jumping(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         if task.quick:
-            return Finding({}, notes=[LEFT_OUT])
-        # the run, and its longest time without contact
+            return Finding({}, notes=[SKIPPED])
+        # run, and its longest time without contact
         task.tell("jumping")
         law = floor(LAMBDA, passes="once")
         log = Simulation(hoap1(), law, STEPPER, controller=Jump(), dt=DT, contacts="feet").run(
             SECONDS
         )
-        load, com = loads(log).sum(axis=1), center(log)
+        load, com = loads(log).sum(axis=1), center_of_mass(log)
         edges = np.flatnonzero(np.diff(np.concatenate([[0], load == 0, [0]])))
         spans = zip(edges[::2], edges[1::2], strict=True)
         begin, end = max(spans, key=lambda span: span[1] - span[0])
         flight = float(DT * (end - begin))
-        # against free fall
+        # comparison with free fall
         momentum = hoap1().momentum(log["q"].values, log["u"].values)[begin:end]
         speed = momentum[0, 2] / hoap1().mass
         rise = float(com[begin:end, 2].max() - com[begin, 2])
         parabola = speed**2 / (2 * G)
-        lost = np.outer(hoap1().mass * G * DT * np.arange(end - begin), [0, 0, 1])
-        drift = momentum[:, :3] + lost - momentum[0, :3]
-        apart = float(np.abs(drift).max() / (hoap1().mass * speed))
+        gravity_impulse = np.outer(hoap1().mass * G * DT * np.arange(end - begin), [0, 0, 1])
+        drift = momentum[:, :3] + gravity_impulse - momentum[0, :3]
+        deviation = float(np.abs(drift).max() / (hoap1().mass * speed))
         trunk = log["q"].values[-1, 2] / log["q"].values[0, 2]
-        shown = np.linspace(DT * begin - 0.5, DT * end + 0.3, SHOWN)
+        times = np.linspace(DT * begin - 0.5, DT * end + 0.3, FRAMES)
         data = {
-            "strip": strip.poses(log, shown, hoap1()),
+            "strip": strip.poses(log, times, hoap1()),
             "height": np.round(com[::5, 2], 5),
             "load": np.round(load[::5], 2),
         }
-        # what is told and what must hold
+        # rows and checks
         rows = [
-            Row("flight", None, flight, "s", WHERE, "ours"),
+            Row("flight", None, flight, "s", WHERE, "our jump"),
             Row("rise in flight", None, 1e3 * rise, "mm", WHERE, "of the center of mass"),
             Row("v² / (2 g) at take-off", None, 1e3 * parabola, "mm", "", "closed form"),
-            Row("momentum in flight, off the parabola", None, apart, "", "", "of that at take-off"),
+            Row(
+                "deviation of momentum from the parabola",
+                None,
+                deviation,
+                "",
+                "",
+                "of that at take-off",
+            ),
         ]
         checks = [
-            Check("it flies for 0.1 s at least", bool(flight >= FLIGHT), f"{flight:.3f} s"),
+            Check("it flies for at least 0.1 s", bool(flight >= MIN_FLIGHT), f"{flight:.3f} s"),
             Check(
                 "it rises by v²/(2 g) to 2 %",
-                bool(abs(rise / parabola - 1) < APEX),
+                bool(abs(rise / parabola - 1) < APEX_TOLERANCE),
                 f"{1e3 * rise:.2f} of {1e3 * parabola:.2f} mm",
             ),
-            Check("it lands standing", bool(trunk > STANDS), f"trunk at {trunk:.2f} of its height"),
+            Check(
+                "it lands standing", bool(trunk > MIN_HEIGHT), f"trunk at {trunk:.2f} of its height"
+            ),
         ]
         return Finding(data, rows, checks=checks)
 

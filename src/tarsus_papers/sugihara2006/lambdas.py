@@ -1,6 +1,4 @@
-"""Figures 7 and 8: what lambda does to the forces of a standing motion, and when the floor gives
-way.
-"""
+"""Figures 7 and 8: effect of lambda on the forces of a standing motion, and floor failure."""
 
 from __future__ import annotations
 
@@ -18,60 +16,62 @@ from tarsus_papers.sugihara2006.configurations import (
     hoap1,
     rotor,
 )
-from tarsus_papers.sugihara2006.standing import SETTLE, Array, Stood, stood
+from tarsus_papers.sugihara2006.standing import SETTLE, Array, StandingRun, run_standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PAPERS = (0.01, 0.1, 1.0, 4.0)  # section IV-C
-BREAKS = 7.0  # section IV-C: "for lambda = 7.0" about
+PAPER_LAMBDAS = (0.01, 0.1, 1.0, 4.0)  # section IV-C
+FAILURE_LAMBDA = 7.0  # section IV-C: about "lambda = 7.0"
 LAMBDAS = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 20.0)
 QUICK = (0.01, 1.0)
-SHOWN = "L_foot_toe_left"  # "one of the vertices of the left sole"
-GIVES_WAY = 5e-3  # m: ten membranes deep
-ROUGHER = 20.0  # times
-SMOOTH = 0.02  # N
-LOAD = 1e-3  # of the weight
+SHOWN_VERTEX = "L_foot_toe_left"  # "one of the vertices of the left sole"
+FAILURE_DEPTH = 5e-3  # m: ten membranes
+ROUGHNESS_RATIO = 20.0
+MAX_ROUGHNESS = 0.02  # N
+LOAD_TOLERANCE = 1e-3  # relative to the weight
 WHERE = "section IV-C, Fig. 7"
 
 
 class Lambda(Exhibit):
-    """Squat and sway on the floor of section IV-C, single pass and consistent solution."""
+    """Squat and sway on the floor of section IV-C, with single-pass and consistent solution."""
 
     name: ClassVar[str] = "lambda"
-    title: ClassVar[str] = "Figures 7 and 8: lambda smooths the forces, and gives way"
+    title: ClassVar[str] = "Figures 7 and 8: lambda smooths the forces, until the floor fails"
     where: ClassVar[str] = "section IV-C, Figs. 7 and 8"
     about: ClassVar[str] = (
-        "HOAP-1 squats by 20 mm and sways by 12 mm on both feet (the paper's standing motion is"
-        " not printed; this one is ours, its servos sized by weight, inertia and step). The"
-        " floor is rigid under a membrane of 0.5 mm. Eqn. (33) is solved once a step, as"
-        " printed, or until sticking, sliding and leaving agree. Roughness is the mean change"
-        " of a vertex's force from one step to the next, unevenness the standard deviation over"
-        " the vertices of a sole by their mean. Rules: small lambda"
-        " chatters if its roughness at 0.01 is at least 20 times that at 1; the floor gives way"
-        " where the soles end more than 5 mm deep."
+        "HOAP-1 squats by 20 mm and sways by 12 mm on both feet. The paper does not print its"
+        " standing motion; this one is our own, with servos computed from weight, inertia and"
+        " step. The floor is rigid under a membrane of 0.5 mm. Eqn. (33) is solved once per step,"
+        " as printed, or until stick, slip and separation are consistent. Roughness is the mean"
+        " change of a vertex's force from one step to the next; unevenness is the standard"
+        " deviation over the vertices of a sole divided by their mean. Rules: a small lambda"
+        " chatters if the roughness at 0.01 is at least 20 times that at 1; the floor fails if the"
+        " soles end more than 5 mm deep."
     )
     caption: ClassVar[str] = (
-        "Above: normal force of a vertex of the left sole, as in Fig. 7 (mind the scales), single"
-        " pass. Below: roughness and unevenness by lambda, and the depth of the soles at the end,"
-        " for a membrane whose spring goes on or ends."
+        "Above: normal force of a vertex of the left sole as in Fig. 7, single pass (the scales"
+        " differ). Below: roughness and unevenness by lambda, and the depth of the soles at the"
+        " end, for a membrane whose spring is unlimited or ends at its thickness."
     )
 
     def measure(self, task: Task) -> Finding:
         lambdas = np.array(QUICK if task.quick else LAMBDAS)
-        found = {}
+        results = {}
         for name, changes in VARIANTS.items():
             if task.quick and name != ONCE:
                 continue
             task.tell(name)
-            found[name] = stood(lambdas, None, **changes)
-        swept = {}
+            results[name] = run_standing(lambdas, None, **changes)
+        by_armature = {}
         for armature in () if task.quick else ARMATURES:
             task.tell(f"{ONCE}, rotors of {armature:g} kg m^2")
-            swept[armature] = stood(np.array(PAPERS), armature, **VARIANTS[ONCE])
-        data = _data(lambdas, found, swept)
-        return Finding(data, _rows(data), _tables(data), _checks(data, found))
+            by_armature[armature] = run_standing(
+                np.array(PAPER_LAMBDAS), armature, **VARIANTS[ONCE]
+            )
+        data = _data(lambdas, results, by_armature)
+        return Finding(data, _rows(data), _tables(data), _checks(data, results))
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -93,13 +93,13 @@ class Lambda(Exhibit):
         _by_lambda(uneven, data, "unevenness", "unevenness of a sole")
         _by_lambda(deep, data, "depth_mm", "depth at the end / mm")
         rough.legend(frameon=False, fontsize=7)
-        deep.axvline(BREAKS, color="#999999", lw=0.8, ls=":")
+        deep.axvline(FAILURE_LAMBDA, color="#999999", lw=0.8, ls=":")
         return figure
 
 
 ONCE, CONSISTENT = "single pass", "consistent"
 ENDS, ENDS_CONSISTENT = "single pass, membrane ends", "consistent, membrane ends"
-FIRM = (ONCE, CONSISTENT)  # whose membrane carries any load
+UNLIMITED = (ONCE, CONSISTENT)  # variants whose membrane carries any load
 VARIANTS: dict[str, dict[str, Any]] = {
     ONCE: {"passes": "once"},
     CONSISTENT: {"passes": "consistent"},
@@ -121,62 +121,66 @@ def _by_lambda(ax: Axes, data: Mapping[str, Any], key: str, title: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _data(lambdas: Array, found: dict[str, Stood], swept: dict[float, Stood]) -> dict[str, Any]:
-    """Measures by lambda, and the series of Fig. 7."""
-    once = found[ONCE]
-    vertex = once.names.index(SHOWN)
-    at = [int(np.flatnonzero(lambdas == value)[0]) for value in PAPERS if value in lambdas]
+def _data(
+    lambdas: Array, results: dict[str, StandingRun], by_armature: dict[float, StandingRun]
+) -> dict[str, Any]:
+    """Return the measures by lambda, and the series of Fig. 7."""
+    once = results[ONCE]
+    vertex = once.names.index(SHOWN_VERTEX)
+    at = [int(np.flatnonzero(lambdas == value)[0]) for value in PAPER_LAMBDAS if value in lambdas]
     return {
         "lambda": lambdas,
         "variants": {
             name: {
-                "roughness": stood.roughness,
-                "unevenness": stood.unevenness,
-                "load": stood.load,
-                "depth_mm": 1e3 * stood.deepest,
-                "finite": stood.finite,
-                "unconverged": stood.unconverged,
+                "roughness": run.roughness,
+                "unevenness": run.unevenness,
+                "load": run.load,
+                "depth_mm": 1e3 * run.final_depth,
+                "finite": run.finite,
+                "unconverged": run.unconverged,
             }
-            for name, stood in found.items()
+            for name, run in results.items()
         },
         "armature": {
-            f"{armature:g}": {"roughness": stood.roughness, "unevenness": stood.unevenness}
-            for armature, stood in swept.items()
+            f"{armature:g}": {"roughness": run.roughness, "unevenness": run.unevenness}
+            for armature, run in by_armature.items()
         },
         "vertex": {f"{lambdas[k]:g}": np.round(once.force[:, k, vertex], 3) for k in at},
         "own_armature": rotor(hoap1()),
     }
 
 
-def gives_way(data: Mapping[str, Any], variant: str) -> float | None:
-    """The least lambda from which on the soles end deeper than GIVES_WAY; None: none tried."""
-    found = data["variants"][variant]
-    deep = [
-        not finite or depth is None or 1e-3 * depth > GIVES_WAY
-        for finite, depth in zip(found["finite"], found["depth_mm"], strict=True)
+def failure_lambda(data: Mapping[str, Any], variant: str) -> float | None:
+    """Return the least lambda from which the soles end deeper than FAILURE_DEPTH, or None."""
+    values = data["variants"][variant]
+    failures = [
+        not finite or depth is None or 1e-3 * depth > FAILURE_DEPTH
+        for finite, depth in zip(values["finite"], values["depth_mm"], strict=True)
     ]
-    holds = [k for k, sinks in enumerate(deep) if not sinks]
+    holds = [k for k, fails in enumerate(failures) if not fails]
     first = holds[-1] + 1 if holds else 0
-    return float(data["lambda"][first]) if first < len(deep) else None
+    return float(data["lambda"][first]) if first < len(failures) else None
 
 
 def _rows(data: dict[str, Any]) -> list[Row]:
     rows = []
     lambdas = list(data["lambda"])
     for name in (name for name in (ONCE, CONSISTENT) if name in data["variants"]):
-        for value in (v for v in PAPERS if v in lambdas):
+        for value in (v for v in PAPER_LAMBDAS if v in lambdas):
             rough = float(data["variants"][name]["roughness"][lambdas.index(value)])
             rows.append(Row(f"roughness, {name}, λ = {value:g}", None, rough, "N", WHERE))
     for name in data["variants"]:
-        found = gives_way(data, name)
+        failure = failure_lambda(data, name)
         rows.append(
             Row(
-                f"λ at which the floor gives way, {name}",
-                BREAKS,
-                found,
+                f"λ at which the floor fails, {name}",
+                FAILURE_LAMBDA,
+                failure,
                 "1/kg²",
                 "section IV-C",
-                "" if found else f"none up to {max(lambdas):g}: the soles end less than 5 mm deep",
+                ""
+                if failure
+                else f"none up to {max(lambdas):g}: the soles end less than 5 mm deep",
             )
         )
     return rows
@@ -184,7 +188,7 @@ def _rows(data: dict[str, Any]) -> list[Row]:
 
 def _tables(data: dict[str, Any]) -> list[Table]:
     columns = ("λ / 1/kg²", "roughness / N", "unevenness", "load / weight", "depth at the end / mm",
-               "steps not solved")  # fmt: skip
+               "unconverged steps")  # fmt: skip
     keys = ("roughness", "unevenness", "load", "depth_mm", "unconverged")
     tables = [
         Table(
@@ -201,7 +205,7 @@ def _tables(data: dict[str, Any]) -> list[Table]:
         names = [f"{float(a):g} kg m²" for a in data["armature"]]
         rows = [
             (value, *(float(found["roughness"][k]) for found in data["armature"].values()))
-            for k, value in enumerate(PAPERS)
+            for k, value in enumerate(PAPER_LAMBDAS)
         ]
         tables.append(
             Table("Roughness / N by rotor inertia, single pass", ("λ / 1/kg²", *names), rows)
@@ -209,23 +213,23 @@ def _tables(data: dict[str, Any]) -> list[Table]:
     return tables
 
 
-def _checks(data: dict[str, Any], found: dict[str, Stood]) -> list[Check]:
-    # of the single pass
+def _checks(data: dict[str, Any], found: dict[str, StandingRun]) -> list[Check]:
+    # single pass
     lambdas = list(data["lambda"])
     small, one = lambdas.index(0.01), lambdas.index(1.0)
     rough = data["variants"][ONCE]["roughness"]
     times = float(rough[small] / rough[one])
-    carried = [stood.load[small : one + 1] for name, stood in found.items() if name in FIRM]
+    carried = [run.load[small : one + 1] for name, run in found.items() if name in UNLIMITED]
     apart = float(np.abs(np.array(carried) - 1).max())
     checks = [
         Check(
             "single pass: the forces at lambda 0.01 are at least 20 times as rough as at 1",
-            times >= ROUGHER,
+            times >= ROUGHNESS_RATIO,
             f"{times:.0f} times",
         ),
         Check(
             "the soles carry the weight to 1e-3 at lambda 0.01 to 1",
-            apart < LOAD,
+            apart < LOAD_TOLERANCE,
             f"apart by at most {apart:.1g}",
         ),
     ]
@@ -234,7 +238,7 @@ def _checks(data: dict[str, Any], found: dict[str, Stood]) -> list[Check]:
         checks.append(
             Check(
                 "solved until consistent: roughness below 0.02 N at every lambda",
-                smooth < SMOOTH,
+                smooth < MAX_ROUGHNESS,
                 f"at most {smooth:.2g} N",
             )
         )

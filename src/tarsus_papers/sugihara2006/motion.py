@@ -1,6 +1,6 @@
-"""The standing motion of Figs. 7 and 8: a squat and a sway, soles flat on the ground.
+"""Standing motion of Figs. 7 and 8: a squat and a sway with the soles flat on the ground.
 
-The paper names a "standing motion" and prints none: depth, way and period are ours.
+The paper mentions a "standing motion" without printing it: depth, sway and period are our own.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tarsus.control.base import ControlInputs, Controller
 from tarsus.control.pd import (
     Gain,
     actuated_posture,
+    actuator_indices,
     derivative_gain,
     joint_state,
     pd_torque,
-    places,
     proportional_gain,
 )
 from tarsus.parameters import parameter
@@ -33,23 +33,23 @@ LEGS = ("RLEG", "LLEG")
 
 @dataclass(frozen=True)
 class SquatAndSway(Controller):
-    """HOAP-1 on both feet: its trunk goes down and up, and to both sides, upright all the time.
+    """Squat and sway of HOAP-1 on both feet, with the trunk upright.
 
-    The legs' angles follow in closed form: thigh and shank are of one length, the soles stay flat
-    if the ankle turns back what hip and knee turn. Joint servos with the rate fed forward.
+    The leg angles have a closed form: thigh and shank have the same length, and the soles stay flat
+    if the ankle compensates hip and knee. Joint servos track them with feedforward of the rates.
     """
 
     citation: ClassVar[Citation] = (SICILIANO_2009.at("chapter 8"),)
     kp: Gain = proportional_gain(40.0)
     kd: Gain = derivative_gain(1.0)
-    depth: float = parameter(0.02, "m", "how far it goes down", "[0, 0.05]")
-    sway: float = parameter(0.012, "m", "how far it goes to each side", "[0, 0.03]")
-    period: float = parameter(2.0, "s", "of the sway; a squat takes half of it", "(0, inf)")
-    start: float = parameter(1.0, "s", "until the sway has its full way", "(0, inf)")
+    depth: float = parameter(0.02, "m", "depth of a squat", "[0, 0.05]")
+    sway: float = parameter(0.012, "m", "sideways motion to each side", "[0, 0.03]")
+    period: float = parameter(2.0, "s", "period of the sway, twice that of a squat", "(0, inf)")
+    start: float = parameter(1.0, "s", "time until full sway", "(0, inf)")
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
-        """Torques (n_actuators,) N m; no memory."""
-        # targets as functions of time alone, so that their rates are exact
+        """Return torques, shape (n_actuators,), in N m; there is no memory."""
+        # targets depend on time only, so that their rates are exact
         t = SX.sym("t")
         desired = self._targets(now, t)
         rate = ca.jacobian(desired, t)
@@ -58,19 +58,19 @@ class SquatAndSway(Controller):
         return pd_torque(desired, rate, angles, rates, (self.kp, self.kd)), now.memory
 
     def _targets(self, now: ControlInputs, t: SX) -> SX:
-        """Angles (n_actuators,) of all joints at time t."""
+        """Return the angles of all joints at time t, shape (n_actuators,)."""
         omega = 2 * np.pi / self.period
         height = 2 * LINK * np.cos(STAND["J3_pitch"]) - self.depth * 0.5 * (
             1 - ca.cos(2 * omega * t)
         )
-        begun = ca.fmin(t / self.start, 1)
-        aside = self.sway * begun * begun * (3 - 2 * begun) * ca.sin(omega * t)
-        length, roll = ca.sqrt(height * height + aside * aside), -ca.atan2(aside, height)
-        bent = ca.acos(length / (2 * LINK))
-        angles = {"J2_roll": roll, "J3_pitch": -bent, "J4_knee": 2 * bent}
-        angles |= {"J5_ankle_pitch": -bent, "J6_ankle_roll": -roll}
+        ramp = ca.fmin(t / self.start, 1)
+        sideways = self.sway * ramp * ramp * (3 - 2 * ramp) * ca.sin(omega * t)
+        length, roll = ca.sqrt(height * height + sideways * sideways), -ca.atan2(sideways, height)
+        half_knee = ca.acos(length / (2 * LINK))
+        angles = {"J2_roll": roll, "J3_pitch": -half_knee, "J4_knee": 2 * half_knee}
+        angles |= {"J5_ankle_pitch": -half_knee, "J6_ankle_roll": -roll}
         desired = actuated_posture(now.mechanism, self.initial_coordinates(now.mechanism))
         for leg in LEGS:
-            at = places(now.mechanism, [f"{leg}_{name}" for name in angles])
-            desired[at] = ca.vertcat(*angles.values())
+            indices = actuator_indices(now.mechanism, [f"{leg}_{name}" for name in angles])
+            desired[indices] = ca.vertcat(*angles.values())
         return desired

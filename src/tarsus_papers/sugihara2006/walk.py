@@ -1,4 +1,4 @@
-"""Figure 10: a walk that succeeds."""
+"""Figure 10: a successful walk."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from tarsus.viewer import strip
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Task
 from tarsus_papers.sugihara2006.configurations import DT, G, hoap1
-from tarsus_papers.sugihara2006.walking import (
-    LEFT_OUT,
+from tarsus_papers.sugihara2006.walk_log import (
     SECONDS,
-    center,
+    SKIPPED,
+    center_of_mass,
     footsteps,
     loads,
     pressure_outside,
     under_strip,
-    walked,
+    walk_logs,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHOWN = 9  # pictures
+FRAMES = 9
 WHERE = "section IV-E, Fig. 10"
-INSIDE, ENOUGH = 5e-3, 10  # m, steps
+ZMP_TOLERANCE, MIN_STEPS = 5e-3, 10  # m; number
 
 
 class Walking(Exhibit):
@@ -37,53 +37,57 @@ class Walking(Exhibit):
     title: ClassVar[str] = "Figure 10: walking"
     where: ClassVar[str] = WHERE
     about: ClassVar[str] = (
-        "The walk of Fig. 9 on the floor with static friction. The paper shows pictures alone."
-        " A step counts where a sole stands again after it swung for 50 ms at least. The"
-        " zero-moment point is taken from the rates of the robot's momentum, not from the"
-        " contact forces, and must lie between the loaded vertices."
+        "The walk of Fig. 9 on the floor with static friction. The paper only shows pictures."
+        " A step counts if a sole stands again after a swing of at least 50 ms. The zero-moment"
+        " point is computed from the rate of the robot's momentum, not from the contact forces,"
+        " and must lie between the loaded vertices."
     )
     caption: ClassVar[str] = (
         "Two steps, from the side and the front: left leg and arm blue, right ones orange, contact"
-        " forces as arrows (half the robot's height: its weight). Below: load of the soles."
+        " forces as arrows (half the robot's height is its weight). Below: load of the soles."
     )
 
     def measure(self, task: Task) -> Finding:
         if task.quick:
-            return Finding({}, notes=[LEFT_OUT])
-        # the walk, two of its steps in pictures
+            return Finding({}, notes=[SKIPPED])
+        # the walk, and two steps for the picture
         task.tell("the walk")
-        log, _ = walked(SECONDS)
+        log, _ = walk_logs(SECONDS)
         weight = hoap1().mass * G
-        times, com = footsteps(log, weight), center(log)
+        times, com = footsteps(log, weight), center_of_mass(log)
         begin = float(times[4])
         until = begin + 2 * float(np.median(np.diff(times)))
-        shown = np.linspace(begin, until, SHOWN)
+        frame_times = np.linspace(begin, until, FRAMES)
         carried, outside = loads(log), pressure_outside(log)
         steady = slice(round(1.0 / DT), None)
         speed = (com[-1, 0] - com[steady][0, 0]) / (DT * len(com[steady]))
         data = {
-            "strip": strip.poses(log, shown, hoap1()),
+            "strip": strip.poses(log, frame_times, hoap1()),
             "footsteps": times,
             "loads": np.round(carried[::10], 2),
             "speed": speed,
             "outside_m": outside,
             "unconverged": int((log["converged"] == 0).sum()),
         }
-        # what is told and what must hold
+        # rows and checks
         rows = [
             Row("steps walked", None, float(len(times)), "", WHERE, "without falling"),
-            Row("speed", None, float(speed), "m/s", WHERE, "0.1 m/s asked for; ours"),
-            Row("step time", None, float(np.median(np.diff(times))), "s", WHERE, "ours"),
-            Row("mean load by weight", None, float(carried[steady].sum(1).mean() / weight), "", ""),
+            Row("speed", None, float(speed), "m/s", WHERE, "commanded: 0.1 m/s; our walk"),
+            Row("step time", None, float(np.median(np.diff(times))), "s", WHERE, "our walk"),
+            Row(
+                "mean load over weight", None, float(carried[steady].sum(1).mean() / weight), "", ""
+            ),
         ]
         checks = [
-            Check(f"at least {ENOUGH} steps", len(times) >= ENOUGH, f"{len(times)} steps"),
+            Check(f"at least {MIN_STEPS} steps", len(times) >= MIN_STEPS, f"{len(times)} steps"),
             Check(
-                "the zero-moment point is between the loaded vertices, to 5 mm",
-                outside < INSIDE,
-                f"outside by {1e3 * outside:.2g} mm at most",
+                "the zero-moment point lies between the loaded vertices, to 5 mm",
+                outside < ZMP_TOLERANCE,
+                f"outside by at most {1e3 * outside:.2g} mm",
             ),
-            Check("every step is solved", data["unconverged"] == 0, f"{data['unconverged']} not"),
+            Check(
+                "every step converges", data["unconverged"] == 0, f"{data['unconverged']} do not"
+            ),
         ]
         return Finding(data, rows, checks=checks)
 

@@ -16,10 +16,10 @@ from tarsus import cli
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusWarning
-from tarsus.learning.lesson import Lesson
 from tarsus.learning.network import Network
-from tarsus.learning.play import room
-from tarsus.learning.policy import Policy, SeenScale
+from tarsus.learning.play import trial_environment
+from tarsus.learning.policy import ObservationScale, Policy
+from tarsus.learning.training_spec import TrainingSpec
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
@@ -378,17 +378,17 @@ def test_environments_plans_and_lessons_take_the_numbers_of_a_file(tmp_path: Pat
         assert not any("mu" in told for told in own.warnings)
     # what is learned, and where it is played
     few = ("worlds=2", "periods=2")
-    learned = Lesson(robot=str(path), settings=few).environment(1)
+    learned = TrainingSpec(robot=str(path), settings=few).create_environment(1)
     assert np.all(learned.backend.get("law.mu") == 0.35)
     assert sum("mu 0.35" in told for told in learned.warnings) == 1
-    set_so = Lesson(robot=str(path), settings=(*few, "law.mu=0.5"))
+    set_so = TrainingSpec(robot=str(path), settings=(*few, "law.mu=0.5"))
     assert set_so.contact_law().parameters()["mu"] == 0.5
     about = set_so.about(set_so.environment(1))
-    scale = SeenScale(np.zeros(about["sees"], "f4"), np.ones(about["sees"], "f4"))
+    scale = ObservationScale(np.zeros(about["sees"], "f4"), np.ones(about["sees"], "f4"))
     network = Network((about["sees"], about["action"]), own=about["action"])
     there = Policy(network, np.zeros(network.count, np.float32), scale, about)
     for law, mu in {"moreau": 0.5, "compliant": 0.35}.items():
-        assert room(there, law, 0.004, "plane").law.parameters()["mu"] == mu
+        assert trial_environment(there, law, 0.004, "plane").law.parameters()["mu"] == mu
 
 
 def test_numbers_are_told_as_the_user_gives_them(

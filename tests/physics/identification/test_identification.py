@@ -16,11 +16,11 @@ import tarsus
 from tarsus import cli
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile, InvalidValue, TarsusError, UnknownName, UnmetCondition
-from tarsus.identification import matter
+from tarsus.identification import inertial_parameters
+from tarsus.identification.estimates import Estimate
 from tarsus.identification.page import page
-from tarsus.identification.spec import spec_of
-from tarsus.identification.verdict import Estimate
-from tarsus.identification.windows import noise_of
+from tarsus.identification.spec import parse_spec
+from tarsus.identification.windows import read_noise
 from tarsus.model.mechanism import Inertia
 from tarsus.model.mjcf import read_mjcf
 
@@ -107,11 +107,11 @@ def test_any_six_numbers_make_an_inertia_that_a_body_has(seed: int) -> None:
     made = Inertia(2.0, np.array([0.1, 0.0, -0.2]), np.diag([0.05, 0.04, 0.02]))
     names = [f"inertia.{pair}" for pair in ("xx", "yy", "zz", "xy", "xz", "yz")]
     values = {name: 2 * random.standard_normal(50) for name in names}
-    _, _, about = matter.changed(made, values | {"mass": np.full(50, 3.0)})
+    _, _, about = inertial_parameters.apply_values(made, values | {"mass": np.full(50, 3.0)})
     principal = np.linalg.eigvalsh(about)
     assert (principal > 0).all()
     assert (principal[:, 2] <= principal[:, 0] + principal[:, 1] + 1e-12 * principal[:, 2]).all()
-    same = matter.change_of_ten(made, dict.fromkeys(names, np.zeros(1)))
+    same = inertial_parameters.linear_parameter_changes(made, dict.fromkeys(names, np.zeros(1)))
     assert np.abs(same).max() < 1e-15
 
 
@@ -151,7 +151,7 @@ def test_a_noise_of_zero_is_refused(swung: Any) -> None:
 
 
 def test_a_noise_may_be_a_number_of_numpy() -> None:
-    noise = noise_of({"q": np.float64(1e-3), "force": np.float32(2.0)}, arm())
+    noise = read_noise({"q": np.float64(1e-3), "force": np.float32(2.0)}, arm())
     assert noise.q is not None and (noise.q == 1e-3).all() and noise.force == 2.0
 
 
@@ -170,9 +170,9 @@ def test_a_log_with_a_nan_is_to_end_before_it(swung: Any) -> None:
 
 
 def test_nested_and_quoted_names_are_the_same() -> None:
-    nested = spec_of({"free": {"law": {"mu": {"low": 0.1, "high": 1.0}}}})
-    assert nested.unknowns == spec_of({"free": {"law.mu": {"low": 0.1, "high": 1.0}}}).unknowns
-    names = [one.name for one in spec_of({"free": {"inertia.base": {}}}).unknowns]
+    nested = parse_spec({"free": {"law": {"mu": {"low": 0.1, "high": 1.0}}}})
+    assert nested.unknowns == parse_spec({"free": {"law.mu": {"low": 0.1, "high": 1.0}}}).unknowns
+    names = [one.name for one in parse_spec({"free": {"inertia.base": {}}}).unknowns]
     assert names == [f"inertia.base.{pair}" for pair in ("xx", "yy", "zz", "xy", "xz", "yz")]
 
 

@@ -13,8 +13,8 @@ import tarsus
 from tarsus.dynamics.effective_mass import min_effective_masses
 from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.robot import Robot
-from tarsus.learning.advised import advised
-from tarsus.learning.lesson import Lesson
+from tarsus.learning.training_defaults import with_training_defaults
+from tarsus.learning.training_spec import TrainingSpec
 from tarsus.model.mechanism import Actuator, Body, Candidate, Inertia, Joint, Mechanism
 from tarsus.model.robot_data import LEGGED, robots_folder
 from tarsus.morphology.legs import find_legs
@@ -29,7 +29,7 @@ POSES = 30
 class Taught(NamedTuple):
     """A lesson in standing up, and the robot as it is prepared for it."""
 
-    lesson: Lesson
+    lesson: TrainingSpec
     robot: Robot
 
 
@@ -39,8 +39,8 @@ def taught(name: str) -> Taught:
     if name in LEGGED and folder is None:
         pytest.skip("example-robot-data is not installed")
     file = str(folder / LEGGED[name]) if folder and name in LEGGED else name
-    lesson = advised({"task": "get_up", "robot": file})
-    task, robot = lesson.fitted()
+    lesson = with_training_defaults({"task": "get_up", "robot": file})
+    task, robot = lesson.task_and_robot()
     return Taught(lesson, task.prepared(robot))
 
 
@@ -108,7 +108,7 @@ def test_feet_thighs_and_trunk_all_touch_the_ground(name: str) -> None:
     """Four feet, eight ends of thighs, eight corners: as many as make others choose the feet."""
     lesson, robot = taught(name)
     notices: list[str] = []
-    chosen = select_candidates(robot, lesson.parts()[0].contacts(robot), notices)
+    chosen = select_candidates(robot, lesson.task_and_method()[0].contacts(robot), notices)
     assert [c.name for c in chosen] == [c.name for c in robot.candidates] and not notices
     assert len({c.name for c in chosen}) == 20
 
@@ -116,13 +116,15 @@ def test_feet_thighs_and_trunk_all_touch_the_ground(name: str) -> None:
 def test_actions_reach_farther_the_less_a_robot_stands() -> None:
     """By `wider` upside down, not at all where it stands, between on its belly."""
     lesson, robot = taught("mini_cheetah")
-    task, stand = lesson.fitted()[0], np.array(robot.keyframes["stand"], float)
+    task, stand = lesson.task_and_robot()[0], np.array(robot.keyframes["stand"], float)
     assert isinstance(task, GetUp)
 
     def factor(height: float, tilt: float) -> float:
         q = stand.copy()
         q[2], q[3:7] = height, [np.cos(tilt / 2), np.sin(tilt / 2), 0, 0]
-        return float(DM(task.widened(kinematics(robot, SX(DM(q))), lambda _: [SX(0.1)], stand)))
+        return float(
+            DM(task.reach_factor(kinematics(robot, SX(DM(q))), lambda _: [SX(0.1)], stand))
+        )
 
     assert factor(stand[2] + 0.1, 0.0) == pytest.approx(1)
     assert factor(stand[2] + 0.1, np.pi) == pytest.approx(1 + task.wider)
@@ -137,11 +139,11 @@ def test_robots_dropped_anyhow_come_to_rest(name: str) -> None:
     all lie still.
     """
     lesson, robot = taught(name)
-    env = lesson.environment(threads=1)
+    env = lesson.create_environment(threads=1)
     limit = max(body.joint.velocity_limit for body in robot.bodies[1:])
     highest, u = env.state()["q"][:, 2], env.state()["u"]
     for k in range(190):
-        out = env.step(np.zeros(env.actions))
+        out = env.step(np.zeros(env.action_size))
         assert not out.diverged.any()
         u = env.state()["u"]
         if k > 50:

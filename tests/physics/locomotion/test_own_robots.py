@@ -104,10 +104,13 @@ def test_no_servo_is_faster_than_the_step(name: str, dt: float) -> None:
     q = posture.stand(robot)
     found = servo.gains(robot, q, feet(robot), dt)
     mobility = np.linalg.inv(robot.mass_matrix(q))[6:, 6:]
-    for values, bound in ((found.kd, servo.DAMPED / dt), (found.kp, servo.SPRUNG / dt**2)):
+    for values, bound in (
+        (found.kd, servo.MAX_DAMPING / dt),
+        (found.kp, servo.MAX_STIFFNESS / dt**2),
+    ):
         assert np.linalg.eigvals(mobility * values).real.max() < 1.02 * bound
     effort = [motor.upper for motor in robot.actuators]
-    assert np.all(np.array(found.kp) * servo.GIVES <= np.array(effort) * 1.005)
+    assert np.all(np.array(found.kp) * servo.SATURATION_ERROR <= np.array(effort) * 1.005)
 
 
 def test_gains_go_by_the_weight() -> None:
@@ -142,10 +145,10 @@ def test_a_joint_that_gravity_does_not_turn_is_held_too(tmp_path: Path) -> None:
     simulation = tarsus.Simulation(path, controller="stand", dt=0.001)
     rest, kick = simulation.q[1], 0.5
     simulation.set(u=[0.0, kick])
-    pace, damped = servo.SLOWEST, servo.SLOWEST * np.sqrt(1 - servo.ZETA**2)
+    pace, damped = servo.MIN_FREQUENCY, servo.MIN_FREQUENCY * np.sqrt(1 - servo.DAMPING_RATIO**2)
     for t in (0.5, 1.0, 3.0):
         simulation.advance(t - simulation.time)
-        swung = kick / damped * np.exp(-servo.ZETA * pace * t) * np.sin(damped * t)
+        swung = kick / damped * np.exp(-servo.DAMPING_RATIO * pace * t) * np.sin(damped * t)
         assert simulation.q[1] - rest == pytest.approx(swung, abs=2e-3)
 
 

@@ -6,21 +6,21 @@ import pytest
 
 import tarsus
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.planning.closed_loop import Reached, Shove, run
-from tarsus.planning.pace import Pace
+from tarsus.planning.closed_loop import BasePush, ClosedLoopResult, run
+from tarsus.planning.timing import PlanTiming
 
-LATE = Pace(delay=0.02)  # a plan acts a period after the state that it begins with
+LATE = PlanTiming(delay=0.02)  # a plan acts a period after the state that it begins with
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("optimized")]
 
 
 def reached(
     goal: str,
     seconds: float,
-    shove: Shove | None = None,
+    push: BasePush | None = None,
     method: str = "mppi",
     law: str = "moreau",
     **asked: float,
-) -> Reached:
+) -> ClosedLoopResult:
     """By a late planner; law: the world's, "mujoco" for MuJoCo."""
     planner = tarsus.Planner(goal, method=method, pace=LATE)
     planner.ask(**asked)
@@ -32,20 +32,20 @@ def reached(
         world = tarsus.Simulation(
             *(planner.robot, law, "midpoint", terrain, planner, dt), pushes=base
         )
-    return run(planner, world, seconds, shove)[1]
+    return run(planner, world, seconds, push)[1]
 
 
 @pytest.mark.parametrize("method", ["mppi", "cem"])
 @pytest.mark.parametrize("direction", [0.0, 90.0])
 def test_it_stands_again_after_a_push(method: str, direction: float) -> None:
     """150 N for 0.1 s: 1.7 m/s if the ground did not hold."""
-    found = reached("stand", 3.5, Shove(150.0, direction), method)
+    found = reached("stand", 3.5, BasePush(150.0, direction), method)
     assert not found.fell and found.still < 0.1 and found.leans < 0.5
 
 
 @pytest.mark.parametrize("law", ["compliant", "mujoco"])
 def test_it_stands_in_a_world_that_is_not_the_plan_s(law: str) -> None:
-    found = reached("stand", 3.0, Shove(100.0), law=law)
+    found = reached("stand", 3.0, BasePush(100.0), law=law)
     assert not found.fell and found.still < 0.15
 
 
@@ -64,7 +64,7 @@ def test_it_trots_though_no_gait_is_given() -> None:
     """
     trots = 0
     for seed in range(9):
-        planner = tarsus.Planner("go", pace=Pace(rate=100.0, delay=0.01), seed=seed)
+        planner = tarsus.Planner("go", pace=PlanTiming(rate=100.0, delay=0.01), seed=seed)
         world = tarsus.Simulation(planner.robot, controller=planner, dt=0.0025)
         found = run(planner, world, 4.0)[1]
         assert not found.fell and found.speed > 0.35 and found.leans < 0.2

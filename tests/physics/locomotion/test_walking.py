@@ -62,7 +62,7 @@ def test_the_pendulum_s_pattern_repeats_itself():
 def test_the_end_of_a_step_is_foreseen():
     pattern = StepPattern(height=0.3, gravity=9.81, step=0.4, double=0.1)
     t = SX.sym("t")
-    foreseen = ca.Function("f", [t], [*pattern.transfer(t), pattern.growth_left(t)])
+    foreseen = ca.Function("f", [t], [*pattern.transfer(t), pattern.remaining_growth(t)])
     before, begin, n = -0.08, 0.03, 40000
     dt, point, ends = pattern.step / n, begin, []
     for k in range(n):

@@ -44,7 +44,7 @@ def test_every_kind_is_made_from_a_file(own: dict[str, str]) -> None:
         "gait": resolve.controller(own["gait"]),
         "stepper": resolve.stepper(own["stepper"]),
         "task": resolve.task(own["task"]),
-        "goal": planner._resolved(planner.GOALS, "goal", own["goal"], Goal),
+        "goal": planner._resolve(planner.GOALS, "goal", own["goal"], Goal),
         "sensor": sensors._sensor(own["sensor"]),
     }
     assert {kind: registry.name_of(part) for kind, part in made.items()} == {

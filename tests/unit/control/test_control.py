@@ -14,7 +14,7 @@ from tarsus.control import bezier, cpg
 from tarsus.control.base import ControlInputs, Controller
 from tarsus.control.gaits.free import Free
 from tarsus.control.gaits.stand import Stand
-from tarsus.control.gaits.trot import Trot, carrying_torques, diagonals
+from tarsus.control.gaits.trot import Trot, diagonals, support_torques
 from tarsus.control.pd import joint_state, pd_torque
 from tarsus.control.trunk import keep_heading, trunk
 from tarsus.errors import Unsupported
@@ -286,7 +286,7 @@ def test_trot_starts_from_standing_at_rest():
     memory = trot.initial_memory(robot)
     tau, after = compiled(trot, robot)(0.0, q, u, [0.4, 0.0], memory, 0.0025)
     carried = [
-        trot.support * carrying_torques(leg, robot.mass * 9.81 / 2) for leg in find_legs(robot)
+        trot.support * support_torques(leg, robot.mass * 9.81 / 2) for leg in find_legs(robot)
     ]
     late = (0.5 / trot.duty - 0.5) * 2  # the second diagonal is this far past mid-stance, -1 to 1
     bumps = np.array(diagonals(find_legs(robot))) * (1 - late**2) ** 2
@@ -354,11 +354,11 @@ def test_trunk_velocity_is_seen_from_the_trunk():
     assert float(now.velocity.y) == pytest.approx(0.5 * np.cos(pitch))
 
 
-def test_carrying_torques_do_the_work_of_the_load():
+def test_support_torques_do_the_work_of_the_load():
     for leg in find_legs(CHEETAH):
         rates = np.array([0.3, -0.7, 1.1])
         lifted = (foot_jacobian(leg, leg.posture) @ rates)[2]
-        assert carrying_torques(leg, 44.0) @ rates == pytest.approx(-44.0 * lifted)
+        assert support_torques(leg, 44.0) @ rates == pytest.approx(-44.0 * lifted)
 
 
 def walk(controller: Controller, command: list[float], seconds: float, dt: float = 0.0025):

@@ -15,8 +15,8 @@ from scipy import stats
 import tarsus
 from tarsus.algebra.random_numbers import WORD, scrambled, seed_words, uniform
 from tarsus.environments import names
-from tarsus.environments.beginnings import _tumbled
 from tarsus.environments.control_program import traced
+from tarsus.environments.episode_start import _tilt
 from tarsus.environments.gymnasium_api import WorldEnv, WorldsEnv
 from tarsus.errors import IncompatibleOptions, InvalidValue, UnknownName
 from tarsus.morphology.legs import find_legs
@@ -156,7 +156,7 @@ def test_every_named_robot_stands_where_nothing_is_asked(robot: str) -> None:
     made = tarsus.Environment("velocity", robot, worlds=64)
     fell = unsolved = 0
     for _ in range(100):
-        out = made.step(np.zeros(made.actions))
+        out = made.step(np.zeros(made.action_size))
         fell, unsolved = fell + out.terminated.sum(), unsolved + out.unconverged.sum()
     assert fell == 0 and unsolved == 0
 
@@ -245,20 +245,20 @@ def test_arrays_that_stay_show_every_outcome_to_whoever_shares_them() -> None:
     shared = {f.name: np.from_dlpack(getattr(own.last, f.name)) for f in fields(own.last)}
     ended = 0
     for k in range(12):
-        found = other.step(actions(19, other.actions, k))
-        assert own.advance(actions(19, own.actions, k)) is own.last
+        found = other.step(actions(19, other.action_size, k))
+        assert own.advance(actions(19, own.action_size, k)) is own.last
         for name, array in shared.items():
             np.testing.assert_array_equal(array, getattr(found, name), err_msg=name)
             assert np.shares_memory(array, getattr(own.last, name))
         ended += int(found.truncated.sum())
-    assert shared["observation"].shape == (19, own.observations) and 0 < ended < 12 * 19
+    assert shared["observation"].shape == (19, own.observation_size) and 0 < ended < 12 * 19
     assert shared["truncated"].dtype == bool and shared["observation"].flags.c_contiguous
 
 
 def test_robots_are_tilted_by_what_they_are_turned_over() -> None:
     """About a level axis that points anyhow: all tilts up to the greatest are alike likely."""
     part, most = SX.sym("part", 2), 3.0
-    turned = Function("f", [part], [_tumbled(SX(most), [part[0], part[1]])])
+    turned = Function("f", [part], [_tilt(SX(most), [part[0], part[1]])])
     drawn = np.random.default_rng(0).random((50, 2))
     w, x, y, z = np.array([np.array(turned(row)).ravel() for row in drawn]).T
     assert np.arccos(1 - 2 * (x**2 + y**2)) == pytest.approx(most * drawn[:, 0], abs=1e-7)

@@ -11,8 +11,8 @@ import pytest
 from casadi import SX
 
 import tarsus
-from tarsus.environments.outside import Eyes
-from tarsus.tasks.base import Glimpse, LearningTask, Observed
+from tarsus.environments.task_observer import TaskObserver
+from tarsus.tasks.base import LearningTask, Observed, StateView
 
 PERIODS, WORLDS, SIZE = 3, 4, 3
 FILE = """
@@ -41,17 +41,17 @@ class Swing(LearningTask):
     def commands(self) -> dict[str, tuple[float, float]]:
         return {"angle": (-1.0, 1.0)}
 
-    def observations(self, now: Glimpse) -> dict[str, Observed]:
+    def observations(self, now: StateView) -> dict[str, Observed]:
         return {
             "angle": Observed(now.angles, 0.05, (-1,)),
-            "action": Observed(now.action, image=(-1,)),
-            "asked": Observed(now.command["angle"], image=(-1,)),
+            "action": Observed(now.action, mirror=(-1,)),
+            "asked": Observed(now.command["angle"], mirror=(-1,)),
         }
 
-    def rewards(self, now: Glimpse) -> dict[str, SX]:
+    def rewards(self, now: StateView) -> dict[str, SX]:
         return {"near": -((now.angles[0] - now.command["angle"]) ** 2)}
 
-    def failed(self, now: Glimpse) -> SX:
+    def failed(self, now: StateView) -> SX:
         return now.angles[0] > 0.35
 
 
@@ -74,7 +74,7 @@ def acted(k: int) -> np.ndarray:
 def test_an_observation_holds_those_of_the_periods_before(file: str) -> None:
     """Also across new commands; an episode's first observation stands for what was before it."""
     now, past = made(file, 1, worlds=WORLDS), made(file, PERIODS, worlds=WORLDS)
-    assert past.observations == PERIODS * SIZE == PERIODS * now.observations
+    assert past.observation_size == PERIODS * SIZE == PERIODS * now.observation_size
     first = now.reset(4)
     rows = [np.tile(first, PERIODS)]
     assert (past.reset(4) == rows[0]).all()
@@ -126,16 +126,16 @@ def test_a_policy_that_is_tried_sees_its_history(
     law: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What came before stays as it was seen, though commands and pushes change what is seen now."""
-    from tarsus.learning.lesson import Lesson
     from tarsus.learning.network import Network
-    from tarsus.learning.play import course_of, played
-    from tarsus.learning.policy import Policy, SeenScale
+    from tarsus.learning.play import draw_policy_trials, run_trials
+    from tarsus.learning.policy import ObservationScale, Policy
+    from tarsus.learning.training_spec import TrainingSpec
 
-    lesson = Lesson(settings=("history=3", "hold=0.1", "push_every=0.14"))
-    about = lesson.about(lesson.environment(1))
+    lesson = TrainingSpec(settings=("history=3", "hold=0.1", "push_every=0.14"))
+    about = lesson.metadata(lesson.create_environment(1))
     assert about["sees"] == 150
     net = Network((150, 12), own=12)
-    scale = SeenScale(np.zeros(150, "f4"), np.ones(150, "f4"))
+    scale = ObservationScale(np.zeros(150, "f4"), np.ones(150, "f4"))
     policy, seen = Policy(net, np.zeros(net.count, np.float32), scale, about), []
 
     def looked(self: Policy, observation: np.ndarray) -> np.ndarray:
@@ -143,7 +143,9 @@ def test_a_policy_that_is_tried_sees_its_history(
         return np.zeros((*observation.shape[:-1], 12))
 
     monkeypatch.setattr(Policy, "__call__", looked)
-    assert not played(policy, course_of(policy, 1, 0.5, 1), law, 0.004, "plane").failure
+    assert not run_trials(
+        policy, draw_policy_trials(policy, 1, 0.5, 1), law, 0.004, "plane"
+    ).failure
     assert len(seen) == 25 and (seen[0] == np.tile(seen[0][:, :50], 3)).all()
     for before, now in pairwise(seen):
         assert (now[:, 50:] == before[:, :-50]).all() and (now[:, :50] != before[:, :50]).any()
@@ -151,6 +153,6 @@ def test_a_policy_that_is_tried_sees_its_history(
 
 def test_eyes_see_one_period(file: str) -> None:
     worlds = made(file, PERIODS)
-    eyes = Eyes(worlds.work, worlds.terrain.parameters())
+    eyes = TaskObserver(worlds.work, worlds.terrain.parameters())
     now = {"q": worlds.start, "u": np.zeros(7), "action": [0.5], "before": [0.0]}
     assert eyes(**now, command=[0.25], clock=0)[0] == pytest.approx([0, 0.5, 0.25])

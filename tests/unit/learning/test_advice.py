@@ -4,40 +4,50 @@ from __future__ import annotations
 
 import pytest
 
-from tarsus.learning.advised import advised
-from tarsus.learning.lesson import Lesson
+from tarsus.learning.training_defaults import with_training_defaults
+from tarsus.learning.training_spec import TrainingSpec
 from tarsus.model.robot_data import robots_folder
 
 
 def test_nothing_is_advised_where_the_usual_is_best() -> None:
-    assert advised({}) == advised({"law": None, "dt": None}) == Lesson()
+    assert (
+        with_training_defaults({})
+        == with_training_defaults({"law": None, "dt": None})
+        == TrainingSpec()
+    )
 
 
 def test_two_legs_have_settings_of_their_own_that_the_user_can_change() -> None:
-    found = advised({"robot": "hoap1"})
-    assert found.parts()[1] == Lesson(settings=found.settings).parts()[1] != Lesson().parts()[1]
+    found = with_training_defaults({"robot": "hoap1"})
+    assert (
+        found.task_and_method()[1]
+        == TrainingSpec(settings=found.settings).task_and_method()[1]
+        != TrainingSpec().task_and_method()[1]
+    )
     assert {"fall=15", "width=64"} < set(found.settings)
-    changed = advised({"robot": "hoap1", "settings": ("method.fall=2", "push=0")})
+    changed = with_training_defaults({"robot": "hoap1", "settings": ("method.fall=2", "push=0")})
     assert changed.settings[:2] == ("method.fall=2", "push=0")
     assert not any(setting.startswith("fall") for setting in changed.settings)
-    assert changed.parts()[1].rounds == found.parts()[1].rounds
+    assert changed.task_and_method()[1].rounds == found.task_and_method()[1].rounds
     # another method goes its own way
-    assert advised({"robot": "hoap1", "method": "ars"}).settings == ()
+    assert with_training_defaults({"robot": "hoap1", "method": "ars"}).settings == ()
 
 
 def test_pushes_and_episodes_on_two_legs_go_by_their_length() -> None:
-    two, four = (Lesson(robot=name).fitted()[0] for name in ("hoap1", "mini_cheetah"))
+    two, four = (TrainingSpec(robot=name).task_and_robot()[0] for name in ("hoap1", "mini_cheetah"))
     assert two.push == pytest.approx(0.157, abs=0.005) and two.episode == 5
     assert four.push == 0.5 and four.episode == 20
 
 
 def test_rough_ground_is_learned_on_rough_ground() -> None:
-    assert advised({"task": "rough"}).terrain == "rough"
-    assert advised({"task": "rough", "terrain": "plane"}).terrain == "plane"
+    assert with_training_defaults({"task": "rough"}).terrain == "rough"
+    assert with_training_defaults({"task": "rough", "terrain": "plane"}).terrain == "plane"
 
 
 def test_a_robot_that_cannot_do_it_is_left_to_the_environment() -> None:
-    assert advised({"task": "jump", "robot": "hoap1"}) == Lesson("jump", "hoap1")
+    assert with_training_defaults({"task": "jump", "robot": "hoap1"}) == TrainingSpec(
+        "jump", "hoap1"
+    )
 
 
 @pytest.mark.skipif(robots_folder() is None, reason="example-robot-data is not installed")
@@ -48,7 +58,7 @@ def test_a_robot_without_rotor_inertia_takes_shorter_steps() -> None:
     files["anymal_c_simple_description/urdf/anymal.urdf"] = 0.004
     for name, dt in files.items():
         asked = {"robot": f"{folder}/{name}", "settings": ("rotor=0",)}
-        assert advised(asked).dt == dt
-        assert advised({**asked, "dt": 0.001}).dt == 0.001
+        assert with_training_defaults(asked).dt == dt
+        assert with_training_defaults({**asked, "dt": 0.001}).dt == 0.001
     asked = {"robot": f"{folder}/go2_description/urdf/go2.urdf"}
-    assert advised(asked).dt == 0.004
+    assert with_training_defaults(asked).dt == 0.004

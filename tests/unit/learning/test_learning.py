@@ -20,8 +20,8 @@ from onnx.reference import ReferenceEvaluator
 import tarsus
 from tarsus import cli
 from tarsus.environments.mirror import Mirror
-from tarsus.environments.outside import Eyes
-from tarsus.environments.plan import joined
+from tarsus.environments.plan import concatenate
+from tarsus.environments.task_observer import TaskObserver
 from tarsus.errors import (
     IncompatibleOptions,
     InvalidFile,
@@ -32,24 +32,24 @@ from tarsus.errors import (
 )
 from tarsus.file_locks import write_lock
 from tarsus.learning import play
-from tarsus.learning.advised import advised
-from tarsus.learning.course import Course, drawn, starts
 from tarsus.learning.folder import LESSON
-from tarsus.learning.lesson import Lesson, task_of
 from tarsus.learning.methods.ars import ARS, ARSLearner
 from tarsus.learning.methods.base import Learner, Method
 from tarsus.learning.methods.ppo import PPO
 from tarsus.learning.network import Adam, Network
 from tarsus.learning.onnx_file import save_onnx
-from tarsus.learning.play import played, room
-from tarsus.learning.policy import Policy, SeenScale
-from tarsus.learning.run import Until, learn
+from tarsus.learning.play import run_trials, trial_environment
+from tarsus.learning.policy import ObservationScale, Policy
+from tarsus.learning.run import StopCondition, learn
+from tarsus.learning.training_defaults import with_training_defaults
+from tarsus.learning.training_spec import TrainingSpec, task_from_metadata
+from tarsus.learning.trials import Trials, draw_trials, initial_coordinates
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.parameters import declared
 from tarsus.robots import load
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.tasks import _gait
-from tarsus.tasks.base import Glimpse, Measured
+from tarsus.tasks.base import Measured, StateView
 from tarsus.tasks.get_up import GetUp
 from tarsus.tasks.velocity import Velocity
 from tarsus.terrain.plane import Plane
@@ -94,8 +94,8 @@ def test_weights_do_not_depend_on_the_threads_of_matrix_products(tmp_path: Path)
         made = subprocess.run(asked, env=settings, capture_output=True, text=True, check=True)
         found.add(made.stdout)
     settings = ("worlds=64", "periods=24", "width=64")
-    lesson = Lesson(law="moreau", terrain="plane", dt=0.004, settings=settings, seed=0)
-    policy = learn(lesson, tmp_path / "out", Until(rounds=2), threads=2).policy
+    lesson = TrainingSpec(law="moreau", terrain="plane", dt=0.004, settings=settings, seed=0)
+    policy = learn(lesson, tmp_path / "out", StopCondition(rounds=2), threads=2).policy
     assert found == {policy.weights.tobytes().hex()}
 
 
@@ -107,8 +107,8 @@ def test_slopes_of_a_network_are_its_differences() -> None:
     random = np.random.default_rng(0)
     net = Network((5, 6, 4, 3))
     w, x = net.initial(random).astype(float), random.normal(size=(7, 5))
-    kept = net.kept(w, x)
-    found = net.slopes(w, kept, kept[-1])
+    kept = net.activations(w, x)
+    found = net.gradient(w, kept, kept[-1])
     for k in random.choice(net.count, 20, replace=False):
         ends = []
         for h in (1e-5, -1e-5):
@@ -171,7 +171,7 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(worlds: tarsus.Enviro
     """A random state and its image, left and right changed, through the task's eyes."""
     assert worlds.mirror is not None
     random, (of_seen, of_acted) = np.random.default_rng(2), worlds.mirror
-    eyes, stand = Eyes(worlds.work, {}), np.asarray(worlds.work.stand)[7:]
+    eyes, stand = TaskObserver(worlds.work, {}), np.asarray(worlds.work.stand)[7:]
     state, image = state_and_image(worlds, random)
     command = random.normal(size=3)
     quarter = int(worlds.task.rate / (2 * worlds.task.frequency))  # half of the clock's round
@@ -187,7 +187,7 @@ def test_what_is_seen_of_the_image_of_a_robot_is_the_image(worlds: tarsus.Enviro
 def test_eyes_see_what_the_environment_tells(worlds: tarsus.Environment) -> None:
     """The compiled task, noise aside, and the same task for another simulator."""
     worlds.reset(4)
-    eyes = Eyes(worlds.work, worlds.terrain.parameters())
+    eyes = TaskObserver(worlds.work, worlds.terrain.parameters())
     random = np.random.default_rng(4)
     for _ in range(3):
         action = random.normal(size=(16, 12)).astype(np.float32)
@@ -202,14 +202,14 @@ def test_eyes_see_what_the_environment_tells(worlds: tarsus.Environment) -> None
 class Unmeasured(Velocity):
     """A task that measures nothing."""
 
-    def measures(self, now: Glimpse) -> dict[str, Measured]:
+    def measures(self, now: StateView) -> dict[str, Measured]:
         return {}
 
 
 def test_a_task_may_measure_nothing(worlds: tarsus.Environment) -> None:
-    assert joined([]).shape == (0, 1)
+    assert concatenate([]).shape == (0, 1)
     plan, now = replace(worlds.work, task=Unmeasured().fitted(worlds.robot)), worlds.state()
-    eyes = Eyes(plan, worlds.terrain.parameters())
+    eyes = TaskObserver(plan, worlds.terrain.parameters())
     given = {name: now[name][0].astype(float) for name in ("q", "u", "before", "command", "clock")}
     assert eyes(**given, action=given["before"])[2].shape == (0,)
 
@@ -255,10 +255,10 @@ def test_random_search_climbs_a_reward_that_is_linear(worlds: tarsus.Environment
 
     def paid(moved: np.ndarray) -> np.ndarray:
         tried.append(moved)
-        learner.tally.count(worlds.step(np.zeros(12)))
+        learner.statistics.add(worlds.step(np.zeros(12)))
         return (moved @ slope).astype(float)
 
-    learner._paid = paid  # type: ignore[method-assign]
+    learner._returns = paid  # type: ignore[method-assign]
     learner.round()
     ahead = tried[0][:8] / learner.settings.reach
     rewards = tried[0] @ slope
@@ -302,7 +302,7 @@ def test_values_are_advantages_of_a_chain_by_hand(worlds: tarsus.Environment) ->
     cut = np.array([[0.0, 1.0], [0.0, 0.0]], "f4")
     late = 2 + 0.9 * 5 - 4
     expected = [[1 + 0.9 * 4 - 3 + 0.45 * late, 1 - 3], [late, late]]
-    assert learner._gains(paid, cut, value) == pytest.approx(np.array(expected), abs=1e-6)
+    assert learner._advantages(paid, cut, value) == pytest.approx(np.array(expected), abs=1e-6)
 
 
 def test_first_episodes_end_one_after_the_other_where_they_shall(
@@ -319,20 +319,20 @@ def test_first_episodes_end_one_after_the_other_where_they_shall(
 
 
 def test_a_folder_goes_on_and_holds_one_lesson(tmp_path: Path) -> None:
-    lesson = Lesson(seed=3, settings=SETTINGS)
-    learn(lesson, tmp_path / "whole", Until(rounds=3))
-    learn(lesson, tmp_path / "cut", Until(rounds=2))
+    lesson = TrainingSpec(seed=3, settings=SETTINGS)
+    learn(lesson, tmp_path / "whole", StopCondition(rounds=3))
+    learn(lesson, tmp_path / "cut", StopCondition(rounds=2))
     (tmp_path / "cut" / "curve.jsonl").open("a").write('{"round": 3, "pa')  # killed here
-    found = learn(lesson, tmp_path / "cut", Until(rounds=3))
+    found = learn(lesson, tmp_path / "cut", StopCondition(rounds=3))
     assert found.resumed == 2 and found.rounds == 3
     assert bits(Policy.load(tmp_path / "cut")) == bits(Policy.load(tmp_path / "whole"))
     assert [row["round"] for row in found.curve] == [1, 2, 3]
     with refused(InvalidFile, tmp_path / "cut"):
-        learn(replace(lesson, seed=4), tmp_path / "cut", Until(rounds=3))
+        learn(replace(lesson, seed=4), tmp_path / "cut", StopCondition(rounds=3))
     file = tmp_path / "cut" / "lesson.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"older": 1}))
     with pytest.raises(InvalidFile, match="different older:"):
-        learn(lesson, tmp_path / "cut", Until(rounds=3))
+        learn(lesson, tmp_path / "cut", StopCondition(rounds=3))
 
 
 def test_two_do_not_learn_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -349,15 +349,15 @@ def test_a_lesson_that_is_refused_leaves_the_folder_to_another(tmp_path: Path) -
         <body pos="0 0 -.2"><joint name="j" type="slide" axis="0 0 1"/><geom size=".05" mass="1"/>
         </body></body></worldbody><actuator><motor joint="j"/></actuator></mujoco>"""
     )
-    lesson, folder = Lesson(seed=3, settings=SETTINGS), tmp_path / "out"
+    lesson, folder = TrainingSpec(seed=3, settings=SETTINGS), tmp_path / "out"
     none = replace(lesson, robot=str(hopper))
     with refused(IncompatibleOptions, "task"):
-        learn(none, folder, Until(rounds=1))
+        learn(none, folder, StopCondition(rounds=1))
     assert not list(folder.iterdir())
-    learn(lesson, folder, Until(rounds=1))
+    learn(lesson, folder, StopCondition(rounds=1))
     with refused(InvalidFile, folder):
-        learn(none, folder, Until(rounds=1))
-    assert learn(lesson, folder, Until(rounds=2)).resumed == 1, "what is there stays"
+        learn(none, folder, StopCondition(rounds=1))
+    assert learn(lesson, folder, StopCondition(rounds=2)).resumed == 1, "what is there stays"
 
 
 def test_more_parts_than_rows_are_refused(worlds: tarsus.Environment) -> None:
@@ -371,7 +371,7 @@ def test_pictures_that_fail_are_a_notice(
     def diverged(*given: object, **named: object) -> None:
         raise Diverged("it diverged.")
 
-    monkeypatch.setattr("tarsus.learning.showing.save_curve", diverged)
+    monkeypatch.setattr("tarsus.learning.figures.save_curve", diverged)
     words = ["learn", "velocity", "--out", str(tmp_path), "--rounds", "1", "--set", *SETTINGS]
     assert cli.main(words) == 0
     told = capsys.readouterr().out
@@ -416,20 +416,20 @@ def test_a_run_that_is_killed_goes_on_to_the_same_bits(tmp_path: Path) -> None:
 def still(about: dict) -> Policy:
     """One that always answers zero: the robot trots on the spot."""
     net = Network((about["sees"], about["action"]), own=about["action"])
-    scale = SeenScale(np.zeros(about["sees"], "f4"), np.ones(about["sees"], "f4"))
+    scale = ObservationScale(np.zeros(about["sees"], "f4"), np.ones(about["sees"], "f4"))
     return Policy(net, np.zeros(net.count, np.float32), scale, about)
 
 
 @pytest.mark.slow
 def test_trials_are_the_same_here_and_in_mujoco(worlds: tarsus.Environment) -> None:
     """A robot asked to stand, that does, without pushes or noise in the way: both say so."""
-    lesson = Lesson(settings=("speed=0,0", "turn=0,0", "push=0", "lift=0"))
-    policy = still(lesson.about(lesson.environment(1)))
-    course = drawn(Lesson().fitted()[0], 12, 3, 3.0, seed=1)
+    lesson = TrainingSpec(settings=("speed=0,0", "turn=0,0", "push=0", "lift=0"))
+    policy = still(lesson.metadata(lesson.create_environment(1)))
+    course = draw_trials(TrainingSpec().task_and_robot()[0], 12, 3, 3.0, seed=1)
     course = replace(course, commands=0 * course.commands, pushes=0 * course.pushes)
-    assert room(policy, "moreau", 0.002, "plane").work.gains == worlds.work.gains
+    assert trial_environment(policy, "moreau", 0.002, "plane").work.gains == worlds.work.gains
     for law in ("moreau", "mujoco"):
-        found = played(policy, course, law, 0.004, "plane")
+        found = run_trials(policy, course, law, 0.004, "plane")
         assert not found.failure and found.fell == 0 and found.unconverged == 0
         assert found.missed is not None and max(found.missed.values()) < 0.01
 
@@ -441,8 +441,8 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
     """In free flight, where velocities are known: another command every two periods, a push of
     2 m/s before the fourth of six. Then a period upside down, which is a fall at its end.
     """
-    policy, seen, kept = still(Lesson().about(worlds)), [], {}
-    course = drawn(replace(Lesson().fitted()[0], spread=0.0), 12, 1, 0.12)
+    policy, seen, kept = still(TrainingSpec().metadata(worlds)), [], {}
+    course = draw_trials(replace(TrainingSpec().task_and_robot()[0], spread=0.0), 12, 1, 0.12)
     asked = np.array([[[1.0, 0, 0]], [[-2.0, 0, 0]], [[3.0, 0, 0]]])
     pushes = np.array([[[2.0, 0.0]]])
     course = replace(course, hold=2, wait=3, commands=asked, pushes=pushes)
@@ -452,15 +452,15 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
         seen.append(np.ravel(observation))
         return np.zeros((*observation.shape[:-1], 12))
 
-    def aloft(environment: tarsus.Environment, course: Course) -> np.ndarray:
-        q = starts(environment, course)
+    def aloft(environment: tarsus.Environment, course: Trials) -> np.ndarray:
+        q = initial_coordinates(environment, course)
         q[:, 2], q[:, 3:7] = 2.0, turned
         return q
 
     monkeypatch.setattr(Policy, "__call__", looked)
-    monkeypatch.setattr(play, "starts", aloft)
-    monkeypatch.setattr(play, "outcome", lambda *args, **found: kept.update(found))
-    play.played(policy, course, law, 0.004, "plane")
+    monkeypatch.setattr(play, "initial_coordinates", aloft)
+    monkeypatch.setattr(play, "trial_result", lambda *args, **found: kept.update(found))
+    play.run_trials(policy, course, law, 0.004, "plane")
     assert kept["lasted"] == [6] and len(seen) == 6
     assert [row[9] for row in seen] == pytest.approx([1, 1, -2, -2, 3, 3])
     clock = [np.sin(2 * np.pi * 2.5 * k / 50) for k in range(6)]
@@ -470,7 +470,7 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
     assert kept["measured"][:, 0, 0] == pytest.approx([-1, -1, 2, 4, -1, -1], abs=0.05)
     # upside down
     turned[:2] = 0, 1
-    play.played(policy, replace(course, periods=1), law, 0.004, "plane")
+    play.run_trials(policy, replace(course, periods=1), law, 0.004, "plane")
     assert kept["lasted"] == [0]
 
 
@@ -478,17 +478,17 @@ def test_in_mujoco_all_touches_that_the_task_wants_to(monkeypatch: pytest.Monkey
     """On its back a robot that shall stand up lies on its trunk, and its thighs' ends are there."""
     task, kept = GetUp(hold=play.NEVER, push_every=play.NEVER, episode=play.NEVER), {}
     tried = tarsus.Environment(task, precision="float64")
-    policy = still(Lesson("get_up").about(tried))
-    course = drawn(task, 12, 1, 0.6)
+    policy = still(TrainingSpec("get_up").metadata(tried))
+    course = draw_trials(task, 12, 1, 0.6)
 
-    def on_its_back(environment: tarsus.Environment, course: Course) -> np.ndarray:
+    def on_its_back(environment: tarsus.Environment, course: Trials) -> np.ndarray:
         q = environment.start[None].copy()
         q[:, 2:7] = 0.3, 0, 1, 0, 0
         return q
 
-    monkeypatch.setattr(play, "starts", on_its_back)
-    monkeypatch.setattr(play, "outcome", lambda *args, **found: kept.update(found))
-    play.played(policy, course, "mujoco", 0.004, "plane")
+    monkeypatch.setattr(play, "initial_coordinates", on_its_back)
+    monkeypatch.setattr(play, "trial_result", lambda *args, **found: kept.update(found))
+    play.run_trials(policy, course, "mujoco", 0.004, "plane")
     [tilt, height] = kept["measured"][-1, 0]
     assert tilt > 3
     assert height + course.commands[0, 0, 0] * tried.start[2] > 0.03, "half of the trunk's height"
@@ -500,63 +500,65 @@ def test_a_log_is_of_the_step_that_was_chosen_and_of_a_law_of_ours(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    still(Lesson().about(worlds)).save(tmp_path / "policy.npz")
+    still(TrainingSpec().metadata(worlds)).save(tmp_path / "policy.npz")
     tried, shown = [], []
-    monkeypatch.setattr(play, "everywhere", lambda *given: tried)
-    monkeypatch.setattr("tarsus.learning.showing.recorded", lambda *given: shown.append(given[3:]))
-    monkeypatch.setattr("tarsus.simulation.recording.log.save", lambda *given: None)
+    monkeypatch.setattr(play, "compare_laws", lambda *given: tried)
+    monkeypatch.setattr(
+        "tarsus.learning.figures.record_log", lambda *given: shown.append(given[3:])
+    )
+    monkeypatch.setattr("tarsus.simulation.recording.log.save_log", lambda *given: None)
     words = ["play", str(tmp_path), "--log", str(tmp_path / "run.nc")]
     assert cli.main([*words, "--laws", "mujoco,macro", "--dt", "0.002,0.001"]) == 0
     assert shown == [("macro", 0.002, Plane())]
-    monkeypatch.setattr(play, "everywhere", lambda *given: pytest.fail("tried before refused"))
+    monkeypatch.setattr(play, "compare_laws", lambda *given: pytest.fail("tried before refused"))
     assert cli.main([*words, "--mujoco"]) == 2
     assert "--log" in capsys.readouterr().err
 
 
 def test_what_is_missed_counts_from_a_second_after_a_command_to_the_fall() -> None:
-    course = drawn(Lesson().fitted()[0], 12, 2, 6.0)
+    course = draw_trials(TrainingSpec().task_and_robot()[0], 12, 2, 6.0)
     measured = np.full((300, 2, 1), 9.0)
     for command in (0, 150):
         measured[command + 50 : command + 150] = 0.25
-    assert course.missed(measured, np.array([300, 300])) == pytest.approx([0.25])
+    assert course.mean_errors(measured, np.array([300, 300])) == pytest.approx([0.25])
     measured[75:, 1] = 7.0  # after it fell
-    assert course.missed(measured, np.array([300, 75])) == pytest.approx([0.25])
-    assert np.isnan(course.missed(measured, np.array([10, 10]))).all()
+    assert course.mean_errors(measured, np.array([300, 75])) == pytest.approx([0.25])
+    assert np.isnan(course.mean_errors(measured, np.array([10, 10]))).all()
 
 
 def test_a_law_that_a_policy_cannot_be_tried_at_says_why(worlds: tarsus.Environment) -> None:
-    policy = still(Lesson().about(worlds))
-    course = drawn(Lesson().fitted()[0], 12, 2, 0.1)
-    assert "must be a whole number" in played(policy, course, "moreau", 0.003, "plane").failure
-    assert "task" in played(replace(policy, about={}), course, "moreau", 0.004, "plane").failure
+    policy = still(TrainingSpec().metadata(worlds))
+    course = draw_trials(TrainingSpec().task_and_robot()[0], 12, 2, 0.1)
+    assert "must be a whole number" in run_trials(policy, course, "moreau", 0.003, "plane").failure
+    assert "task" in run_trials(replace(policy, about={}), course, "moreau", 0.004, "plane").failure
 
 
 def test_a_policy_keeps_its_tasks_parameters(
     worlds: tarsus.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is today's default; one that the task has no longer is refused by name."""
-    still(Lesson().about(worlds)).save(tmp_path / "policy.npz")
+    still(TrainingSpec().metadata(worlds)).save(tmp_path / "policy.npz")
     about = Policy.load(tmp_path).about
     assert about["parameters"].keys() == declared(Velocity).keys()
-    assert task_of(about) == worlds.task and worlds.task.crouch == 0.8
+    assert task_from_metadata(about) == worlds.task and worlds.task.crouch == 0.8
     # other defaults, of the task and of what is fitted to the robot
     monkeypatch.setattr(Velocity.__init__, "__kwdefaults__", {**DEFAULTS, "rotor": 0.5})
     monkeypatch.setattr(_gait, "TROT", _gait.TROT._replace(crouch=0.5))
-    assert Velocity().rotor == 0.5 and Lesson().fitted()[0].crouch == 0.5
-    assert task_of(about) == worlds.task
+    assert Velocity().rotor == 0.5 and TrainingSpec().task_and_robot()[0].crouch == 0.5
+    assert task_from_metadata(about) == worlds.task
     # parameters that came and went
     kept = about["parameters"]
     with refused(InvalidFile, "bent"):
-        task_of({**about, "parameters": kept | {"bent": 1.0, "odd": [0, 1]}})
+        task_from_metadata({**about, "parameters": kept | {"bent": 1.0, "odd": [0, 1]}})
     fewer = {name: value for name, value in kept.items() if name != "rotor"}
     with pytest.warns(TarsusWarning) as told:
-        assert task_of({**about, "parameters": fewer}).rotor == 0.5
-        task_of({name: value for name, value in about.items() if name != "parameters"})
+        assert task_from_metadata({**about, "parameters": fewer}).rotor == 0.5
+        task_from_metadata({name: value for name, value in about.items() if name != "parameters"})
     notices = [warning_record(w.message) for w in told]
     assert {notice.code for notice in notices} == {"task-parameters-not-recorded"}
     assert [notice.subject for notice in notices] == ["rotor", "velocity"]
     with pytest.raises(TarsusError, match=r"about\.parameters"):
-        task_of({**about, "parameters": "odd"})
+        task_from_metadata({**about, "parameters": "odd"})
 
 
 def test_a_policy_is_played_at_other_parameters_of_its_task(
@@ -565,14 +567,14 @@ def test_a_policy_is_played_at_other_parameters_of_its_task(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    still(Lesson().about(worlds)).save(tmp_path / "policy.npz")
+    still(TrainingSpec().metadata(worlds)).save(tmp_path / "policy.npz")
     tried: list[tuple] = []
-    monkeypatch.setattr(play, "everywhere", lambda *given: tried.append(given) or [])
+    monkeypatch.setattr(play, "compare_laws", lambda *given: tried.append(given) or [])
     words = ["play", str(tmp_path), "--set"]
     assert cli.main([*words, "push=0.8", "task.speed=2,2"]) == 0
     [(policy, course, *_)] = tried
     assert 0.7 < np.abs(course.pushes).max() <= 0.8 and (course.commands[..., 0] == 2).all()
-    assert task_of(policy.about) == replace(worlds.task, push=0.8, speed=(2.0, 2.0))
+    assert task_from_metadata(policy.about) == replace(worlds.task, push=0.8, speed=(2.0, 2.0))
     for setting, sentence in (
         ("psh=1", "no part of this run has a parameter named 'psh'; did you mean push"),
         ("ppo.spread=0", "no part of this run has a parameter named 'ppo.spread'"),
@@ -581,9 +583,9 @@ def test_a_policy_is_played_at_other_parameters_of_its_task(
     ):
         assert cli.main([*words, setting]) == 2
         assert sentence in " ".join(capsys.readouterr().err.split())
-    longer, _ = play.changed(Policy.load(tmp_path), ["history=2"])
+    longer, _ = play.with_settings(Policy.load(tmp_path), ["history=2"])
     with refused(InvalidFile, "sizes"):
-        room(longer, "moreau", 0.004, "plane")
+        trial_environment(longer, "moreau", 0.004, "plane")
     assert len(tried) == 1
     # and of the terrain
     assert cli.main(["play", str(tmp_path), "--terrain", "rough", "--set", "amplitude=0.06"]) == 0
@@ -606,9 +608,11 @@ def test_a_setting_of_task_and_method_says_whose_it_is(
     told = " ".join(capsys.readouterr().err.split())
     assert "task.spread=0.05 (the task velocity's) or method.spread=0.05 (the method ppo's)" in told
     asked = {"settings": ("task.spread=0.2", "ppo.spread=0.3", "velocity.rate=25")}
-    task, method = advised(asked).parts()
+    task, method = with_training_defaults(asked).task_and_method()
     assert (task.spread, method.spread, task.rate) == (0.2, 0.3, 25)
-    assert Lesson(settings=("spread=0.2",)).parts()[0].spread == 0.2, "as it was kept before"
+    assert TrainingSpec(settings=("spread=0.2",)).task_and_method()[0].spread == 0.2, (
+        "as it was kept before"
+    )
 
 
 def test_commands_refuse_what_makes_no_sense(

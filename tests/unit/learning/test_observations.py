@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 import tarsus
-from tarsus.environments.outside import Eyes
-from tarsus.learning.course import drawn
+from tarsus.environments.task_observer import TaskObserver
 from tarsus.learning.network import Network
-from tarsus.learning.pilot import Pilot
-from tarsus.learning.play import _felt, _felt_at_rest, _seen
-from tarsus.learning.policy import Policy, SeenScale
+from tarsus.learning.play import _inputs, _inputs_at_rest, _observe
+from tarsus.learning.policy import ObservationScale, Policy
+from tarsus.learning.task_controller import TaskController
+from tarsus.learning.trials import draw_trials
 from tarsus.model.mechanism import Mechanism
 from tarsus.sensing.base import Sensor
 from tarsus.sensing.height_scan import HeightScan
 from tarsus.sensing.imu import Imu
 from tarsus.sensing.touch import TouchSensor
-from tarsus.tasks.base import Glimpse, Observed
+from tarsus.tasks.base import Observed, StateView
 from tarsus.tasks.velocity import Velocity
 
 FOOT = "FR_foot"
@@ -42,8 +42,8 @@ class Sensing(Velocity):
     def sensors(self, mechanism: Mechanism) -> Mapping[str, Sensor]:
         return SENSORS
 
-    def observations(self, now: Glimpse) -> Mapping[str, Observed]:
-        felt = {"touch": ca.vertcat(*now.pressing.values()), "torque": now.torque}
+    def observations(self, now: StateView) -> Mapping[str, Observed]:
+        felt = {"touch": ca.vertcat(*now.in_contact.values()), "torque": now.torque}
         return {name: Observed(value) for name, value in {**now.sensed, **felt}.items()}
 
 
@@ -88,18 +88,18 @@ def test_readings_are_those_of_a_simulation_through_new_commands() -> None:
 def test_who_plays_under_a_law_sees_the_same() -> None:
     """What `play` sees of worlds that it changed: at rest, and after a step."""
     env = tarsus.Environment(Sensing(**SURE), precision="float64", worlds=3, seed=4)
-    eyes, noise = Eyes(env.work, env.terrain.parameters()), np.random.default_rng(0)
-    assert set(eyes.feels) == {"tau", "impulse", *(f"sensed.{name}" for name in SENSORS)}
+    eyes, noise = TaskObserver(env.work, env.terrain.parameters()), np.random.default_rng(0)
+    assert set(eyes.inputs) == {"tau", "impulse", *(f"sensed.{name}" for name in SENSORS)}
     begun = env.reset(4)
     for k in range(2):
-        felt = _felt(eyes, env) if k else _felt_at_rest(eyes, env)
-        np.testing.assert_allclose(_seen(eyes, env, felt, noise), begun, atol=1e-12)
+        felt = _inputs(eyes, env) if k else _inputs_at_rest(eyes, env)
+        np.testing.assert_allclose(_observe(eyes, env, felt, noise), begun, atol=1e-12)
         begun = env.step(np.zeros(12)).observation
-    net = Network((env.observations, env.actions))
-    blind = SeenScale(*(np.full(env.observations, v, np.float32) for v in (0, 1)))
+    net = Network((env.observation_size, env.action_size))
+    blind = ObservationScale(*(np.full(env.observation_size, v, np.float32) for v in (0, 1)))
     policy = Policy(net, np.zeros(net.count, np.float32), blind)
     with pytest.raises(tarsus.TarsusError, match="contacts or sensors"):
-        Pilot(policy, env)
+        TaskController(policy, env)
 
 
 def test_a_sensor_s_noise_belongs_to_what_is_observed() -> None:
@@ -136,7 +136,7 @@ def offsets(worlds: int, periods: int, **options: Any) -> tuple[np.ndarray, np.n
 def test_offsets_stay_for_an_episode_and_are_drawn_anew() -> None:
     added, finals, ended = offsets(24, 22)
     env = tarsus.Environment()
-    wide = 0.5 * Eyes(env.work, env.terrain.parameters()).noise
+    wide = 0.5 * TaskObserver(env.work, env.terrain.parameters()).noise
     assert wide.any() and (np.abs(added) <= wide + 1e-5).all()
     assert not added[..., wide == 0].any()
     felt = added[..., wide > 0] / wide[wide > 0]
@@ -155,25 +155,29 @@ def test_offsets_stay_for_an_episode_and_are_drawn_anew() -> None:
 def test_a_task_may_say_the_offset_of_each_part() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Shifted(Velocity):
-        def observations(self, now: Glimpse) -> Mapping[str, Observed]:
+        def observations(self, now: StateView) -> Mapping[str, Observed]:
             found = super().observations(now)
             return {k: replace(v, bias=0.3 if k == "turning" else 0.0) for k, v in found.items()}
 
     env = tarsus.Environment(Shifted(bias=1.0), worlds=3)
-    assert np.flatnonzero(Eyes(env.work, env.terrain.parameters()).bias).tolist() == [3, 4, 5]
+    assert np.flatnonzero(TaskObserver(env.work, env.terrain.parameters()).bias).tolist() == [
+        3,
+        4,
+        5,
+    ]
     bias = env.state()["bias"]
     assert (np.abs(bias[:, 3:6]) <= 0.3).all() and bias[:, 3:6].all() and not bias[:, 6:].any()
 
 
 def test_a_pilot_draws_an_offset_for_each_trial() -> None:
     env = tarsus.Environment(Velocity(bias=0.5), worlds=1)
-    net = Network((env.observations, env.actions))
-    blind = SeenScale(*(np.full(env.observations, v, np.float32) for v in (0, 1)))
-    pilot = Pilot(Policy(net, np.zeros(net.count, np.float32), blind), env)
+    net = Network((env.observation_size, env.action_size))
+    blind = ObservationScale(*(np.full(env.observation_size, v, np.float32) for v in (0, 1)))
+    pilot = TaskController(Policy(net, np.zeros(net.count, np.float32), blind), env)
     assert not pilot._bias.any(), "nothing is drawn where nobody asks for noise"
     found = []
     for k in range(2):
-        pilot.begin(np.random.default_rng([k]))
+        pilot.start_episode(np.random.default_rng([k]))
         found.append(pilot._bias)
     assert not np.array_equal(*found) and (np.abs(found) <= 0.5 * pilot._eyes.noise).all()
-    assert drawn(env.task, 12, 2, 1.0, 0).trials == 2
+    assert draw_trials(env.task, 12, 2, 1.0, 0).count == 2

@@ -8,33 +8,35 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tarsus.learning.advised import advised
-from tarsus.learning.lesson import Lesson
-from tarsus.learning.play import course_of, played
-from tarsus.learning.run import Until, learn
+from tarsus.learning.play import draw_policy_trials, run_trials
+from tarsus.learning.run import StopCondition, learn
+from tarsus.learning.training_defaults import with_training_defaults
+from tarsus.learning.training_spec import TrainingSpec
 from tarsus.model.robot_data import LEGGED, robots_folder
 
 FALL = "fall=5"
 
 
-def learned(lesson: Lesson, rounds: int, folder: Path) -> tuple[int, dict[str, float]]:
+def learned(lesson: TrainingSpec, rounds: int, folder: Path) -> tuple[int, dict[str, float]]:
     """Of 100 trials of 10 s, without noise of actions: how many fell, and what they missed."""
-    policy = learn(lesson, folder, Until(rounds=rounds), threads=2).policy
-    tried = played(policy, course_of(policy, 100, 10.0, 1), lesson.law, lesson.dt, lesson.terrain)
+    policy = learn(lesson, folder, StopCondition(rounds=rounds), threads=2).policy
+    tried = run_trials(
+        policy, draw_policy_trials(policy, 100, 10.0, 1), lesson.law, lesson.dt, lesson.terrain
+    )
     return tried.fell, dict(tried.missed or {})
 
 
 @pytest.mark.slow
 def test_mini_cheetah_jumps(tmp_path: Path) -> None:
     """The base follows free flights of 10 to 25 cm."""
-    fell, missed = learned(Lesson("jump", settings=(FALL,)), 150, tmp_path)
+    fell, missed = learned(TrainingSpec("jump", settings=(FALL,)), 150, tmp_path)
     assert fell <= 2 and missed["path"] < 0.025
 
 
 @pytest.mark.slow
 def test_mini_cheetah_walks_on_rough_ground(tmp_path: Path) -> None:
     """On ground of 2 cm either way; its own grows with what it masters."""
-    lesson = Lesson("rough", terrain="rough", settings=(FALL,))
+    lesson = TrainingSpec("rough", terrain="rough", settings=(FALL,))
     fell, missed = learned(lesson, 200, tmp_path)
     assert fell <= 10 and missed["speed"] < 0.1
     with np.load(tmp_path / "checkpoint.npz") as kept:
@@ -46,7 +48,9 @@ def test_mini_cheetah_walks_on_rough_ground(tmp_path: Path) -> None:
 def test_go2_trots_from_its_file(tmp_path: Path) -> None:
     robot = f"{robots_folder()}/go2_description/urdf/go2.urdf"
     settings = (FALL, "lift=0.1", "crouch=0.7")
-    fell, missed = learned(Lesson("velocity", robot, dt=0.002, settings=settings), 150, tmp_path)
+    fell, missed = learned(
+        TrainingSpec("velocity", robot, dt=0.002, settings=settings), 150, tmp_path
+    )
     assert fell <= 5 and missed["speed"] < 0.1
 
 
@@ -58,23 +62,23 @@ def test_robots_stand_up_from_any_pose(name: str, tmp_path: Path) -> None:
     if name in LEGGED and folder is None:
         pytest.skip("example-robot-data is not installed")
     robot = f"{folder}/{LEGGED[name]}" if name in LEGGED else name
-    fell, _ = learned(advised({"task": "get_up", "robot": robot}), 200, tmp_path)
+    fell, _ = learned(with_training_defaults({"task": "get_up", "robot": robot}), 200, tmp_path)
     assert fell <= 5
 
 
 @pytest.mark.slow
 def test_hoap1_walks_on_two_feet(tmp_path: Path) -> None:
     """Nothing is set: pushes are up to 0.1 sqrt(g L), 0.15 m/s."""
-    fell, missed = learned(advised({"robot": "hoap1"}), 300, tmp_path)
+    fell, missed = learned(with_training_defaults({"robot": "hoap1"}), 300, tmp_path)
     assert fell <= 2 and missed["speed"] < 0.03 and missed["turn"] < 0.15
 
 
 @pytest.mark.slow
 def test_levels_rise_only_with_what_is_mastered() -> None:
     """A robot that stands still although it shall walk does not fall, and stays on level ground."""
-    lesson = Lesson("rough", terrain="rough", settings=("speed=0.8,1", "episode=1"))
-    worlds = lesson.environment(1)
-    still = np.zeros((worlds.worlds, worlds.actions), np.float32)
+    lesson = TrainingSpec("rough", terrain="rough", settings=("speed=0.8,1", "episode=1"))
+    worlds = lesson.create_environment(1)
+    still = np.zeros((worlds.worlds, worlds.action_size), np.float32)
     for _ in range(160):
         worlds.step(still)
     assert worlds.backend.get("level").max() == 0

@@ -15,7 +15,7 @@ import tarsus
 from tarsus import Simulation, cli, robots
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, InvalidValue, TarsusError, Unsupported, WarningRecord
-from tarsus.identification.spec import spec_of
+from tarsus.identification.spec import parse_spec
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.mjcf import read_mjcf
 from tarsus.model.sdf import read_sdf
@@ -213,7 +213,7 @@ def test_a_file_s_wrong_base_is_refused(
 ) -> None:
     free = {"damping.j": {"low": 0.0, "high": 2.0}}
     with refused(kind, subject):
-        spec_of({"model": {"robot": "hyq", **entries}, "free": free})
+        parse_spec({"model": {"robot": "hyq", **entries}, "free": free})
     with refused(kind, subject):
         groups(spec.of({"fixed": {"robot": "hyq", **entries}}))
 

@@ -75,10 +75,10 @@ def test_what_is_asked_of_two_legs_goes_by_their_length() -> None:
 
 
 def test_an_action_moves_the_legs_and_not_the_arms() -> None:
-    moved = Velocity().fitted(HOAP1).moves(HOAP1)
+    moved = Velocity().fitted(HOAP1).moved_motors(HOAP1)
     names = [HOAP1.actuators[k].joint for k in moved]
     assert len(names) == 12 and all("LEG" in name for name in names)
-    assert Velocity().moves(CHEETAH) == tuple(range(12))
+    assert Velocity().moved_motors(CHEETAH) == tuple(range(12))
 
 
 def test_what_an_action_does_not_move_is_held_from_swinging() -> None:
@@ -88,7 +88,7 @@ def test_what_an_action_does_not_move_is_held_from_swinging() -> None:
     usual, held = (servo.gains(HOAP1, q, feet(HOAP1), dt, some) for some in ((), arms))
     inertia = np.diag(HOAP1.mass_matrix(q))[6:]
     for k in range(20):
-        least = servo.HELD**2 * inertia[k] if k in arms else usual.kp[k]
+        least = servo.STIFF_FREQUENCY**2 * inertia[k] if k in arms else usual.kp[k]
         assert held.kp[k] == pytest.approx(max(usual.kp[k], least), rel=0.01)
         assert held.kd[k] >= usual.kd[k] or k not in arms
 

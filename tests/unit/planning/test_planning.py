@@ -13,28 +13,28 @@ from scipy.interpolate import CubicHermiteSpline
 
 import tarsus
 from tarsus import cli, registry
-from tarsus.control.pd import actuated
+from tarsus.control.pd import actuated_indices
 from tarsus.errors import InvalidValue, TarsusError, UnknownName
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.parameters import declared
 from tarsus.planning import spline
-from tarsus.planning.closed_loop import Shove
+from tarsus.planning.closed_loop import BasePush
 from tarsus.planning.goals.base import Goal
 from tarsus.planning.goals.go import Go
+from tarsus.planning.leg_symmetries import leg_symmetries
 from tarsus.planning.methods.base import Proposal, SamplingMethod
 from tarsus.planning.methods.cem import CEM
 from tarsus.planning.methods.mppi import MPPI
-from tarsus.planning.pace import Pace
-from tarsus.planning.pairings import pairings
 from tarsus.planning.planner import GOALS, METHODS
 from tarsus.planning.rollout_program import RolloutPlan, glimpse
 from tarsus.planning.strides import strides
+from tarsus.planning.timing import PlanTiming
 
 DT, HORIZON, FEW = 0.005, 0.1, 2  # so few that a world has a lane of its own
-PACE = Pace(horizon=HORIZON, spacing=0.05, rate=50.0)
+PACE = PlanTiming(horizon=HORIZON, spacing=0.05, rate=50.0)
 
 
-def made(threads: int = 1, pace: Pace = PACE, **changed: Any) -> tarsus.Planner:
+def made(threads: int = 1, pace: PlanTiming = PACE, **changed: Any) -> tarsus.Planner:
     """A small planner, to be quick, in the scene that a Simulation has by default."""
     whole: Any = {"limits": True, "stiction": True, "precision": "float64"}
     return tarsus.Planner(
@@ -80,7 +80,7 @@ def test_the_cubic_is_hermite_s_with_slopes_between_the_neighbors() -> None:
 
 def test_a_side_does_what_the_other_did_half_a_stride_before() -> None:
     """Of the share of samples that stride; the others, and the first, are as they were drawn."""
-    image = pairings(tarsus.load("mini_cheetah"))[0]
+    image = leg_symmetries(tarsus.load("mini_cheetah"))[0]
     found = strides((0.5, 0.4), (image,), 0.1)
     assert found is not None and found.half == 2
     drawn = np.random.default_rng(4).standard_normal((9, 7, 12), np.float32)
@@ -94,13 +94,13 @@ def test_a_side_does_what_the_other_did_half_a_stride_before() -> None:
 
 def test_a_plan_goes_on_in_stride() -> None:
     robot = tarsus.load("mini_cheetah")
-    rest = np.asarray(robot.keyframes["stand"])[actuated(robot)[0]]
-    image = pairings(robot)[0]
+    rest = np.asarray(robot.keyframes["stand"])[actuated_indices(robot)[0]]
+    image = leg_symmetries(robot)[0]
     found = strides((0.5, 0.4), (image,), 0.1)
     assert found is not None
     plan: np.ndarray = rest + np.random.default_rng(5).normal(size=(7, 12))
     ahead = plan.copy()
-    found.go_on(ahead, 3, rest)
+    found.extend(ahead, 3, rest)
     assert np.array_equal(ahead[:4], plan[:4]) and not np.allclose(ahead[4:], plan[4:])
     # twice half a stride later the same side is there again
     there = (plan[2:4] - rest).astype(np.float32)
@@ -126,9 +126,9 @@ def test_a_rollout_is_the_simulation_under_the_same_servos(planner: tarsus.Plann
     now |= {"command": np.array([0.4, 0.1, -0.2])}
     tried = planner.rollouts.try_all(state, knots, now)
     half = now | {"steps": np.array([7.0])}
-    early = planner.rollouts.ahead(state, knots[1], half)
+    early = planner.rollouts.predict(state, knots[1], half)
     # the same in a simulation
-    sim, at = tarsus.Simulation(robot, dt=DT), actuated(robot)
+    sim, at = tarsus.Simulation(robot, dt=DT), actuated_indices(robot)
     sim.set(q=state[0], u=state[1])
     kp, kd = np.array(planner.gains.kp), np.array(planner.gains.kd)
     look, spent = _costs(planner), np.zeros(len(weights))
@@ -186,13 +186,13 @@ def test_a_time_before_the_last_begins_anew(planner: tarsus.Planner) -> None:
 
 def test_knots_stand_still_while_time_goes_on(planner: tarsus.Planner) -> None:
     """A plan that no sample changes goes on as it was, and stays where it ended."""
-    held = planner._held[-1]
+    held = planner._active[-1]
     knots = np.random.default_rng(3).normal(size=held.proposal.mean.shape)
-    planner._held = [type(held)(0.0, 0, Proposal(knots, np.zeros_like(knots)))]
+    planner._active = [type(held)(0.0, 0, Proposal(knots, np.zeros_like(knots)))]
     before = [planner.targets(t) for t in np.arange(0.1, 0.2, 0.01)]
     for first in (1, 1, 2):
-        moved = planner._shifted(planner._held[-1], first)
-        planner._held = [type(held)(0.0, first, moved)]
+        moved = planner._shifted(planner._active[-1], first)
+        planner._active = [type(held)(0.0, first, moved)]
     late = PACE.spacing * (PACE.knots - 1)
     after = [planner.targets(t) for t in np.arange(0.1, 0.2, 0.01)]
     same = [t < late - PACE.spacing for t in np.arange(0.1, 0.2, 0.01)]
@@ -205,7 +205,7 @@ def test_knots_stand_still_while_time_goes_on(planner: tarsus.Planner) -> None:
 
 def test_a_late_plan_begins_where_the_robot_will_be() -> None:
     """Until then the plan before is in force."""
-    late = made(pace=Pace(horizon=HORIZON, spacing=0.05, rate=50.0, delay=0.02))
+    late = made(pace=PlanTiming(horizon=HORIZON, spacing=0.05, rate=50.0, delay=0.02))
     q, u = np.array(late.robot.keyframes["stand"]), np.zeros(late.robot.nu)
     rest = late.targets(0.0)
     late(0.0, q, u)
@@ -248,7 +248,7 @@ def test_cem_finds_a_minimum_and_keeps_looking() -> None:
     found = method.improved(begin, costs, np.random.default_rng(5))
     assert found.mean == pytest.approx(goal, abs=0.02)
     assert (found.spread >= 0.01).all() and (found.spread < 0.05).all()
-    assert (method.renewed(found.spread) > found.spread).all()
+    assert (method.initial_spread(found.spread) > found.spread).all()
 
 
 @pytest.mark.parametrize("name", registry.names(METHODS))
@@ -271,14 +271,14 @@ def test_what_diverges_has_no_say_and_nothing_is_lost_if_all_does(name: str) -> 
 def test_legs_of_a_pair_move_alike() -> None:
     """Left and right as the mirror of the robot says; front and hind, diagonals: the same feet."""
     robot = tarsus.load("mini_cheetah")
-    found = pairings(robot)
+    found = leg_symmetries(robot)
     mirror = mirrored_motors(robot, robot.keyframes["stand"])
     assert mirror is not None
     assert found[0].order.tolist() == list(mirror[0]) and found[0].sign.tolist() == list(mirror[1])
     drawn = np.random.default_rng(8).normal(size=12).astype(np.float32)
     for pairing, kept in zip(found, ((1, -1), (-1, 1), (-1, -1)), strict=True):
         q = np.array(robot.keyframes["stand"])
-        q[7:] += 0.3 * pairing.even(drawn)
+        q[7:] += 0.3 * pairing.symmetric_part(drawn)
         feet = {
             name: robot.position(q, f"{name}_foot") - q[:3] for name in ("FR", "FL", "HR", "HL")
         }
@@ -287,7 +287,7 @@ def test_legs_of_a_pair_move_alike() -> None:
             other = next(k for k, at in hips.items() if at == (x * kept[0], y * kept[1]))
             here, there = (feet[k] - [0.19 * hips[k][0], 0, 0] for k in (name, other))
             assert here == pytest.approx(there * [1, kept[1], 1], abs=1e-6)
-    assert pairings(tarsus.load("hoap1")) == ()
+    assert leg_symmetries(tarsus.load("hoap1")) == ()
 
 
 # ---------------------------------------------------------------- goals
@@ -356,12 +356,12 @@ def test_a_push_that_is_none_is_told_before_anything_is_compiled(
     assert cli.main(["plan", "stand", "--duration", "2", *given]) == 2
     assert told in capsys.readouterr().err
     with refused(InvalidValue, "force"):
-        Shove(np.nan).check(2.0)
+        BasePush(np.nan).check(2.0)
 
 
 def test_a_pace_that_cannot_be_kept_and_unknown_commands(planner: tarsus.Planner) -> None:
     with refused(InvalidValue, "delay"):
-        Pace(rate=100.0, delay=0.02)
+        PlanTiming(rate=100.0, delay=0.02)
     with refused(UnknownName, "sped"):
         planner.ask(sped=1.0)
     with refused(InvalidValue, "speed"):

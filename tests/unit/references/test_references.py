@@ -15,7 +15,7 @@ from tarsus.references.reference import Citation, Reference, text
 
 ROOT = Path(__file__).parents[3]
 SOURCE = Path(tarsus.__file__).parent
-EVERY = references.every()
+EVERY = references.all_references()
 NEEDED = {  # what an entry of each type must have, besides author, title and year
     "article": {"journal"},
     "inproceedings": {"booktitle"},

@@ -1,3 +1,3 @@
-"""Gaits, one a file."""
+"""Gaits, one per file."""
 
 KIND = "gaits"

@@ -1,4 +1,4 @@
-"""No torques: the legs swing freely."""
+"""Zero torques: the legs swing freely."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True)
 class Free(Controller):
-    """The motors do nothing; the joints' own damping stays."""
+    """Controller that applies no torques; only the joints' own damping acts."""
 
     citation: ClassVar[Citation] = (OGUNSOLA.at("the controller is exchangeable"),)
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
-        """No torques (n_actuators,); no memory."""
+        """Return zero torques, shape (n_actuators,), and the empty memory."""
         return ca.SX.zeros(len(now.mechanism.actuators)), now.memory

@@ -1,13 +1,13 @@
-"""A jump on two flat feet: crouch, push, flight, compliant landing, and standing after it.
+"""Jump on two flat feet: crouch, push-off, flight, compliant landing and standing.
 
-The center of mass is told where to be while it crouches and with which acceleration to rise while
-it pushes. In the air the soles are carried along level, at the distance from the center of mass
-that they left the ground with. When they meet the ground, the height's servo, soft against the
-impact, takes the robot back to where it stood. Everything is by inverse dynamics
-(`control.inverse_dynamics`). Sugihara 2006 shows a jump without saying how; this one is ours.
+The center of mass follows a position during the crouch and an upward acceleration during the
+push-off. In flight the soles stay level, at the distance from the center of mass that they had at
+take-off. After touch-down the height servo, soft against the impact, returns the robot to where it
+stood. All torques come from inverse dynamics (`control.inverse_dynamics`). Sugihara 2006 shows a
+jump but does not describe the controller; this one is our own.
 
-While it pushes, the trunk gives way so that no angular momentum is left when the feet leave the
-ground: nothing could stop it in the air.
+During the push-off the trunk may tilt, so that no angular momentum is left at take-off: nothing
+could stop it in the air.
 """
 
 from __future__ import annotations
@@ -22,83 +22,96 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import ControlInputs, require
-from tarsus.control.inverse_dynamics import Stander
-from tarsus.control.stance import HIGH, OnFlatFeet, stance
-from tarsus.control.two_feet import TwoFeet
+from tarsus.control.double_support import DoubleSupport
+from tarsus.control.inverse_dynamics import WholeBody
+from tarsus.control.stance import HEIGHT_GAIN, FlatFootedController, stance
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
 from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 
-CALM = 6.0  # of sqrt(g / h), 1/s: how soon a push is to leave no angular momentum
-SETTLED = 0.3  # of the crouch's time, in which it waits at the bottom
-LANDED = 0.002  # of h: soles nearer to the ground have landed
-WAITS, PUSHES, FLIES, LANDS = range(4)
+MOMENTUM_DAMPING = 6.0  # rate of momentum removal in push-off, in units of sqrt(g / h), 1/s
+BOTTOM_SHARE = 0.3  # share of the crouch's duration spent at the bottom
+LANDING_HEIGHT = 0.002  # height of a sole below which it has landed, in units of h
+CROUCH, PUSH_OFF, FLIGHT, LANDING = range(4)
 
 
 @dataclass(frozen=True)
-class Jump(OnFlatFeet):
-    """Jumps once with two legs on flat soles, and stands."""
+class Jump(FlatFootedController):
+    """Controller that jumps once on two flat soles, and then stands."""
 
     citation: ClassVar[Citation] = (SUGIHARA_2006.at("Fig. 12: a jump"),)
 
-    start: float = parameter(0.3, "s", "when it begins to crouch", "[0, 1000]")
-    duration: float = parameter(0.8, "s", "of the crouch", "(0, 100]")
+    start: float = parameter(0.3, "s", "time at which the crouch begins", "[0, 1000]")
+    duration: float = parameter(0.8, "s", "duration of the crouch", "(0, 100]")
     depth: float = parameter(
-        0.2, "[1]", "how far the center of mass goes down, as a part of its height", "(0, 0.8]"
+        0.2,
+        "[1]",
+        "depth of the crouch, as a fraction of the height of the center of mass",
+        "(0, 0.8]",
     )
-    thrust: float = parameter(1.2, "[1]", "acceleration of the push, as a part of g", "(0, 20]")
+    thrust: float = parameter(1.2, "[1]", "acceleration of the push-off, in units of g", "(0, 20]")
     leave: float = parameter(
-        0.97, "[1]", "height at which the push ends, as a part of that it stands at", "(0, 1]"
+        0.97,
+        "[1]",
+        "height at which the push-off ends, as a fraction of the standing height",
+        "(0, 1]",
     )
-    crouch: float = parameter(0.03, "[1]", "lowering of the trunk at the start", "[0, 0.5]")
+    crouch: float = parameter(
+        0.03, "[1]", "lowering of the trunk at the start, as a fraction of h", "[0, 0.5]"
+    )
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """Stage; height of the ground; the soles against the center of mass at take-off (6,), m."""
+        """Return the stage, the ground height and the soles at take-off, in m.
+
+        The soles, six numbers, are relative to the center of mass.
+        """
         require(self, mechanism)
         return np.zeros(8)
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
-        """Torques (n_actuators,) N m; memory: see `initial_memory`."""
+        """Return torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
         robot = stance(now.mechanism, self.initial_coordinates(now.mechanism))
         rate = sqrt(robot.gravity / robot.height)
-        feet = TwoFeet(Stander.of(now.mechanism, now.q, now.u), robot, rate)
+        support = DoubleSupport(WholeBody.of(now.mechanism, now.q, now.u), robot, rate)
         stage, ground = now.memory[0], now.memory[1]
-        center, velocity = feet.stander.center
-        soles = [sole.place for sole in feet.stander.soles]
-        flies = stage == FLIES
+        center, velocity = support.body.center_of_mass
+        soles = [sole.position for sole in support.body.soles]
+        flying = stage == FLIGHT
 
-        # on the ground: down, up, and back to standing
-        still, high = SX.zeros(3), robot.height
-        s = ca.fmin(ca.fmax((now.t - self.start) / ((1 - SETTLED) * self.duration), 0.0), 1.0)
-        down = self.depth * high * s * s * (3 - 2 * s)
-        held = ca.vertcat(0, 0, high - ca.if_else(stage == WAITS, down, 0.0))
-        push = feet.push(held, still, still, HIGH * rate)
-        push[2] = ca.if_else(stage == PUSHES, self.thrust * robot.gravity, push[2])
+        # on the ground: down, up, and back to standing height
+        zero, height = SX.zeros(3), robot.height
+        s = ca.fmin(ca.fmax((now.t - self.start) / ((1 - BOTTOM_SHARE) * self.duration), 0.0), 1.0)
+        down = self.depth * height * s * s * (3 - 2 * s)
+        target = ca.vertcat(0, 0, height - ca.if_else(stage == CROUCH, down, 0.0))
+        push = support.com_acceleration(target, zero, zero, HEIGHT_GAIN * rate)
+        push[2] = ca.if_else(stage == PUSH_OFF, self.thrust * robot.gravity, push[2])
 
-        # in the air: the soles go with the center of mass
+        # in the air: the soles move with the center of mass
         falling = SX([0, 0, -robot.gravity])
-        carried = [center + now.memory[2 + 3 * k : 5 + 3 * k] for k in range(2)]
-        aloft = feet.carried(carried, velocity, falling)
-        resting = feet.resting()
-        asked = ca.if_else(flies, falling, push)
-        motions = [ca.if_else(flies, a, b) for a, b in zip(aloft, resting, strict=True)]
-        loads = [(1 - flies) * load for load in feet.loads(push)]
-        calm = (stage == PUSHES) * (CALM * rate)
-        tau = feet.torques(asked, motions, loads, calm)
+        targets = [center + now.memory[2 + 3 * k : 5 + 3 * k] for k in range(2)]
+        flight_soles = support.moving_soles(targets, velocity, falling)
+        standing_soles = support.fixed_soles()
+        acceleration = ca.if_else(flying, falling, push)
+        motions = [
+            ca.if_else(flying, a, b) for a, b in zip(flight_soles, standing_soles, strict=True)
+        ]
+        loads = [(1 - flying) * load for load in support.loads(push)]
+        momentum_damping = (stage == PUSH_OFF) * (MOMENTUM_DAMPING * rate)
+        tau = support.torques(acceleration, motions, loads, momentum_damping)
 
         # the next stage
-        above = center[2] - feet.middle[2]
-        low = ca.fmin(*(sole[2] for sole in soles)) - ground < LANDED * high
+        above = center[2] - support.middle[2]
+        touching = ca.fmin(*(sole[2] for sole in soles)) - ground < LANDING_HEIGHT * height
         ends = [
             now.t >= self.start + self.duration,
-            above >= self.leave * high,
-            low * (velocity[2] < 0),
+            above >= self.leave * height,
+            touching * (velocity[2] < 0),
         ]
-        after = stage + sum((stage == k) * end for k, end in enumerate(ends))
-        kept = [ca.if_else(flies, now.memory[1], feet.middle[2])]
-        kept += [
-            ca.if_else(flies, now.memory[2 + 3 * k : 5 + 3 * k], sole - center)
+        next_stage = stage + sum((stage == k) * end for k, end in enumerate(ends))
+        remembered = [ca.if_else(flying, now.memory[1], support.middle[2])]
+        remembered += [
+            ca.if_else(flying, now.memory[2 + 3 * k : 5 + 3 * k], sole - center)
             for k, sole in enumerate(soles)
         ]
-        return tau, ca.vertcat(after, *kept)
+        return tau, ca.vertcat(next_stage, *remembered)

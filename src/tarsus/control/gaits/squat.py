@@ -1,8 +1,9 @@
-"""Squat and sway on two flat feet: a standing motion that never rests.
+"""Squat and sway on two flat feet: a standing motion without rest.
 
-The center of mass goes down and up, and from foot to foot, as sines of time; the torques are those
-of inverse dynamics (`control.inverse_dynamics`), the forces on the feet change all the time.
-Sugihara 2006 shows contact forces of a standing motion without saying which; this one is ours.
+The center of mass moves up and down, and from foot to foot, as sines of time. The torques come from
+inverse dynamics (`control.inverse_dynamics`), and the forces on the feet change continuously.
+Sugihara 2006 shows the contact forces of a standing motion but does not describe the motion; this
+one is our own.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import ControlInputs, require
-from tarsus.control.inverse_dynamics import Stander
-from tarsus.control.stance import HIGH, OnFlatFeet, stance
-from tarsus.control.two_feet import TwoFeet
+from tarsus.control.double_support import DoubleSupport
+from tarsus.control.inverse_dynamics import WholeBody
+from tarsus.control.stance import HEIGHT_GAIN, FlatFootedController, stance
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
 from tarsus.references.papers import SUGIHARA_2006
@@ -27,41 +28,54 @@ from tarsus.references.reference import Citation
 
 
 @dataclass(frozen=True)
-class Squat(OnFlatFeet):
-    """Squats and sways with two legs on flat soles, again and again."""
+class Squat(FlatFootedController):
+    """Controller that squats and sways repeatedly on two flat soles."""
 
     citation: ClassVar[Citation] = (SUGIHARA_2006.at("Figs. 7 and 8: a standing motion"),)
 
     depth: float = parameter(
-        0.15, "[1]", "how far the center of mass goes down, as a part of its height", "[0, 0.8]"
+        0.15,
+        "[1]",
+        "depth of a squat, as a fraction of the height of the center of mass",
+        "[0, 0.8]",
     )
     sway: float = parameter(
-        0.3, "[1]", "how far it goes to either foot, as a part of their distance", "[0, 0.5]"
+        0.3, "[1]", "sideways motion towards each foot, as a fraction of their distance", "[0, 0.5]"
     )
     frequency: float = parameter(0.5, "Hz", "squats per second", "(0, 10]")
-    ramp: float = parameter(1.0, "s", "time to full depth and sway", "(0, 100]")
-    crouch: float = parameter(0.03, "[1]", "lowering of the trunk at the start", "[0, 0.5]")
+    ramp: float = parameter(1.0, "s", "time until full depth and sway", "(0, 100]")
+    crouch: float = parameter(
+        0.03, "[1]", "lowering of the trunk at the start, as a fraction of h", "[0, 0.5]"
+    )
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """Empty."""
+        """Return an empty memory."""
         require(self, mechanism)
         return np.zeros(0)
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
-        """Torques (n_actuators,) N m; no memory."""
+        """Return the torques, shape (n_actuators,), in N m; there is no memory."""
         robot = stance(now.mechanism, self.initial_coordinates(now.mechanism))
         rate = sqrt(robot.gravity / robot.height)
-        feet = TwoFeet(Stander.of(now.mechanism, now.q, now.u), robot, rate)
+        support = DoubleSupport(WholeBody.of(now.mechanism, now.q, now.u), robot, rate)
 
-        # down and up once, left and right every second time
-        down, aside = self.depth * robot.height / 2, self.sway * robot.width
+        # down and up at the frequency, left and right at half of it
+        down, sideways = self.depth * robot.height / 2, self.sway * robot.width
         fast, slow = 2 * pi * self.frequency, pi * self.frequency
-        grown = ca.fmin(now.t / self.ramp, 1.0)
-        own, across = fast * now.t, slow * now.t
-        place = ca.vertcat(0, aside * ca.sin(across), down * (ca.cos(own) - 1))
-        moving = ca.vertcat(0, aside * slow * ca.cos(across), -down * fast * ca.sin(own))
-        bent = ca.vertcat(0, -aside * slow**2 * ca.sin(across), -down * fast**2 * ca.cos(own))
+        ramp = ca.fmin(now.t / self.ramp, 1.0)
+        vertical_phase, lateral_phase = fast * now.t, slow * now.t
+        position = ca.vertcat(
+            0, sideways * ca.sin(lateral_phase), down * (ca.cos(vertical_phase) - 1)
+        )
+        velocity = ca.vertcat(
+            0, sideways * slow * ca.cos(lateral_phase), -down * fast * ca.sin(vertical_phase)
+        )
+        acceleration = ca.vertcat(
+            0, -sideways * slow**2 * ca.sin(lateral_phase), -down * fast**2 * ca.cos(vertical_phase)
+        )
         start = ca.vertcat(0, 0, robot.height)
 
-        push = feet.push(start + grown * place, grown * moving, grown * bent, HIGH * rate)
-        return feet.torques(push, feet.resting(), feet.loads(push)), now.memory
+        push = support.com_acceleration(
+            start + ramp * position, ramp * velocity, ramp * acceleration, HEIGHT_GAIN * rate
+        )
+        return support.torques(push, support.fixed_soles(), support.loads(push)), now.memory

@@ -1,4 +1,4 @@
-"""Hold the posture of the start by joint servos."""
+"""Hold the initial posture with joint servos."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tarsus.control.pd import (
     Gain,
     actuated_posture,
     derivative_gain,
-    each,
     joint_state,
     pd_torque,
+    per_motor,
     proportional_gain,
 )
 from tarsus.parameters import array
@@ -24,19 +24,21 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True)
 class Stand(Controller):
-    """Hold `initial_coordinates`; each gain is one number, or one for each actuator, and so is what
-    is added to hold the robot's weight.
+    """Controller that holds `initial_coordinates`.
+
+    Each gain, and the torque `hold` that supports the robot's weight, is one number or one per
+    actuator.
     """
 
     citation: ClassVar[Citation] = (SICILIANO_2009.at("chapter 8"),)
     kp: Gain = proportional_gain(40.0)
     kd: Gain = derivative_gain(1.0)
-    hold: Gain = array(0.0, "N m", "torque added to the joint servos', one or one a motor")
+    hold: Gain = array(0.0, "N m", "torque added to that of the servos, one or one per motor")
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
-        """Torques (n_actuators,) N m; no memory."""
+        """Return the torques, shape (n_actuators,), in N m; there is no memory."""
         desired = actuated_posture(now.mechanism, self.initial_coordinates(now.mechanism))
         angles, rates = joint_state(now.mechanism, now.q, now.u)
         still = ca.SX.zeros(desired.shape)
         torque = pd_torque(desired, still, angles, rates, (self.kp, self.kd))
-        return torque + each("hold", self.hold, angles.numel()), now.memory
+        return torque + per_motor("hold", self.hold, angles.numel()), now.memory

@@ -1,16 +1,16 @@
-"""A biped's walk on flat feet: capture-point pattern, foot placement, inverse dynamics.
+"""Walk of a biped on flat feet: capture-point pattern, foot placement and inverse dynamics.
 
-- The pattern is that of `control.pendulum`: steps of fixed duration, the center of pressure in the
-  middle of the stance sole, moved from foot to foot while both stand.
-- Errors of the capture point are taken back by the center of pressure, as far as the sole goes (the
-  ankle), and beyond that by where the next foot is placed.
-- The trunk is held upright and to its heading, and what that and the swinging leg need from the
-  ground counts into the center of pressure (`control.inverse_dynamics`).
+- The pattern is that of `control.pendulum`: steps of fixed duration, with the center of pressure in
+  the middle of the stance sole and moved from foot to foot in double support.
+- The center of pressure corrects errors of the capture point within the sole (the ankle strategy);
+  the next foothold corrects the rest.
+- The trunk stays upright and keeps its heading. What this and the swing leg need from the ground
+  enters the center of pressure (`control.inverse_dynamics`).
 - `gait` 0 brings the feet together and stands; 1 sways and walks off. Speeds change slowly.
-- After a fall it gives up: joints go softly to the posture. `trip` makes it fall.
+- After a fall the robot gives up: its joints move softly to the posture. `trip` makes it fall.
 
-Times are in units of sqrt(h / g), lengths in parts of the height h of the center of mass, gains per
-mass and inertia: no number belongs to a robot.
+Times are in units of sqrt(h / g), lengths in units of the height h of the center of mass, and gains
+are per mass and inertia: no number is tuned to a robot.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.control.base import ControlInputs, require
-from tarsus.control.biped_step import STRIDE, BipedStep, WalkMemory
+from tarsus.control.biped_step import MAX_STRIDE, BipedStep, WalkMemory
 from tarsus.control.foothold import swing
-from tarsus.control.inverse_dynamics import Stander, WholeBodyMotion, attitude
+from tarsus.control.inverse_dynamics import WholeBody, WholeBodyMotion, attitude
 from tarsus.control.pendulum import StepPattern
-from tarsus.control.stance import HIGH, OnFlatFeet, Stance, stance
+from tarsus.control.stance import HEIGHT_GAIN, FlatFootedController, Stance, stance
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
 from tarsus.references.papers import ENGLSBERGER_2015, KAJITA_2001, PRATT_2006
@@ -37,18 +37,15 @@ from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
 
-UPRIGHT, POSTURE = 2.0, 3.0  # of sqrt(g / h), 1/s: stiffness and damping of each
+ATTITUDE_GAIN, POSTURE_GAIN = 2.0, 3.0  # gains in units of sqrt(g / h), 1/s
 
 
 @dataclass(frozen=True)
-class Walk(OnFlatFeet):
-    """A walk for two legs with flat soles and a floating base.
+class Walk(FlatFootedController):
+    """Walk of a biped with flat soles and a floating base.
 
-    Commands:
-    speed: m/s forwards
-    sideways: m/s to the left
-    turn: rad/s to the left
-    gait: 1 to walk, 0 to stand
+    The commands are `speed`, in m/s forwards, `sideways`, in m/s to the left, `turn`, in rad/s to
+    the left, and `gait`, 1 to walk or 0 to stand.
     """
 
     citation: ClassVar[Citation] = (
@@ -58,15 +55,18 @@ class Walk(OnFlatFeet):
     )
 
     step: float = parameter(2.6, "[1]", "duration of a step, in units of sqrt(h / g)", "[1, 20]")
-    double: float = parameter(0.2, "[1]", "part of a step with both feet down", "[0.05, 0.5]")
-    clearance: float = parameter(0.08, "[1]", "lift of a foot, as a part of h", "[0, 1]")
-    crouch: float = parameter(0.03, "[1]", "lowering of the trunk, as a part of h", "[0, 0.5]")
+    double: float = parameter(0.2, "[1]", "fraction of a step in double support", "[0.05, 0.5]")
+    clearance: float = parameter(0.08, "[1]", "lift of a foot, as a fraction of h", "[0, 1]")
+    crouch: float = parameter(0.03, "[1]", "lowering of the trunk, as a fraction of h", "[0, 0.5]")
     sole: float = parameter(
-        0.6, "[1]", "part of the sole that balancing may use, the rest is the trunk's", "[0, 1]"
+        0.6, "[1]", "fraction of the sole reserved for balance; the rest is for the trunk", "[0, 1]"
     )
 
     trip: float | None = parameter(
-        None, "s", "when it stumbles: the swinging foot stays behind; none: never", "[0, 1e6]"
+        None,
+        "s",
+        "time at which the swing foot stays behind, so that it trips; none: never",
+        "[0, 1e6]",
     )
 
     commands: ClassVar[Mapping[str, float]] = {
@@ -76,52 +76,57 @@ class Walk(OnFlatFeet):
         "gait": 1.0,
     }
 
-    def fastest(self, mechanism: Mechanism) -> float:
-        """Half a leg's length a step."""
+    def max_speed(self, mechanism: Mechanism) -> float:
+        """Return the speed of steps half a leg long, in m/s."""
         robot = stance(mechanism, self.initial_coordinates(mechanism))
-        return STRIDE * robot.length / self._pattern(robot).step
+        return MAX_STRIDE * robot.length / self._pattern(robot).step
 
     def initial_memory(self, mechanism: Mechanism) -> Array:
-        """See `WalkMemory`; it stands, and takes its heading from its first step."""
+        """Return the memory of a standing robot (see `WalkMemory`)."""
         require(self, mechanism)
         return np.zeros(WalkMemory.size())
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
-        """Torques (n_actuators,) N m; memory: see `WalkMemory`."""
-        mechanism, was = now.mechanism, WalkMemory.read(now.memory)
+        """Return the torques, shape (n_actuators,), in N m, and the memory (see `WalkMemory`)."""
+        mechanism, memory = now.mechanism, WalkMemory.read(now.memory)
         robot = stance(mechanism, self.initial_coordinates(mechanism))
         pattern = self._pattern(robot)
-        step = BipedStep.of(Stander.of(mechanism, now.q, now.u), robot, pattern, was, now.dt)
+        step = BipedStep.of(WholeBody.of(mechanism, now.q, now.u), robot, pattern, memory, now.dt)
 
-        # where the ground should push, and the next foothold
+        # desired center of pressure, and the next foothold
         balance = step.balance(self.sole)
-        stumbles = SX(0) if self.trip is None else now.t >= self.trip
-        lifted = swing(
-            was.lifted_at,
-            ca.if_else(stumbles, was.lifted_at, balance.foothold),
-            (step.standing[2], self.clearance * robot.height * (1 - stumbles)),
+        tripped = SX(0) if self.trip is None else now.t >= self.trip
+        target = swing(
+            memory.liftoff,
+            ca.if_else(tripped, memory.liftoff, balance.foothold),
+            (step.stance_foot[2], self.clearance * robot.height * (1 - tripped)),
             step.progress,
             pattern.step - pattern.double,
         )
-        soles = step.sole_motions(lifted.point, lifted.velocity)
-        height = HIGH * pattern.rate
-        up = height**2 * (robot.height - step.height(balance.carried))
-        up -= 2 * height * step.velocity[2]
-        push = ca.vertcat(pattern.rate**2 * balance.away, up)
+        soles = step.sole_motions(target.point, target.velocity)
+        height_gain = HEIGHT_GAIN * pattern.rate
+        up = height_gain**2 * (robot.height - step.height(balance.trailing_load))
+        up -= 2 * height_gain * step.velocity[2]
+        push = ca.vertcat(pattern.rate**2 * balance.com_offset, up)
 
-        # the torques; soft servos after a fall
-        firm = UPRIGHT * pattern.rate
-        turn = attitude(step.stander.kin, step.astray, was.speed[2], firm**2, 2 * firm)
-        soft = POSTURE * pattern.rate
-        joints = step.stander.servo(robot.posture, soft**2, 2 * soft)
-        loads = step.loads(balance.carried)
-        tau = step.stander.torques(WholeBodyMotion(push, turn, soles, joints), loads)
-        limp = robot.inertia * step.stander.motors(joints)
-        after = step.after(now.command, balance.foothold)
-        return ca.if_else(was.fallen, limp, tau), after
+        # torques; soft servos after a fall
+        attitude_gain = ATTITUDE_GAIN * pattern.rate
+        turn = attitude(
+            step.body.kin, step.heading_error, memory.speed[2], attitude_gain**2, 2 * attitude_gain
+        )
+        posture_gain = POSTURE_GAIN * pattern.rate
+        joints = step.body.servo(robot.posture, posture_gain**2, 2 * posture_gain)
+        loads = step.loads(balance.trailing_load)
+        tau = step.body.torques(WholeBodyMotion(push, turn, soles, joints), loads)
+        limp = robot.inertia * step.body.motor_entries(joints)
+        next_memory = step.next_memory(now.command, balance.foothold)
+        return ca.if_else(memory.fallen, limp, tau), next_memory
 
     def _pattern(self, robot: Stance) -> StepPattern:
-        own = float(np.sqrt(robot.height / robot.gravity))
+        time_constant = float(np.sqrt(robot.height / robot.gravity))
         return StepPattern(
-            robot.height, robot.gravity, self.step * own, self.double * self.step * own
+            robot.height,
+            robot.gravity,
+            self.step * time_constant,
+            self.double * self.step * time_constant,
         )

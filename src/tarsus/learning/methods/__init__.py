@@ -1,3 +1,3 @@
-"""How policies are learned, one method a file."""
+"""Learning methods, one per file."""
 
 KIND = "learners"

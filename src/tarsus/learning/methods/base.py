@@ -1,7 +1,7 @@
-"""The base classes of methods: settings, and a learner that improves a policy round by round.
+"""Base classes of learning methods: settings, and a learner that improves a policy by rounds.
 
-To add a method: one file here with one frozen dataclass of settings that derives from `Method`; the
-file's name is the method's name (`tarsus learn --method`).
+To add a method, create a file here with one frozen dataclass of settings that derives from
+`Method`. The name of the file is the name of the method (`tarsus learn --method`).
 """
 
 from __future__ import annotations
@@ -18,22 +18,37 @@ from tarsus.environments.environment import Environment
 from tarsus.errors import InvalidFile
 from tarsus.learning.blas import one_thread
 from tarsus.learning.policy import Policy
-from tarsus.learning.tally import Tally
+from tarsus.learning.round_statistics import RoundStatistics
 from tarsus.parameters import check, parameter
 from tarsus.references.reference import Citation
 
 
 @dataclass(frozen=True)
 class Round:
-    """How one round of learning went.
+    """Statistics of one training round.
 
-    round: which, from 1; periods: of control, all worlds and rounds together
-    paid: reward a second; terms: its parts by name
-    falls: a world and second
-    missed: by how much half a second's mean of what the task measures is off, by name, SI units
-    diverged: worlds that left the physical range; unconverged: steps that were not solved
-    told: numbers of the method's own, by name
-    level: mean factor on the ground's heights; None for a task without levels
+    Attributes
+    ----------
+    round
+        Number of the round, from 1.
+    periods
+        Control periods of all worlds and rounds so far.
+    paid
+        Reward per second.
+    falls
+        Falls per world and second.
+    missed
+        Mean errors over half a second, by measure, in SI units.
+    terms
+        Terms of the reward, by name.
+    diverged
+        Number of worlds that diverged.
+    unconverged
+        Number of steps that did not converge.
+    told
+        Numbers of the method itself, by name.
+    level
+        Mean factor on the heights of the ground; None for a task without levels.
     """
 
     round: int
@@ -49,47 +64,63 @@ class Round:
 
 
 class Learner(ABC):
-    """A policy in the making. The same environment, settings and seed make the same bits.
+    """Policy in training. Equal environment, settings and seed give equal bits.
 
-    rounds: how many were made; seen (worlds, k): the observations to act on next
+    Attributes
+    ----------
+    rounds
+        Number of rounds so far.
+    seen
+        Observations for the next actions, shape (worlds, k).
     """
 
     def __init__(self, environment: Environment, seed: int) -> None:
         self.environment, self.seed, self.rounds = environment, seed, 0
         self.seen = environment.reset(seed)
-        self.tally = Tally(environment)
+        self.statistics = RoundStatistics(environment)
 
     @property
     @abstractmethod
     def policy(self) -> Policy:
-        """What is learned so far, a copy."""
+        """Copy of the current policy."""
 
     def round(self) -> Round:
-        """Try the policy, and improve it by what came of it.
+        """Run a round: try the policy and improve it.
 
-        NumPy's matrix products run on one thread meanwhile: more would be slower, and would round
-        sums in other ways.
+        NumPy's matrix products run on one thread: more would be slower, and would change the
+        rounding of sums.
+
+        Returns
+        -------
+        Round
+            Statistics of the round.
         """
         with one_thread():
             return self._round()
 
     @abstractmethod
     def _round(self) -> Round:
-        """Make a round, on one thread of NumPy's."""
+        """Run a round, on one thread of NumPy."""
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Of which it is made, in place: what `restore` writes into."""
+        """Return the arrays of the learner as views, into which `restore` writes."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that it needs to go on, copies: its own, the worlds' and the tally's."""
+        """Return copies of everything needed to resume: learner, worlds and statistics."""
         own = {f"own.{name}": part.copy() for name, part in self.arrays().items()}
         worlds = {f"worlds.{k}": part for k, part in self.environment.state().items()}
-        tally = {f"tally.{k}": part.copy() for k, part in self.tally.arrays().items()}
-        return own | worlds | tally | {"rounds": np.array(self.rounds)}
+        statistics = {f"tally.{k}": part.copy() for k, part in self.statistics.arrays().items()}
+        return own | worlds | statistics | {"rounds": np.array(self.rounds)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state; TarsusError, naming the array, unless it is one of such a learner."""
+        """Resume from a state.
+
+        Raises
+        ------
+        InvalidFile
+            If an array does not fit this learner; the subject is its name.
+        """
         for name, own in self.state().items():
             given = state.get(name)
             if given is None or given.shape != own.shape or given.dtype.kind != own.dtype.kind:
@@ -99,32 +130,35 @@ class Learner(ABC):
                     name,
                 )
         self.rounds = int(state["rounds"])
-        for prefix, arrays in (("own", self.arrays()), ("tally", self.tally.arrays())):
+        for prefix, arrays in (("own", self.arrays()), ("tally", self.statistics.arrays())):
             for name, part in arrays.items():
                 part[...] = state[f"{prefix}.{name}"]
         worlds = {k[7:]: part for k, part in state.items() if k.startswith("worlds.")}
         self.environment.restore(worlds)
 
     def random(self) -> np.random.Generator:
-        """Of this round alone: what is drawn does not depend on where a run was cut."""
+        """Return a random number generator of this round, wherever a run was interrupted."""
         return np.random.default_rng([self.seed, self.rounds])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC):
-    """The settings of a method; implementations are frozen dataclasses.
+    """Settings of a learning method; implementations are frozen dataclasses.
 
-    rounds: after which it has usually learned
+    Attributes
+    ----------
+    rounds
+        Number of rounds after which a policy has usually been learned.
     """
 
     citation: ClassVar[Citation] = ""
 
-    worlds: int = parameter(256, "[1]", "worlds that learn side by side", "[2, 1e6]")
-    rounds: int = parameter(100, "[1]", "that are made unless another end is asked for", "[1, inf)")
+    worlds: int = parameter(256, "[1]", "number of worlds", "[2, 1e6]")
+    rounds: int = parameter(100, "[1]", "default number of rounds", "[1, inf)")
     symmetric: int = parameter(
         1,
         "[1]",
-        "1: what is right for the left is right for the right, 0: each on its own",
+        "1: the policy is symmetric in left and right, 0: it need not be",
         "[0, 1]",
     )
 
@@ -133,4 +167,12 @@ class Method(ABC):
 
     @abstractmethod
     def learner(self, environment: Environment, seed: int = 0) -> Learner:
-        """One that knows nothing yet."""
+        """Return an untrained learner.
+
+        Parameters
+        ----------
+        environment
+            Environment to train in.
+        seed
+            Seed of all random numbers.
+        """

@@ -1,3 +1,3 @@
-"""What a planner is asked for, one goal a file."""
+"""Goals of a planner, one per file."""
 
 KIND = "goals"

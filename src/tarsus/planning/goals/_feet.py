@@ -1,4 +1,4 @@
-"""Costs that goals on legs share: of the feet."""
+"""Costs of the feet, shared by goals for legged robots."""
 
 from __future__ import annotations
 
@@ -8,49 +8,52 @@ from casadi import SX
 
 from tarsus.model.mechanism import Candidate
 from tarsus.morphology.feet import feet
-from tarsus.tasks.base import Glimpse
+from tarsus.tasks.base import StateView
 
 
-def position(now: Glimpse, foot: Candidate) -> SX:
-    """The center (3,) of a foot in the world, m."""
-    turn = now.kin.world_rotation[foot.body]
-    return now.kin.world_position[foot.body] + ca.mtimes(turn, SX(ca.DM(foot.position)))
+def position(now: StateView, foot: Candidate) -> SX:
+    """Return the center of a foot, shape (3,), in m, world axes."""
+    rotation = now.kin.world_rotation[foot.body]
+    return now.kin.world_position[foot.body] + ca.mtimes(rotation, SX(ca.DM(foot.position)))
 
 
-def velocity(now: Glimpse, foot: Candidate) -> SX:
-    """The velocity (3,) of a foot's center in the world, m/s."""
+def velocity(now: StateView, foot: Candidate) -> SX:
+    """Return the velocity of a foot's center, shape (3,), in m/s, world axes."""
     kin, arm = now.kin, SX(ca.DM(foot.position))
-    moved = kin.velocity[foot.body] + ca.cross(kin.omega[foot.body], arm)
-    return ca.mtimes(kin.world_rotation[foot.body], moved)
+    local = kin.velocity[foot.body] + ca.cross(kin.omega[foot.body], arm)
+    return ca.mtimes(kin.world_rotation[foot.body], local)
 
 
-def dragging(now: Glimpse, clearance: float) -> SX:
-    """The squares of the feet's speeds, each by the part of the clearance (m) that it is too low;
-    m^2/s^2. A foot stands still or moves up there, so that few long steps cost less than many.
+def dragging(now: StateView, clearance: float) -> SX:
+    """Return the sum of squared speeds of the feet that are too low, in m^2/s^2.
+
+    Each speed is weighted by the fraction of the clearance (m) that its foot lacks. On the ground a
+    foot stands still or moves up, so that few long steps cost less than many short ones.
     """
-    places = [position(now, foot) for foot in feet(now.kin.mechanism)]
-    grounds, found = now.heights(places), SX(0)
-    for foot, place, ground in zip(feet(now.kin.mechanism), places, grounds, strict=True):
-        gap = place[2] - foot.radius - ground
-        low = ca.fmax(1 - ca.fmax(gap, 0) / clearance, 0)
-        found += low * ca.sumsqr(velocity(now, foot))
-    return found
+    positions = [position(now, foot) for foot in feet(now.kin.mechanism)]
+    heights, total = now.heights(positions), SX(0)
+    for foot, point, height in zip(feet(now.kin.mechanism), positions, heights, strict=True):
+        gap = point[2] - foot.radius - height
+        lack = ca.fmax(1 - ca.fmax(gap, 0) / clearance, 0)
+        total += lack * ca.sumsqr(velocity(now, foot))
+    return total
 
 
-def off_balance(now: Glimpse, wanted: SX) -> SX:
-    """The square of the distance of the feet's middle from the point that the trunk comes to rest
-    over, seen from a velocity (2,) that is wanted; m^2. That of the linear inverted pendulum, as
-    high as the robot stands.
+def off_balance(now: StateView, wanted: SX) -> SX:
+    """Return the squared distance of the middle of the feet from the capture point, in m^2.
+
+    The capture point is that of a linear inverted pendulum at the standing height, for the velocity
+    relative to `wanted`, shape (2,), in m/s.
     """
-    kin, own = now.kin, feet(now.kin.mechanism)
-    middle = sum((position(now, foot)[:2] for foot in own), SX.zeros(2)) / len(own)
+    kin, own_feet = now.kin, feet(now.kin.mechanism)
+    middle = sum((position(now, foot)[:2] for foot in own_feet), SX.zeros(2)) / len(own_feet)
     g = float(np.linalg.norm(kin.mechanism.gravity_acceleration))
-    moved = ca.mtimes(now.rotation, kin.velocity[0])[:2] - wanted
-    ahead = np.sqrt(float(now.stand[2]) / g) * moved
+    excess = ca.mtimes(now.rotation, kin.velocity[0])[:2] - wanted
+    ahead = np.sqrt(float(now.stand[2]) / g) * excess
     return ca.sumsqr(middle - kin.world_position[0][:2] - ahead)
 
 
-def missing(now: Glimpse, part: float) -> SX:
-    """The share of a part of the feet that the ground lacks: 1 in the air, 0 with it down."""
-    pressing = [now.pressing[foot.name] for foot in feet(now.kin.mechanism)]
-    return ca.fmax(1 - sum(pressing, SX(0)) / (part * len(pressing)), 0)
+def missing(now: StateView, fraction: float) -> SX:
+    """Return the missing share of stance feet, 0 to 1; `fraction` of all feet should stand."""
+    stance = [now.in_contact[foot.name] for foot in feet(now.kin.mechanism)]
+    return ca.fmax(1 - sum(stance, SX(0)) / (fraction * len(stance)), 0)

@@ -1,8 +1,9 @@
-"""The base class of goals: what a second costs, as expressions of a glimpse of the robot.
+"""Base class of goals: cost rates, as expressions of the state of the robot.
 
-To add a goal: one file here with one frozen dataclass that derives from `Goal`; the file's name is
-the goal's name (`tarsus plan`). Each cost has a field of its name, its `weight`. Costs are compiled
-with the steps of the rollouts; weights and commands are numbers that may change as it runs.
+To add a goal, create a file here with one frozen dataclass that derives from `Goal`. The name of
+the file is the name of the goal (`tarsus plan`). Each cost has a field of its name, its `weight`.
+Costs are compiled together with the steps of the rollouts; weights and commands are numbers that
+may change during a run.
 """
 
 from __future__ import annotations
@@ -17,64 +18,69 @@ from casadi import SX
 
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import check, names_with_role, parameter, weight
-from tarsus.tasks.base import Glimpse
+from tarsus.tasks.base import StateView
 from tarsus.terrain.base import Terrain
 
-TILT = 0.5  # cosine: a base that leans by more than 60 degrees has fallen
-SUNK = 0.55  # of the standing height: a base below it has collapsed
+UPRIGHT_COSINE = 0.5  # a base tilted by more than 60 degrees has fallen
+COLLAPSED_HEIGHT = 0.55  # of the standing height: a lower base has collapsed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Goal(ABC):
-    """A goal; implementations are frozen dataclasses.
+    """Goal of a planner; implementations are frozen dataclasses.
 
-    The action of a `Glimpse` is here how far the joints' targets are from the standing posture,
-    rad; its clock the time since the rollout began.
+    In the `StateView` that a goal receives, the action is the deviation of the joint targets from
+    the standing posture, in rad, and the clock is the time since the rollout started.
     """
 
-    fall: float = weight(100.0, "a second of having fallen")
+    fall: float = weight(100.0, "time after a fall")
     end: float = parameter(
-        0.1, "s", "more of the cost of a rollout's last step, for what follows", "[0, inf)"
+        0.1,
+        "s",
+        "extra duration of the last step's cost, for the time after the rollout",
+        "[0, inf)",
     )
 
     def __post_init__(self) -> None:
         check(self)
 
     def suits(self, mechanism: Mechanism) -> str | None:
-        """None, or in one sentence why this robot cannot be asked for it."""
+        """Return None, or one sentence that says why this robot cannot pursue the goal."""
         return None if mechanism.floating else "its base is fixed."
 
     def commands(self) -> Mapping[str, float]:
-        """What is asked of the robot, by name, where nothing else is said; SI units."""
+        """Return the default commands, by name, in SI units."""
         return {}
 
     def strides(self) -> tuple[float, float]:
-        """Of how many of the samples each side does what the other did half a stride before: their
-        share, and s of a stride; on four legs.
+        """Return the share of alternating samples, and the duration of a stride, in s.
+
+        In an alternating sample each side repeats what the other did half a stride before; for
+        robots with four legs.
         """
         return 0.0, 0.0
 
     def ground(self) -> Terrain | None:
-        """What it is meant for; None: any."""
+        """Return the terrain for which the goal is meant; None: any."""
         return None
 
     @abstractmethod
-    def costs(self, now: Glimpse) -> Mapping[str, SX]:
-        """Of a second, by the names of their weights, none negative."""
+    def costs(self, now: StateView) -> Mapping[str, SX]:
+        """Return the cost rates, none negative, by the names of their weights."""
 
-    def failed(self, now: Glimpse) -> SX:
-        """Whether the robot has fallen."""
-        sunk = now.height < SUNK * now.stand[2]
-        return ca.logic_or(sunk, now.rotation[2, 2] < TILT)
+    def failed(self, now: StateView) -> SX:
+        """Return whether the robot has fallen, 0 or 1."""
+        sunk = now.height < COLLAPSED_HEIGHT * now.stand[2]
+        return ca.logic_or(sunk, now.rotation[2, 2] < UPRIGHT_COSINE)
 
-    def all_costs(self, now: Glimpse) -> Mapping[str, SX]:
-        """Its costs, and that of a fall."""
+    def all_costs(self, now: StateView) -> Mapping[str, SX]:
+        """Return the cost rates including that of a fall."""
         return {**self.costs(now), "fall": SX(self.failed(now))}
 
     def weights(self) -> dict[str, float]:
-        """Of all costs, by name."""
+        """Return the weights of all costs, by name."""
         return {name: getattr(self, name) for name in names_with_role(type(self), "weight")}
 
     def unweighted(self) -> Self:
-        """The same with all weights one: what is compiled."""
+        """Return the same goal with all weights 1, as it is compiled."""
         return replace(self, **dict.fromkeys(self.weights(), 1.0))

@@ -1,4 +1,4 @@
-"""Go at a commanded speed, ahead, sideways and turning; how the legs move is not said."""
+"""Go at a commanded speed, ahead, sideways and turning, with no prescribed gait."""
 
 from __future__ import annotations
 
@@ -11,42 +11,40 @@ from casadi import SX
 from tarsus.parameters import parameter, weight
 from tarsus.planning.goals import _feet, _trunk
 from tarsus.planning.goals.base import Goal
-from tarsus.tasks.base import Glimpse
+from tarsus.tasks.base import StateView
 
 
 @dataclass(frozen=True, kw_only=True)
 class Go(Goal):
-    """The trunk's velocity as commanded, upright, at its standing height; no gait is given.
+    """Goal of a commanded trunk velocity, upright and at the standing height; the gait is free.
 
-    Commands:
-    speed: m/s along the heading
-    sideways: m/s to the left
-    turn: rad/s to the left
+    The commands are `speed`, in m/s along the heading, `sideways`, in m/s to the left, and `turn`,
+    in rad/s to the left.
     """
 
-    drift: float = weight(100.0, "square of its speed's error, m^2/s^2")
-    turning: float = weight(20.0, "square of its yaw rate's error, rad^2/s^2")
-    height: float = weight(100.0, "square of the trunk's height off standing, m^2")
-    tilt: float = weight(60.0, "square of the sine of its lean")
-    balance: float = weight(40.0, "square of the feet's distance from where it comes to rest, m^2")
-    bounce: float = weight(0.5, "square of its speed up or down, m^2/s^2")
-    sway: float = weight(0.1, "square of how fast it rolls and pitches, rad^2/s^2")
-    posture: float = weight(1.0, "squares of the joints' distances from standing, rad^2")
-    flight: float = weight(8.0, "the share of half of the feet that is missing on the ground")
-    dragging: float = weight(0.2, "squares of low feet's speeds along the ground, m^2/s^2")
-    rates: float = weight(3e-4, "squares of the joints' rates, rad^2/s^2")
+    drift: float = weight(100.0, "square of the trunk's velocity error, m^2/s^2")
+    turning: float = weight(20.0, "square of the yaw rate error, rad^2/s^2")
+    height: float = weight(100.0, "square of the height error, m^2")
+    tilt: float = weight(60.0, "square of the sine of the tilt")
+    balance: float = weight(40.0, "square of the feet's distance from the capture point, m^2")
+    bounce: float = weight(0.5, "square of the vertical velocity, m^2/s^2")
+    sway: float = weight(0.1, "square of the roll and pitch rates, rad^2/s^2")
+    posture: float = weight(1.0, "squares of the joints' deviations from standing, rad^2")
+    flight: float = weight(8.0, "share of stance feet missing, where half of all feet should stand")
+    dragging: float = weight(0.2, "squares of the speeds of low feet, m^2/s^2")
+    rates: float = weight(3e-4, "squares of the joint rates, rad^2/s^2")
     torque: float = weight(4e-4, "squares of the torques, N^2 m^2")
-    clearance: float = parameter(0.05, "m", "above which a foot may move as it likes", "(0, inf)")
+    clearance: float = parameter(0.05, "m", "height above which feet move freely", "(0, inf)")
     alternating: float = parameter(
         0.9,
         "[1]",
-        "share of samples in which a side does what the other did half a stride before",
+        "share of samples in which each side repeats the other, half a stride later",
         "[0, 1]",
     )
-    stride: float = parameter(0.4, "s", "after which the same side does it again", "(0, 100]")
-    speed: float = parameter(0.5, "m/s", "along the heading, unless commanded")
-    sideways: float = parameter(0.0, "m/s", "to the left, unless commanded")
-    turn: float = parameter(0.0, "rad/s", "to the left, unless commanded")
+    stride: float = parameter(0.4, "s", "duration of a stride", "(0, 100]")
+    speed: float = parameter(0.5, "m/s", "default command along the heading")
+    sideways: float = parameter(0.0, "m/s", "default command to the left")
+    turn: float = parameter(0.0, "rad/s", "default turn rate to the left")
 
     def commands(self) -> Mapping[str, float]:
         return {"speed": self.speed, "sideways": self.sideways, "turn": self.turn}
@@ -54,17 +52,19 @@ class Go(Goal):
     def strides(self) -> tuple[float, float]:
         return self.alternating, self.stride
 
-    def costs(self, now: Glimpse) -> Mapping[str, SX]:
-        asked, ahead = now.command, now.forwards
+    def costs(self, now: StateView) -> Mapping[str, SX]:
+        command, ahead = now.command, now.heading
         left = ca.vertcat(-ahead[1], ahead[0])
         return {
-            "drift": _trunk.drift(now, asked["speed"], asked["sideways"]),
-            "turning": (now.turning[2] - asked["turn"]) ** 2,
+            "drift": _trunk.drift(now, command["speed"], command["sideways"]),
+            "turning": (now.angular_velocity[2] - command["turn"]) ** 2,
             "height": _trunk.height(now),
             "tilt": _trunk.tilt(now),
-            "balance": _feet.off_balance(now, ahead * asked["speed"] + left * asked["sideways"]),
+            "balance": _feet.off_balance(
+                now, ahead * command["speed"] + left * command["sideways"]
+            ),
             "bounce": now.velocity[2] ** 2,
-            "sway": ca.sumsqr(now.turning[:2]),
+            "sway": ca.sumsqr(now.angular_velocity[:2]),
             "posture": _trunk.posture(now),
             "flight": _feet.missing(now, 0.5),
             "dragging": _feet.dragging(now, self.clearance),

@@ -1,4 +1,4 @@
-"""Stand still in the standing posture, and come back to it after a push."""
+"""Stand still in the standing posture, and return to it after a push."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from casadi import SX
 from tarsus.parameters import parameter, weight
 from tarsus.planning.goals import _feet, _trunk
 from tarsus.planning.goals.base import Goal
-from tarsus.tasks.base import Glimpse
+from tarsus.tasks.base import StateView
 
 
 @dataclass(frozen=True, kw_only=True)
 class StandStill(Goal):
-    """The trunk at rest, upright, at its standing height; the joints near the standing posture."""
+    """Goal of a trunk at rest, upright and at standing height, with the joints near standing."""
 
-    height: float = weight(100.0, "square of the trunk's height off standing, m^2")
-    tilt: float = weight(10.0, "square of the sine of its lean")
-    drift: float = weight(2.0, "square of its speed along the ground, m^2/s^2")
-    balance: float = weight(20.0, "square of the feet's distance from where it comes to rest, m^2")
-    bounce: float = weight(0.5, "square of its speed up or down, m^2/s^2")
-    sway: float = weight(0.2, "square of how fast it turns, rad^2/s^2")
-    posture: float = weight(0.5, "squares of the joints' distances from standing, rad^2")
-    lifted: float = weight(0.5, "the share of the feet that is not on the ground")
-    dragging: float = weight(0.2, "squares of low feet's speeds along the ground, m^2/s^2")
-    rates: float = weight(1e-3, "squares of the joints' rates, rad^2/s^2")
+    height: float = weight(100.0, "square of the height error, m^2")
+    tilt: float = weight(10.0, "square of the sine of the tilt")
+    drift: float = weight(2.0, "square of the trunk's horizontal velocity, m^2/s^2")
+    balance: float = weight(20.0, "square of the feet's distance from the capture point, m^2")
+    bounce: float = weight(0.5, "square of the vertical velocity, m^2/s^2")
+    sway: float = weight(0.2, "square of the angular velocity, rad^2/s^2")
+    posture: float = weight(0.5, "squares of the joints' deviations from standing, rad^2")
+    lifted: float = weight(0.5, "share of feet in the air")
+    dragging: float = weight(0.2, "squares of the speeds of low feet, m^2/s^2")
+    rates: float = weight(1e-3, "squares of the joint rates, rad^2/s^2")
     torque: float = weight(1e-4, "squares of the torques, N^2 m^2")
-    clearance: float = parameter(0.05, "m", "above which a foot may move as it likes", "(0, inf)")
+    clearance: float = parameter(0.05, "m", "height above which feet move freely", "(0, inf)")
 
-    def costs(self, now: Glimpse) -> Mapping[str, SX]:
+    def costs(self, now: StateView) -> Mapping[str, SX]:
         return {
             "height": _trunk.height(now),
             "tilt": _trunk.tilt(now),
             "drift": _trunk.drift(now, SX(0), SX(0)),
             "balance": _feet.off_balance(now, SX.zeros(2)),
             "bounce": now.velocity[2] ** 2,
-            "sway": ca.sumsqr(now.turning),
+            "sway": ca.sumsqr(now.angular_velocity),
             "posture": _trunk.posture(now),
             "lifted": _feet.missing(now, 1),
             "dragging": _feet.dragging(now, self.clearance),

@@ -1,4 +1,4 @@
-"""Step onto a box of 6 cm and stand on it; where the feet go is not said."""
+"""Step onto a box of 6 cm and stand on it, with no prescribed footholds."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ from tarsus.morphology.feet import feet
 from tarsus.parameters import parameter, weight
 from tarsus.planning.goals import _feet, _trunk
 from tarsus.planning.goals.base import Goal
-from tarsus.tasks.base import Glimpse
+from tarsus.tasks.base import StateView
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import Boxes
 
-FASTER = 1.5  # 1/s: a place is reached at a speed of this by its distance
+APPROACH_RATE = 1.5  # 1/s: speed of the approach per distance to the target
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepUp(Goal):
-    """The trunk comes to a place ahead, as high above the ground under its feet as it stands.
+    """Goal of a trunk at a position ahead, at the standing height above the ground under its feet.
 
-    Commands:
-    place: m along x of the world
+    The command is `place`, in m along the world's x axis.
     """
 
-    drift: float = weight(60.0, "square of its speed's error, m^2/s^2")
-    astray: float = weight(20.0, "square of its distance from the straight way, m^2")
-    heading: float = weight(5.0, "square of the sine of half its yaw, and of its yaw rate")
-    height: float = weight(300.0, "square of the trunk's height off standing, m^2")
-    tilt: float = weight(4.0, "square of the sine of its lean")
-    balance: float = weight(20.0, "square of the feet's distance from where it comes to rest, m^2")
-    bounce: float = weight(0.5, "square of its speed up or down, m^2/s^2")
-    sway: float = weight(0.1, "square of how fast it rolls and pitches, rad^2/s^2")
-    posture: float = weight(0.2, "squares of the joints' distances from standing, rad^2")
-    flight: float = weight(3.0, "the share of half of the feet that is missing on the ground")
-    dragging: float = weight(0.4, "squares of low feet's speeds along the ground, m^2/s^2")
-    rates: float = weight(3e-4, "squares of the joints' rates, rad^2/s^2")
+    drift: float = weight(60.0, "square of the trunk's velocity error, m^2/s^2")
+    astray: float = weight(20.0, "square of the lateral distance from the straight path, m^2")
+    heading: float = weight(5.0, "square of the sine of half the yaw, and of the yaw rate")
+    height: float = weight(300.0, "square of the height error, m^2")
+    tilt: float = weight(4.0, "square of the sine of the tilt")
+    balance: float = weight(20.0, "square of the feet's distance from the capture point, m^2")
+    bounce: float = weight(0.5, "square of the vertical velocity, m^2/s^2")
+    sway: float = weight(0.1, "square of the roll and pitch rates, rad^2/s^2")
+    posture: float = weight(0.2, "squares of the joints' deviations from standing, rad^2")
+    flight: float = weight(3.0, "share of stance feet missing, where half of all feet should stand")
+    dragging: float = weight(0.4, "squares of the speeds of low feet, m^2/s^2")
+    rates: float = weight(3e-4, "squares of the joint rates, rad^2/s^2")
     torque: float = weight(1e-4, "squares of the torques, N^2 m^2")
-    clearance: float = parameter(0.06, "m", "above which a foot may move as it likes", "(0, inf)")
-    speed: float = parameter(0.35, "m/s", "of the trunk on its way at most", "(0, 10]")
-    place: float = parameter(1.2, "m", "along x, unless commanded")
-    rise: float = parameter(0.06, "m", "of the box over the ground", "(0.03, 1]")
+    clearance: float = parameter(0.06, "m", "height above which feet move freely", "(0, inf)")
+    speed: float = parameter(0.35, "m/s", "largest speed of the approach", "(0, 10]")
+    place: float = parameter(1.2, "m", "default target along x")
+    rise: float = parameter(0.06, "m", "height of the box", "(0.03, 1]")
 
     def commands(self) -> Mapping[str, float]:
         return {"place": self.place}
@@ -52,23 +51,23 @@ class StepUp(Goal):
         half = self.rise / 2
         return Boxes(position=((1.2, 0.0, half),), half_sizes=(0.7, 0.7, half))
 
-    def costs(self, now: Glimpse) -> Mapping[str, SX]:
-        # where it should go, and how high
+    def costs(self, now: StateView) -> Mapping[str, SX]:
+        # desired velocity, and height of the ground under the feet
         x, y, z = ca.vertsplit(now.kin.world_position[0])
-        way = FASTER * (now.command["place"] - x)
-        wanted = ca.fmin(ca.fmax(way, -self.speed), self.speed)
+        approach = APPROACH_RATE * (now.command["place"] - x)
+        wanted = ca.fmin(ca.fmax(approach, -self.speed), self.speed)
         grounds = now.heights([_feet.position(now, foot) for foot in feet(now.kin.mechanism)])
         level = sum(grounds, SX(0)) / len(grounds)
         v = ca.mtimes(now.rotation, now.kin.velocity[0])
         return {
             "drift": (v[0] - wanted) ** 2 + v[1] ** 2,
             "astray": y**2,
-            "heading": (1 - now.forwards[0]) / 2 + now.turning[2] ** 2 / 4,
+            "heading": (1 - now.heading[0]) / 2 + now.angular_velocity[2] ** 2 / 4,
             "height": (z - level - float(now.stand[2])) ** 2,
             "tilt": _trunk.tilt(now),
             "balance": _feet.off_balance(now, ca.vertcat(wanted, 0)),
             "bounce": v[2] ** 2,
-            "sway": ca.sumsqr(now.turning[:2]),
+            "sway": ca.sumsqr(now.angular_velocity[:2]),
             "posture": _trunk.posture(now),
             "flight": _feet.missing(now, 0.5),
             "dragging": _feet.dragging(now, self.clearance),

@@ -1,3 +1,3 @@
-"""How a planner improves its plan, one method a file."""
+"""Sampling methods of a planner, one per file."""
 
 KIND = "planners"

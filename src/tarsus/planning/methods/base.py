@@ -1,7 +1,7 @@
-"""The base class of methods: from a plan and what samples around it cost to a better plan.
+"""Base class of sampling methods: from a plan and the costs of samples around it to a better plan.
 
-To add a method: one file here with one frozen dataclass that derives from `SamplingMethod`; the
-file's name is the method's name (`tarsus plan --method`).
+To add a method, create a file here with one frozen dataclass that derives from `SamplingMethod`.
+The name of the file is the name of the method (`tarsus plan --method`).
 """
 
 from __future__ import annotations
@@ -20,90 +20,116 @@ from tarsus.planning.strides import Strides
 from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
-PAIRS, ANY = ("ends", "sides", "diagonals"), "any"  # in the order of a proposal's pairings
-SQUARED = np.float32(np.sqrt(2))  # the mean of two draws has this much less deviation
+PAIRS, ANY = ("ends", "sides", "diagonals"), "any"  # in the order of a proposal's symmetries
+SYMMETRIC_SCALE = np.float32(np.sqrt(2))  # the mean of two draws deviates less by this factor
 Costs = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A plan, and how far to look around it.
+    """Distribution of plans.
 
-    mean (knots, n): of the joints' targets, rad; spread (knots, n): standard deviations, rad
-    effective: how many of the samples had a say, on average over the rounds
-    pairings: images of the motors under which legs of a pair do the same
-    strides: how samples stride; None: they do not
+    Attributes
+    ----------
+    mean
+        Joint targets at the knots, shape (knots, n), in rad.
+    spread
+        Standard deviations, shape (knots, n), in rad.
+    effective
+        Effective number of samples, averaged over the rounds.
+    symmetries
+        Mirror images of the motors under which the legs of a pair do the same.
+    strides
+        Alternation of samples between the two sides; None: no alternation.
     """
 
     mean: Array
     spread: Array
     effective: float = 0.0
-    pairings: tuple[Mirror, ...] = ()
+    symmetries: tuple[Mirror, ...] = ()
     strides: Strides | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingMethod(ABC):
-    """The settings of a method; implementations are frozen dataclasses."""
+    """Settings of a sampling method; implementations are frozen dataclasses."""
 
     citation: ClassVar[Citation] = ""
 
-    samples: int = parameter(512, "[1]", "rollouts of a round, side by side", "[2, 1e6]")
-    rounds: int = parameter(1, "[1]", "of samples for a plan", "[1, 1000]")
-    noise: float = parameter(0.15, "rad", "deviation of the knots at first", "(0, inf)")
+    samples: int = parameter(512, "[1]", "rollouts per round", "[2, 1e6]")
+    rounds: int = parameter(1, "[1]", "rounds of samples per plan", "[1, 1000]")
+    noise: float = parameter(0.15, "rad", "initial standard deviation of the knots", "(0, inf)")
     paired: float = parameter(
-        0.0, "[1]", "share of samples in which the legs of a pair do the same", "[0, 1]"
+        0.0, "[1]", "share of samples in which paired legs do the same", "[0, 1]"
     )
     pairs: str = choice(
         ANY,
-        "which legs these are",
-        any="a third of such samples each of the others",
-        ends="both front legs, both hind legs",
-        sides="the legs of a side",
-        diagonals="those of a diagonal",
+        "paired legs",
+        any="each of the other pairings in a third of these samples",
+        ends="both front legs and both hind legs",
+        sides="the legs of each side",
+        diagonals="the legs of each diagonal",
     )
 
     def __post_init__(self) -> None:
         check(self)
 
     def improved(self, proposal: Proposal, costs: Costs, random: np.random.Generator) -> Proposal:
-        """After all rounds; costs: of samples (samples, knots, n), infinite where one diverged.
+        """Return the proposal after all rounds.
 
-        The first sample of a round is the plan itself. The same generator draws the same bits.
+        The first sample of each round is the plan itself. Equal generators draw equal bits.
+
+        Parameters
+        ----------
+        proposal
+            Proposal to start from.
+        costs
+            Function from samples, shape (samples, knots, n), to costs, shape (samples,); infinite
+            for samples that diverge.
+        random
+            Random number generator.
         """
-        told = []
+        effective = []
         for _ in range(self.rounds):
-            tried = proposal.mean + proposal.spread * self._drawn(proposal, random)
-            found = self.round(proposal, tried, costs(tried))
-            proposal = replace(found, pairings=proposal.pairings, strides=proposal.strides)
-            told.append(proposal.effective)
-        return replace(proposal, effective=float(np.mean(told)))
+            samples = proposal.mean + proposal.spread * self._draw(proposal, random)
+            improved = self.round(proposal, samples, costs(samples))
+            proposal = replace(improved, symmetries=proposal.symmetries, strides=proposal.strides)
+            effective.append(proposal.effective)
+        return replace(proposal, effective=float(np.mean(effective)))
 
-    def _drawn(self, proposal: Proposal, random: np.random.Generator) -> NDArray[np.float32]:
-        """Samples (samples, knots, n) of deviation one at most, the first of zero."""
+    def _draw(self, proposal: Proposal, random: np.random.Generator) -> NDArray[np.float32]:
+        """Return standard normal samples, shape (samples, knots, n); the first is zero."""
         drawn = random.standard_normal((self.samples, *proposal.mean.shape), np.float32)
-        # legs of pairs
-        named = dict(zip(PAIRS, proposal.pairings, strict=False))
+        # symmetric samples
+        named = dict(zip(PAIRS, proposal.symmetries, strict=False))
         chosen = [image for name, image in named.items() if self.pairs in (ANY, name)]
         for k, image in enumerate(chosen):
-            own = slice(1 + k, 1 + round(self.paired * (self.samples - 1)), len(chosen))
-            drawn[own] = SQUARED * image.even(drawn[own])
+            rows = slice(1 + k, 1 + round(self.paired * (self.samples - 1)), len(chosen))
+            drawn[rows] = SYMMETRIC_SCALE * image.symmetric_part(drawn[rows])
         if proposal.strides is not None:
             proposal.strides.alternate(drawn)
         drawn[0] = 0
         return drawn
 
-    def renewed(self, spread: Array) -> Array:
-        """The spread (knots, n) that another plan begins with, from that which the last ended
-        with.
-        """
+    def initial_spread(self, spread: Array) -> Array:
+        """Return the spread with which the next plan starts, from that of the last, (knots, n)."""
         return spread
 
     @abstractmethod
-    def round(self, proposal: Proposal, tried: Array, cost: Array) -> Proposal:
-        """From samples (samples, knots, n) and what they cost (samples,) to the next proposal."""
+    def round(self, proposal: Proposal, samples: Array, cost: Array) -> Proposal:
+        """Return the next proposal.
+
+        Parameters
+        ----------
+        proposal
+            Proposal of the samples.
+        tried
+            Samples, shape (samples, knots, n).
+        cost
+            Cost of each sample, shape (samples,).
+        """
 
 
-def blended(shares: Array, tried: Array) -> Array:
-    """The weighted sum (knots, n) of samples, added in a fixed order."""
-    return (shares[:, None, None] * tried).sum(0)
+def weighted_sum(weights: Array, samples: Array) -> Array:
+    """Return the weighted sum of samples, shape (knots, n), added in a fixed order."""
+    return (weights[:, None, None] * samples).sum(0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from tarsus.contact.base import Law
-from tarsus.identification.ranges import SearchRange, usual
+from tarsus.identification.ranges import SearchRange, default_ranges
 
 Array = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ MEANINGS = {
 
 def ranges(name: str, law: Law) -> dict[str, SearchRange]:
     """The law's own parameters that are tried; those without a range stay as they are."""
-    return usual(name, law, BY_ROLE)
+    return default_ranges(name, law, BY_ROLE)
 
 
 def sampled(tried: Mapping[str, SearchRange], count: int, seed: int) -> dict[str, Array]:

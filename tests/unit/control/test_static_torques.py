@@ -10,7 +10,7 @@ from helpers.refused import refused
 
 import tarsus
 from tarsus.control.gaits.stand import Stand
-from tarsus.control.holding import holding
+from tarsus.control.static_torques import static_torques
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue
 from tarsus.model.mjcf import read_mjcf
@@ -44,14 +44,14 @@ def test_on_a_stand_it_is_gravity_less_springs() -> None:
     arm = Robot.of(read_mjcf(ARM))
     q = np.array([0.3, -0.5])
     asked = arm.gravity(q) + np.array([30 * 0.3, 0.0])
-    np.testing.assert_allclose(holding(arm, q, ()), asked, rtol=1e-3)
+    np.testing.assert_allclose(static_torques(arm, q, ()), asked, rtol=1e-3)
 
 
 def test_the_feet_bear_the_whole_weight() -> None:
     """Joints lose what J^T takes of pressing feet: what is left balances the floating base."""
     robot = tarsus.load("hoap1")
     q = robot.keyframes["stand"]
-    torques = np.array(holding(robot, q, feet(robot)))
+    torques = np.array(static_torques(robot, q, feet(robot)))
     motors = [robot.u_slices[robot.joint_index(a.joint)].start for a in robot.actuators]
     rest = robot.gravity(q).copy()
     rest[motors] -= torques
@@ -95,7 +95,7 @@ def test_through_loops_and_gears_it_is_virtual_work(text: str) -> None:
 
     start = robot.closed(robot.neutral())
     (low, at), (high, to) = height(-1e-4), height(1e-4)
-    (asked,) = holding(robot, start, ())
+    (asked,) = static_torques(robot, start, ())
     assert asked == pytest.approx((high - low) / (to - at), rel=1e-3)
     simulation = tarsus.Simulation(robot, controller=Stand(kp=20.0, kd=1.0, hold=(asked,)))
     simulation.advance(1.0)

@@ -1,4 +1,4 @@
-"""An identification, or a ranking of laws, as pictures: intervals, and what is left over."""
+"""Figures of an identification and of a ranking of laws: intervals and residuals."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tarsus.identification.run import Identification
 from tarsus.viewer.colors import COLORS
 
 BLUE, RED, GREEN, GRAY = COLORS[0], COLORS[1], COLORS[2], COLORS[7]
-FULL = 1e-12  # of an estimate of nothing
+MIN_ESTIMATE = 1e-12  # guards a division by an estimate of zero
 
 
-def picture(found: Identification) -> Figure:
-    """Estimates with their intervals, residuals by quantity, and window by window."""
+def identification_figure(found: Identification) -> Figure:
+    """Return a figure of estimates with intervals, and of residuals by quantity and by window."""
     height = 1.4 + 0.34 * max(len(found.estimates), 5)
     figure = Figure(figsize=(10, height + 2.6), layout="constrained")
     axes = figure.subplot_mosaic(
@@ -30,8 +30,8 @@ def picture(found: Identification) -> Figure:
     return figure
 
 
-def ranked(found: LawRanking) -> Figure:
-    """Held-out errors of laws with their intervals, the best on top."""
+def ranking_figure(found: LawRanking) -> Figure:
+    """Return a figure of the held-out errors of laws with intervals, the best on top."""
     figure = Figure(figsize=(10, 1.2 + 0.36 * len(found.laws)), layout="constrained")
     axes = figure.subplots()
     for k, law in enumerate(found.laws):
@@ -48,18 +48,18 @@ def ranked(found: LawRanking) -> Figure:
 
 
 def _estimates(axes: Any, found: Identification) -> None:
-    """Each estimate and its interval as a part of the estimate; one that is open in gray."""
+    """Plot each estimate with its interval relative to it; open ones in gray."""
     for k, one in enumerate(found.estimates):
         if one.open:
             axes.text(0, k, "open", color=GRAY, ha="center", va="center", fontsize=9)
             continue
-        size = 0.01 * max(abs(one.value), FULL)
+        size = 0.01 * max(abs(one.value), MIN_ESTIMATE)
         low, high = (one.low - one.value) / size, (one.high - one.value) / size
         axes.plot([low, high], [k, k], color=BLUE, lw=3, solid_capstyle="butt")
         axes.plot(0, k, "o", color=BLUE, ms=5)
         if one.true is not None:
             axes.plot((one.true - one.value) / size, k, "x", color=RED, ms=7, mew=2)
-    # how wide: the intervals, not a truth that lies far off
+    # limits from the intervals, not from a distant true value
     units = {one.name: "" if one.unit == "1" else f" {one.unit}" for one in found.estimates}
     names = [f"{one.name} = {one.value:.4g}{units[one.name]}" for one in found.estimates]
     axes.set_yticks(range(len(names)), names, fontsize=9)
@@ -73,25 +73,25 @@ def _estimates(axes: Any, found: Identification) -> None:
 
 
 def _quantities(axes: Any, found: Identification) -> None:
-    """Residuals at the first guess, at the estimates and held out."""
+    """Plot the residuals at the first guess, at the estimates and held out."""
     kinds = {"first guess": found.before, "identified": found.after, "held out": found.held_out}
     shown = {name: errors for name, errors in kinds.items() if errors}
     colors = {"first guess": GRAY, "identified": BLUE, "held out": GREEN}
     width = 0.8 / len(shown)
     for k, (name, errors) in enumerate(shown.items()):
-        at = np.arange(len(errors)) + k * width
-        axes.bar(at, list(errors.values()), width, label=name, color=colors[name])
+        position = np.arange(len(errors)) + k * width
+        axes.bar(position, list(errors.values()), width, label=name, color=colors[name])
     axes.set_xticks(np.arange(len(found.after)) + 0.4 - width / 2, list(found.after))
     axes.axhline(1.0, color="black", lw=0.8, ls=":")
     axes.set_yscale("log")
-    most = max(max(errors.values()) for errors in shown.values())
-    axes.set_ylim(0.3, 5 * max(most, 2.0))
+    largest = max(max(errors.values()) for errors in shown.values())
+    axes.set_ylim(0.3, 5 * max(largest, 2.0))
     axes.set_title("residuals, deviations of the noise", fontsize=10, loc="left")
     axes.legend(fontsize=8, ncols=3, loc="upper center", columnspacing=0.8, handlelength=0.8)
 
 
 def _windows(axes: Any, found: Identification) -> None:
-    """Residuals window by window, in the order of the logs."""
+    """Plot the residuals window by window, in the order of the logs."""
     kinds = {
         "first guess": (GRAY, [(k, w.before) for k, w in enumerate(found.each) if w.before]),
         "identified": (BLUE, [(k, w.after) for k, w in enumerate(found.each) if not w.held_out]),
@@ -103,14 +103,14 @@ def _windows(axes: Any, found: Identification) -> None:
     axes.axhline(1.0, color="black", lw=0.8, ls=":")
     axes.set_yscale("log")
     axes.set_ylim(0.3, 3 * max(2.0, *(by for _, points in kinds.values() for _, by in points)))
-    # a tick a log, or times of the only one
+    # one tick per log, or times if there is only one log
     logs = [w.log for w in found.each]
     if len(set(logs)) > 1:
         firsts = [logs.index(log) for log in dict.fromkeys(logs)]
         axes.set_xticks(firsts, [f"log {logs[k] + 1}" for k in firsts], fontsize=8)
         axes.set_xlabel("windows, log by log")
     else:
-        some = np.unique(np.linspace(0, len(logs) - 1, min(9, len(logs))).round().astype(int))
-        axes.set_xticks(some, [f"{found.each[k].start:.2f}" for k in some])
+        ticks = np.unique(np.linspace(0, len(logs) - 1, min(9, len(logs))).round().astype(int))
+        axes.set_xticks(ticks, [f"{found.each[k].start:.2f}" for k in ticks])
         axes.set_xlabel("start of the window, s")
     axes.set_title("window by window, deviations of the noise", fontsize=10, loc="left")

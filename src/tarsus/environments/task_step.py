@@ -1,6 +1,4 @@
-"""What tasks of learners and goals of planners are compiled from: a step of the robot under joint
-servos, and what may be seen of it.
-"""
+"""Shared by learning tasks and planning goals: a step with joint servos, and the state they see."""
 
 from __future__ import annotations
 
@@ -19,9 +17,9 @@ from tarsus.program.ir.trace import Builder
 from tarsus.simulation.step_program import actuator_force, limit_torques
 from tarsus.spatial.inertia import LinearInertia
 from tarsus.stepping.base import Scene, Stepper, StepStart
-from tarsus.tasks.base import Glimpse
+from tarsus.tasks.base import StateView
 
-Around = tuple[SX, Values, object, list[LinearInertia]]
+StepSettings = tuple[SX, Values, object, list[LinearInertia]]
 
 
 def servo_step(
@@ -30,19 +28,30 @@ def servo_step(
     at: Values,
     target: SX,
     gains: tuple[ca.SX | tuple[float, ...], ca.SX | tuple[float, ...]],
-    around: Around,
+    settings: StepSettings,
     b: Builder,
 ) -> tuple[Values, SX]:
-    """The end of a step and its torques (n,), N m, servos pulling to targets (n,), rad, within the
-    motors' limits.
+    """Return the end of a step with joint servos, and their torques, shape (n,), in N m.
 
-    at: q, u, memory, bilateral; gains: kp and kd; around: dt, the law's parameters by name, the
-        terrain's symbols, inertias
+    Parameters
+    ----------
+    stepper, scene
+        Time-stepping method, and robot on its ground.
+    at
+        Registers q, u, memory and bilateral.
+    target
+        Joint targets, shape (n,), in rad.
+    gains
+        kp and kd.
+    around
+        Step size, the law's parameters by name, the terrain's symbols and the inertias.
+    b
+        Builder of the program.
     """
-    dt, law, terrain, inertias = around
+    dt, law, terrain, inertias = settings
     angles, rates = joint_state(scene.mechanism, at["q"], at["u"])
-    wanted = pd_torque(target, SX.zeros(target.numel()), angles, rates, gains)
-    tau = b.store("torque", limit_torques(scene.mechanism, wanted))
+    requested = pd_torque(target, SX.zeros(target.numel()), angles, rates, gains)
+    tau = b.store("torque", limit_torques(scene.mechanism, requested))
     start = StepStart(
         *(at["q"], at["u"], at["memory"], actuator_force(scene.mechanism, tau), dt),
         *(symbols(law), terrain, inertias),
@@ -51,27 +60,39 @@ def servo_step(
     return stepper.step(scene, start, b).values(), tau
 
 
-def glimpse_of(
+def make_state_view(
     scene: Scene,
     stand: NDArray[np.float64],
     now: Values,
     command: Mapping[str, SX],
     terrain: object,
     sensed: Mapping[str, SX] | None = None,
-) -> Glimpse:
-    """What may be looked at.
+) -> StateView:
+    """Return the view of the state for a task or goal.
 
-    stand (nq,): where joints and trunk rest; now: q, u, tau, impulse, action, before, and clock, s;
-    command: by name; terrain: its symbols; sensed: readings by name
+    Parameters
+    ----------
+    scene
+        Robot on its ground.
+    stand
+        Coordinates of the standing posture, shape (nq,).
+    now
+        q, u, tau, impulse, action, before, and clock in s.
+    command
+        Commands, by name.
+    terrain
+        Symbols of the terrain.
+    sensed
+        Sensor readings, by name.
     """
-    # feet by name
+    # contacts by name
     names = [scene.candidates[i].name for i in scene.geometry.primary]
-    pressing = {name: now["impulse"][3 * k] > 0 for k, name in enumerate(names)}
+    in_contact = {name: now["impulse"][3 * k] > 0 for k, name in enumerate(names)}
     angles, rates = joint_state(scene.mechanism, now["q"], now["u"])
-    return Glimpse(
-        *(kinematics(scene.mechanism, now["q"], now["u"]), angles, rates, now["tau"], pressing),
+    return StateView(
+        *(kinematics(scene.mechanism, now["q"], now["u"]), angles, rates, now["tau"], in_contact),
         action=now["action"],
-        before=now["before"],
+        previous_action=now["before"],
         command=command,
         clock=now["clock"],
         heights=lambda points: scene.terrain.elevations(points, terrain),

@@ -1,0 +1,253 @@
+"""Estimates of the unknowns from a fit: values, intervals, correlations and remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsus.errors import join_names
+from tarsus.identification.candidates import Candidates
+from tarsus.identification.inertial_parameters import apply_values
+from tarsus.identification.intervals import (
+    MIN_COMPONENT,
+    NULL_EIGENVALUE,
+    OPEN_HALF_WIDTH,
+    estimate_scatter,
+)
+from tarsus.identification.least_squares import Fit
+from tarsus.identification.unknowns import BODY_KINDS, PAIRS, Unknown
+
+Array = NDArray[np.float64]
+STRONG_CORRELATION = 0.95
+END_TOLERANCE = 1e-3  # in units of the range
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimate of an unknown.
+
+    Attributes
+    ----------
+    name, unit, value
+        Name, SI unit and value.
+    low, high
+        95 % interval (`tarsus.identification.intervals`), inside the range.
+    start
+        First guess.
+    true
+        True value; None if it is not known.
+    open
+        Whether the motion contains no information on it.
+    at
+        "low" or "high" if it is at an end of its range, else "".
+    """
+
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    start: float
+    true: float | None
+    open: bool
+    at: str
+
+    @property
+    def error(self) -> float | None:
+        """Relative error; the difference if the true value is 0; None if that is not known."""
+        if self.true is None:
+            return None
+        return (self.value - self.true) / (abs(self.true) or 1.0)
+
+    @property
+    def told_error(self) -> str:
+        """Error as text for a table, in % of the true value; "" if that is not known."""
+        if self.error is None:
+            return ""
+        return f"{100 * self.error:+.2f} %" if self.true else f"{self.error:+.3g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Estimates, correlated pairs, and remarks.
+
+    Attributes
+    ----------
+    estimates
+        Estimates of the unknowns.
+    derived
+        Inertias of bodies that follow from them.
+    correlated
+        Strongly correlated pairs, with their correlation.
+    sentences
+        Remarks.
+    deviation
+        Standard deviation of the residuals, in units of the noise: 1 if model and noise are right.
+    """
+
+    estimates: tuple[Estimate, ...]
+    derived: tuple[Estimate, ...]
+    correlated: tuple[tuple[str, str, float], ...]
+    sentences: tuple[str, ...]
+    deviation: float
+
+
+def make_estimates(candidates: Candidates, fit: Fit, start: Array, ends: Array) -> Estimates:
+    """Return the estimates of a fit.
+
+    Parameters
+    ----------
+    candidates
+        Candidates of the identification.
+    found
+        The fit.
+    start
+        Shares of the first guess, shape (p,).
+    ends
+        Ends that the intervals contain at least, shape (p, 2), for unknowns that are not open.
+    """
+    # intervals
+    unknowns = candidates.unknowns
+    scatter = estimate_scatter(fit)
+    sides = np.stack([fit.shares - scatter.half, fit.shares + scatter.half], 1)
+    sides = np.stack([np.minimum(sides[:, 0], ends[:, 0]), np.maximum(sides[:, 1], ends[:, 1])], 1)
+    open_ = scatter.open | (np.ptp(sides, axis=1) > 2 * OPEN_HALF_WIDTH)
+    # each unknown
+    estimates = tuple(
+        _estimate(candidates.unit(one), one, fit.shares[k], sides[k], start[k], bool(open_[k]))
+        for k, one in enumerate(unknowns)
+    )
+    pairs = _pairs(unknowns, scatter.covariance, open_)
+    sentences = _sentences(estimates, pairs, fit, scatter.deviation)
+    sentences += _directions(unknowns, fit.normal, open_)
+    derived = _derived(candidates, fit, scatter.covariance, scatter.half)
+    return Estimates(estimates, derived, pairs, tuple(sentences), scatter.deviation)
+
+
+def _estimate(
+    unit: str, one: Unknown, share: float, sides: Array, start: float, open_: bool
+) -> Estimate:
+    ends = np.clip(sides, 0.0, 1.0)
+    low, high = (float(one.range.at(end)) for end in ends)
+    at = "low" if share < END_TOLERANCE else "high" if share > 1 - END_TOLERANCE else ""
+    return Estimate(
+        one.name,
+        unit,
+        float(one.range.at(share)),
+        low,
+        high,
+        float(one.range.at(start)),
+        one.true,
+        open_,
+        at,
+    )
+
+
+def _pairs(
+    unknowns: Sequence[Unknown], covariance: Array, open_: NDArray[np.bool_]
+) -> tuple[tuple[str, str, float], ...]:
+    """Return strongly correlated pairs, the strongest first."""
+    deviations = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(deviations, deviations)
+    pairs = [
+        (unknowns[i].name, unknowns[j].name, float(correlation[i, j]))
+        for i in range(len(unknowns))
+        for j in range(i)
+        if abs(correlation[i, j]) > STRONG_CORRELATION
+    ]
+    return tuple(sorted(pairs, key=lambda pair: -abs(pair[2])))
+
+
+def _sentences(
+    estimates: Sequence[Estimate],
+    pairs: Sequence[tuple[str, str, float]],
+    fit: Fit,
+    deviation: float,
+) -> list[str]:
+    """Return the remarks on a result."""
+    # on unknowns and pairs
+    remarks = []
+    if open_names := [e.name for e in estimates if e.open]:
+        remarks.append(
+            f"The motion leaves {join_names(open_names, 6)} open: the interval is as wide as the"
+            " range. Use a motion that excites it, narrow its range, or give a prior."
+        )
+    for one in estimates:
+        if one.at and not one.open:
+            remarks.append(
+                f"{one.name} is at the {one.at}er end of its range, {one.value:.4g}: widen the"
+                " range, or check the model."
+            )
+    for a, b, by in pairs:
+        remarks.append(f"{a} and {b} are strongly correlated ({by:.3f}).")
+    # on the fit
+    if deviation > 2:
+        remarks.append(
+            f"Residuals are {deviation:.3g} times the given noise: the model lacks an effect, and"
+            " the intervals hold only if this effect is the same in all windows."
+        )
+    if not fit.settled:
+        remarks.append("The search did not converge: estimates may still change.")
+    return remarks
+
+
+def _directions(unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bool_]) -> list[str]:
+    """Return remarks on combinations of unknowns that have no effect on the motion."""
+    values, vectors = np.linalg.eigh(normal)
+    largest, remarks = max(float(values.max(initial=0)), 1e-300), []
+    for value, vector in zip(values, vectors.T, strict=True):
+        names = [
+            one.name for one, v in zip(unknowns, vector, strict=True) if abs(v) > MIN_COMPONENT
+        ]
+        if value <= NULL_EIGENVALUE * largest and len(names) > 1:
+            remarks.append(f"Only a combination of {join_names(names, 6)} affects the motion.")
+    return list(dict.fromkeys(remarks))
+
+
+def _derived(
+    candidates: Candidates, fit: Fit, covariance: Array, half: Array
+) -> tuple[Estimate, ...]:
+    """Return the inertias of bodies, in kg m^2, with intervals to first order."""
+    unknowns, mechanism = candidates.unknowns, candidates.mechanism
+    bodies = dict.fromkeys(
+        one.values.rpartition(".")[0] for one in unknowns if one.part == "inertia"
+    )
+    scatter = np.sqrt(np.diag(covariance))
+    ratio = float(np.max(half / np.maximum(scatter, 1e-300), initial=0.0))
+    result = []
+    for body in bodies:
+        initial = mechanism.bodies[mechanism.body_index(body)].inertia
+
+        def inertia(shares: Array, body: str = body, initial: Any = initial) -> Array:
+            values = _body_values(unknowns, shares, body)
+            about = apply_values(initial, values)[2]
+            return about[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+        # to first order about the estimate
+        here = fit.shares[None]
+        width = 1e-4 * np.eye(len(unknowns))
+        slope = (inertia(here + width) - inertia(here - width)) / 2e-4
+        deviation = ratio * np.sqrt(np.einsum("pk,pq,qk->k", slope, covariance, slope))
+        value = inertia(here)[0]
+        first = initial.about_com[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        for k, pair in enumerate(PAIRS):
+            ends = value[k] - deviation[k], value[k] + deviation[k]
+            numbers = float(value[k]), float(ends[0]), float(ends[1]), float(first[k])
+            is_open = bool(deviation[k] > 0.5 * value[:3].sum())  # as large as an inertia can be
+            result.append(Estimate(f"I_{pair} of {body}", "kg m^2", *numbers, None, is_open, ""))
+    return tuple(result)
+
+
+def _body_values(unknowns: Sequence[Unknown], shares: Array, body: str) -> Mapping[str, Array]:
+    """Return the inertial values of a body at shares (n, p), as `apply_values` takes them."""
+    values: dict[str, Array] = {}
+    for k, one in enumerate(unknowns):
+        if one.part == "mass" and one.values == body:
+            values["mass"] = one.range.at(shares[:, k])
+        elif one.part in BODY_KINDS and one.values.rpartition(".")[0] == body:
+            values[f"{one.part}.{one.values.rpartition('.')[2]}"] = one.range.at(shares[:, k])
+    return values
