@@ -14,7 +14,7 @@ import numpy as np
 from tarsus.errors import TarsusError
 from tarsus.policies import events, separation
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.events import FirstEvents, Observed
+from tarsus.policies.events import EventMeasures, FirstEvents
 from tarsus.policies.margins import FACTORS, Margin, margin
 from tarsus.policies.separation import Separation
 from tarsus.policies.survival import EngineResult, engines
@@ -34,7 +34,7 @@ class PolicyCheck:
     policy : BoundPolicy
         Policy on its robot.
     plan : TrialPlan
-        Trials.
+        PolicyTrials.
     law : str
         Contact law of the margins.
     rows : tuple of EngineResult
@@ -96,7 +96,7 @@ def check_policy(
     names : sequence of str
         Contact laws, and "mujoco".
     plan : TrialPlan
-        Trials of each engine; margins and variants of engines use a fifth of them.
+        PolicyTrials of each engine; margins and variants of engines use a fifth of them.
     law : str
         Contact law of the margins.
     survival_only : bool
@@ -106,7 +106,7 @@ def check_policy(
     """
     chosen, trials = engines(names), draw(policy, plan)
     heights, few = elevation(resolve.terrain("plane")), plan.shortened(_few(plan.count))
-    rows, observed, falls = [], dict[str, Observed](), dict[str, tuple[float, ...]]()
+    rows, observed, falls = [], dict[str, EventMeasures](), dict[str, tuple[float, ...]]()
     for name, engine in chosen.items():
         report(name)
         try:
@@ -130,7 +130,7 @@ def check_policy(
 
 
 def _first_events(
-    rows: Sequence[EngineResult], observed: dict[str, Observed]
+    rows: Sequence[EngineResult], observed: dict[str, EventMeasures]
 ) -> tuple[FirstEvents, ...]:
     """Judge the falls of each engine against the engine with the highest survival."""
     ran = [row for row in rows if row.survival is not None and row.survival.stood]

@@ -64,7 +64,7 @@ class FirstEvents:
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
+class EventMeasures:
     """Measures of some trials of one engine.
 
     Parameters
@@ -83,7 +83,7 @@ class Observed:
     period: float
 
 
-def observe(policy: BoundPolicy, done: Rollout, heights: Heights) -> Observed:
+def observe(policy: BoundPolicy, done: Rollout, heights: Heights) -> EventMeasures:
     """Measure trials of a recorded rollout: the first that fell and the first that stood.
 
     Parameters
@@ -97,7 +97,7 @@ def observe(policy: BoundPolicy, done: Rollout, heights: Heights) -> Observed:
     """
     fallen = np.flatnonzero(~done.survived)[:MAX_FALLS]
     standing = np.flatnonzero(done.survived)[:MAX_STANDING]
-    return Observed(
+    return EventMeasures(
         measures(policy, done, fallen, heights),
         measures(policy, done, standing, heights),
         done.fell[fallen],
@@ -157,16 +157,16 @@ def swing_times(touching: NDArray[np.bool_]) -> Array:
     return ends
 
 
-def first_events(engine: str, observed: Observed, usual: Observed) -> FirstEvents:
+def first_events(engine: str, observed: EventMeasures, usual: EventMeasures) -> FirstEvents:
     """Return which measure left the usual range first, for each fall.
 
     Parameters
     ----------
     engine : str
         Name of the engine of `observed`.
-    observed : Observed
+    observed : EventMeasures
         The falls.
-    usual : Observed
+    usual : EventMeasures
         Engine whose standing trials give the usual range.
     """
     counts, leads = Counter[str](), dict[str, list[float]]()

@@ -15,7 +15,7 @@ from tarsus import registry
 from tarsus.contact.base import Law
 from tarsus.parameters import names_with_role
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.trials import TrialPlan, Trials, draw, run
+from tarsus.policies.trials import PolicyTrials, TrialPlan, draw, run
 from tarsus.policies.worlds import FRICTION, PolicyEngine
 
 BISECTIONS = 6
@@ -25,7 +25,7 @@ STIFFNESS = "ground stiffness"
 
 
 @dataclass(frozen=True)
-class Factor:
+class VariedFactor:
     """A property of ground, robot or signals that is changed alone.
 
     Parameters
@@ -45,7 +45,7 @@ class Factor:
     start: float
     end: float
     unit: str
-    change: Callable[[Trials, float], Trials]
+    change: Callable[[PolicyTrials, float], PolicyTrials]
     logarithmic: bool = False
 
     def between(self, a: float, b: float) -> float:
@@ -59,33 +59,33 @@ class Factor:
         return float((at - start) / (end - start))
 
 
-def _condition(name: str) -> Callable[[Trials, float], Trials]:
+def _condition(name: str) -> Callable[[PolicyTrials, float], PolicyTrials]:
     """Return a change of one array of the trials' conditions."""
 
-    def change(trials: Trials, value: float) -> Trials:
+    def change(trials: PolicyTrials, value: float) -> PolicyTrials:
         values: dict[str, Any] = {name: np.full(len(trials.conditions), value)}
         return replace(trials, conditions=replace(trials.conditions, **values))
 
     return change
 
 
-def _push(trials: Trials, value: float) -> Trials:
+def _push(trials: PolicyTrials, value: float) -> PolicyTrials:
     """Add a push in a direction of its own to each trial."""
     angle = 2 * np.pi * (np.sqrt(2) * np.arange(len(trials.conditions)) % 1)
     direction = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return replace(trials, pushes={**trials.pushes, PUSH_TIME: value * direction})
 
 
-FACTORS: Mapping[str, Factor] = {
-    "friction": Factor(FRICTION, 0.0, "", _condition("friction")),
-    "push": Factor(0.0, 10.0, "m/s", _push),
-    "delay": Factor(0.0, 0.1, "s", _condition("delay")),
-    "weaker gains": Factor(1.0, 0.0, "of the contract's", _condition("gains")),
-    "stiffer gains": Factor(1.0, 16.0, "of the contract's", _condition("gains")),
-    "added mass": Factor(0.0, 3.0, "of the robot's mass", _condition("mass")),
-    STIFFNESS: Factor(30000.0, 300.0, "N/m", lambda trials, value: trials, logarithmic=True),
-    "joint friction": Factor(0.0, 1.0, "of the torque limit", _condition("joint_friction")),
-    "noise": Factor(
+FACTORS: Mapping[str, VariedFactor] = {
+    "friction": VariedFactor(FRICTION, 0.0, "", _condition("friction")),
+    "push": VariedFactor(0.0, 10.0, "m/s", _push),
+    "delay": VariedFactor(0.0, 0.1, "s", _condition("delay")),
+    "weaker gains": VariedFactor(1.0, 0.0, "of the contract's", _condition("gains")),
+    "stiffer gains": VariedFactor(1.0, 16.0, "of the contract's", _condition("gains")),
+    "added mass": VariedFactor(0.0, 3.0, "of the robot's mass", _condition("mass")),
+    STIFFNESS: VariedFactor(30000.0, 300.0, "N/m", lambda trials, value: trials, logarithmic=True),
+    "joint friction": VariedFactor(0.0, 1.0, "of the torque limit", _condition("joint_friction")),
+    "noise": VariedFactor(
         0.0, 2.0, "of observations", lambda trials, value: replace(trials, noise=value)
     ),
 }

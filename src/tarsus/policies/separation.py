@@ -101,7 +101,7 @@ def separate(
     pair : tuple of EngineResult
         See `extremes`.
     plan : TrialPlan
-        Trials of each variant.
+        PolicyTrials of each variant.
     report : callable
         Called with the change that is tried.
     """

@@ -1,4 +1,4 @@
-"""Trials of a policy: drawn once from a seed, run in any engine under any single change."""
+"""PolicyTrials of a policy: drawn once from a seed, run in any engine under any single change."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TrialPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Trials:
+class PolicyTrials:
     """The trials of a plan, and how they differ from the contract.
 
     Parameters
@@ -65,7 +65,7 @@ class Trials:
     noise: float = 0.0
 
 
-def draw(policy: BoundPolicy, plan: TrialPlan) -> Trials:
+def draw(policy: BoundPolicy, plan: TrialPlan) -> PolicyTrials:
     """Draw joint positions and a push at the start of each trial.
 
     The first trials of a plan are those of a shortened plan, so that both compare.
@@ -74,13 +74,13 @@ def draw(policy: BoundPolicy, plan: TrialPlan) -> Trials:
     offsets = generator.normal(0, 1, (plan.count, policy.count + 2))
     conditions = Conditions.alike(policy, plan.count)
     conditions.q[:, policy.q_places] += JOINT_DEVIATION * offsets[:, 2:]
-    return Trials(conditions, {0.0: SPEED_DEVIATION * offsets[:, :2]})
+    return PolicyTrials(conditions, {0.0: SPEED_DEVIATION * offsets[:, :2]})
 
 
 def run(
     policy: BoundPolicy,
     engine: PolicyEngine,
-    trials: Trials,
+    trials: PolicyTrials,
     plan: TrialPlan,
     *,
     record: bool = False,
@@ -93,8 +93,8 @@ def run(
         Policy on its robot.
     engine : PolicyEngine
         Contact law or MuJoCo settings.
-    trials : Trials
-        Trials of `plan`.
+    trials : PolicyTrials
+        PolicyTrials of `plan`.
     plan : TrialPlan
         Command, step size and duration.
     record : bool

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tarsus import cli, load
 from tarsus.policies import events, margins, separation
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.events import Observed
+from tarsus.policies.events import EventMeasures
 from tarsus.policies.foot_contact import foot_gaps, foot_slip
 from tarsus.policies.survival import EngineResult, Survival, engines
 from tarsus.policies.trials import TrialPlan, draw, run
@@ -116,12 +116,12 @@ def test_the_first_event_is_the_first_measure_out_of_its_usual_range() -> None:
     quiet = np.zeros((10, 1))
     slip, limit = quiet.copy(), quiet.copy()
     slip[5], limit[3] = 1.0, 0.1
-    usual = Observed({}, {"foot slip": quiet, "joint limit": quiet}, np.zeros(0), 0.02)
-    fallen = Observed({"foot slip": slip, "joint limit": limit}, {}, np.array([0.16]), 0.02)
+    usual = EventMeasures({}, {"foot slip": quiet, "joint limit": quiet}, np.zeros(0), 0.02)
+    fallen = EventMeasures({"foot slip": slip, "joint limit": limit}, {}, np.array([0.16]), 0.02)
     first = events.first_events("moreau", fallen, usual)
     assert first.counts == {"joint limit": 1}
     assert first.lead["joint limit"] == pytest.approx(0.16 - 4 * 0.02)
-    late = Observed({"foot slip": slip, "joint limit": quiet}, {}, np.array([0.08]), 0.02)
+    late = EventMeasures({"foot slip": slip, "joint limit": quiet}, {}, np.array([0.08]), 0.02)
     assert events.first_events("moreau", late, usual).counts == {events.NO_EVENT: 1}
 
 
