@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from tarsus.contact.base import symbols
 from tarsus.contact.laws.moreau import SOLVERS, Moreau
 from tarsus.contact.problem import Contact, ContactProblem, VelocityForm
-from tarsus.contact.solvers._interior_point import STEPS
+from tarsus.contact.solvers._interior_point import MAX_STEPS
 from tarsus.program.ir import reference
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.trace import Builder
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 T_REL, T_ABS = 1e-7, 1e-9
 SMALL = 1e-5  # relative residual of what calls itself converged
 PATIENCE = 12  # iterations of newton that are made before interior points, at least
-MOST = 200 + STEPS + PATIENCE  # sweeps, interior points, Newton steps
+MOST = 200 + MAX_STEPS + PATIENCE  # sweeps, interior points, Newton steps
 MU = [0.0, 0.2, 0.5, 0.8, 1.0]
 
 

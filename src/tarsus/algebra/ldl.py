@@ -16,7 +16,9 @@ from casadi import SX
 from tarsus.algebra.products import Matrix
 
 Entries = dict[tuple[int, int], SX]  # the lower triangle of a symmetric matrix: (k, i) with i <= k
-HELD_AT_ZERO = 1e20  # added on the diagonal of an unknown it leaves nothing of it: of an impulse
+ZERO_IMPULSE_DIAGONAL = (
+    1e20  # added on the diagonal of an unknown it leaves nothing of it: of an impulse
+)
 
 
 @dataclass(frozen=True)

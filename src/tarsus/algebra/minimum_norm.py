@@ -13,7 +13,7 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
+from tarsus.algebra.ldl import ZERO_IMPULSE_DIAGONAL, factorize_dense
 from tarsus.algebra.products import Matrix
 
 PASSES = 4
@@ -30,7 +30,7 @@ def minimum_norm(G: Matrix, b: list[SX], rho: SX, used: list[SX]) -> list[SX]:
         largest = ca.fmax(largest, used[i] * row[i])
     r = rho * largest
     held = [
-        [*row[:i], row[i] + ca.if_else(used[i], r, HELD_AT_ZERO), *row[i + 1 :]]
+        [*row[:i], row[i] + ca.if_else(used[i], r, ZERO_IMPULSE_DIAGONAL), *row[i + 1 :]]
         for i, row in enumerate(G)
     ]
     factor = factorize_dense(held)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import casadi as ca
 from casadi import SX
 
-from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
+from tarsus.algebra.ldl import ZERO_IMPULSE_DIAGONAL, factorize_dense
 from tarsus.algebra.products import Matrix, times
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -122,7 +122,7 @@ def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX],
     """x with w = 0 on the basic set: of K itself, and of K with its spread."""
     rows = list(zip(basic, problem.K, strict=True))
     diagonal = [
-        ca.if_else(b, row[i] * (1 + problem.spread), HELD_AT_ZERO)
+        ca.if_else(b, row[i] * (1 + problem.spread), ZERO_IMPULSE_DIAGONAL)
         for i, (b, row) in enumerate(rows)
     ]
     factor = factorize_dense(

@@ -94,7 +94,7 @@ class ContactPoint:
     attached: Attached
     arm: SX | None = None
     tracked: SX | None = None
-    away: float | SX | None = None
+    max_gap: float | SX | None = None
 
 
 def may_be_blocked(mechanism: Mechanism, body: int) -> bool:

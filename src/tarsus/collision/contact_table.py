@@ -110,7 +110,7 @@ class SecondaryGaps:
     least: SX
     pairs: Deepest | None = None
     spans: Deepest | None = None
-    spots: Spots = field(default_factory=dict)
+    ellipsoid_points: Spots = field(default_factory=dict)
 
     @property
     def others(self) -> list[Deepest]:
@@ -217,10 +217,10 @@ def look_up(
         out=row.get("out"),
         across=row.get("across"),
     )
-    if gaps.spots:
-        slot = replace(slot, spot=_spot(geometry, number, gaps.spots))
+    if gaps.ellipsoid_points:
+        slot = replace(slot, spot=_spot(geometry, number, gaps.ellipsoid_points))
     if gaps.spans is not None:
-        along = ca.if_else(geometry.is_span(number), gaps.spans.place(number), 0)
+        along = ca.if_else(geometry.is_span(number), gaps.spans.position(number), 0)
         aside = gaps.spans.aside(number) if faces(geometry.spans) else None
         slot = replace(slot, place=along, aside=aside)
     if geometry.pairs:
@@ -239,5 +239,5 @@ def _spot(geometry: Geometry, number: SX, spots: Spots) -> Spot:
         own, here = spots.get(geometry.candidates[i].name), number == k
         if own is not None:
             arm, there = ca.if_else(here, own.arm, arm), ca.if_else(here, own.there, there)
-            away = ca.if_else(here, own.away, away)
+            away = ca.if_else(here, own.max_gap, away)
     return Spot(arm, there, away)

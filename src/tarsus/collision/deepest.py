@@ -14,7 +14,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
-NOWHERE = 2.0  # place on a span whose inside is nowhere nearest to the ground
+OUTSIDE = 2.0  # place on a span whose inside is nowhere nearest to the ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Deepest:
     def none(count: int, *, spans: bool, faces: bool = False) -> Deepest:
         """Return room for `count` contacts, all of it free."""
         numbers, gaps, places, asides = (
-            entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, NOWHERE, 0)
+            entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, OUTSIDE, 0)
         )
         return Deepest(numbers, gaps, SX(0), places if spans else [], asides if faces else [])
 
@@ -89,9 +89,9 @@ class Deepest:
             *(put(place, self.places), put(aside, self.asides) if self.asides else []),
         )
 
-    def place(self, number: SX) -> SX:
+    def position(self, number: SX) -> SX:
         """Return where along the span of that number the ground is nearest, or NOWHERE."""
-        return self._of(number, self.places, NOWHERE)
+        return self._of(number, self.places, OUTSIDE)
 
     def aside(self, number: SX) -> SX:
         """Return where across the span of that number that is; 0 if it is not a face."""

@@ -16,7 +16,7 @@ from tarsus.collision.closest_point.solids import Place, either, of_pair
 from tarsus.collision.closest_point.travel import travels
 from tarsus.collision.contact_point import OPEN_GAP, Attached, ContactPoint, may_be_blocked
 from tarsus.collision.contact_table import SlotContact
-from tarsus.collision.deepest import NOWHERE
+from tarsus.collision.deepest import OUTSIDE
 from tarsus.collision.geometry import Geometry
 from tarsus.collision.ground import Turned, below
 from tarsus.collision.shared_body import shared_bodies
@@ -118,7 +118,7 @@ def _candidate_points(
             *((down, center) if outline is not None else ()),
         )
         if outline is not None and outline.spot is not None:
-            point = replace(point, away=outline.spot.away)
+            point = replace(point, max_gap=outline.spot.max_gap)
         points.append(point)
     return points
 
@@ -205,13 +205,13 @@ class OnSpan:
             across = [ca.mtimes(body.rotation, slot.across)]
             away = slot.aside * across[0]
         curve = Curve(body.origin + arm + away, ca.mtimes(body.rotation, slot.along), out)
-        at = ca.if_else(slot.place < NOWHERE, slot.place, 0)
+        at = ca.if_else(slot.place < OUTSIDE, slot.place, 0)
         return cls(curve, slot.place, at, away + curve.arm(at), across)
 
     @property
     def touches(self) -> SX:
         """1 if the slot holds no span, or one whose inside touches."""
-        return self.place < NOWHERE
+        return self.place < OUTSIDE
 
     def lines(self, normal: SX) -> list[tuple[SX, SX | float]]:
         """Return the lines along which the contact travels, as `travels` takes them."""
@@ -272,7 +272,7 @@ def slot_contact_point(
         Attached.by(rows, blocked),
         *tracked,
     )
-    ground = ground if spot is None else replace(ground, away=spot.away)
+    ground = ground if spot is None else replace(ground, max_gap=spot.max_gap)
     if slot.second is None:
         return ground
     return _ground_or_pair(ground, slot, (selection, body), geometry.pairs)

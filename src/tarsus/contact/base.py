@@ -1,15 +1,16 @@
 """The contact law interface.
 
 To add a law:
-1. write one file in `contact/laws/`; its name is the law's name on the command line;
-2. in it, a frozen dataclass that derives from one of
-   `ForceLaw`: a force at an instant, one contact at a time (springs, Hertz),
-   `HardLaw`: impulses over a step, all contacts together, velocities may jump (prox, LCP),
-   `Law`: impulses over a step of ground that gives way;
-3. declare its parameters, one line each (`tarsus.parameters`); every number may be an array with
-   one value per world;
-4. say where it comes from in `citation`;
-5. done: list, command line, contract tests, comparison and benchmark find it by its file.
+
+1. Write one file in `contact/laws/`; its name is the law's name on the command line.
+2. In it, define a frozen dataclass that derives from one of these: `ForceLaw` for a force at an
+   instant, one contact at a time (springs, Hertz); `HardLaw` for impulses over a step, all contacts
+   together, with velocity jumps (prox, LCP); `Law` for impulses over a step of compliant ground.
+3. Declare its parameters, one line each (`tarsus.parameters`); every number may be an array with
+   one value per world.
+4. Name the source in `citation`.
+
+Lists, command line, contract tests, comparison and benchmark then find the law by its file.
 """
 
 from __future__ import annotations
@@ -33,40 +34,64 @@ from tarsus.parameters import check, check_all_declared, declared, roles
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
 
-ROUND_OFF = 1e-12  # m: of a gap, some kilometers from the origin
+GAP_ROUND_OFF = 1e-12  # m: round-off of a gap, some kilometers from the origin
 
 
 @dataclass(frozen=True)
 class Law(ABC):
-    """Impulses over one step for all contacts together."""
+    """Contact law: computes the impulses of all contacts over one step.
+
+    A law is a frozen dataclass whose fields are its parameters. Pass an instance to `Simulation`,
+    or derive from this class to write a law of your own.
+
+    Attributes
+    ----------
+    citation
+        Published source.
+    not_modeled
+        Effects of `tarsus validate` that the law does not have, each with the reason.
+    impulsive
+        Whether the law changes velocities at an instant. A compliant law needs time.
+    at_instants
+        Whether its impulses over dt, divided by dt, are forces at an instant; steppers with several
+        evaluations per step need that (`stepping/instants.py`).
+    correction_is_optional
+        Whether the law drops its correction when a step cannot be solved with it
+        (`ContactProblem.without_correction`).
+    uses_free_mobility
+        Whether its compliance depends on the mobility of a contact
+        (`ContactProblem.free_mobility`), which must not change when a joint is locked.
+    subcycles
+        Whether it integrates its forces in substeps where a step is too long for them
+        (`contact/subcycle.py`).
+    contact_memory
+        Number of values per contact that the law carries from step to step.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> law = tarsus.Moreau(mu=0.5)
+    >>> isinstance(law, tarsus.Law), law.impulsive
+    (True, True)
+    >>> law.parameters()["mu"]
+    array(0.5)
+    """
 
     citation: ClassVar[Citation] = ""
-    """The published source."""
 
     not_modeled: ClassVar[Mapping[str, str]] = {}
-    """Effect (of `tarsus validate`) -> why this law does not have it."""
 
     impulsive: ClassVar[bool] = False
-    """Whether it changes velocities at an instant; a law that gives way needs time."""
 
     at_instants: ClassVar[bool] = False
-    """Whether its impulses over dt, divided by it, are forces at an instant: steppers that look at
-    several instants of a step then take it (`stepping/instants.py`)."""
 
-    asks_less: ClassVar[bool] = False
-    """Whether it leaves its correction out when a step cannot be solved with it
-    (`ContactProblem.at_rest`)."""
+    correction_is_optional: ClassVar[bool] = False
 
-    looks_loose: ClassVar[bool] = False
-    """Whether it gives way by how mobile a contact is (`ContactProblem.loose`): which must not
-    depend on who holds a joint, for that changes from step to step."""
+    uses_free_mobility: ClassVar[bool] = False
 
     subcycles: ClassVar[bool] = False
-    """Whether it integrates its forces with shorter steps where one is too long for them
-    (`contact/subcycle.py`)."""
 
     contact_memory: ClassVar[int] = 0
-    """Numbers that it keeps of each contact from step to step, one contact after the other."""
 
     def __post_init__(self) -> None:
         check_all_declared(self)
@@ -74,18 +99,24 @@ class Law(ABC):
 
     @property
     def solves_joints(self) -> bool:
-        """Whether it solves stops and dry friction as rows beside the contacts
-        (`ContactProblem.joints`), where held joints leave a step unsolved."""
+        """Whether it can solve joint limits and dry friction as rows of the contact problem.
+
+        See `ContactProblem.joints`; they are used where locking joints leaves a step unsolved.
+        """
         return False
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """Names of the stages of its solver; empty if that is one method."""
+        """Names of the stages of its solver; empty if it is a single method."""
         return ()
 
     def parameters(self) -> dict[str, NDArray[np.float64]]:
-        """Every numeric field as an array (), or (worlds,) if it differs from world to world; none
-        of what was left out (None).
+        """Return every numeric field that is set.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Shape (), or (worlds,) for a field that differs from world to world.
         """
         return {
             name: np.asarray(getattr(self, name), dtype=float)
@@ -94,27 +125,27 @@ class Law(ABC):
         }
 
     def memory_size(self, contacts: int) -> int:
-        """Numbers a world that the law keeps from step to step."""
+        """Return the number of values per world that the law carries from step to step."""
         return self.contact_memory * contacts
 
     def initial_memory(self, contacts: int) -> NDArray[np.float64]:
-        """The memory before the first step."""
+        """Return the memory before the first step."""
         return np.zeros(self.memory_size(contacts))
 
     def memory_of(self, memory: SX, i: int) -> SX:
-        """The part (contact_memory,) of a memory that is contact i's."""
+        """Return the part (contact_memory,) of a memory that belongs to contact i."""
         return memory[i * self.contact_memory : (i + 1) * self.contact_memory]
 
     def closed(self, contact: Contact, memory: SX) -> SX:
-        """1 where a contact with this memory (contact_memory,) takes part in the step, else 0."""
-        return contact.gap - contact.sinks <= 0
+        """Return 1 where a contact with this memory (contact_memory,) is active, else 0."""
+        return contact.gap - contact.possible_sinking <= 0
 
     def is_closed(self, contact: Contact, memory: SX) -> SX:
-        """Return 1 if a contact with this memory is closed and not farther than `away`, else 0."""
+        """Return 1 if a contact is closed and its gap is at most `Contact.max_gap`, else 0."""
         closed = self.closed(contact, memory)
-        if contact.away is None:
+        if contact.max_gap is None:
             return closed
-        return ca.logic_and(closed, contact.gap <= contact.away)
+        return ca.logic_and(closed, contact.gap <= contact.max_gap)
 
     def closes_at(self, gap: SX) -> SX:
         """Return 1 if a contact that was open in the last step closes at this gap, m, else 0."""
@@ -130,20 +161,39 @@ class Law(ABC):
         return self.memory_of(SX(self.initial_memory(1)), 0)
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
-        """What a hard law adds to a contact's velocity after the step (3,), m/s, before it asks
-        that the contact rest.
+        """Return the velocity (3,), m/s, that a hard law adds before it requires a contact to rest.
+
+        Parameters
+        ----------
+        contact : Contact
+            Contact at the instant of evaluation.
+        p : namespace
+            Parameters as symbols, by field name.
+        memory : SX
+            Memory (contact_memory,) of the contact.
+        dt : SX
+            Length of the step, s.
         """
         return SX.zeros(3)
 
     def released(self, contact: Contact, p: Any, memory: SX) -> SX:
-        """The next memory (contact_memory,) of a contact that takes no part."""
+        """Return the next memory (contact_memory,) of a contact that is open."""
         return SX.zeros(self.contact_memory)
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """What bounds the step -> the longest stable one, s.
+        """Return what limits the stable step length, and these limits.
 
-        masses: kg, that a contact feels along the normal, and the least in any direction; load: N,
-        that it carries.
+        Parameters
+        ----------
+        masses : tuple of float
+            Mass that a contact feels along the normal, and the least in any direction, kg.
+        load : float
+            Force that the contact carries, N.
+
+        Returns
+        -------
+        dict of str to float
+            Longest stable step, s, by the name of what limits it.
         """
         return {}
 
@@ -151,89 +201,158 @@ class Law(ABC):
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        """Impulses of a problem; p has the parameters as symbols under their field names."""
+        """Solve a contact problem.
+
+        Parameters
+        ----------
+        problem : ContactProblem
+            The contacts of the step.
+        p : namespace
+            Parameters as symbols, by field name.
+        memory : SX
+            Memory of the law.
+        builder : Builder
+            Traces loops.
+
+        Returns
+        -------
+        ContactSolution
+            Impulses over the step, and the next memory.
+        """
 
 
 @dataclass(frozen=True)
 class HardLaw(Law):
-    """Ground that does not give way; a contact's memory begins with its last normal impulse.
+    """Law of rigid ground; a contact's memory starts with its last normal impulse.
 
-    A contact that pressed in the last step takes part in this one although round-off shows it above
-    the ground: docs/decisions/0009-contacts-that-pressed-stay.md. So does one that is no higher
-    than round-off: of the corners of a box laid flush on a slope each may show above or below.
+    A contact that pressed in the last step is active in this one even if round-off shows it above
+    the ground (docs/decisions/0009-contacts-that-pressed-stay.md). So is one that is above the
+    ground by no more than round-off: the corners of a box placed flush on a slope may each show
+    above or below.
     """
 
     impulsive: ClassVar[bool] = True
 
     def closed(self, contact: Contact, memory: SX) -> SX:
-        """Its gap is closed to round-off, or it pressed in the last step."""
-        return ca.logic_or(contact.gap <= ROUND_OFF, memory[0] > 0)
+        """Return 1 if the gap is closed to round-off, or the contact pressed in the last step."""
+        return ca.logic_or(contact.gap <= GAP_ROUND_OFF, memory[0] > 0)
 
-    def carried_on(self, contact: Contact, dt: SX) -> SX:
-        """What dW^T/dt u adds to a contact's velocity (3,) in half a step, m/s: if a contact that
-        pressed rests but for that, it moves by nothing of second order in dt over the whole step.
+    def half_step_change(self, contact: Contact, dt: SX) -> SX:
+        """Return what dW^T/dt u adds to a contact's velocity (3,) in half a step, m/s.
+
+        If a contact that pressed rests except for that, its displacement over the whole step
+        vanishes to second order in dt.
         """
         return 0.5 * dt * contact.velocity_product
 
 
 @dataclass(frozen=True)
 class ForceLaw(Law):
-    """A force at an instant, one contact at a time; over a step its impulse is dt * force."""
+    """Law that gives a force at an instant, one contact at a time.
+
+    Derive from this class and implement `force`; over a step the impulse is dt times the force, or
+    the sum over substeps where one step is too long for the force to be stable.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import casadi as ca
+    >>> from tarsus import ForceLaw, Simulation
+    >>> from tarsus.parameters import Value, damping, stiffness
+    >>> @dataclass(frozen=True)
+    ... class Spring(ForceLaw):
+    ...     k: Value = stiffness(2e4, "N/m", "stiffness of the ground")
+    ...     d: Value = damping(100.0, "N s/m", "damping of the ground")
+    ...
+    ...     def force(self, contact, p, memory):
+    ...         normal = ca.fmax(-p.k * contact.gap - p.d * contact.velocity[0], 0)
+    ...         return ca.vertcat(normal, 0, 0), memory
+    >>> simulation = Simulation("mini_cheetah", law=Spring(k=5e4), dt=1e-3)
+    >>> simulation.law.k
+    50000.0
+    """
 
     at_instants: ClassVar[bool] = True
     subcycles: ClassVar[bool] = True
 
     @abstractmethod
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
-        """Force (3,) in N in the contact frame of a closed contact, and its next memory."""
+        """Compute the force of a closed contact.
+
+        Parameters
+        ----------
+        contact : Contact
+            Gap, velocity, point and frame of the contact.
+        p : namespace
+            Parameters as symbols, by field name.
+        memory : SX
+            Memory (contact_memory,) of the contact.
+
+        Returns
+        -------
+        force : SX
+            Shape (3,), N: normal, tangent 1, tangent 2.
+        memory : SX
+            Next memory (contact_memory,) of the contact.
+        """
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """From the force's own slopes where it carries the load: see `contact/stability.py`."""
-        return stability.of_force(
+        """Return the limits that follow from the slopes of the force under the load.
+
+        See `contact/stability.py`.
+        """
+        return stability.step_limits(
             self.force, self.parameters(), self.initial_memory(1), masses, load
         )
 
     def released(self, contact: Contact, p: Any, memory: SX) -> SX:
-        """The contact's next memory while it is open."""
+        """Return the memory unchanged: an open contact keeps it."""
         return memory
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
         def evaluate(problem: ContactProblem, memory: SX) -> tuple[list[SX], SX]:
-            forces, kept = forces_of(self, problem.contacts, problem.active, p, memory)
-            return [problem.dt * force for force in forces], kept
+            forces, memory = evaluate_forces(self, problem.contacts, problem.active, p, memory)
+            return [problem.dt * force for force in forces], memory
 
         def slopes(i: int, contact: Contact, memory: SX) -> tuple[SX, SX]:
             own = self.memory_of(memory, i)
-            return force_slopes(lambda moved: asked(self, moved, p, own)[0], contact)
+            return force_slopes(lambda moved: evaluate_force(self, moved, p, own)[0], contact)
 
-        done = subcycle(problem, memory, evaluate, slopes, builder)
-        solved = done.impulses, done.memory, done.substeps, done.stable
-        return ContactSolution(*solved, carrying=done.carrying)
+        end = subcycle(problem, memory, evaluate, slopes, builder)
+        solved = end.impulses, end.memory, end.substeps, end.stable
+        return ContactSolution(*solved, coordinate_impulses=end.coordinate_impulses)
 
 
-def forces_of(
+def evaluate_forces(
     law: ForceLaw, contacts: list[Contact], closed: list[SX], p: Any, memory: SX
 ) -> tuple[list[SX], SX]:
-    """The force (3,) on every contact at an instant, N, zero where it is not closed, and the law's
-    next memory.
+    """Return the force (3,) of every contact at an instant, N, and the law's next memory.
+
+    Contacts that are not closed have zero force.
     """
     forces, memories = [], [SX(0, 1)]
-    for i, (contact, presses) in enumerate(zip(contacts, closed, strict=True)):
+    for i, (contact, is_closed) in enumerate(zip(contacts, closed, strict=True)):
         own = law.memory_of(memory, i)
-        force, pressed = asked(law, contact, p, own)
-        forces.append(ca.if_else(presses, force, 0))
-        memories.append(ca.if_else(presses, pressed, law.released(contact, p, own)))
+        force, next_memory = evaluate_force(law, contact, p, own)
+        forces.append(ca.if_else(is_closed, force, 0))
+        memories.append(ca.if_else(is_closed, next_memory, law.released(contact, p, own)))
     return forces, ca.vertcat(*memories)
 
 
-def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
-    """law.force(...), with the mistakes of a new law explained in one sentence (TarsusError)."""
+def evaluate_force(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
+    """Call `law.force` and check its result.
+
+    Raises
+    ------
+    TarsusError
+        If the law has an error that is typical of a new law, with a message that explains it.
+    """
     name = type(law).__name__
-    # ask, and turn Python's errors into sentences
+    # explain Python's errors
     try:
-        answer = law.force(contact, on_ground(law, contact, p), memory)
+        result = law.force(contact, parameters_at(law, contact, p), memory)
     except AttributeError as error:
         if error.obj is not p:
             raise
@@ -242,23 +361,24 @@ def asked(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
         if "truth value" not in str(error):
             raise
         raise python_branching(f"{name}.force") from None
-    # check what came back
-    if not isinstance(answer, tuple) or len(answer) != 2:
+    # check the result
+    if not isinstance(result, tuple) or len(result) != 2:
         raise InvalidValue(
             f"{name}.force must return two values: the force (3,) and the next memory.", name
         )
-    force, kept = (SX(part) for part in answer)
-    for what, part, size in (("force", force, 3), ("next memory", kept, law.contact_memory)):
+    force, next_memory = (SX(part) for part in result)
+    parts = (("force", force, 3), ("next memory", next_memory, law.contact_memory))
+    for what, part, size in parts:
         if part.numel() != size:
             raise InvalidValue(
                 f"{name}.force returned a {what} of shape {part.shape}; return shape ({size},).",
                 name,
             )
-    return ca.vec(force), ca.vec(kept)
+    return ca.vec(force), ca.vec(next_memory)
 
 
-def on_ground(law: Law, contact: Contact, p: Any) -> Any:
-    """The parameters as they are at a contact, scaled by the ground's friction and stiffness."""
+def parameters_at(law: Law, contact: Contact, p: Any) -> Any:
+    """Return the parameters at a contact, scaled by the terrain's friction and stiffness."""
     if contact.friction.is_one() and contact.stiffness.is_one():
         return p
     factors = {
@@ -267,15 +387,15 @@ def on_ground(law: Law, contact: Contact, p: Any) -> Any:
         "stiffness": contact.stiffness,
         "damping": contact.stiffness,
     }
-    here = dict(vars(p))
+    scaled = dict(vars(p))
     for name, role in roles(type(law)).items():
-        if role in factors and name in here:
-            here[name] = factors[role] * here[name]
-    return SimpleNamespace(**here)
+        if role in factors and name in scaled:
+            scaled[name] = factors[role] * scaled[name]
+    return SimpleNamespace(**scaled)
 
 
 def symbols(values: dict[str, SX]) -> SimpleNamespace:
-    """Parameters under their names, as `solve` and `force` take them."""
+    """Return parameters as a namespace, as `solve` and `force` take them."""
     return SimpleNamespace(**values)
 
 

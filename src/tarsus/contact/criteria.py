@@ -1,7 +1,7 @@
-"""Criteria for any law: violations of the contact conditions, from problem and solution alone.
+"""Criteria for any law: violations of the contact conditions, given problem and solution.
 
-All functions are NumPy over any leading axes; contacts' components are (normal, tangent 1, tangent
-2). Natural units: impulses in N s, velocities in m/s, their products in J.
+All functions are NumPy over any leading axes; components are ordered (normal, tangent 1, tangent
+2). Impulses are in N s, velocities in m/s, their products in J.
 """
 
 from __future__ import annotations
@@ -13,23 +13,34 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 OPEN, STICK, SLIP = 0, 1, 2
-SLIDING = 1e-3  # m/s: what is slower as a step begins has static friction (Sugihara 2006's epsilon)
+# m/s: slower contacts have static friction in a step (epsilon of Sugihara 2006)
+SLIDING = 1e-3
 STATES = ("open", "stick", "slip")
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A contact problem and its solution over one or many steps.
+    """Contact problem and its solution over one or many steps.
 
-    gap (..., n): m
-    impulse (..., n, 3): N s
-    before, after (..., n, 3): contact velocities, m/s
-    correction (..., n, 3): what the law adds to `after` before it asks for rest, m/s
-    mu, e_N, e_T: friction and restitution coefficients [1], mu of all contacts or (..., n) of each
-    mu_K: of contacts that slid faster than SLIDING before [1], shaped as mu; None: mu. Where it
-        exceeds mu it may hold slower ones as well
-    tolerance: what the solver promised, N s
-    dt: the step, s
+    Attributes
+    ----------
+    gap
+        Shape (..., n), m.
+    impulse
+        Shape (..., n, 3), N s.
+    before, after
+        Contact velocities, shape (..., n, 3), m/s.
+    correction
+        Velocity that the law adds to `after` before it requires rest, shape (..., n, 3), m/s.
+    mu, e_N, e_T
+        Friction and restitution coefficients; mu of all contacts, or (..., n) of each.
+    mu_K
+        Friction coefficient of contacts that slid faster than SLIDING before, shaped as mu; None if
+        it is mu. Where it exceeds mu, it may hold slower contacts as well.
+    tolerance
+        Tolerance of the solver, N s.
+    dt
+        Length of the step, s.
     """
 
     gap: Array
@@ -46,18 +57,19 @@ class Solved:
 
     @property
     def resting(self) -> Array:
-        """The velocity after the step with the law's correction (..., n, 3), m/s."""
+        """Velocity after the step plus the law's correction (..., n, 3), m/s."""
         return self.after + self.correction
 
     @property
     def closed(self) -> NDArray[np.bool_]:
-        """Where the gap was closed when the step looked, or a law pushed all the same."""
+        """Whether the gap was closed at the evaluation, or the contact has an impulse."""
         return (self.gap <= 0) | (self.impulse[..., 0] != 0)
 
     @property
     def xi(self) -> Array:
-        """xi = velocity after + restitution * velocity before (Gehring 2014, Eqn. (5)); a gap may
-        close first.
+        """xi = velocity after + restitution * velocity before (Gehring 2014, Eqn. (5)).
+
+        An open gap may first close.
         """
         factors = np.stack(np.broadcast_arrays(self.e_N, self.e_T, self.e_T), -1).astype(float)
         xi = self.resting + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before
@@ -66,29 +78,33 @@ class Solved:
 
 
 def penetration(solved: Solved) -> Array:
-    """How deep a contact lies in the ground, m."""
+    """Return the penetration depth of each contact, m."""
     return np.maximum(-solved.gap, 0)
 
 
 def signorini(solved: Solved) -> Array:
-    """|min(L_N / m, xi_N)| would mix units; here: |L_N xi_N|, and what pulls or approaches, J."""
+    """Return the violation of Signorini's condition, J.
+
+    |min(L_N / m, xi_N)| would mix units; this is |L_N xi_N| plus contributions of pulling impulses
+    and approaching velocities.
+    """
     normal, xi = solved.impulse[..., 0], solved.xi[..., 0]
-    wrong = (
+    violation = (
         np.abs(normal * xi)
         + np.maximum(-normal, 0) * np.abs(xi)
         + np.abs(normal) * np.maximum(-xi, 0)
     )
-    return np.where(solved.closed, wrong, 0)
+    return np.where(solved.closed, violation, 0)
 
 
 def cone(solved: Solved) -> Array:
-    """How far the friction impulse lies outside its disc, N s."""
+    """Return the distance of the friction impulse from its disc, N s."""
     edge = _edge(solved)
     return np.where(solved.closed, np.maximum(_length(solved.impulse) - edge, 0), 0)
 
 
 def dissipation(solved: Solved) -> Array:
-    """Violation of the maximum-dissipation principle, J: mu L_N |xi_T| + L_T . xi_T.
+    """Return the violation of the maximum-dissipation principle, J: mu L_N |xi_T| + L_T . xi_T.
 
     It is zero if friction opposes slip fully.
     """
@@ -98,10 +114,11 @@ def dissipation(solved: Solved) -> Array:
 
 
 def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
-    """0 open (no push), 1 stick (friction in its disc), 2 slip (on its edge, to relative `margin`).
+    """Return the state of each contact: 0 open, 1 stick, 2 slip.
 
-    What the solver's own tolerance leaves undecided counts as on the edge if it moves, as inside if
-    it does not.
+    A contact is open without impulse, sticks if its friction lies inside its disc, and slips if it
+    lies on the edge, up to the relative `margin`. Where the solver's tolerance leaves this
+    undecided, a contact that moves slips, and one that does not sticks.
     """
     normal = solved.impulse[..., 0]
     edge = _edge(solved)
@@ -111,29 +128,29 @@ def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
 
 
 def slip_speed(solved: Solved) -> Array:
-    """Tangential speed after the step of contacts that push, m/s, else 0."""
+    """Return the tangential speed after the step of contacts that push, m/s, else 0."""
     return np.where(solved.impulse[..., 0] > 0, _length(solved.resting), 0)
 
 
 def creep(solved: Solved, settled: float = 0.02) -> Array:
-    """Tangential speed of contacts in stance, m/s: those whose friction was inside its disc for the
-    last `settled` s.
+    """Return the tangential speed of stance contacts, m/s, else 0.
 
-    It is the way over the step by dt: the mean of the velocities before and after. The first axis
-    is time. A landing foot is given that long to come to rest, whatever the law.
+    Stance contacts had their friction inside its disc for the last `settled` s, which gives a
+    landing foot that long to come to rest, whatever the law. The speed is the displacement over the
+    step divided by dt: the mean of the velocities before and after. The first axis is time.
     """
     stick = state(solved) == STICK
     steps = 1 if not np.isfinite(solved.dt) else max(round(settled / solved.dt), 1)
     steps = min(steps, len(stick))
-    stood = np.zeros_like(stick)
+    in_stance = np.zeros_like(stick)
     if steps:
         windows = np.lib.stride_tricks.sliding_window_view(stick, steps, axis=0)
-        stood[steps - 1 :] = windows.all(-1)
-    return np.where(stood, _length(0.5 * (solved.before + solved.after)), 0)
+        in_stance[steps - 1 :] = windows.all(-1)
+    return np.where(in_stance, _length(0.5 * (solved.before + solved.after)), 0)
 
 
 def residuals(solved: Solved) -> dict[str, float]:
-    """The largest violation of each kind over everything."""
+    """Return the largest violation of each condition over all contacts and steps."""
     measures = {
         "signorini_J": signorini(solved),
         "cone_Ns": cone(solved),
@@ -145,12 +162,12 @@ def residuals(solved: Solved) -> dict[str, float]:
 
 
 def _edge(solved: Solved) -> Array:
-    """mu L_N (..., n): the radius of each contact's friction disc, N s."""
+    """Return mu L_N (..., n), the radius of each contact's friction disc, N s."""
     normal = solved.impulse[..., 0]
-    given = solved.mu if solved.mu_K is None else solved.mu_K
+    kinetic = solved.mu if solved.mu_K is None else solved.mu_K
     mu, mu_K = (
-        of if of.ndim == normal.ndim else of[..., None]
-        for of in (np.asarray(solved.mu), np.asarray(given))
+        value if value.ndim == normal.ndim else value[..., None]
+        for value in (np.asarray(solved.mu), np.asarray(kinetic))
     )
     return np.where(_length(solved.before) > SLIDING, mu_K, np.maximum(mu, mu_K)) * normal
 

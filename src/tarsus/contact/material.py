@@ -1,17 +1,17 @@
-"""From measurements of a foot or a ground to the constants of a linear spring and damper, and back.
+"""Convert measurements of a foot or a ground into the constants of a spring and damper, and back.
 
 The bounce: a mass m meets a spring c and damper d that cannot pull, m x'' = -max(c x + d x', 0),
-until the force is zero. With zeta = d / (2 sqrt(c m)) and omega = sqrt(c / m) the force first
-vanishes at t = 2 acos(zeta) / (omega sqrt(1 - zeta^2)), and the speeds after and before have the
-ratio
+until the force is zero. With zeta = d / (2 sqrt(c m)) and omega = sqrt(c / m), the force first
+vanishes at t = 2 acos(zeta) / (omega sqrt(1 - zeta^2)), and the ratio of the speeds after and
+before is
 
     e = exp(-2 zeta acos(zeta) / sqrt(1 - zeta^2));    for zeta > 1: exp(-2 zeta acosh(zeta) /
     sqrt(zeta^2 - 1)),
 
-which is 1 at zeta = 0, exp(-2) = 0.135 at zeta = 1 and tends to 1 / (4 zeta^2). It is exact without
-gravity. A mass that lands with speed v under gravity g bounces less: e is then too large, by less
-than 5 zeta g / (omega v) (measured for zeta <= 2, g / (omega v) <= 0.1), and a foot that lands more
-slowly still may not leave the ground at all.
+which is 1 at zeta = 0, exp(-2) = 0.135 at zeta = 1, and tends to 1 / (4 zeta^2). It is exact
+without gravity. A mass that lands with speed v under gravity g bounces less: e is then too large,
+by less than 5 zeta g / (omega v) (measured for zeta <= 2, g / (omega v) <= 0.1). A foot that lands
+more slowly may not leave the ground at all.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from tarsus.errors import IncompatibleOptions, InvalidValue
 
 Array = NDArray[np.float64]
-LARGEST = 1e6  # damping ratio where the search for one ends: e = 2.5e-13
-HALVINGS = 80  # of an interval of logarithms: to round-off
+MAX_DAMPING_RATIO = 1e6  # upper end of the search: e = 2.5e-13
+BISECTIONS = 80  # of an interval of logarithms, down to round-off
 
 
 def material(
@@ -34,15 +34,43 @@ def material(
     damping_ratio: ArrayLike | None = None,
     restitution: ArrayLike | None = None,
 ) -> dict[str, float | Array]:
-    """c_N (N/m) and d_N (N s/m) of the law `compliant`: Compliant(**material(1e-3, 22, 0.3,
-    restitution=0.2)).
+    """Return stiffness and damping of the law `compliant` for measured properties of a contact.
 
-    depth: m, how far a foot sinks at rest under load, N: exact
-    mass: kg, felt at the contact
-    damping_ratio or restitution: [1], the former exact for that mass, the latter above 0 and at
-        most 1: see the error of the bounce above
+    Parameters
+    ----------
+    depth : array_like
+        Penetration of a foot at rest under `load`, m.
+    load : array_like
+        Normal force, N.
+    mass : array_like
+        Mass felt at the contact, kg.
+    damping_ratio : array_like, optional
+        Damping ratio of the contact with this mass; exact.
+    restitution : array_like, optional
+        Coefficient of restitution of a bounce, above 0 and at most 1; gravity makes the real bounce
+        lower, see the module's docstring. Pass either this or `damping_ratio`.
 
-    Raises TarsusError for numbers that no spring and damper has.
+    Returns
+    -------
+    dict
+        Parameters `c_N` in N/m and `d_N` in N s/m of `Compliant`.
+
+    Raises
+    ------
+    IncompatibleOptions
+        If both or neither of `damping_ratio` and `restitution` are given.
+    InvalidValue
+        If no spring and damper has these properties.
+
+    Examples
+    --------
+    A foot with 0.3 kg sinks 1 mm under 22 N and rebounds with 20 % of its speed:
+
+    >>> from tarsus import Compliant, material
+    >>> constants = material(1e-3, 22.0, 0.3, restitution=0.2)
+    >>> round(float(constants["c_N"]))
+    22000
+    >>> law = Compliant(**constants)
     """
     if (damping_ratio is None) == (restitution is None):
         raise IncompatibleOptions(
@@ -59,17 +87,17 @@ def material(
 
 
 def stiffness(depth: ArrayLike, load: ArrayLike) -> Array:
-    """c_N, N/m, of a spring that yields by `depth`, m, under `load`, N: exact."""
+    """Return c_N, N/m, of a spring that yields by `depth`, m, under `load`, N; exact."""
     return _positive("load", load) / _positive("depth", depth)
 
 
 def penetration(c_N: ArrayLike, load: ArrayLike) -> Array:
-    """Depth at rest, m, under `load`, N: exact."""
+    """Return the depth at rest, m, under `load`, N; exact."""
     return _positive("load", load) / _positive("c_N", c_N)
 
 
 def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
-    """d_N = 2 zeta sqrt(c_N m), N s/m: exact for a contact that feels `mass`, kg."""
+    """Return d_N = 2 zeta sqrt(c_N m), N s/m; exact for a contact that feels `mass`, kg."""
     zeta = np.asarray(damping_ratio, float)
     if not np.all(zeta >= 0):
         raise InvalidValue("damping_ratio must not be negative.", "damping_ratio")
@@ -77,12 +105,12 @@ def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
 
 
 def damping_ratio(c_N: ArrayLike, d_N: ArrayLike, mass: ArrayLike) -> Array:
-    """zeta = d_N / (2 sqrt(c_N m)), -: exact for a contact that feels `mass`, kg."""
+    """Return zeta = d_N / (2 sqrt(c_N m)); exact for a contact that feels `mass`, kg."""
     return np.asarray(d_N, float) / (2 * np.sqrt(_positive("c_N", c_N) * _positive("mass", mass)))
 
 
 def restitution(damping_ratio: ArrayLike) -> Array:
-    """e of a bounce without pull and without gravity, from zeta, -: exact."""
+    """Return the restitution e of a bounce without pull and gravity, given zeta; exact."""
     zeta = np.asarray(damping_ratio, float)
     if not np.all(zeta >= 0):
         raise InvalidValue("damping_ratio must not be negative.", "damping_ratio")
@@ -90,22 +118,22 @@ def restitution(damping_ratio: ArrayLike) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         under = np.arccos(below) / np.sqrt((1 - below) * (1 + below))
         over = np.arccosh(above) / np.sqrt((above - 1) * (above + 1))
-    near = np.abs(zeta - 1) < 1e-7  # both quotients tend to 1 - (zeta - 1) / 3
-    quotient = np.where(near, 1 - (zeta - 1) / 3, np.where(zeta < 1, under, over))
+    critical = np.abs(zeta - 1) < 1e-7  # both quotients tend to 1 - (zeta - 1) / 3
+    quotient = np.where(critical, 1 - (zeta - 1) / 3, np.where(zeta < 1, under, over))
     return np.exp(-2 * zeta * quotient)
 
 
-def damping_ratio_of(restitution_wanted: ArrayLike) -> Array:
-    """zeta with restitution(zeta) = e [1], by bisection to round-off; e in (0, 1]."""
-    e = np.asarray(restitution_wanted, float)
-    if not np.all((e > restitution(LARGEST)) & (e <= 1)):
+def damping_ratio_of(restitution_target: ArrayLike) -> Array:
+    """Return the damping ratio zeta with restitution e in (0, 1], by bisection to round-off."""
+    e = np.asarray(restitution_target, float)
+    if not np.all((e > restitution(MAX_DAMPING_RATIO)) & (e <= 1)):
         raise InvalidValue(
             "restitution must be above 0 and at most 1: a spring and damper cannot stop a mass"
             " without rebound.",
             "restitution",
         )
-    low, high = np.full(e.shape, -40.0), np.full(e.shape, np.log(LARGEST))
-    for _ in range(HALVINGS):
+    low, high = np.full(e.shape, -40.0), np.full(e.shape, np.log(MAX_DAMPING_RATIO))
+    for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
         bouncy = restitution(np.exp(middle)) > e
         low, high = np.where(bouncy, middle, low), np.where(bouncy, high, middle)

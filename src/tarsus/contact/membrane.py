@@ -1,12 +1,13 @@
-"""A linear spring whose damper grows with dt, and kinetic friction (Sugihara 2006, section III-A).
+"""Linear spring whose damper grows with dt, and kinetic friction (Sugihara 2006, section III-A).
 
-Which phase the damper acts in depends on which of two signs one believes: with (4) it is
-compression, as (13) prints its force release (docs/decisions/0020-the-sign-of-the-micro-damper.md).
+The phase in which the damper acts depends on which of two signs is taken as correct: with (4) it is
+compression, while (13) prints the force of release
+(docs/decisions/0020-the-sign-of-the-micro-damper.md).
 
-Slower than eps the paper has sigma = 0 (7) and leaves holding to its macro model; alone that
-lets a loaded foot slide freely at up to eps, and a friction that reverses the slip within a step
-dithers. Here sigma grows linearly below max(eps, the slip that mu_K f_nu stops in one step, all
-contacts together): Eqn. (12) above, a damper that cannot overshoot below.
+For slip slower than eps the paper has sigma = 0 (7) and leaves sticking to its macro model. Used
+alone, that lets a loaded foot slide freely at up to eps, and friction that reverses the slip within
+a step chatters. Here sigma grows linearly below max(eps, the slip that mu_K f_nu stops in one step,
+all contacts together): Eqn. (12) above that speed, a damper that cannot overshoot below it.
 """
 
 from __future__ import annotations
@@ -32,18 +33,25 @@ Phase = Literal["compression", "release"]
 
 @dataclass(frozen=True)
 class SpringDamper:
-    """Which of the readings of (13)-(15) a membrane has."""
+    """Variant of Eqns. (13)-(15) that a membrane uses.
+
+    Attributes
+    ----------
+    damper
+        "timestep", Eqn. (14), or "conventional", Eqn. (13).
+    phase
+        Phase in which the damping coefficient acts.
+    thickness
+        Depth at which the spring's force stops growing and the damper ends, m; None if nowhere.
+    """
 
     damper: Damper
-    """"timestep", (14), or "conventional", (13)."""
     phase: Phase
-    """When the damping coefficient acts."""
     thickness: SX | None = None
-    """Depth at which the spring's force no longer grows and the damper ends, m; None: nowhere."""
 
 
 def damper_choice() -> Any:
-    """The field `damper` of the laws with a membrane."""
+    """Declare the field `damper` of laws with a membrane."""
     return choice(
         "timestep",
         "what is added to the damping",
@@ -53,7 +61,7 @@ def damper_choice() -> Any:
 
 
 def phase_choice() -> Any:
-    """The field `phase` of the laws with a membrane."""
+    """Declare the field `phase` of laws with a membrane."""
     return choice(
         "compression",
         "the phase in which c acts",
@@ -65,40 +73,50 @@ def phase_choice() -> Any:
 def contact_impulses(
     problem: ContactProblem, inside: list[SX], grounds: list[Any], kind: SpringDamper
 ) -> list[SX]:
-    """Impulses (3,) in N s of the contacts that are `inside` (1 or 0), by (12)-(15).
+    """Return the impulses (3,), N s, of contacts inside the membrane, by Eqns. (12)-(15).
 
-    grounds[i]: k, c, mu (kinetic) and eps at contact i
+    Parameters
+    ----------
+    problem : ContactProblem
+        Contacts over a step or substep.
+    inside : list of SX
+        1 for each contact inside the membrane, else 0.
+    grounds : list of namespace
+        k, c, mu (kinetic) and eps at each contact.
+    kind : SpringDamper
+        Variant of the equations.
     """
     impulses = []
-    for i, (contact, here) in enumerate(zip(problem.contacts, grounds, strict=True)):
-        yielding = [
+    for i, (contact, ground) in enumerate(zip(problem.contacts, grounds, strict=True)):
+        mobility = [
             ca.if_else(inside[j], frobenius(problem.G[i, j][1:, 1:]), 0) for j in range(problem.n)
         ]
-        normal = problem.dt * normal_force(contact, here, problem.dt, kind)
-        impulse = ca.vertcat(normal, friction(contact, here, normal, sum(yielding, SX(0))))
+        normal = problem.dt * normal_force(contact, ground, problem.dt, kind)
+        impulse = ca.vertcat(normal, friction(contact, ground, normal, sum(mobility, SX(0))))
         impulses.append(inside[i] * impulse)
     return impulses
 
 
-def pushed(
+def step_impulses(
     problem: ContactProblem, grounds: list[Any], kind: SpringDamper, builder: Builder
 ) -> Subcycled:
-    """Impulses of a membrane over the step, as `contact_impulses` has them over a substep."""
-    held = builder.store_all("grounds", [vars(here) for here in grounds])
-    grounds = [SimpleNamespace(**here) for here in held]
+    """Return the impulses of a membrane over a step, in substeps as needed."""
+    stored = builder.store_all("grounds", [vars(here) for here in grounds])
+    grounds = [SimpleNamespace(**here) for here in stored]
 
     def evaluate(now: ContactProblem, memory: SX) -> tuple[list[SX], SX]:
         return contact_impulses(now, now.active, grounds, kind), memory
 
-    def steepness(i: int, contact: Contact, _: SX) -> tuple[SX, SX]:
+    def contact_slopes(i: int, contact: Contact, _: SX) -> tuple[SX, SX]:
         return slopes(contact, grounds[i], kind)
 
-    return subcycle(problem, SX(0, 1), evaluate, steepness, builder)
+    return subcycle(problem, SX(0, 1), evaluate, contact_slopes, builder)
 
 
 def largest_steps(k: ArrayLike, c: ArrayLike, damper: Damper, mass: float) -> dict[str, float]:
-    """(c + k dt) dt < 2 m with the timestep's damper (14), k dt^2 + 2 c dt < 4 m without; m: what a
-    contact feels.
+    """Return the limit of stability for a mass that a contact feels, kg.
+
+    It is (c + k dt) dt < 2 m with the time step's damper (14), k dt^2 + 2 c dt < 4 m without.
     """
     stiffness, damping = np.asarray(k), np.asarray(c)
     with_dt = 4 * mass / (np.sqrt(damping * damping + 8 * mass * stiffness) + damping)
@@ -107,11 +125,14 @@ def largest_steps(k: ArrayLike, c: ArrayLike, damper: Damper, mass: float) -> di
 
 
 def normal_force(contact: Contact, p: Any, dt: SX, kind: SpringDamper) -> SX:
-    """f_nu in N, (13)-(15), never pulling; depth = -gap, sinking = -velocity, into the ground."""
+    """Return f_nu, N, of Eqns. (13)-(15), never pulling.
+
+    depth = -gap and sinking = -velocity point into the ground.
+    """
     depth, sinking = -contact.gap, -contact.velocity[0]
     spring, damping = p.k * depth, ca.if_else(_acts(sinking, kind.phase), p.c, 0)
     if kind.damper == "timestep":
-        spring = spring + p.k * dt * sinking  # (15) against (13)
+        spring = spring + p.k * dt * sinking  # (15) minus (13)
     if kind.thickness is not None:
         spring = ca.fmin(spring, p.k * kind.thickness)
         damping = ca.if_else(depth < kind.thickness, damping, 0)
@@ -122,20 +143,22 @@ def _acts(sinking: SX, phase: Phase) -> SX:
     return sinking > 0 if phase == "compression" else sinking < 0
 
 
-def friction(contact: Contact, p: Any, normal: SX, yielding: SX) -> SX:
-    """Tangential impulse (2,), N s: (12) with (7) made continuous; `yielding` bounds slip per
-    impulse, 1/kg.
+def friction(contact: Contact, p: Any, normal: SX, mobility: SX) -> SX:
+    """Return the tangential impulse (2,), N s: Eqn. (12) with a continuous version of Eqn. (7).
+
+    `mobility` bounds the slip per impulse, 1/kg.
     """
     slip, limit = contact.velocity[1:], p.mu * normal
-    stopped = ca.fmax(limit * yielding, p.eps)  # m/s
-    speed = ca.sqrt(ca.fmax(ca.dot(slip, slip), stopped * stopped))
+    stopping_speed = ca.fmax(limit * mobility, p.eps)  # m/s
+    speed = ca.sqrt(ca.fmax(ca.dot(slip, slip), stopping_speed * stopping_speed))
     return -limit / speed * slip
 
 
 def slopes(contact: Contact, p: Any, kind: SpringDamper) -> tuple[SX, SX]:
-    """Stiffness (3,) and damping (3,) that bound a substep: friction cannot overshoot.
+    """Return the stiffness (3,) and damping (3,) that limit a substep.
 
-    The timestep's damper k h counts as stiffness: k h^2 / 4 + (k h) h / 2 = 3 k h^2 / 4.
+    Friction cannot overshoot and has none. The time step's damper k h counts as stiffness: k h^2 /
+    4 + (k h) h / 2 = 3 k h^2 / 4.
     """
     soft = SX(0) if kind.thickness is None else -contact.gap >= kind.thickness
     stiffness = p.k * (3 if kind.damper == "timestep" else 1)
@@ -144,7 +167,8 @@ def slopes(contact: Contact, p: Any, kind: SpringDamper) -> tuple[SX, SX]:
 
 
 def frobenius(block: SX) -> SX:
-    """Norm of a matrix: with its row's other blocks it bounds how much the slips grow together
-    (Gershgorin).
+    """Return the Frobenius norm of a block.
+
+    The sum over a row of blocks bounds how much the slips grow together (Gershgorin).
     """
     return ca.sqrt(ca.sumsqr(block))

@@ -1,6 +1,6 @@
-"""The input and output of a contact law: algebra over contacts, without a robot.
+"""Input and output of a contact law: algebra over contacts, without a robot.
 
-Components are ordered (normal, tangent 1, tangent 2), the normal pointing away from the ground, so
+Components are ordered (normal, tangent 1, tangent 2). The normal points away from the ground, so
 that a positive normal impulse pushes and a positive normal velocity separates.
 """
 
@@ -15,17 +15,25 @@ from casadi import SX
 
 from tarsus.algebra.blocks import Blocks
 
-Solved = Callable[[list[SX]], list[SX]]
-Softened = Callable[[list[SX]], Solved]
+RegularizedSolve = Callable[[list[SX]], list[SX]]  # r -> z, (3,) of each contact
+RegularizedSolver = Callable[[list[SX]], RegularizedSolve]  # blocks B (3, 3) -> r -> z
 
 
 @dataclass(frozen=True)
 class Roundness:
-    """A body that is a ball where it touches: its radius, m, and rotation (3, 3) to the world.
+    """Shape of a body near its contact, by which a law tells rolling from sliding.
 
-    arm (3,): from the tracked point of the body to the contact point, m, of a body that is no ball;
-        None: follows from radius and normal
-    tracked (3,): point of the body by whose travel sliding is measured, m; None: the contact point
+    Attributes
+    ----------
+    radius
+        Radius of a ball, m.
+    rotation
+        Rotation (3, 3) from the body to the world.
+    arm
+        Vector (3,) from the tracked point of the body to the contact point, m, for a body that is
+        not a ball; None if it follows from radius and normal.
+    tracked
+        Point (3,) of the body whose displacement measures sliding, m; None for the contact point.
     """
 
     radius: float | SX
@@ -33,11 +41,11 @@ class Roundness:
     arm: SX | None = None
     tracked: SX | None = None
 
-    def rolled(self, before: SX, normal: SX) -> SX:
-        """How far (3,) the contact point rolled, m, world, since the rotation was `before` (3, 3).
+    def rolling_displacement(self, before: SX, normal: SX) -> SX:
+        """Return the displacement (3,) of the contact point by rolling, m, world axes.
 
-        By turns of less than about one radian: r theta x n, with theta = asin(|s|) s / |s| to the
-        fifth power.
+        It is r theta x n with theta = asin(|s|) s / |s| to the fifth power, for turns of less than
+        about one radian since the rotation was `before` (3, 3).
         """
         if self.arm is None and SX(self.radius).is_zero():
             return SX.zeros(3)
@@ -54,19 +62,33 @@ class Roundness:
 
 @dataclass(frozen=True)
 class Contact:
-    """One contact at one instant, for laws that need no more than that.
+    """One contact at one instant.
 
-    gap: m, negative when it penetrates.
-    velocity (3,): m/s in the contact frame.
-    point (3,): world position, m; of two bodies that touch, as seen from the second.
-    frame (3, 3): rows normal, tangent 1, tangent 2 in the same coordinates.
-    friction: terrain factor on the law's friction coefficients [1].
-    stiffness: terrain factor on the law's stiffness and damping [1].
-    roundness: how the contact point travels over the body.
-    velocity_product (3,): m/s^2 in the contact frame, the contact's acceleration at u' = 0, that
-        is dW^T/dt u with the frame held; zero where the coordinates stand still.
-    away: m, a gap above which it is open although it pressed in the last step; None: any may press.
-    sinks: m, by which it may come closer in the rest of the step; 0 unless the law subcycles.
+    Attributes
+    ----------
+    gap
+        Signed distance, m; negative in penetration.
+    velocity
+        Velocity (3,), m/s, in the contact frame.
+    point
+        World position (3,), m; for two bodies that touch, in the frame of the second.
+    frame
+        Contact frame (3, 3) in the same coordinates: rows normal, tangent 1, tangent 2.
+    friction
+        Factor of the terrain on the law's friction coefficients.
+    stiffness
+        Factor of the terrain on the law's stiffness and damping.
+    roundness
+        Shape of the body, which determines how the contact point rolls over it.
+    velocity_product
+        Acceleration (3,) at u' = 0, m/s^2, in the contact frame: dW^T/dt u with constant frame.
+        Zero where the coordinates do not move.
+    max_gap
+        Gap, m, above which the contact is open although it pressed in the last step; None if any
+        gap may press.
+    possible_sinking
+        Distance, m, by which the contact may still approach in the rest of the step; 0 unless the
+        law subcycles.
     """
 
     gap: SX
@@ -77,22 +99,27 @@ class Contact:
     stiffness: SX = field(default_factory=lambda: SX(1))
     roundness: Roundness = field(default_factory=lambda: Roundness(0.0, SX.eye(3)))
     velocity_product: SX = field(default_factory=lambda: SX.zeros(3))
-    away: float | SX | None = None
-    sinks: SX = field(default_factory=lambda: SX(0))
+    max_gap: float | SX | None = None
+    possible_sinking: SX = field(default_factory=lambda: SX(0))
 
     @property
     def tracked(self) -> SX:
-        """Point (3,), m, by whose travel, less what it rolled, a law measures sliding."""
+        """Point (3,), m, whose displacement, less that of rolling, measures sliding."""
         return self.point if self.roundness.tracked is None else self.roundness.tracked
 
 
 @dataclass(frozen=True)
 class VelocityForm:
-    """The same problem without its Delassus matrix (Gehring 2014, Eqns. (17)-(18)).
+    """Contact problem without its Delassus matrix (Gehring 2014, Eqns. (17)-(18)).
 
-    u_free (nu,): velocity at the end of the step without contact
-    W (nu, 3n): force directions
-    response (nu, 3n): M^-1 W
+    Attributes
+    ----------
+    u_free
+        Velocity (nu,) at the end of the step without contact.
+    W
+        Force directions (nu, 3n).
+    response
+        M^-1 W, shape (nu, 3n).
     """
 
     u_free: SX
@@ -102,11 +129,16 @@ class VelocityForm:
 
 @dataclass(frozen=True)
 class SharedBodies:
-    """Contacts that few rigid bodies share: G_ij = A_i M_ab A_j^T, a and b the bodies of i and j.
+    """Delassus matrix of contacts that few rigid bodies share: G_ij = A_i M_ab A_j^T.
 
-    body[i]: of contact i, counted from 0
-    arms[i] (3, 6): A_i, the contact's velocity by its body's twist
-    mobility: M, the rows of (6m, 6m): what wrenches do to the twists of all m bodies, symmetric
+    Attributes
+    ----------
+    body
+        Index of the body of each contact, from 0; a and b above are those of i and j.
+    arms
+        A_i (3, 6): velocity of the contact per twist of its body.
+    mobility
+        M as rows of a symmetric matrix (6m, 6m): twists of all m bodies per wrench.
     """
 
     body: list[int]
@@ -116,14 +148,22 @@ class SharedBodies:
 
 @dataclass(frozen=True)
 class Bilateral:
-    """Bilateral constraints, for laws that iterate over them too (Gehring 2014, Eqns. (12)-(15)).
+    """Bilateral constraints, for laws that iterate over them too (Gehring 2014, Eqns.
+
+    (12)-(15)).
 
     xi_B = G_BU L_U + G_B L_B + c = 0.
 
-    free[i] (3,), G[i, j] (3, 3): free velocity and Delassus matrix without the constraints
-    coupling[b][3 i + k]: G_BU
-    G_B[b][b'], c (nb,): of the constraints
-    start (nb,): the last step's impulses
+    Attributes
+    ----------
+    free, G
+        Free velocity (3,) of each contact and Delassus blocks (3, 3), without the constraints.
+    coupling
+        G_BU: `coupling[b][3 i + k]`.
+    G_B, c
+        Matrix and constant (nb,) of the constraints.
+    start
+        Impulses (nb,) of the last step.
     """
 
     free: list[SX]
@@ -136,16 +176,23 @@ class Bilateral:
 
 @dataclass(frozen=True)
 class JointRows:
-    """m joints with stops or dry friction, solved for together with the contacts, one row each.
+    """Joints with limits or dry friction, solved together with the contacts, one row per joint.
 
-    Rates v = G_JU L_U + G p + free, m/s or rad/s, under impulses L_U of contacts and p of joints.
-    Of p as much as `friction` lets it, is friction against the rate; the rest pushes from a stop.
+    Their rates are v = G_JU L_U + G p + free, m/s or rad/s, under impulses L_U of contacts and p of
+    joints. Up to `friction`, an impulse is friction against the rate; the rest comes from a limit.
 
-    free (m,): rates at the end of the step without contacts and these joints' impulses
-    coupling[k][3 i + j]: G_JU, symmetric to what contact i feels of joint k
-    G[k][k']: of the joints
-    lower, upper (m,): least rates, not above 0, and greatest, not below 0; None: any
-    friction (m,): largest impulse of dry friction, N m s or N s; 0 without any
+    Attributes
+    ----------
+    free
+        Rates (m,) at the end of the step without contacts and impulses of these joints.
+    coupling
+        G_JU: `coupling[k][3 i + j]`, symmetric to the velocity of contact i per impulse of joint k.
+    G
+        Rates per impulse, of joints alone.
+    lower, upper
+        Least rates, not above 0, and greatest, not below 0; None if unbounded.
+    friction
+        Largest impulses of dry friction, N m s or N s; 0 without friction.
     """
 
     free: list[SX]
@@ -158,16 +205,48 @@ class JointRows:
 
 @dataclass(frozen=True)
 class ContactProblem:
-    """n contacts over one step of length dt.
+    """Contact problem of n contacts over one step of length dt.
 
-    contacts: each at the step's midpoint with the velocity before, gamma^S
-    active[i]: 1 where the law calls it closed, else 0
-    free[i] (3,): velocity at the end of the step without contact, m/s
-    dt: s
+    The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are computed only when a law
+    uses them. Bilateral constraints (cut joints, closed loops) are eliminated from all of these;
+    `bilateral` has contacts and constraints separately.
 
-    The Delassus matrix G = W^T M^-1 W (1/kg) and the velocity form are made only when a law asks
-    for them. Bilateral constraints (cut joints, closed loops) are solved for in all of these;
-    `bilateral` has both apart.
+    Attributes
+    ----------
+    contacts
+        Contacts at the instant of evaluation, with the velocity gamma^S at the start of the step.
+    active
+        1 for each contact that the law calls closed, else 0.
+    free
+        Velocity (3,) of each contact at the end of the step without contact, m/s.
+    dt
+        Length of the step, s.
+    make_delassus, make_velocity_form, make_bilateral, make_shared
+        Functions behind the properties `G`, `velocity_form`, `bilateral` and `shared`.
+    regularized_solver
+        Maps blocks B[i] (3, 3) to a function r -> z with (G + B^-1) z = r, for r and z (3,) of each
+        contact. Its cost grows with the number of contacts, not with its square. None if not
+        available.
+    restart
+        1 where a solver starts with all contacts pressing and none sliding; 0 or None where it
+        starts from the last step. Of several solutions it then finds one in which contacts stick,
+        if there is one.
+    without_correction
+        1 where a law whose correction is optional only requires contacts to rest, because friction,
+        limits or other contacts may make its correction impossible; 0 or None where it applies it.
+    warm_start
+        Memory of the law with impulses to start from; None for those of the last step.
+    loads_determined
+        Whether the compliance of joints locked by dry friction determines how redundant contacts
+        share a load. A solver must then not regularize by more than that compliance.
+    free_mobility
+        Normal velocity per normal impulse of each contact, 1/kg, with no joint locked and no loop
+        closed; None if it is the diagonal of G. Computed for laws with `uses_free_mobility`.
+    joints
+        Limits and dry friction of joints as rows; None if joints are locked or have neither. Only
+        for laws that `solves_joints`.
+    instant
+        Fraction of the step at which contacts are evaluated, if the law may subcycle; else None.
     """
 
     contacts: list[Contact]
@@ -178,29 +257,14 @@ class ContactProblem:
     make_velocity_form: Callable[[], VelocityForm]
     make_bilateral: Callable[[], Bilateral] | None = None
     make_shared: Callable[[], SharedBodies] | None = None
-    softened: Softened | None = None
-    """(B, r) -> z with (G + B^-1) z = r for blocks B[i] (3, 3) and r[i] (3,) of each contact, at a
-    cost that grows with the contacts, not with their square; None where it is not to be had."""
+    regularized_solver: RegularizedSolver | None = None
     restart: SX | None = None
-    """1 where a solver begins with all contacts pressing, none sliding; 0 or None: as in the last
-    step. Of several solutions it then finds one where contacts stick, if there is one."""
-    at_rest: SX | None = None
-    """1 where a law that `asks_less` asks of a contact no more than that it rest: what it adds as a
-    correction may be more than friction, limits and other contacts let it have; 0 or None: all."""
+    without_correction: SX | None = None
     warm_start: SX | None = None
-    """Memory of the law with impulses to begin from; None: those of the last step."""
     loads_determined: bool = False
-    """Whether the give of joints held by dry friction determines how redundant contacts share a
-    load. A solver then must not regularize by more than that give."""
-    loose: list[SX] | None = None
-    """What a normal impulse does to its contact's normal velocity, 1/kg, were no joint held and no
-    loop closed; None: what G says of it. Only of a law that `looks_loose`."""
+    free_mobility: list[SX] | None = None
     joints: JointRows | None = None
-    """Stops and dry friction of joints that are rows beside the contacts; None: they are held, or
-    there are none. Only a law that `solves_joints` is given any."""
     instant: float | None = None
-    """Fraction of the step at which contacts are seen, where a law may subcycle; None: it may
-    not."""
 
     @property
     def n(self) -> int:
@@ -209,38 +273,51 @@ class ContactProblem:
 
     @cached_property
     def G(self) -> Blocks:
-        """Delassus blocks G[i, j] (3, 3) for all pairs of contacts; first asked for in a loop, made
-        in every pass.
+        """Delassus blocks (3, 3) by pair of contacts (i, j).
+
+        Use it before a loop: if it is first used in a loop, every pass computes it.
         """
         return self.make_delassus()
 
     @cached_property
     def shared(self) -> SharedBodies | None:
-        """The Delassus matrix by the bodies that the contacts share; None if some lie apart."""
+        """Delassus matrix in terms of shared bodies; None if the contacts share none."""
         return self.make_shared() if self.make_shared else None
 
     @cached_property
     def velocity_form(self) -> VelocityForm:
-        """The problem in end-of-step velocities."""
+        """Contact problem in velocities at the end of the step."""
         return self.make_velocity_form()
 
     @cached_property
     def bilateral(self) -> Bilateral | None:
-        """The constraints beside the contacts, None if there are none."""
+        """Constraints, separate from the contacts; None if there are none."""
         return self.make_bilateral() if self.make_bilateral else None
 
 
 @dataclass(frozen=True)
 class ContactSolution:
-    """Impulses over the step: impulses[i] (3,) in N s; memory of the law; how the solve went.
+    """Impulses over a step, next memory of the law, and how the solve went.
 
-    iterations: number of sweeps (0 for an explicit law)
-    converged: 1 or 0
-    bilateral (nb,): the constraints' impulses, None from a law that leaves them to the step
-    joints (m,): impulses of the problem's joint rows, N m s or N s; None without any
-    stage: place in `Law.stages` of the solver's stage that ended the solve; None without stages
-    carrying[i] (3,): impulses that carry the coordinates over the step, where the impulses act at
-        other times than the stepper's one instant (`contact/subcycle.py`); None: the impulses do
+    Attributes
+    ----------
+    impulses
+        Impulse (3,) of each contact, N s.
+    memory
+        Next memory of the law.
+    iterations
+        Number of sweeps; 0 for an explicit law.
+    converged
+        1 or 0.
+    bilateral
+        Impulses (nb,) of the constraints; None if the step is to compute them.
+    joints
+        Impulses (m,) of the problem's joint rows, N m s or N s; None without any.
+    coordinate_impulses
+        Impulse (3,) of each contact that advances the coordinates, if impulses act at other times
+        than the instant of evaluation (`contact/subcycle.py`); None if that is `impulses`.
+    stage
+        Index in `Law.stages` of the solver's stage that ended the solve; None without stages.
     """
 
     impulses: list[SX]
@@ -249,14 +326,14 @@ class ContactSolution:
     converged: SX
     bilateral: SX | None = None
     joints: SX | None = None
-    carrying: list[SX] | None = None
+    coordinate_impulses: list[SX] | None = None
     stage: SX | None = None
 
-    def as_carried(self) -> ContactSolution:
-        """The same with the impulses that carry the coordinates, the constraints' answer open."""
-        impulses = self.impulses if self.carrying is None else self.carrying
+    def with_coordinate_impulses(self) -> ContactSolution:
+        """Return the solution with the impulses that advance the coordinates."""
+        impulses = self.impulses if self.coordinate_impulses is None else self.coordinate_impulses
         return replace(self, impulses=impulses, bilateral=None)
 
     def stacked(self) -> SX:
-        """All impulses as one column (3n,)."""
+        """Return all impulses as one column (3n,)."""
         return ca.vertcat(*self.impulses) if self.impulses else SX(0, 1)

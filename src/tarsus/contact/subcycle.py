@@ -1,24 +1,24 @@
-"""Subcycling: a stiff contact force integrated with shorter steps inside one step of the robot.
+"""Subcycling: integrate a stiff contact force with substeps inside one step of the robot.
 
 A spring and damper in the ground is stable under an explicit step only while the step is short for
 the mass that the contact feels. A falling robot lands on light links and on several points at once,
-so no fixed step is short enough. Here the robot's dynamics stay as the step sees them, and only the
-contacts are followed: their displacements x and velocities v in their own frames, with the Delassus
-matrix G of the step,
+so no fixed step is short enough. Here the robot's dynamics stay as the step evaluated them, and
+only the contacts are integrated: their displacements x and velocities v in their own frames, with
+the Delassus matrix G of the step,
 
     v' = v + ramp + G L,    x' = x + h (theta v + (1 - theta) v'),    L = h f(x + theta h v, v),
 
-theta the instant at which the stepper sees its contacts. With one substep this is the step itself.
-The ramp is what the free motion gains: over the step where contacts are seen halfway, at once where
-they are seen at the start.
+where theta is the instant at which the stepper evaluates contacts. With one substep this is the
+step itself. The ramp is the velocity gained in free motion: spread over the step if contacts are
+evaluated at its midpoint, at once if they are evaluated at its start.
 
-A substep h keeps R (C h^2 / 4 + D h / 2) at most MARGIN along every normal, R the column sum of |G|
-over the contacts that may touch: the largest of these bounds the eigenvalue whose value 1 is the
-stability limit (`contact/stability.py`). C and D are the force's slopes at the depth that the
-contact may reach in the substep. Friction near rest is a damper so steep that it alone would ask
-for thousands of substeps as a robot lands: substeps get no shorter than dt / FRICTION_SUBSTEPS for
-its sake, and where it is steeper than they resolve, it brakes as hard as it can without a reversal
-of the slip.
+A substep h keeps R (C h^2 / 4 + D h / 2) at most MARGIN along every normal, R being the column sum
+of |G| over the contacts that may touch: the largest of these bounds the eigenvalue whose value 1 is
+the stability limit (`contact/stability.py`). C and D are the slopes of the force at the depth that
+the contact may reach in the substep. Friction near rest is a damper so steep that it alone would
+require thousands of substeps as a robot lands. For its sake substeps get no shorter than dt /
+FRICTION_SUBSTEPS; where it is steeper than they resolve, it brakes as hard as it can without
+reversing the slip.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
-MARGIN = 0.25  # of the stability limit; of a spring without damper, half its longest stable step
-NO_REVERSAL = 0.5  # of the limit: a damper so steep stops what it brakes, and no more
-FRICTION_SUBSTEPS = 50  # in one step, for friction alone
-MAX_SUBSTEPS = 400  # in one step
-TINY = 1e-30
-ROUND_OFF = 1e-9  # of a number of substeps
+MARGIN = 0.25  # fraction of the stability limit; for a spring, half its longest stable step
+NO_REVERSAL = 0.5  # fraction of the stability limit at which a damper stops the slip exactly
+FRICTION_SUBSTEPS = 50  # per step, for the sake of friction
+MAX_SUBSTEPS = 400  # per step
+MIN_DIVISOR = 1e-30
+COUNT_ROUND_OFF = 1e-9  # relative round-off of the number of substeps
 
 Evaluate = Callable[[ContactProblem, SX], tuple[list[SX], SX]]
 Slopes = Callable[[int, Contact, SX], tuple[SX, SX]]
@@ -49,18 +49,25 @@ Slopes = Callable[[int, Contact, SX], tuple[SX, SX]]
 
 @dataclass(frozen=True, eq=False)
 class Subcycled:
-    """What the contacts did over a step.
+    """Result of the contacts over a step.
 
-    impulses: (3,) of each contact, N s
-    carrying: (3,) of each contact, N s: an impulse at the step's seen instant that would move the
-        coordinates by as much as the impulses of all substeps did
-    memory: the law's, after the step
-    substeps: how many there were; 0 where one evaluation made the step
-    stable: 1 where every substep was below the stability limit, else 0
+    Attributes
+    ----------
+    impulses
+        Impulse (3,) of each contact, N s.
+    coordinate_impulses
+        Impulse (3,) of each contact, N s, at the instant of evaluation that would displace the
+        coordinates by as much as the impulses of all substeps did; None if that is `impulses`.
+    memory
+        Memory of the law after the step.
+    substeps
+        Number of substeps; 0 if there was one evaluation.
+    stable
+        1 if every substep was below the stability limit, else 0.
     """
 
     impulses: list[SX]
-    carrying: list[SX] | None
+    coordinate_impulses: list[SX] | None
     memory: SX
     substeps: SX
     stable: SX
@@ -71,30 +78,50 @@ def subcycle(
 ) -> Subcycled:
     """Integrate contact forces over the step of a problem.
 
-    evaluate: impulses (3,) of all contacts over `problem.dt`, and the next memory, from a problem
-        and a memory; contacts that are not active have none
-    slopes: stiffness C (3,), N/m, and damping D (3,), N s/m, of a contact with a memory, both of
-        its force along normal and tangents; from its number, itself and the memory of all
+    Parameters
+    ----------
+    problem : ContactProblem
+        Contacts of the step.
+    memory : SX
+        Memory of the law.
+    evaluate : callable
+        Returns the impulses (3,) of all contacts over `problem.dt` and the next memory, given a
+        problem and a memory. Inactive contacts have zero impulses.
+    slopes : callable
+        Returns the stiffness C (3,), N/m, and damping D (3,), N s/m, of a contact's force along
+        normal and tangents, given its number, the contact and the memory of all.
+    builder : Builder
+        Traces the loop.
     """
     if problem.instant is None:
-        impulses, kept = evaluate(touching(problem), memory)
-        return Subcycled(impulses, None, kept, SX(0), SX(1))
+        impulses, memory = evaluate(touching(problem), memory)
+        return Subcycled(impulses, None, memory, SX(0), SX(1))
     motion = ContactMotion.of(problem, evaluate, slopes, builder)
     end = builder.loop(motion.begin(memory), motion.substep, MAX_SUBSTEPS + 1)
-    impulses, carrying = triples(end["impulse"]), triples(end["carrying"])
-    more = ca.if_else(end["substeps"] > 1, end["substeps"], 0)
-    return Subcycled(impulses, carrying, end["memory"], more, ca.logic_not(end["unstable"]))
+    impulses, coordinate_impulses = triples(end["impulse"]), triples(end["carrying"])
+    substeps = ca.if_else(end["substeps"] > 1, end["substeps"], 0)
+    stable = ca.logic_not(end["unstable"])
+    return Subcycled(impulses, coordinate_impulses, end["memory"], substeps, stable)
 
 
 @dataclass(frozen=True, eq=False)
 class ContactMotion:
-    """How contacts move over a step, by numbers computed once for all substeps.
+    """Motion of the contacts over a step, with the values that all substeps share.
 
-    problem: with contacts where the stepper sees them
-    theta: the instant at which it does
-    rows: of G (3n, 3n), 1/kg
-    felt (3n,): column sums of |G| over the contacts that may touch, 1/kg
-    before, ramp (3n,): velocity at the start, and what the free motion adds to it, m/s
+    Attributes
+    ----------
+    problem
+        Contacts where the stepper evaluates them.
+    theta
+        Instant at which it does.
+    evaluate, slopes, builder
+        As in `subcycle`.
+    rows
+        Rows of G (3n, 3n), 1/kg.
+    column_sums
+        Column sums (3n,) of |G| over the contacts that may touch, 1/kg.
+    before, ramp
+        Velocity at the start (3n,), and what the free motion adds to it, m/s.
     """
 
     problem: ContactProblem
@@ -103,7 +130,7 @@ class ContactMotion:
     slopes: Slopes
     builder: Builder
     rows: Matrix
-    felt: list[SX]
+    column_sums: list[SX]
     before: SX
     ramp: SX
 
@@ -111,48 +138,52 @@ class ContactMotion:
     def of(
         cls, problem: ContactProblem, evaluate: Evaluate, slopes: Slopes, builder: Builder
     ) -> ContactMotion:
-        """The contacts of a problem that says at which instant they are seen."""
+        """Prepare the contacts of a problem that has an instant of evaluation."""
         assert problem.instant is not None
         contacts = builder.store_all("contacts", problem.contacts)
         active = entries(builder.store("active", ca.vertcat(*problem.active)))
         G = builder.store_all("G_all", problem.G)
         rows, size = flat_matrix(G, problem.n), range(3 * problem.n)
-        felt = [sum((active[r // 3] * ca.fabs(rows[r][c]) for r in size), SX(0)) for c in size]
-        felt = entries(builder.store("felt", ca.vertcat(*felt)))
+        column_sums = [
+            sum((active[r // 3] * ca.fabs(rows[r][c]) for r in size), SX(0)) for c in size
+        ]
+        column_sums = entries(builder.store("felt", ca.vertcat(*column_sums)))
         before = builder.store("before", ca.vertcat(*(c.velocity for c in contacts)))
         ramp = builder.store("ramp", ca.vertcat(*problem.free) - before)
         held = replace(problem, contacts=contacts, active=active, make_delassus=lambda: G)
-        return cls(held, problem.instant, evaluate, slopes, builder, rows, felt, before, ramp)
+        return cls(
+            held, problem.instant, evaluate, slopes, builder, rows, column_sums, before, ramp
+        )
 
     def begin(self, memory: SX) -> Values:
-        """What the first substep begins with."""
-        none, dt = SX.zeros(3 * self.problem.n), self.problem.dt
-        place = {"x": -self.theta * dt * self.before, "v": self.before, "memory": memory}
+        """Return the values that the first substep starts from."""
+        zeros, dt = SX.zeros(3 * self.problem.n), self.problem.dt
+        state = {"x": -self.theta * dt * self.before, "v": self.before, "memory": memory}
         clock = {"left": dt, "ahead": dt, "substeps": SX(0), "unstable": SX(0)}
-        return place | clock | {"impulse": none, "carrying": none}
+        return state | clock | {"impulse": zeros, "carrying": zeros}
 
     def substep(self, now: Values) -> tuple[Values, SX]:
-        """One substep, and whether there is another."""
-        # how long it is
+        """Take one substep; also return whether there is another."""
+        # its length
         dt, theta, left = self.problem.dt, self.theta, now["left"]
         P, Q = self._steepness(now)
         count = self.builder.store("count", self._count(now, P, Q))
         h = self.builder.store("h", left / count)
-        grows = [p * h * h / 4 + q * h / 2 for p, q in zip(P, Q, strict=True)]
-        # what the contacts do in it
+        growth = [p * h * h / 4 + q * h / 2 for p, q in zip(P, Q, strict=True)]
+        # impulses of the contacts
         x, v = now["x"], now["v"]
-        impulses, memory = self.evaluate(self._at(x + theta * h * v, v, h), now["memory"])
+        impulses, memory = self.evaluate(self._problem_at(x + theta * h * v, v, h), now["memory"])
         impulses = [
-            without_reversal(impulse, ca.fmax(*grows[3 * i + 1 : 3 * i + 3]))
+            without_reversal(impulse, ca.fmax(*growth[3 * i + 1 : 3 * i + 3]))
             for i, impulse in enumerate(impulses)
         ]
         L = self.builder.store("L_substep", ca.vertcat(*impulses))
-        # where they get
+        # displacements and velocities after it
         share = h / dt if theta else now["substeps"] == 0
         after = v + share * self.ramp + ca.vertcat(*times(self.rows, entries(L)))
         rest = ca.if_else(count > 1, left - h, 0)
         weight = ((1 - theta) * h + rest) / ((1 - theta) * dt)
-        unstable = -least([-growth for growth in grows[::3]]) > 1
+        unstable = -least([-value for value in growth[::3]]) > 1
         new = {
             "x": x + h * (theta * v + (1 - theta) * after),
             "v": after,
@@ -166,53 +197,60 @@ class ContactMotion:
         }
         return new, rest > 0
 
-    def _at(self, x: SX, v: SX, h: SX) -> ContactProblem:
-        """The problem of a substep, its contacts displaced by x (3n,) with velocities v (3n,)."""
-        triple = zip(self.problem.contacts, triples(x), triples(v), strict=True)
-        moved = [displaced(contact, d, w) for contact, d, w in triple]
-        here = replace(self.problem, contacts=moved, free=triples(v + self.ramp), dt=h)
-        return touching(here)
+    def _problem_at(self, x: SX, v: SX, h: SX) -> ContactProblem:
+        """Return the problem of a substep.
+
+        Contacts are displaced by x (3n,) at velocities v (3n,).
+        """
+        motions = zip(self.problem.contacts, triples(x), triples(v), strict=True)
+        moved = [displaced(contact, d, w) for contact, d, w in motions]
+        problem = replace(self.problem, contacts=moved, free=triples(v + self.ramp), dt=h)
+        return touching(problem)
 
     def _steepness(self, now: Values) -> tuple[list[SX], list[SX]]:
-        """R C and R D (3n,), for slopes where contacts get in the time that is looked ahead."""
-        found: tuple[list[SX], list[SX]] = [], []
+        """Return R C and R D (3n,), with slopes at the depth that contacts may reach."""
+        steepness: tuple[list[SX], list[SX]] = [], []
         for i, (d, w) in enumerate(zip(triples(now["x"]), triples(now["v"]), strict=True)):
             deeper = d + ca.vertcat(ca.fmin(w[0], 0) * now["ahead"], 0, 0)
-            there = displaced(self.problem.contacts[i], deeper, w)
-            reaches = ca.logic_and(self.problem.active[i], there.gap <= 0)
-            own = self.felt[3 * i : 3 * i + 3]
-            for values, slope in zip(found, self.slopes(i, there, now["memory"]), strict=True):
-                slope = entries(ca.if_else(reaches, slope, 0))
-                values += [R * k for R, k in zip(own, slope, strict=True)]
+            deepest = displaced(self.problem.contacts[i], deeper, w)
+            touches = ca.logic_and(self.problem.active[i], deepest.gap <= 0)
+            sums = self.column_sums[3 * i : 3 * i + 3]
+            slopes = self.slopes(i, deepest, now["memory"])
+            for values, slope in zip(steepness, slopes, strict=True):
+                slope = entries(ca.if_else(touches, slope, 0))
+                values += [R * k for R, k in zip(sums, slope, strict=True)]
         P, Q = (
-            self.builder.store(name, ca.vertcat(*x)) for name, x in zip("PQ", found, strict=True)
+            self.builder.store(name, ca.vertcat(*values))
+            for name, values in zip("PQ", steepness, strict=True)
         )
         return entries(P), entries(Q)
 
     def _count(self, now: Values, P: list[SX], Q: list[SX]) -> SX:
-        """How many substeps as long as the next one the rest of the step takes."""
+        """Return the number of substeps as long as the next one in the rest of the step."""
         pairs = list(zip(P, Q, strict=True))
-        stable = least([longest(p, q, MARGIN) for p, q in pairs[::3]])
+        stable = least([longest_step(p, q, MARGIN) for p, q in pairs[::3]])
         slips = [pair for k, pair in enumerate(pairs) if k % 3]
-        smooth = least([longest(p, q, NO_REVERSAL) for p, q in slips])
+        smooth = least([longest_step(p, q, NO_REVERSAL) for p, q in slips])
         h = ca.fmin(stable, ca.fmax(smooth, self.problem.dt / FRICTION_SUBSTEPS))
         shortest = now["left"] / ca.fmax(MAX_SUBSTEPS - now["substeps"], 1)
         h = ca.fmin(ca.fmax(ca.fmin(h, now["ahead"]), shortest), now["left"])
-        return ca.ceil(now["left"] / h * (1 - ROUND_OFF))
+        return ca.ceil(now["left"] / h * (1 - COUNT_ROUND_OFF))
 
 
 def without_reversal(impulse: SX, growth: SX) -> SX:
-    """An impulse (3,) whose friction is cut where its growth is more than stops the slip."""
-    return ca.vertcat(impulse[0], ca.fmin(1, NO_REVERSAL / ca.fmax(growth, TINY)) * impulse[1:])
+    """Return an impulse (3,) whose friction is reduced where it would reverse the slip."""
+    return ca.vertcat(
+        impulse[0], ca.fmin(1, NO_REVERSAL / ca.fmax(growth, MIN_DIVISOR)) * impulse[1:]
+    )
 
 
-def longest(P: SX, Q: SX, margin: float) -> SX:
-    """The step h, s, with P h^2 / 4 + Q h / 2 = margin."""
-    return 4 * margin / ca.fmax(Q + ca.sqrt(Q * Q + 4 * margin * P), TINY)
+def longest_step(P: SX, Q: SX, margin: float) -> SX:
+    """Return the step h, s, with P h^2 / 4 + Q h / 2 = margin."""
+    return 4 * margin / ca.fmax(Q + ca.sqrt(Q * Q + 4 * margin * P), MIN_DIVISOR)
 
 
 def least(values: list[SX]) -> SX:
-    """The smallest of some numbers."""
+    """Return the smallest value."""
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
         values = [ca.fmin(a, b) for a, b in pairs] + ([values[-1]] if len(values) % 2 else [])
@@ -220,7 +258,7 @@ def least(values: list[SX]) -> SX:
 
 
 def touching(problem: ContactProblem) -> ContactProblem:
-    """The same with only those contacts active that are in the ground."""
+    """Return the problem with only those contacts active that penetrate the ground."""
     pairs = zip(problem.active, problem.contacts, strict=True)
     return replace(
         problem,
@@ -230,7 +268,7 @@ def touching(problem: ContactProblem) -> ContactProblem:
 
 
 def displaced(contact: Contact, by: SX, velocity: SX) -> Contact:
-    """A contact moved by (3,), m, in its own frame, with another velocity (3,)."""
+    """Return a contact displaced by (3,), m, in its own frame, with another velocity (3,)."""
     moved = ca.mtimes(contact.frame.T, by)
     ball = contact.roundness
     if ball.tracked is not None:
@@ -241,23 +279,23 @@ def displaced(contact: Contact, by: SX, velocity: SX) -> Contact:
         point=contact.point + moved,
         velocity=velocity,
         roundness=ball,
-        sinks=SX(0),
+        possible_sinking=SX(0),
     )
 
 
 def force_slopes(force: Callable[[Contact], SX], contact: Contact) -> tuple[SX, SX]:
-    """Stiffness (3,) and damping (3,) of a force (3,) of one contact, along normal and tangents.
+    """Return stiffness (3,) and damping (3,) of a contact's force (3,) along normal and tangents.
 
-    Friction that opposes slip has its full slope across the slip, which is why both tangents get
-    the sum of theirs.
+    Friction that opposes slip has its full slope across the slip, so both tangents get the sum of
+    their slopes.
     """
     by, faster = SX.sym("by", 3), SX.sym("faster", 3)
     f, symbols = force(displaced(contact, by, contact.velocity + faster)), ca.vertcat(by, faster)
     J = ca.substitute(ca.densify(-ca.jacobian(f, symbols)), symbols, SX.zeros(6))
     C, D = (ca.fmax(ca.diag(part), 0) for part in (J[:, :3], J[:, 3:]))
-    return _together(C), _together(D)
+    return _with_tangent_sum(C), _with_tangent_sum(D)
 
 
-def _together(slopes: SX) -> SX:
-    across = slopes[1] + slopes[2]
-    return ca.vertcat(slopes[0], across, across)
+def _with_tangent_sum(slopes: SX) -> SX:
+    tangential = slopes[1] + slopes[2]
+    return ca.vertcat(slopes[0], tangential, tangential)

@@ -9,7 +9,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import triples
-from tarsus.contact.solvers.base import finite
+from tarsus.contact.solvers.base import is_finite
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.base_parameters import base_parameters
 from tarsus.dynamics.rnea import body_inertias
@@ -99,7 +99,7 @@ def traced(work: ControlPlan) -> Program:
     if bias_widths(task, parts).any():
         now["bias"] = done["bias"] = b.declare("bias", observation.numel())
     state = [*entries(done["q"]), *entries(done["u"])]
-    diverged = ca.logic_not(ca.logic_and(finite(state), ca.fabs(done["q"][2]) < MAX_HEIGHT))
+    diverged = ca.logic_not(ca.logic_and(is_finite(state), ca.fabs(done["q"][2]) < MAX_HEIGHT))
     failed = b.store("failed", ca.logic_or(diverged, task.failed(view)))
     periods = max(1, round(fitted_value(task.episode) / work.period))
     timed_out = b.store("over", ca.logic_and(ca.logic_not(failed), done["clock"] >= periods))

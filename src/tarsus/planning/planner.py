@@ -165,7 +165,7 @@ class Planner:
         servo_dt = self.dt / STIFFNESS_RATIO
         self.gains = gains or servo.gains(self.robot, stand, feet(self.robot), servo_dt)
         kind, count = self.pace.spline, self.pace.knots
-        scene = replace(scene, fast=FAST_ROTATION)
+        scene = replace(scene, fast_turn_angle=FAST_ROTATION)
         work = shared(RolloutPlan(self.goal.unweighted(), scene, stepper, stand, kind, count))
         bits = 32 if chosen.precision == "float32" else 64
         registers = self._registers(bits)

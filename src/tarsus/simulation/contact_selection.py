@@ -18,9 +18,8 @@ from tarsus.model.mechanism import WORLD, Candidate
 from tarsus.model.solids import Cuboid
 from tarsus.morphology.feet import MAX_CANDIDATES, feet
 from tarsus.registry import name_of, split_names
-from tarsus.stepping.base import Scene, Stepper
-from tarsus.stepping.blocked import SLIGHT
-from tarsus.stepping.known import named_where
+from tarsus.stepping.base import Scene, Stepper, stepper_names
+from tarsus.stepping.blocked_contacts import BLOCKED_RATIO
 
 ALL, FEET = "all", "feet"  # instead of names
 MAX_WITHOUT_SECONDARY = 8  # up to this number, every candidate is primary
@@ -162,7 +161,7 @@ def secondary_contacts(
             raise IncompatibleOptions(
                 f"the stepper {name_of(stepper)!r} can hold at most {MAX_CANDIDATES} contacts, not"
                 f" {len(chosen)}; select fewer, or use a stepper that evaluates only those that"
-                f" touch ({named_where(lambda known: known.takes_slots)}).",
+                f" touch ({stepper_names(lambda known: known.takes_slots)}).",
                 "contacts",
             )
         return (), 0
@@ -238,7 +237,7 @@ def immovable_contacts(
     """Return the names of candidates that cannot move along the ground's normal.
 
     They cannot move at any of the coordinates, so that the ground cannot push on them
-    (`stepping/blocked.py`).
+    (`stepping/blocked_contacts.py`).
 
     Parameters
     ----------
@@ -267,6 +266,6 @@ def immovable_contacts(
             moved = np.array(DM(jacobian.dense(columns, mechanism.nu)))
             up = normal @ moved
             across = np.sum(np.square(moved - np.outer(normal, up)))
-            turns = up @ up > SLIGHT**2 * across
-            moves[k] |= turns and up @ constrained @ up > SLIGHT**2 * (up @ loose @ up)
+            turns = up @ up > BLOCKED_RATIO**2 * across
+            moves[k] |= turns and up @ constrained @ up > BLOCKED_RATIO**2 * (up @ loose @ up)
     return [c.name for c, free in zip(watched, moves, strict=True) if not free]

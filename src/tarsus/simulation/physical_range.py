@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.contact.solvers.base import finite
+from tarsus.contact.solvers.base import is_finite
 from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.symbolic import entries
 
@@ -50,4 +50,4 @@ def is_in_range(robot: Mechanism, q: SX, u: SX, dt: SX) -> SX:
     inside = ca.logic_and(
         ca.logic_and(fast <= MAX_SPEED, dt * turned <= MAX_TURN), far <= MAX_POSITION
     )
-    return ca.logic_and(inside, finite(rates + places))
+    return ca.logic_and(inside, is_finite(rates + places))

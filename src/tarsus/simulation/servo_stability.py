@@ -20,7 +20,7 @@ from tarsus.errors import IncompatibleOptions, WarningRecord
 from tarsus.model.mechanism import Mechanism
 from tarsus.registry import name_of
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.known import named_where
+from tarsus.stepping.base import stepper_names
 
 Array = NDArray[np.float64]
 MAX_CHECKED_WORLDS = 32  # worlds with different gains
@@ -59,7 +59,7 @@ def servo_warnings(plan: Plan, values: Mapping[str, Array], dt: float) -> list[W
     radius = max(_spectral_radius(mechanism, M, numbers, dt) for numbers in differing)
     if radius < 1 + WARNED_GROWTH:
         return []
-    name, able = name_of(plan.stepper), named_where(lambda stepper: stepper.velocity_level)
+    name, able = name_of(plan.stepper), stepper_names(lambda stepper: stepper.velocity_level)
     text = (
         f"the stepper {name!r} keeps the forces of the file's servos constant over a step of"
         f" {dt:g} s, so their oscillations grow by a factor of {radius:.3g} per step; use a stepper"

@@ -28,10 +28,9 @@ from tarsus.simulation.ground_placement import ground_depths
 from tarsus.simulation.self_contact_cache import cached_self_contacts
 from tarsus.simulation.stable_steps import falling_warnings, stability_warnings, touching_warnings
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.base import Scene
-from tarsus.stepping.joint_rows import loop_rows, rows
-from tarsus.stepping.joint_states import RETURN
-from tarsus.stepping.known import named_where
+from tarsus.stepping.base import Scene, stepper_names
+from tarsus.stepping.joint_states import RETURN_RATE
+from tarsus.stepping.lockable_joints import all_lockable, lockable_loop_joints
 from tarsus.terrain.plane import Plane
 from tarsus.terrain.world import World
 
@@ -217,11 +216,11 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
         return []
     # positions of joints in the tree and in loops
     names, places = mechanism.joint_names, [s.start for s in mechanism.u_slices]
-    closing = loop_rows(scene)
-    middles = tuple((row.loop, row.middle) for row in closing)
+    closing = lockable_loop_joints(scene)
+    middles = tuple((row.loop, row.branch_center) for row in closing)
     loops = np.array(loop_position_function(mechanism, middles)(q.T)) if middles else np.zeros(0)
     loops = loops.reshape(len(middles), *q.shape[:-1])
-    bounded = [row for row in rows(scene) if row.loop < 0 and row.is_bounded]
+    bounded = [row for row in all_lockable(scene) if row.loop < 0 and row.is_bounded]
     positions = [(names[places.index(row.u)], row, q[..., row.q]) for row in bounded]
     positions += [
         (mechanism.loops[row.loop].joint.name, row, at)
@@ -238,7 +237,7 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
     if not beyond:
         return []
     text = (
-        f"these joints start beyond their limits and return at {RETURN:g} rad/s or m/s:"
+        f"these joints start beyond their limits and return at {RETURN_RATE:g} rad/s or m/s:"
         f" {', '.join(beyond)}."
     )
     return [WarningRecord(text, "joints-beyond-limits", beyond[0])]
@@ -246,7 +245,7 @@ def limit_excess_warnings(plan: Plan, q: NDArray[np.float64]) -> list[WarningRec
 
 def ignored_limit_warnings(plan: Plan) -> list[WarningRecord]:
     """Return a warning about limits of loop joints that are ignored."""
-    limited = {row.loop for row in loop_rows(plan.scene)}
+    limited = {row.loop for row in lockable_loop_joints(plan.scene)}
     ignored = [
         loop.joint.name
         for k, loop in enumerate(plan.scene.mechanism.loops)
@@ -266,8 +265,8 @@ def soft_joint_warnings(plan: Plan) -> list[WarningRecord]:
     scene, records = plan.scene, list[WarningRecord]()
     if plan.stepper.takes_impulses:
         return records
-    name, joints = registry.name_of(plan.stepper), rows(scene)
-    if any(row.rubs for row in joints):
+    name, joints = registry.name_of(plan.stepper), all_lockable(scene)
+    if any(row.has_friction for row in joints):
         text = (
             f"the stepper {name!r} models dry friction of joints as a damper below"
             f" {DRY_FRICTION_SPEED:g} rad/s or m/s, so joints creep. Use midpoint, symplectic_euler"
@@ -365,7 +364,7 @@ def self_collision_warnings(plan: Plan, self_collision: bool) -> list[WarningRec
         raise IncompatibleOptions(
             f"the stepper {registry.name_of(plan.stepper)!r} evaluates contacts several times per"
             " step, so shapes cannot touch each other; use another stepper"
-            f" ({named_where(lambda known: known.takes_slots)}), or simulate one robot without"
+            f" ({stepper_names(lambda known: known.takes_slots)}), or simulate one robot without"
             " objects and without self_collision.",
             "stepper",
         )

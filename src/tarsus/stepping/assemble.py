@@ -1,6 +1,6 @@
-"""From a robot to a contact problem, and back to velocities.
+"""Evaluate a robot, pose its contact problem, and turn impulses back into velocities.
 
-This is the one file that knows both mechanics and contact laws.
+This is the only module that knows both mechanics and contact laws.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tarsus.collision.closest_point.ellipsoid_ground import spots
 from tarsus.collision.contact_point import Attached, ContactPoint
 from tarsus.collision.contact_table import SecondaryGaps, SlotContact
 from tarsus.collision.narrow_phase import contact_points, slot_contact_point
-from tarsus.contact.base import ForceLaw, Law, forces_of
+from tarsus.contact.base import ForceLaw, Law, evaluate_forces
 from tarsus.contact.problem import Bilateral, Contact, ContactProblem, ContactSolution, Roundness
 from tarsus.dynamics import crba, rnea, springs
 from tarsus.dynamics.free_motion import FreeMotion, dissipation, free_motion
@@ -32,34 +32,34 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.registry import name_of
-from tarsus.stepping import blocked, instants, joint_states
-from tarsus.stepping.base import Attempt, Scene, StepOutputs, StepStart
+from tarsus.stepping import instants, joint_states
+from tarsus.stepping.base import Attempt, Scene, StepOutputs, StepStart, stepper_names
+from tarsus.stepping.blocked_contacts import exclude_blocked
 from tarsus.stepping.coupling import (
     Coupling,
     couple,
-    impulses_in_joints,
+    couple_without_contacts,
+    joint_impulses,
     velocity_change,
-    without_contact,
 )
 from tarsus.stepping.delassus import (
     delassus,
+    free_mobilities,
     joint_rows,
-    loose_mobilities,
     mobility,
-    shared,
+    shared_bodies,
     velocity_form,
 )
 from tarsus.stepping.fast_motion import FastMotion, drive, fast_motion
-from tarsus.stepping.known import named_where
+from tarsus.stepping.regularized_solve import regularized_solver
 from tarsus.stepping.runge_kutta import Rate
-from tarsus.stepping.slots import with_slots
-from tarsus.stepping.softened import softened
+from tarsus.stepping.slots import solve_with_slots
 from tarsus.stepping.subcycling import rest_of_step, subcycles, with_sinking
 
 
 @dataclass(frozen=True, eq=False)
 class ContactKinematics:
-    """A contact, and how its velocity follows from u."""
+    """Contact of a law, with the rows that map u to its velocity."""
 
     contact: Contact
     attached: Attached
@@ -71,7 +71,7 @@ class ContactKinematics:
 
     @staticmethod
     def of(at: ContactPoint) -> ContactKinematics:
-        """Describe a contact point as the contact of a law."""
+        """Convert a contact point into the contact that a law sees."""
         ball = Roundness(at.radius, at.rotation, at.arm, at.tracked)
         contact = Contact(
             at.gap,
@@ -81,138 +81,153 @@ class ContactKinematics:
             *at.material,
             ball,
             at.velocity_product,
-            at.away,
+            at.max_gap,
         )
         return ContactKinematics(contact, at.attached)
 
 
 @dataclass(frozen=True, eq=False)
-class StepView:
-    """What a step sees at its coordinates, whichever joints are locked.
+class EvaluatedRobot:
+    """Robot and contacts evaluated at the coordinates of a step, before any joint is locked.
 
     Parameters
     ----------
     kin : Kinematics
         Pose and velocity of the robot.
     free : FreeMotion
-        Mass matrix, and force without contact.
-    moving : FastMotion
-        Worlds where a joint turns fast.
-    touching : list of ContactKinematics
-        The primary contacts.
+        Mass matrix, and generalized force without contact.
+    fast_motion : FastMotion
+        Worlds in which a joint turns fast.
+    primary : list of ContactKinematics
+        Primary contacts.
     gaps : SecondaryGaps or None
-        Of the secondary contacts; None without slots.
+        Gaps of the secondary contacts; None if the scene has no slots.
     """
 
     kin: Kinematics
     free: FreeMotion
-    moving: FastMotion
-    touching: list[ContactKinematics]
+    fast_motion: FastMotion
+    primary: list[ContactKinematics]
     gaps: SecondaryGaps | None
 
 
-def seen(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepView:
-    """Evaluate kinematics, dynamics and contacts at q (nq,).
+def evaluate(scene: Scene, q: SX, start: StepStart, builder: Builder) -> EvaluatedRobot:
+    """Evaluate kinematics, dynamics and contacts at the coordinates q (nq,).
 
     A timed program has the sections of Gehring 2014, Fig. 7.
     """
     moving = builder.stamp("M, h", fast_motion(scene, q, start, builder))
     kin = builder.stamp("M, h", kinematics(scene.mechanism, q, start.u))
-    if scene.pairs or scene.spans:  # loops find those near; M, behind them, needs R again
+    if scene.pairs or scene.spans:  # the loops that find them separate R from M, which reads it
         kin = replace(kin, R=builder.store_all("R", kin.R))
     primary = [scene.candidates[i] for i in scene.geometry.primary]
     known = spots(scene.geometry, kin, start.terrain, scene.candidates, builder)
     points = builder.stamp(
         "rest", contact_points(scene.geometry, kin, start.terrain, primary, known)
     )
-    found = [not_ahead(ContactKinematics.of(point), moving, (scene, start)) for point in points]
+    contacts = [prepare_contact(ContactKinematics.of(p), moving, scene, start) for p in points]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
     ahead = rest_of_step(start) if subcycles(scene, start) else None
     gaps = None
     if scene.slots:
         gaps = secondary_gaps(scene.geometry, kin, start.terrain, builder, known, ahead)
-    return StepView(kin, free, moving, found, gaps)
+    return EvaluatedRobot(kin, free, moving, contacts, gaps)
 
 
 def velocity_step(
-    scene: Scene, view: StepView, start: StepStart, attempt: Attempt, builder: Builder
+    scene: Scene, robot: EvaluatedRobot, start: StepStart, attempt: Attempt, builder: Builder
 ) -> StepOutputs:
-    """Return the end velocity u^E that follows from u^S and the law's impulses.
+    """Solve for the end velocity u^E, given u^S and the contact law.
 
-    Everything is taken at the coordinates of the view. An attempt says which joints are locked and
-    from where the solver begins.
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    robot : EvaluatedRobot
+        Kinematics, dynamics and contacts at the coordinates of the step.
+    start : StepStart
+        State and inputs at the start of the step.
+    attempt : Attempt
+        Joints that are locked, and where the solver starts.
+    builder : Builder
+        Traces the program.
     """
-    robot = without_contact(scene, view.kin, view.free, start, attempt.locked, view.moving, builder)
+    kin, free, moving = robot.kin, robot.free, robot.fast_motion
+    no_contact = couple_without_contacts(scene, kin, free, start, attempt.locked, moving, builder)
 
-    def solved(
+    def solve_with(
         contacts: list[ContactKinematics], start: StepStart, attempt: Attempt
     ) -> StepOutputs:
-        coupling = couple(robot, [touch.attached for touch in contacts], builder, attempt.bounded)
+        attached = [contact.attached for contact in contacts]
+        coupling = couple(no_contact, attached, builder, attempt.bounded)
         problem = contact_problem(scene.law, coupling, contacts, start, attempt, builder)
-        problem = replace(problem, loose=loose_mobilities(scene, attempt, view.free.M, coupling))
-        impulses = solution(scene.law, problem, start, builder)
-        return moved(scene, coupling, impulses, start, attempt)
+        mobilities = free_mobilities(scene, attempt, free.M, coupling)
+        problem = replace(problem, free_mobility=mobilities)
+        impulses = solve(scene.law, problem, start, builder)
+        return step_outputs(scene, coupling, impulses, start, attempt)
 
-    if view.gaps is None:
-        return builder.stamp("u_E", solved(view.touching, start, attempt))
+    if robot.gaps is None:
+        return builder.stamp("u_E", solve_with(robot.primary, start, attempt))
 
-    def at_slot(slot: SlotContact) -> ContactKinematics:
-        point = slot_contact_point(scene.geometry, view.kin, start.terrain, slot)
-        return not_ahead(ContactKinematics.of(point), view.moving, (scene, start))
+    def contact_in_slot(slot: SlotContact) -> ContactKinematics:
+        point = slot_contact_point(scene.geometry, kin, start.terrain, slot)
+        return prepare_contact(ContactKinematics.of(point), moving, scene, start)
 
-    slots = view.touching, view.gaps, at_slot, solved
-    return builder.stamp("u_E", with_slots(scene, *slots, start, attempt, builder))
+    solvers = robot.primary, robot.gaps, contact_in_slot, solve_with
+    return builder.stamp("u_E", solve_with_slots(scene, *solvers, start, attempt, builder))
 
 
-def moved(
+def step_outputs(
     scene: Scene,
     coupling: Coupling,
     impulses: ContactSolution,
     start: StepStart,
     attempt: Attempt,
 ) -> StepOutputs:
-    """Return the end of a step under the law's impulses, at the start's coordinates."""
-    u, contact = velocity_after(coupling, impulses)
-    # what carries the coordinates, where forces acted at other times than the step's instant
-    carried = None
+    """Return the end of a step under the law's impulses, before its coordinates advance."""
+    u, contact = end_velocity(coupling, impulses)
+    # substeps act at other times than the step's instant: the coordinates need their own velocity
+    coordinate_velocity = None
     if subcycles(scene, start):
-        carried, _ = velocity_after(coupling, contact.as_carried())
-    answer = contact.bilateral
-    assert answer is not None
-    joints = impulses_in_joints(coupling, attempt, u, answer, contact.joints)
-    closing = answer.numel() - (0 if attempt.locked is None else len(attempt.locked.loops))
-    contact = replace(contact, bilateral=answer[:closing])
-    return StepOutputs(start.q, u, contact, joints=joints, carried=carried)
+        coordinate_velocity, _ = end_velocity(coupling, contact.with_coordinate_impulses())
+    bilateral = contact.bilateral
+    assert bilateral is not None
+    joints = joint_impulses(coupling, attempt, u, bilateral, contact.joints)
+    locked = 0 if attempt.locked is None else len(attempt.locked.loop_directions)
+    contact = replace(contact, bilateral=bilateral[: bilateral.numel() - locked])
+    return StepOutputs(start.q, u, contact, joints=joints, coordinate_velocity=coordinate_velocity)
 
 
 def contact_kinematics(
     scene: Scene,
     kin: Kinematics,
     terrain: object,
-    which: Sequence[Candidate | Span | Pair] | None = None,
+    selection: Sequence[Candidate | Span | Pair] | None = None,
 ) -> list[ContactKinematics]:
-    """Return the contacts of everything that may touch, or of some of it."""
-    contacts = scene.geometry.contacts if which is None else which
-    found = contact_points(scene.geometry, kin, terrain, contacts)
-    return [ContactKinematics.of(at) for at in found]
+    """Return the contacts of all candidates, spans and pairs, or of a selection."""
+    contacts = scene.geometry.contacts if selection is None else selection
+    points = contact_points(scene.geometry, kin, terrain, contacts)
+    return [ContactKinematics.of(point) for point in points]
 
 
-def not_ahead(
-    touch: ContactKinematics, moving: FastMotion, at: tuple[Scene, StepStart]
+def prepare_contact(
+    contact: ContactKinematics, moving: FastMotion, scene: Scene, start: StepStart
 ) -> ContactKinematics:
-    """Return the contact without its velocity product in worlds where a joint turns fast.
+    """Return the contact with the corrections that depend on the step.
 
-    Taken at the start of the step, the product would predict the end as poorly as c does. At an
-    impact no time passes, and it is zero.
+    In worlds where a joint turns fast the velocity product is dropped: evaluated at the start of
+    the step, it predicts the end as poorly as c does. It is also dropped at an impact, which takes
+    no time. For laws that subcycle, the distance by which the contact may still sink is added.
     """
-    (scene, start), own = at, touch.contact.velocity_product
-    product = SX.zeros(3) if start.evaluation.impact else ca.if_else(moving.fast, 0, own)
-    contact = replace(touch.contact, velocity_product=product)
-    return replace(touch, contact=with_sinking(contact, scene, start))
+    product = SX.zeros(3)
+    if not start.evaluation.impact:
+        product = ca.if_else(moving.fast, 0, contact.contact.velocity_product)
+    prepared = replace(contact.contact, velocity_product=product)
+    return replace(contact, contact=with_sinking(prepared, scene, start))
 
 
 def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
-    """Return the derivative of the state at an instant, for Runge-Kutta steppers.
+    """Return the time derivative of the state at one instant, for Runge-Kutta steppers.
 
     u' = M^-1 (tau - c - g - D u - K (q - rest) + W f), with explicit damping and springs, unlike
     `free_motion`.
@@ -225,16 +240,16 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     if not scene.law.at_instants:
         raise Unsupported(
             f"the law {name_of(scene.law)!r} computes impulses, which this stepper does not"
-            f" accept: use one of {named_where(lambda stepper: stepper.takes_impulses)}, or a law"
+            f" accept: use one of {stepper_names(lambda stepper: stepper.takes_impulses)}, or a law"
             " that computes forces, such as 'compliant'.",
             name_of(scene.law),
         )
     mechanism, kin = scene.mechanism, kinematics(scene.mechanism, at.q, at.u)
     if mechanism.constrained:
-        able = named_where(lambda stepper: stepper.holds_constraints)
+        supported = stepper_names(lambda stepper: stepper.holds_constraints)
         raise Unsupported(
             "this stepper does not support cut joints, closed loops and mimic joints: use one of"
-            f" {able}.",
+            f" {supported}.",
             mechanism.name,
         )
     touching = contact_kinematics(scene, kin, at.terrain)
@@ -245,58 +260,63 @@ def rate(scene: Scene, at: StepStart, builder: Builder) -> Rate:
     forces, memory = [], at.memory
     if isinstance(scene.law, ForceLaw):
         contacts = [touch.contact for touch in touching]
-        closed = [takes_part(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
-        forces, memory = forces_of(scene.law, contacts, closed, at.law, memory)
+        closed = [is_active(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
+        forces, memory = evaluate_forces(scene.law, contacts, closed, at.law, memory)
     for touch, force in zip(touching, forces, strict=False):
         h += ca.mtimes(ca.vertcat(*(ca.horzcat(*row) for row in touch.rows)).T, force)
     M = crba.mass_matrix(kin, at.inertias)
     factored = factorize_tree(lower(M), mechanism.nu)
-    change = ca.vertcat(*factored.solve(entries(h + joint_states.spring(scene, kin, M))))
+    h += joint_states.limit_springs(scene, kin, M)
+    change = ca.vertcat(*factored.solve(entries(h)))
     if isinstance(scene.law, ForceLaw) or not touching:
         return Rate(moving, change, forces, memory)
 
     # a law that solves for all contacts together
-    loose = Coupling(
+    no_contact = Coupling(
         builder.store_all("L", factored), builder.store("slope", change), [], [], None, []
     )
-    coupling = couple(loose, [touch.attached for touch in touching], builder)
-    seen = contact_problem(scene.law, coupling, touching, at, Attempt(), builder)
-    begun = held = None
+    coupling = couple(no_contact, [touch.attached for touch in touching], builder)
+    problem = contact_problem(scene.law, coupling, touching, at, Attempt(), builder)
+    contacts_now = reference = None
     if scene.law.impulsive:
-        begun = builder.store("begun", instants.begun(seen.contacts, seen.active))
-        held = begun if at.evaluation.begun is None else at.evaluation.begun
-    solved = solution(scene.law, instants.over_window(seen, held), at, builder)
+        contacts_now = instants.start_contacts(problem.contacts, problem.active)
+        contacts_now = builder.store("begun", contacts_now)
+        earlier = at.evaluation.start_contacts
+        reference = contacts_now if earlier is None else earlier
+    solved = solve(scene.law, instants.over_window(problem, reference), at, builder)
     forces = [impulse / at.dt for impulse in solved.impulses]
-    change, _ = velocity_after(coupling, replace(solved, impulses=forces))
-    found = Rate(moving, change, forces, solved.memory, begun, solved.iterations, solved.converged)
-    return builder.store_all("rate", found)
+    change, _ = end_velocity(coupling, replace(solved, impulses=forces))
+    how = solved.iterations, solved.converged
+    return builder.store_all(
+        "rate", Rate(moving, change, forces, solved.memory, contacts_now, *how)
+    )
 
 
-def takes_part(law: Law, contact: Contact, at: StepStart, i: int) -> SX:
-    """Return 1 if the law calls contact i closed and the step does not hold it open, else 0."""
+def is_active(law: Law, contact: Contact, at: StepStart, i: int) -> SX:
+    """Return 1 if the law calls contact i closed and the stepper does not force it open, else 0."""
     closed = law.is_closed(contact, law.memory_of(at.memory, i))
     if at.evaluation.overrides is None:
         return closed
     return ca.logic_and(closed, at.evaluation.overrides[i] <= 0)
 
 
-def with_override(contact: Contact, at: StepStart, i: int) -> Contact:
-    """Return contact i, no higher than the ground if the step says that it stands there."""
+def with_gap_override(contact: Contact, at: StepStart, i: int) -> Contact:
+    """Return contact i, with its gap clipped to zero if the stepper treats it as closed."""
     if at.evaluation.overrides is None:
         return contact
     gap = ca.if_else(at.evaluation.overrides[i] < 0, ca.fmin(contact.gap, 0), contact.gap)
     return replace(contact, gap=gap)
 
 
-def begun(scene: Scene, at: StepStart) -> Values:
-    """Return what a step that begins here keeps for a law of impulses (`instants.begun`)."""
+def start_contacts(scene: Scene, at: StepStart) -> Values:
+    """Return the register that holds the contacts at the start of a step."""
     if not (scene.law.impulsive and scene.candidates):
         return {}
     kin = kinematics(scene.mechanism, at.q, at.u)
     touching = enumerate(contact_kinematics(scene, kin, at.terrain))
-    contacts = [with_override(touch.contact, at, i) for i, touch in touching]
-    closed = [takes_part(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
-    return {"begun": instants.begun(contacts, closed)}
+    contacts = [with_gap_override(touch.contact, at, i) for i, touch in touching]
+    closed = [is_active(scene.law, contact, at, i) for i, contact in enumerate(contacts)]
+    return {"begun": instants.start_contacts(contacts, closed)}
 
 
 def contact_problem(
@@ -309,71 +329,75 @@ def contact_problem(
 ) -> ContactProblem:
     """Pose the contact problem of a step: gaps, velocities and Delassus matrix.
 
-    Constraints are eliminated, unless the law asks for them.
+    Constraints of cut joints and closed loops are eliminated, unless the law asks for them
+    (`ContactProblem.bilateral`).
     """
     locked, bounded = attempt.locked, attempt.bounded
-    # contacts with what event location says of them; those that take part
-    contacts = [with_override(touch.contact, start, i) for i, touch in enumerate(touching)]
-    active = [takes_part(law, contact, start, i) for i, contact in enumerate(contacts)]
+    # contacts that event location forces open or closed; then those that are active
+    contacts = [with_gap_override(touch.contact, start, i) for i, touch in enumerate(touching)]
+    active = [is_active(law, contact, start, i) for i, contact in enumerate(contacts)]
     if not isinstance(law, ForceLaw):
-        active = blocked.without(active, coupling, [touch.attached for touch in touching])
+        active = exclude_blocked(active, coupling, [touch.attached for touch in touching])
 
-    # both apart, for a law that iterates over the constraints too
+    # contacts and constraints separately, for a law that iterates over both
     def bilateral() -> Bilateral:
         assert coupling.constraints is not None
-        G = delassus(coupling, mobility(coupling, builder, held=False), builder)
-        free = list_triples(coupling.free_velocities(held=False))
-        limited = 0 if locked is None else len(locked.loops)
+        G = delassus(coupling, mobility(coupling, builder, constrained=False), builder)
+        free = list_triples(coupling.free_velocities(constrained=False))
+        limited = 0 if locked is None else len(locked.loop_directions)
         return Bilateral(
             free,
             G,
-            [coupling.of_contacts(row) for row in coupling.G_BU],
+            [coupling.to_contacts(row) for row in coupling.G_BU],
             coupling.constraints.G,
             coupling.constraints.gamma,
             ca.vertcat(start.bilateral, SX.zeros(limited)),
         )
 
-    # the constraints solved for; matrices only when asked for
-    between = cache(lambda: mobility(coupling, builder, held=True))
+    # constraints eliminated; matrices are computed only when the law asks for them
+    row_mobility = cache(lambda: mobility(coupling, builder, constrained=True))
     all_shared = all(contact.arms is not None for contact in coupling.contacts)
     return ContactProblem(
         contacts=contacts,
         active=active,
-        free=list_triples(coupling.free_velocities(held=True)),
+        free=list_triples(coupling.free_velocities(constrained=True)),
         dt=start.dt,
-        make_delassus=lambda: delassus(coupling, between(), builder),
+        make_delassus=lambda: delassus(coupling, row_mobility(), builder),
         make_velocity_form=lambda: velocity_form(coupling, builder),
         make_bilateral=bilateral if coupling.constraints else None,
-        make_shared=(lambda: shared(coupling, between())) if all_shared else None,
-        softened=partial(softened, coupling, builder),
+        make_shared=(lambda: shared_bodies(coupling, row_mobility())) if all_shared else None,
+        regularized_solver=partial(regularized_solver, coupling, builder),
         restart=attempt.restart,
-        at_rest=attempt.at_rest,
+        without_correction=attempt.without_correction,
         warm_start=attempt.warm_start,
-        loads_determined=locked is not None and bool(locked.rubbing),
-        joints=joint_rows(coupling, between(), bounded, builder) if bounded else None,
+        loads_determined=locked is not None and bool(locked.with_friction),
+        joints=joint_rows(coupling, row_mobility(), bounded, builder) if bounded else None,
         instant=start.evaluation.instant if start.evaluation.subcycles else None,
     )
 
 
-def solution(law: Law, problem: ContactProblem, at: StepStart, builder: Builder) -> ContactSolution:
-    """Solve the contact problem by the law; without contacts there is nothing to solve."""
+def solve(law: Law, problem: ContactProblem, at: StepStart, builder: Builder) -> ContactSolution:
+    """Let the law solve the contact problem; without contacts, return an empty solution."""
     if not problem.n:
         stage = SX(0) if law.stages else None
         return ContactSolution([], SX(0, 1), SX(0), SX(1), stage=stage)
     return law.solve(problem, at.law, at.memory, builder)
 
 
-def velocity_after(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:
-    """Return u_end (nu,) = u_free + M^-1 (W_U L_U + W_B L_B), and the solution with L_B."""
+def end_velocity(coupling: Coupling, contact: ContactSolution) -> tuple[SX, ContactSolution]:
+    """Return the end velocity and the solution completed by the constraints' impulses.
+
+    u^E (nu,) = u_free + M^-1 (W_U L_U + W_B L_B).
+    """
     impulse = entries(contact.stacked())
-    on_rows = coupling.on_rows(impulse, contact.joints)
-    answer = (
-        coupling.constraint_impulses(on_rows)
+    row_impulses = coupling.to_rows(impulse, contact.joints)
+    bilateral = (
+        coupling.constraint_impulses(row_impulses)
         if contact.bilateral is None
         else entries(contact.bilateral)
     )
-    acting = list(zip(coupling.W_half, on_rows, strict=True))
+    acting = list(zip(coupling.W_half, row_impulses, strict=True))
     if coupling.constraints is not None:
-        acting += zip(coupling.constraints.half, answer, strict=True)
-    moved = coupling.u_free + ca.vertcat(*velocity_change(coupling.factor, acting))
-    return moved, replace(contact, bilateral=ca.vertcat(SX(0, 1), *answer))
+        acting += zip(coupling.constraints.half, bilateral, strict=True)
+    u = coupling.u_free + ca.vertcat(*velocity_change(coupling.factor, acting))
+    return u, replace(contact, bilateral=ca.vertcat(SX(0, 1), *bilateral))

@@ -1,15 +1,17 @@
 """The stepper interface.
 
-To add a stepper: one file in `stepping/methods/` with one frozen dataclass that derives from
-`Stepper`; its name on the command line is the file's name. It overrides what it can do where that
-differs: `order`, `instant`, `evaluation`, `takes_impulses`, `holds_constraints`, `takes_slots`; one
-of several steps of a law `inner_steps` and `solves_once`, one that locates impacts `no_strikes`.
-What two steppers share goes to `assemble`, or to `runge_kutta` if it is for Runge-Kutta steps.
+To add a stepper, write one file in `stepping/methods/` with one frozen dataclass that derives from
+`Stepper`; its name on the command line is the file's name. Override what differs from the defaults:
+`order`, `instant`, `evaluation`, `takes_impulses`, `holds_constraints`, `takes_slots`; for a
+stepper made of several steps also `inner_steps` and `solves_once`, for one that locates impacts
+`empty_strikes`. Code that two steppers share belongs in `assemble`, or in `runge_kutta` if it is
+about Runge-Kutta steps.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,6 +20,7 @@ import numpy as np
 from casadi import SX
 from numpy.typing import NDArray
 
+from tarsus import registry
 from tarsus.algebra.blocks import triples
 from tarsus.collision.geometry import EMPTY, Geometry
 from tarsus.contact.base import Law
@@ -35,20 +38,34 @@ from tarsus.stepping.strikes import Strikes
 from tarsus.terrain.base import Terrain
 
 METHODS = "tarsus.stepping.methods"
-FAST = 0.1  # rad in one step: below it c(q, u^S) does (`fast_motion`)
-WAITING = -1  # in place of how many contacts found no slot: none was looked at yet
+FAST_TURN_ANGLE = 0.1  # rad in one step; a joint that turns farther is fast (`fast_motion`)
+SLOTS_DEFERRED = -1  # value of `left_out` while contacts in slots are yet to be solved
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The simulated system: a mechanism whose candidates may touch a terrain under a contact law.
+    """A mechanism whose candidates may touch a terrain under a contact law.
 
-    candidates, secondary, slots, spans, pairs: what may touch what (`Geometry`)
-    stabilization: part of a loop joint's gap that its constraint takes back each step, 0 to 1 [1]
-    limits: whether joints stop at the ends of their ranges
-    bounce: restitution coefficient there [1]
-    stiction: whether dry friction holds joints at rest; if not it is a damper
-    fast: rad, beyond which a joint that turns in a step is fast (`fast_motion`)
+    Attributes
+    ----------
+    mechanism
+        Bodies and joints.
+    law
+        Contact law.
+    terrain
+        The ground.
+    candidates, secondary, slots, spans, pairs
+        What may touch what, see `Geometry`.
+    stabilization
+        Fraction of a loop joint's gap that its constraint removes each step, 0 to 1.
+    limits
+        Whether joints stop at the ends of their ranges.
+    bounce
+        Coefficient of restitution at these ends.
+    stiction
+        Whether dry friction can hold a joint at rest; if not, it is modeled as a damper.
+    fast_turn_angle
+        Angle in rad beyond which a joint that turns in one step is fast (`fast_motion`).
     """
 
     mechanism: Mechanism
@@ -62,12 +79,12 @@ class Scene:
     bounce: float = 0.0
     stiction: bool = True
     pairs: tuple[Pair, ...] = ()
-    fast: float = FAST
+    fast_turn_angle: float = FAST_TURN_ANGLE
     spans: tuple[Span, ...] = ()
 
     @cached_property
     def geometry(self) -> Geometry:
-        """What may touch what, as collision detection sees it."""
+        """Candidates, spans and pairs as collision detection sees them."""
         return Geometry(
             self.mechanism,
             self.terrain,
@@ -80,9 +97,7 @@ class Scene:
         )
 
     def initial_memory(self) -> NDArray[np.float64]:
-        """The law's memory of these before the first step, then the number of the candidate that
-        each slot holds.
-        """
+        """Return the law's memory and the contact numbers of the slots before the first step."""
         empty = np.full(self.slots, float(EMPTY))
         return np.concatenate([self.law.initial_memory(self.geometry.reported), empty])
 
@@ -94,36 +109,37 @@ class Evaluation:
     Parameters
     ----------
     instant : float or None
-        Fraction of the step at which it evaluates them, as it did in the last step; None: not
-        known, and joints that turn fast are not treated separately (`fast_motion`).
+        Fraction of the step at which the dynamics are evaluated, the same in every step. None if it
+        is not known; then joints that turn fast are not treated separately (`fast_motion`).
     impact : bool
-        Whether the coordinates stand still while velocities change.
+        Whether velocities change while the coordinates stay as they are.
     subcycles : bool
-        Whether a force law may integrate its forces with shorter steps (`subcycling`).
+        Whether a force law may integrate its forces in substeps (`subcycling`).
     overrides : SX or None
-        (n,): 1 treats a contact as open whatever its gap, -1 as closed although round-off shows a
-        positive gap, 0 decides by its gap; None: all by their gaps.
-    begun : SX or None
-        What the step began with, if a stepper evaluates more than once (`instants.begun`).
+        Shape (n,): 1 treats a contact as open whatever its gap, -1 as closed although round-off
+        shows a positive gap, 0 decides by its gap. None decides all contacts by their gaps.
+    start_contacts : SX or None
+        Contacts at the start of the step, for steppers that evaluate more than once
+        (`instants.start_contacts`).
     """
 
     instant: float | None = None
     impact: bool = False
     subcycles: bool = False
     overrides: SX | None = None
-    begun: SX | None = None
+    start_contacts: SX | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class StepStart:
-    """What a step begins with.
+    """State, inputs and parameters at the start of a step.
 
     Parameters
     ----------
     q, u : SX
         Coordinates (nq,) and velocities (nu,).
     memory : SX
-        The law's memory, and the contact numbers of the slots.
+        Memory of the law, and the contact numbers of the slots.
     tau : SX
         Applied generalized force (nu,), N or N m.
     dt : SX
@@ -131,18 +147,20 @@ class StepStart:
     law, terrain : namespace
         Parameters by name.
     inertias : list of LinearInertia
-        Of all bodies.
+        Inertias of all bodies.
     tau_loops : SX
         Force or moment of each loop joint, N or N m.
     bilateral : SX
         Impulses (nb,) of the constraints in the last step.
     impulse : SX or None
-        Contact impulses (3 n,) that the last step reported; empty slots keep theirs, which are
-        zero. None: not known.
+        Contact impulses (3 n,) that the last step reported; those of empty slots are zero. None if
+        unknown.
     servos : ActuatorForce or None
-        Actuators of a file whose forces depend on the state within the step; None: tau is all.
-    give : SX or None
-        What tau loses (nu,) per change of the velocities over the step; None: nothing.
+        Actuators of a robot file whose forces depend on the state within the step; None if tau is
+        the whole force.
+    implicit_damping : SX or None
+        Decrease of tau (nu,) per change of the velocities over the step, N s/m or N m s/rad; None
+        for zero.
     evaluation : Evaluation
         When and how the stepper evaluates the dynamics.
     """
@@ -159,7 +177,7 @@ class StepStart:
     bilateral: SX = field(default_factory=lambda: SX(0, 1))
     impulse: SX | None = None
     servos: Any = None
-    give: SX | None = None
+    implicit_damping: SX | None = None
     evaluation: Evaluation = field(default_factory=Evaluation)
 
 
@@ -170,40 +188,49 @@ class Attempt:
     Parameters
     ----------
     locked : LockedJoints or None
-        Joints held at a limit or by dry friction; None: all are free.
+        Joints locked at a limit or by dry friction; None if all are free.
     bounded : BoundedJoints or None
-        Such joints as rows of the contact problem, none being locked.
+        The same joints as rows of the contact problem, none of them locked.
     restart : SX or None
-        1 where a solver ignores the last step's contact states (`ContactProblem.restart`).
-    at_rest : SX or None
-        1 where contacts must rest, and no more (`ContactProblem.at_rest`).
+        1 where the solver ignores the contact states of the last step (`ContactProblem.restart`).
+    without_correction : SX or None
+        1 where the law drops its correction (`ContactProblem.without_correction`).
     warm_start : SX or None
-        Memory to begin contacts in slots from (`ContactProblem.warm_start`); None: the start's.
+        Memory from which contacts in slots start (`ContactProblem.warm_start`); None for that of
+        `StepStart`.
     defers_slots : bool
-        Whether contacts in slots wait for an attempt with joints locked at their limits.
+        Whether contacts in slots are left to a later attempt, which locks joints at their limits.
     """
 
     locked: LockedJoints | None = None
     bounded: BoundedJoints | None = None
     restart: SX | None = None
-    at_rest: SX | None = None
+    without_correction: SX | None = None
     warm_start: SX | None = None
     defers_slots: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class StepOutputs:
-    """The end of a step.
+    """State and solution at the end of a step.
 
-    q, u: coordinates (nq,) and velocities (nu,)
-    contact: the law's solution, impulses in N s
-    strikes: the impacts that the step located; None if it locates none
-    left_out: how many contacts touch but found no slot (`slots`), WAITING where they wait for the
-        limits of joints; None where none is rare
-    carried: velocity (nu,) that carries the coordinates on from where contacts are seen, of a law
-        that subcycles; None: u does
-    joints: impulses of the limits of all joints that may be held (m,), then of dry friction in
-        those that have it, N m s or N s; None where none may be held
+    Attributes
+    ----------
+    q, u
+        Coordinates (nq,) and velocities (nu,).
+    contact
+        Solution of the contact law, impulses in N s.
+    strikes
+        Impacts that the step located; None if the stepper locates none.
+    left_out
+        Number of contacts that touch but found no slot (`slots`); SLOTS_DEFERRED while they are yet
+        to be solved; None without secondary contacts.
+    coordinate_velocity
+        Velocity (nu,) that advances the coordinates after the evaluation, if the law subcycles;
+        None if it is u.
+    joints
+        Impulses (m,) of the limits of all lockable joints, followed by those of dry friction in the
+        joints that have it, N m s or N s; None if no joint can be locked.
     """
 
     q: SX
@@ -212,21 +239,23 @@ class StepOutputs:
     strikes: Strikes | None = None
     left_out: SX | None = None
     joints: SX | None = None
-    carried: SX | None = None
+    coordinate_velocity: SX | None = None
 
     @property
     def reports(self) -> Values:
-        """What the step tells beside its end, by the names of report registers."""
+        """Reports of the step besides its end, by register name."""
         return {} if self.strikes is None else self.strikes.values()
 
     def values(self) -> Values:
-        """By the names of a program's registers: q, u, memory, impulse (3n,), bilateral,
-        iterations, converged; left_out, joints and stage, if it has them.
+        """Return the outputs by register name.
+
+        These are q, u, memory, impulse (3n,), bilateral, iterations and converged, and, where
+        present, left_out, joints, carried and stage.
         """
         solved = self.contact
-        others = {"left_out": self.left_out, "joints": self.joints, "carried": self.carried}
-        others |= {"stage": solved.stage}
-        return {name: value for name, value in others.items() if value is not None} | {
+        optional = {"left_out": self.left_out, "joints": self.joints}
+        optional |= {"carried": self.coordinate_velocity, "stage": solved.stage}
+        return {name: value for name, value in optional.items() if value is not None} | {
             "q": self.q,
             "u": self.u,
             "memory": solved.memory,
@@ -238,21 +267,24 @@ class StepOutputs:
 
     @classmethod
     def of(cls, values: Values) -> StepOutputs:
-        """The inverse of `values`."""
-        how = values["iterations"], values["converged"], values["bilateral"]
-        solved = ContactSolution(triples(values["impulse"]), values["memory"], *how)
+        """Restore the outputs from `values`."""
+        outcome = values["iterations"], values["converged"], values["bilateral"]
+        solved = ContactSolution(triples(values["impulse"]), values["memory"], *outcome)
         solved = replace(solved, stage=values.get("stage"))
-        others = (values.get(name) for name in ("left_out", "joints", "carried"))
-        return cls(values["q"], values["u"], solved, None, *others)
+        optional = (values.get(name) for name in ("left_out", "joints", "carried"))
+        return cls(values["q"], values["u"], solved, None, *optional)
 
 
 @dataclass(frozen=True)
 class Stepper(ABC):
-    """From the start of a step to its end.
+    """Numerical method that advances a scene by one step.
 
-    velocity_level: whether one balance of momentum, M (u^E - u^S) = dt h + W L at the coordinates
-        `evaluation`, makes the step; if not (several evaluations a step), the log's equation
-        residual is NaN
+    Attributes
+    ----------
+    velocity_level
+        Whether the step is one balance of momentum, M (u^E - u^S) = dt h + W L at the coordinates
+        `evaluation`. If not, for methods with several evaluations per step, the equation residual
+        in the log is NaN.
     """
 
     citation: ClassVar[Citation] = ""
@@ -263,54 +295,58 @@ class Stepper(ABC):
 
     @property
     def order(self) -> int | None:
-        """Order of convergence in smooth motion; None where a tolerance, not dt, sets the error."""
+        """Order of convergence in smooth motion; None if a tolerance sets the error."""
         return 1
 
     @property
     def instant(self) -> float | None:
-        """Fraction of the step at which contacts are seen, 0 to 1 [1]; None if at several."""
+        """Fraction of the step at which contacts are evaluated, 0 to 1; None if at several."""
         return 0.0 if self.velocity_level else None
 
     @property
     def takes_impulses(self) -> bool:
-        """Whether it takes every law; if not, those with forces at an instant alone."""
+        """Whether it supports every law; if not, only laws that give a force at an instant."""
         return self.velocity_level
 
     @property
     def holds_constraints(self) -> bool:
-        """Whether it holds the constraints of cut joints and closed loops."""
+        """Whether it supports the constraints of cut joints and closed loops."""
         return self.velocity_level
 
     @property
     def takes_slots(self) -> bool:
-        """Whether it looks at its contacts once a step, and so can gather those that touch."""
+        """Whether it evaluates contacts once per step, so that slots can hold them."""
         return self.velocity_level
 
     @property
     def inner_steps(self) -> int:
-        """How many steps of a law one step is made of."""
+        """Number of steps of the law in one step."""
         return 1
 
     @property
     def solves_once(self) -> bool:
-        """Whether a step's impulses are one solution of the law, not a sum of several."""
+        """Whether the impulses of a step are one solution of the law, not a sum of several."""
         return self.inner_steps == 1
 
     @property
     def subcycles(self) -> bool:
-        """Whether it lets a law integrate its forces with shorter steps (`contact/subcycle.py`)."""
+        """Whether a law may integrate its forces in substeps (`contact/subcycle.py`)."""
         return False
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-        """Coordinates (nq,) at which a step from q, u first looks at its contacts: here those of
-        its start.
-        """
+        """Return the coordinates (nq,) at which a step from q, u first evaluates its contacts."""
         return q
 
-    def no_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
-        """The table of located impacts before the first; None if the stepper locates none."""
+    def empty_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
+        """Return the empty table of located impacts; None if the stepper locates none."""
         return None
 
     @abstractmethod
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
-        """One step as symbolic expressions; loops go through the builder."""
+        """Return one step as symbolic expressions; loops are traced by the builder."""
+
+
+def stepper_names(fits: Callable[[Stepper], bool]) -> str:
+    """Return the names of the known steppers that fit, separated by commas, for a message."""
+    steppers = registry.member_classes(METHODS, "stepper", Stepper)
+    return ", ".join(name for name, make in steppers.items() if fits(make()))

@@ -25,12 +25,21 @@ from tarsus.stepping.base import Attempt, Scene, StepStart
 from tarsus.stepping.fast_motion import FastMotion
 from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
 
-FREE = 1e20  # times its own mobility: how much a joint that may be locked gives while it is free
+FREE_COMPLIANCE = 1e20  # times its own mobility: compliance of a lockable loop joint that is free
 
 
 @dataclass(frozen=True, eq=False)
-class Arm:
-    """The rows of a contact in a coupling: the first one, and arms (3, 6) if they are a body's."""
+class ContactRows:
+    """Rows of one contact in a coupling.
+
+    Attributes
+    ----------
+    first
+        Index of the first row.
+    arms
+        Matrix (3, 6) from the twist of a shared body to the contact's velocity; None if the contact
+        has three rows of its own.
+    """
 
     first: int
     arms: SX | None = None
@@ -43,19 +52,30 @@ class Arm:
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    """How impulses move the robot: its factored mass matrix, its velocity without them.
+    """Factored mass matrix, constraints and contact rows: how impulses change the velocity.
 
-    factor: of the mass matrix
-    u_free: velocity (nu,) at the step's end without contact and constraints
-    rows: three of each contact, or six of the body that several share; behind them one of each
-        joint that is solved for together with the contacts
-    W_half: L^-T of each row
-    constraints: those of cut joints and loops, if any; behind them, one row each, joints that
-        close loops and stand at a limit
-    G_BU: G_BU[b][k] is what constraint b feels of row k
-    contacts: which rows are whose
-    stiff: inertia (m,) added to the joints that may be held
-    joints: how many joints have rows
+    Attributes
+    ----------
+    factor
+        Factored mass matrix.
+    u_free
+        Velocity (nu,) at the end of the step without contacts and constraints.
+    rows
+        Three rows (nu,) per contact, or six per body that several contacts share, followed by one
+        per joint that is solved together with the contacts.
+    W_half
+        L^-T times each row.
+    constraints
+        Constraints of cut joints and loops, if any, followed by one row per lockable joint that
+        closes a loop.
+    G_BU
+        `G_BU[b][k]` is the velocity of constraint b per impulse of row k.
+    contacts
+        Rows of each contact.
+    locking_inertia
+        Inertia (m,) added to the lockable joints.
+    joint_count
+        Number of joints that have rows.
     """
 
     factor: Factor
@@ -64,67 +84,67 @@ class Coupling:
     W_half: list[list[SX]]
     constraints: Constraints | None
     G_BU: list[list[SX]]
-    contacts: list[Arm] = field(default_factory=list)
-    stiff: SX = field(default_factory=lambda: SX(0, 1))
-    joints: int = 0
+    contacts: list[ContactRows] = field(default_factory=list)
+    locking_inertia: SX = field(default_factory=lambda: SX(0, 1))
+    joint_count: int = 0
 
     @property
-    def joints_first(self) -> int:
-        """Where the joints' rows begin."""
-        return len(self.rows) - self.joints
+    def first_joint_row(self) -> int:
+        """Index of the first row of a joint."""
+        return len(self.rows) - self.joint_count
 
     def constraint_impulses(self, impulse: list[SX]) -> list[SX]:
-        """Return the constraints' impulses (nb,) that go with the impulses of the rows."""
+        """Return the constraints' impulses (nb,) that balance the impulses of the rows."""
         if self.constraints is None:
             return []
-        driven = zip(self.constraints.gamma, self.G_BU, strict=True)
-        return self.constraints.impulses([gamma + dot(row, impulse) for gamma, row in driven])
+        pairs = zip(self.constraints.gamma, self.G_BU, strict=True)
+        return self.constraints.impulses([gamma + dot(row, impulse) for gamma, row in pairs])
 
-    def free_velocities(self, held: bool) -> list[SX]:
-        """Return the contact velocities (3n,) at the step's end without contact impulses."""
-        return self.of_contacts(self.row_velocities(held))
+    def free_velocities(self, constrained: bool) -> list[SX]:
+        """Return the contact velocities (3n,) at the end of the step without contact impulses."""
+        return self.to_contacts(self.row_velocities(constrained))
 
-    def row_velocities(self, held: bool) -> list[SX]:
-        """Return the same of all rows; held: whether the constraints act."""
+    def row_velocities(self, constrained: bool) -> list[SX]:
+        """Return the same for all rows, with or without the constraints acting."""
         velocities = [dot(row, entries(self.u_free)) for row in self.rows]
-        if self.constraints is not None and held:
-            answer = self.constraint_impulses([SX(0)] * len(self.rows))
-            felt = zip(*self.G_BU, strict=True)
-            pairs = zip(velocities, felt, strict=True)
-            velocities = [v + dot(list(column), answer) for v, column in pairs]
+        if self.constraints is not None and constrained:
+            impulses = self.constraint_impulses([SX(0)] * len(self.rows))
+            columns = zip(*self.G_BU, strict=True)
+            pairs = zip(velocities, columns, strict=True)
+            velocities = [v + dot(list(column), impulses) for v, column in pairs]
         return velocities
 
-    def of_contacts(self, values: list[SX]) -> list[SX]:
-        """Return three values per contact from one value per row."""
-        found = []
+    def to_contacts(self, values: list[SX]) -> list[SX]:
+        """Convert one value per row into three values per contact."""
+        by_contact = []
         for contact in self.contacts:
             own = values[contact.first : contact.first + contact.size]
-            found += own if contact.arms is None else _entries(contact.arms, ca.vertcat(*own))
-        return found
+            by_contact += own if contact.arms is None else _product(contact.arms, ca.vertcat(*own))
+        return by_contact
 
-    def on_rows(self, impulse: list[SX], joints: SX | None = None) -> list[SX]:
-        """Return one impulse per row, from those of contacts (3n,) and of joints' rows (m,)."""
-        found = [SX(0)] * self.joints_first
-        found += [SX(0)] * self.joints if joints is None else entries(joints)
+    def to_rows(self, impulse: list[SX], joints: SX | None = None) -> list[SX]:
+        """Convert impulses of contacts (3n,) and of joint rows (m,) into one impulse per row."""
+        by_row = [SX(0)] * self.first_joint_row
+        by_row += [SX(0)] * self.joint_count if joints is None else entries(joints)
         for i, contact in enumerate(self.contacts):
             own = impulse[3 * i : 3 * i + 3]
             if contact.arms is not None:
-                own = _entries(contact.arms.T, ca.vertcat(*own))
+                own = _product(contact.arms.T, ca.vertcat(*own))
             for k, value in enumerate(own, contact.first):
-                found[k] = value if found[k].is_zero() else found[k] + value
-        return found
+                by_row[k] = value if by_row[k].is_zero() else by_row[k] + value
+        return by_row
 
-    def by_contact(self, rows: list[list[SX]]) -> list[list[SX]]:
-        """Return three vectors (nu,) per contact from one vector per row."""
-        columns = [self.of_contacts(list(column)) for column in zip(*rows, strict=True)]
+    def vectors_per_contact(self, rows: list[list[SX]]) -> list[list[SX]]:
+        """Convert one vector (nu,) per row into three vectors per contact."""
+        columns = [self.to_contacts(list(column)) for column in zip(*rows, strict=True)]
         return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _entries(A: SX, x: SX) -> list[SX]:
+def _product(A: SX, x: SX) -> list[SX]:
     return entries(ca.densify(ca.mtimes(A, x)))
 
 
-def without_contact(
+def couple_without_contacts(
     scene: Scene,
     kin: Kinematics,
     free: FreeMotion,
@@ -133,102 +153,128 @@ def without_contact(
     moving: FastMotion,
     builder: Builder,
 ) -> Coupling:
-    """Return the robot and its constraints without contacts, some of its joints locked."""
+    """Return the coupling of the robot and its constraints, with joints locked, before contacts."""
     # the robot: mass matrix, its factor, free velocity
-    in_tree, M, stiff = locked and locked.in_tree, free.M, SX(0, 1)
-    begun, push = moving.instead_of(kin.u), start.dt * free.h
+    in_tree, M, inertia = locked and locked.in_tree, free.M, SX(0, 1)
+    u_start, push = moving.select(kin.u), start.dt * free.h
     if in_tree is not None:
-        stiff = in_tree.weight * ca.diag(M)[in_tree.places] + in_tree.drag
-        stiff = builder.store("stiff", stiff)
+        inertia = in_tree.inertia_factor * ca.diag(M)[in_tree.indices] + in_tree.added_inertia
+        inertia = builder.store("stiff", inertia)
         push = ca.if_else(moving.fast, 0, push)
-        begun, push = with_locked(scene.mechanism, in_tree, (M, stiff), (begun, push))
-        M += ca.diag(scatter(scene.mechanism, in_tree.places, stiff))
+        u_start, push = start_with_locked(scene.mechanism, in_tree, (M, inertia), (u_start, push))
+        M += ca.diag(scatter(scene.mechanism, in_tree.indices, inertia))
     solved = builder.stamp("M^-1", factorize_tree(lower(M), scene.mechanism.nu))
     factor = builder.store_all("L", solved)
-    u_free = (kin.u if in_tree is None else begun) + ca.vertcat(*solved.solve(entries(push)))
-    u_free = moving.instead_of(u_free) if in_tree is None else u_free
+    u_free = (kin.u if in_tree is None else u_start) + ca.vertcat(*solved.solve(entries(push)))
+    u_free = moving.select(u_free) if in_tree is None else u_free
     u_free = builder.store("u_free", u_free)
     builder.stamp("u_E")
     if not scene.mechanism.constrained:
-        return Coupling(factor, u_free, [], [], None, [], stiff=stiff)
+        return Coupling(factor, u_free, [], [], None, [], locking_inertia=inertia)
 
     # the constraints: directions, Delassus matrix, velocities without their impulses
     directions = loop_constraints.directions(kin)
-    closing, wanted = len(directions), entries(loop_constraints.curvature_correction(kin, start.dt))
+    closing, velocities = (
+        len(directions),
+        entries(loop_constraints.curvature_correction(kin, start.dt)),
+    )
     if scene.stabilization:
         back = scene.stabilization / start.dt * loop_constraints.gaps(kin)
-        wanted = [g - gap for g, gap in zip(wanted, entries(back), strict=True)]
+        velocities = [g - gap for g, gap in zip(velocities, entries(back), strict=True)]
     if locked is not None:
-        directions += locked.loops
-        wanted += entries(locked.velocity)[len(locked.places) :]
+        directions += locked.loop_directions
+        velocities += entries(locked.velocity)[len(locked.indices) :]
     half_B = builder.store_all("half_B", [factor.backward(row) for row in directions])
     G_B = constraint_solve.delassus(factor, half_B, half_B)
     if locked is not None:
-        G_B = _with_give(G_B, entries(locked.weight)[len(locked.places) :])
+        factors = entries(locked.inertia_factor)[len(locked.indices) :]
+        G_B = _with_locking_compliance(G_B, factors)
     G_B = builder.store_all("G_B", G_B)
-    gamma = [dot(row, entries(u_free)) - g for row, g in zip(directions, wanted, strict=True)]
+    gamma = [dot(row, entries(u_free)) - g for row, g in zip(directions, velocities, strict=True)]
     gamma = entries(builder.store("gamma_B", ca.vertcat(*gamma)))
     factored = builder.store_all("L_B", constraint_solve.factorize(G_B, closing))
     constraints = Constraints(half_B, G_B, factored, gamma, closing)
     builder.stamp("G_B")
-    return Coupling(factor, u_free, [], [], constraints, [], stiff=stiff)
+    return Coupling(factor, u_free, [], [], constraints, [], locking_inertia=inertia)
 
 
-def _with_give(G_B: list[list[SX]], weights: list[SX]) -> list[list[SX]]:
-    """Return G_B with the rows of loop joints that may be locked softened.
+def _with_locking_compliance(G_B: list[list[SX]], factors: list[SX]) -> list[list[SX]]:
+    """Return G_B with the rows of lockable loop joints made compliant.
 
-    A joint is as stiff as if `weight` times its own inertia were added to it; with weight 0 it
-    carries nothing.
+    A locked joint is as stiff as if `inertia_factor` times its own inertia were added to it; with
+    factor 0 it carries no load.
     """
-    first = len(G_B) - len(weights)
-    for k, weight in enumerate(weights, first):
-        give = ca.if_else(weight > 0, 1 / ca.fmax(weight, 1), FREE)
-        G_B[k] = [*G_B[k][:k], G_B[k][k] * (1 + give), *G_B[k][k + 1 :]]
+    first = len(G_B) - len(factors)
+    for k, factor in enumerate(factors, first):
+        compliance = ca.if_else(factor > 0, 1 / ca.fmax(factor, 1), FREE_COMPLIANCE)
+        G_B[k] = [*G_B[k][:k], G_B[k][k] * (1 + compliance), *G_B[k][k + 1 :]]
     return G_B
 
 
-def with_locked(
+def start_with_locked(
     mechanism: Mechanism, locked: LockedJoints, inertia: tuple[SX, SX], start: tuple[SX, SX]
 ) -> tuple[SX, SX]:
-    """Return the velocity (nu,) to start from, and the impulse (nu,) on it, with joints locked.
+    """Return the velocity (nu,) to start from and the impulse (nu,) on it, with joints locked.
 
-    Locked joints start from the rate at which they end the step, so that what holds them is not a
-    difference of large numbers.
+    Locked joints start from the rate at which they end the step, so that the impulse that locks
+    them is not a difference of large numbers.
 
-    inertia: M (nu, nu) and the inertia added to the locked joints
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Bodies and joints.
+    locked : LockedJoints
+        Locked joints of the tree.
+    inertia : tuple of SX
+        Mass matrix (nu, nu), and inertia (m,) added to the locked joints.
+    start : tuple of SX
+        Velocity (nu,) and impulse (nu,) with no joint locked.
     """
-    (M, stiff), (begun, push) = inertia, start
-    wanted = begun[:, :]
-    for k, at in enumerate(locked.places):
-        wanted[at] = ca.if_else(stiff[k] > 0, locked.velocity[k], begun[at])
-    pull = locked.friction + stiff * (locked.velocity - ca.vec(wanted[locked.places]))
-    return wanted, push + ca.mtimes(M, begun - wanted) + scatter(mechanism, locked.places, pull)
+    (M, added), (u, push) = inertia, start
+    u_locked = u[:, :]
+    for k, index in enumerate(locked.indices):
+        u_locked[index] = ca.if_else(added[k] > 0, locked.velocity[k], u[index])
+    pull = locked.friction + added * (locked.velocity - ca.vec(u_locked[locked.indices]))
+    push = push + ca.mtimes(M, u - u_locked) + scatter(mechanism, locked.indices, pull)
+    return u_locked, push
 
 
-def impulses_in_joints(
-    coupling: Coupling, attempt: Attempt, u: SX, answer: SX, joints: SX | None
+def joint_impulses(
+    coupling: Coupling, attempt: Attempt, u: SX, bilateral: SX, joints: SX | None
 ) -> SX | None:
-    """Return `StepOutputs.joints` of a step that ends with u (nu,).
+    """Return `StepOutputs.joints` for a step that ends with the velocity u (nu,).
 
-    It follows from the impulses of the constraints, and of the joints' rows if they have any.
+    Parameters
+    ----------
+    coupling : Coupling
+        How impulses move the robot.
+    attempt : Attempt
+        Locked or bounded joints.
+    u : SX
+        Velocity (nu,) at the end of the step.
+    bilateral : SX
+        Impulses of the constraints, those of locked loop joints last.
+    joints : SX or None
+        Impulses of joint rows, if joints are bounded.
     """
     if attempt.bounded is not None and joints is not None:
         return attempt.bounded.limits_and_friction(joints)
     locked = attempt.locked
     if locked is None:
         return None
-    closing = entries(answer)[answer.numel() - len(locked.loops) :]
-    pairs = zip(entries(locked.limited)[len(locked.places) :], closing, strict=True)
+    closing = entries(bilateral)[bilateral.numel() - len(locked.loop_directions) :]
+    pairs = zip(entries(locked.at_limit)[len(locked.indices) :], closing, strict=True)
     loops = [ca.if_else(at_limit, impulse, 0) for at_limit, impulse in pairs]
     in_tree = locked.in_tree
     if in_tree is None:
         return ca.vertcat(*loops)
-    pull = in_tree.friction + coupling.stiff * (in_tree.velocity - ca.vec(u[in_tree.places]))
-    rubbed = [ca.if_else(in_tree.limited[k], 0, pull[k]) for k in in_tree.rubbing]
-    limits = entries(pull)
-    for k, own in zip(in_tree.rubbing, rubbed, strict=True):
+    missing = in_tree.velocity - ca.vec(u[in_tree.indices])
+    impulses = in_tree.friction + coupling.locking_inertia * missing
+    friction = [ca.if_else(in_tree.at_limit[k], 0, impulses[k]) for k in in_tree.with_friction]
+    limits = entries(impulses)
+    for k, own in zip(in_tree.with_friction, friction, strict=True):
         limits[k] -= own
-    return ca.vertcat(*limits, *loops, *rubbed)
+    return ca.vertcat(*limits, *loops, *friction)
 
 
 def couple(
@@ -237,25 +283,25 @@ def couple(
     builder: Builder,
     bounded: BoundedJoints | None = None,
 ) -> Coupling:
-    """Return how contacts, and joints solved together with them, move the robot."""
-    # rows of their own, or of the bodies that they share; then the joints'
+    """Add contacts, and joints solved together with them, to the coupling of a robot."""
+    # rows of each contact, or of the body that several share; then those of joints
     groups, contacts, first, count = [], [], dict[int, int](), 0
-    for own in attached:
-        at = count if own.body < 0 else first.setdefault(own.body, count)
-        if at == count:
-            groups.append(own.rows)
-            count += len(own.rows)
-        contacts.append(Arm(at, own.arms))
-    joints = [] if bounded is None else bounded.ways
-    rows = [row for own in groups for row in own] + joints
-    robot = replace(robot, joints=len(joints))
+    for contact in attached:
+        row = count if contact.body < 0 else first.setdefault(contact.body, count)
+        if row == count:
+            groups.append(contact.rows)
+            count += len(contact.rows)
+        contacts.append(ContactRows(row, contact.arms))
+    joints = [] if bounded is None else bounded.directions
+    rows = [row for group in groups for row in group] + joints
+    robot = replace(robot, joint_count=len(joints))
 
     # half-solved
-    def halved(own: Matrix) -> Matrix:
-        return [robot.factor.backward(row) for row in own]
+    def half_solved(group: Matrix) -> Matrix:
+        return [robot.factor.backward(row) for row in group]
 
-    halves = builder.map_items("W_half", groups, halved)
-    half = builder.store_all("W_half", [row for own in halves for row in own] + halved(joints))
+    halves = builder.map_items("W_half", groups, half_solved)
+    half = builder.store_all("W_half", [row for own in halves for row in own] + half_solved(joints))
     contacts = builder.store_all("arms", contacts)
     if robot.constraints is None:
         return replace(robot, rows=rows, W_half=half, contacts=contacts)
@@ -266,7 +312,7 @@ def couple(
 
 
 def velocity_change(M: Factor, acting: list[tuple[list[SX], SX]]) -> list[SX]:
-    """Return M^-1 sum w L of half-solved directions w and impulses L."""
+    """Return M^-1 sum w L for half-solved directions w and impulses L."""
     y = [SX(0)] * M.size
     for row, impulse in acting:
         y = [a + b * impulse for a, b in zip(y, row, strict=True)]

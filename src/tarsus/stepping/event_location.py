@@ -1,5 +1,6 @@
-"""When an event happens, known only by trying: the Illinois variant of regula falsi, safeguarded by
-bisection.
+"""Locate an event in time by trial steps.
+
+The root search is the Illinois variant of regula falsi, safeguarded by bisection.
 """
 
 from __future__ import annotations
@@ -11,18 +12,25 @@ from casadi import SX
 
 from tarsus.program.ir.loops import Values
 
-SECANTS, TRIES = 15, 60  # tries that interpolate, and all of them
+MAX_SECANTS, MAX_TRIES = 15, 60  # trials that interpolate, and all trials
 
 
 @dataclass(frozen=True, eq=False)
 class Bracket:
-    """A time too early and one too late, s, with what is measured there: above zero before the
-    event, below after.
+    """Bracket of an event in time.
 
-    early, late: the times, s
-    before, after: measured at them
-    repeated: 1 or -1 if the last try was too late or too early, 0 before the first
-    tries: so far
+    A function is positive before the event and negative after it.
+
+    Attributes
+    ----------
+    early, late
+        Times before and after the event, s.
+    before, after
+        Value of the function at these times.
+    repeated
+        1 or -1 if the last trial was too late or too early, 0 before the first.
+    tries
+        Number of trials so far.
     """
 
     early: SX
@@ -34,25 +42,28 @@ class Bracket:
 
     @classmethod
     def begin(cls, before: SX) -> Bracket:
-        """Nothing tried yet."""
+        """Return the bracket before the first trial."""
         return cls(SX(0), SX(0), before, SX(-1), SX(0), SX(0))
 
     @classmethod
     def of(cls, values: Values) -> Bracket:
-        """The inverse of `values`."""
+        """Restore the bracket from `values`."""
         return cls(*(values[name] for name in cls.__dataclass_fields__))
 
     def values(self) -> Values:
-        """By name, to be carried through a loop."""
+        """Return the bracket by name, to be carried through a loop."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
     def exhausted(self) -> SX:
-        """1 once the last try is made: it was the time too late."""
-        return self.tries >= TRIES
+        """1 after the last trial, which was at the late end."""
+        return self.tries >= MAX_TRIES
 
     def narrowed(self, time: SX, measured: SX, too_late: SX) -> Bracket:
-        """After a try; the value at an end that stays twice in turn counts half (Illinois)."""
+        """Return the bracket after a trial.
+
+        The value at an end retained twice in a row is halved (Illinois).
+        """
         again_late, again_early = (
             ca.logic_and(too_late, self.repeated > 0),
             ca.logic_and(1 - too_late, self.repeated < 0),
@@ -71,9 +82,11 @@ class Bracket:
         )
 
     def guess(self) -> SX:
-        """The time to try next, s; the last try is the time too late."""
-        straight = ca.logic_and(self.tries < SECANTS, ca.logic_and(self.before > 0, self.after < 0))
+        """Return the time of the next trial, s; the last trial is at the late end."""
+        straight = ca.logic_and(
+            self.tries < MAX_SECANTS, ca.logic_and(self.before > 0, self.after < 0)
+        )
         fall = ca.if_else(straight, self.before - self.after, 1)
         secant = self.early + (self.late - self.early) * (self.before / fall)
         inner = ca.if_else(straight, secant, 0.5 * (self.early + self.late))
-        return ca.if_else(self.tries < TRIES - 1, inner, self.late)
+        return ca.if_else(self.tries < MAX_TRIES - 1, inner, self.late)

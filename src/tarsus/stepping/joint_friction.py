@@ -1,12 +1,13 @@
-"""Which joints dry friction holds: guesses that come down to Coulomb's law.
+"""Find which joints dry friction locks: guesses that converge to Coulomb's law.
 
-With the contacts acting as they did, the velocities at a step's end that obey Coulomb's law in all
-joints are the least of a convex function, 1/2 (u - u_free)^T M (u - u_free) + sum f |u_j|. A step
-solved with each joint braked one way, or held, gives the least of it as if these ways were right.
-Where one turns, the next ways are those at the least of the function between the last such point
-and this step's end; only where none turns, joints that would need more than f are let go, at last
-one at a time. So the function falls from pass to pass, and no guess comes twice (the search of Lee
-2007 for the signs of a sparse regression, which is the same problem).
+With the contact impulses fixed, the velocities at the end of a step that obey Coulomb's law in all
+joints minimize a convex function, 1/2 (u - u_free)^T M (u - u_free) + sum f |u_j|. A step solved
+with each joint either locked or braked against one sign of its rate gives the minimum as if these
+signs were right. Where the rate of a braked joint changes its sign, the next signs are those at the
+minimum of the function between the last such point and the end of this step. Only where no rate
+changes its sign, joints that would need more than f are released, at last one at a time. The
+function therefore decreases from pass to pass, and no guess comes twice (the search of Lee 2007 for
+the signs of a sparse regression, which is the same problem).
 """
 
 from __future__ import annotations
@@ -18,18 +19,25 @@ from functools import reduce
 import casadi as ca
 from casadi import SX
 
-from tarsus.stepping.joint_states import NOISE, JointState
+from tarsus.stepping.joint_states import RELATIVE_NOISE, JointState
 
-NEVER = 2.0  # on the way from 0 to 1
-SMALL, TINY = 1e-30, 1e-30  # J; N m s or N s
-TOGETHER = 5  # passes in which all that ask for more are let go, later the one that asks for most
+NO_REVERSAL = 2.0  # position of a reversal that does not happen, beyond the range 0 to 1
+MIN_ENERGY, MIN_IMPULSE = 1e-30, 1e-30  # J; N m s or N s, against division by zero
+RELEASE_ALL_PASSES = 5  # passes that release every overloaded joint; later ones release the worst
 
 
 @dataclass(frozen=True, eq=False)
-class Rubbed:
-    """A joint with dry friction in a step that has been solved.
+class BrakedJoint:
+    """Joint with dry friction in a step that has been solved.
 
-    modes (3,): those that it was solved in; impulse: of the friction, N m s or N s
+    Attributes
+    ----------
+    state
+        Rates and friction that the step allows.
+    modes
+        Modes (3,) in which the step was solved (`JointState`).
+    impulse
+        Impulse of the friction, N m s or N s.
     """
 
     state: JointState
@@ -38,68 +46,92 @@ class Rubbed:
 
     @property
     def friction(self) -> SX:
-        """The largest impulse, N m s or N s."""
+        """Largest impulse of dry friction, N m s or N s."""
         assert self.state.friction is not None
         return self.state.friction
 
     @property
-    def excess(self) -> SX:
-        """The impulse by the largest [1]; 0 where that is 0."""
-        return ca.fabs(self.impulse) / ca.fmax(self.friction, TINY)
+    def load(self) -> SX:
+        """Impulse of dry friction relative to its largest value; 0 where that is 0."""
+        return ca.fabs(self.impulse) / ca.fmax(self.friction, MIN_IMPULSE)
 
-    def turns(self, u: SX) -> SX:
-        """1 if it slid, and ends the other way at u (nu,)."""
-        side, way, drag = ca.vertsplit(self.modes)
-        slides = ca.logic_and(side == 0, drag == 0)
-        return ca.logic_and(slides, way * self.state.rate(u) < 0)
-
-
-def change(joints: list[Rubbed], u: SX) -> SX:
-    """1 if a joint turns in a step that ends with u (nu,), or one that is held asks for more."""
-    found = [joint.turns(u) for joint in joints]
-    found += [ca.logic_and(joint.modes[1] == 0, joint.excess >= 1 + NOISE) for joint in joints]
-    return reduce(ca.logic_or, found)
+    def reverses(self, u: SX) -> SX:
+        """Return 1 if the joint slid and its rate has the other sign at the velocities u (nu,)."""
+        side, sign, damping = ca.vertsplit(self.modes)
+        slides = ca.logic_and(side == 0, damping == 0)
+        return ca.logic_and(slides, sign * self.state.rate(u) < 0)
 
 
-def next_ways(joints: list[Rubbed], M: SX, last: SX, u: SX, done: SX) -> tuple[list[SX], SX]:
-    """The way in which friction shall brake each joint next, 0 where it shall hold; and where
-    (nu,) the function is least between `last` (nu,) and the step's end u (nu,).
-
-    Where nothing asks for a `change`, these are the ways of before, and u.
-    M: mass matrix (nu, nu); done: passes before
-    """
-    # who turns, and where on the way, 0 to 1; what the function then rises by on the rest of it
-    turns, where, rise = [], [], []
-    for joint in joints:
-        way, turn = joint.modes[1], joint.turns(u)
-        before, after = joint.state.rate(last), joint.state.rate(u)
-        part = ca.if_else(way * before > 0, before / ca.if_else(turn, before - after, 1), 0)
-        turns.append(turn)
-        where.append(ca.if_else(turn, part, NEVER))
-        rise.append(ca.if_else(turn, 2 * joint.friction * ca.fabs(after - before), 0))
-    # the first at which the function does not fall any more; it may be least before that
-    fall = ca.fmax(ca.dot(u - last, ca.mtimes(M, u - last)), SMALL)
-    stop = SX(NEVER)
-    for at in where:
-        risen = _before(where, rise, at, ca.le)
-        stop = ca.fmin(stop, ca.if_else(risen >= (1 - at) * fall, at, NEVER))
-    least = ca.fmin(1 - _before(where, rise, stop, ca.lt) / fall, stop)
-    # those that turn before it turn, one that does there is held
-    found = [
-        ca.if_else(turn, ca.if_else(at < least, -way, ca.if_else(at == least, 0, way)), way)
-        for way, turn, at in zip((joint.modes[1] for joint in joints), turns, where, strict=True)
+def needs_change(joints: list[BrakedJoint], u: SX) -> SX:
+    """Return 1 if a joint reverses in a step that ends with u (nu,), or is overloaded."""
+    flags = [joint.reverses(u) for joint in joints]
+    flags += [
+        ca.logic_and(joint.modes[1] == 0, joint.load >= 1 + RELATIVE_NOISE) for joint in joints
     ]
-    # where none turns, held ones that ask for more are let go
-    excess = [joint.excess for joint in joints]
-    much = ca.if_else(done < TOGETHER, 0, reduce(ca.fmax, excess))
-    much = ca.if_else(reduce(ca.logic_or, turns), SX.inf(), ca.fmax(much, 1 + NOISE))
+    return reduce(ca.logic_or, flags)
+
+
+def next_slide_signs(
+    joints: list[BrakedJoint], M: SX, last: SX, u: SX, done: SX
+) -> tuple[list[SX], SX]:
+    """Choose, for each joint, the sign of the rate that friction brakes next; 0 locks it.
+
+    Also return the velocity (nu,) between `last` (nu,) and the end of the step u (nu,) at which the
+    function is least. Where no change is needed, these are the signs of before, and u.
+
+    Parameters
+    ----------
+    joints : list of BrakedJoint
+        Joints with dry friction.
+    M : SX
+        Mass matrix (nu, nu).
+    last, u : SX
+        Velocities (nu,) from which the last pass went on, and at the end of this one.
+    done : SX
+        Number of passes before this one.
+    """
+    # joints that reverse, their positions on the line from last (0) to u (1), and the rise of the
+    # function beyond each
+    reversals, positions, rises = [], [], []
+    for joint in joints:
+        sign, reverses = joint.modes[1], joint.reverses(u)
+        before, after = joint.state.rate(last), joint.state.rate(u)
+        position = ca.if_else(
+            sign * before > 0, before / ca.if_else(reverses, before - after, 1), 0
+        )
+        reversals.append(reverses)
+        positions.append(ca.if_else(reverses, position, NO_REVERSAL))
+        rises.append(ca.if_else(reverses, 2 * joint.friction * ca.fabs(after - before), 0))
+    # the first reversal from which the function no longer falls; its minimum may lie before that
+    fall = ca.fmax(ca.dot(u - last, ca.mtimes(M, u - last)), MIN_ENERGY)
+    stop = SX(NO_REVERSAL)
+    for position in positions:
+        risen = _rise_before(positions, rises, position, ca.le)
+        stop = ca.fmin(stop, ca.if_else(risen >= (1 - position) * fall, position, NO_REVERSAL))
+    least = ca.fmin(1 - _rise_before(positions, rises, stop, ca.lt) / fall, stop)
+    # joints that reverse before the minimum change their sign; one that does so there is locked
+    old_signs = (joint.modes[1] for joint in joints)
+    signs = [
+        ca.if_else(
+            reverses,
+            ca.if_else(position < least, -sign, ca.if_else(position == least, 0, sign)),
+            sign,
+        )
+        for sign, reverses, position in zip(old_signs, reversals, positions, strict=True)
+    ]
+    # where none reverses, overloaded locked joints are released
+    loads = [joint.load for joint in joints]
+    limit = ca.if_else(done < RELEASE_ALL_PASSES, 0, reduce(ca.fmax, loads))
+    limit = ca.if_else(reduce(ca.logic_or, reversals), SX.inf(), ca.fmax(limit, 1 + RELATIVE_NOISE))
     for k, joint in enumerate(joints):
-        let_go = ca.logic_and(joint.modes[1] == 0, excess[k] >= much)
-        found[k] = ca.if_else(let_go, -ca.sign(joint.impulse), found[k])
-    return found, last + least * (u - last)
+        released = ca.logic_and(joint.modes[1] == 0, loads[k] >= limit)
+        signs[k] = ca.if_else(released, -ca.sign(joint.impulse), signs[k])
+    return signs, last + least * (u - last)
 
 
-def _before(where: list[SX], rise: list[SX], place: SX, compare: Callable[[SX, SX], SX]) -> SX:
-    """What the function rises by, of those that turn before a place."""
-    pairs = zip(where, rise, strict=True)
-    return sum((ca.if_else(compare(at, place), own, 0) for at, own in pairs), SX(0))
+def _rise_before(
+    positions: list[SX], rises: list[SX], limit: SX, compare: Callable[[SX, SX], SX]
+) -> SX:
+    """Return how much the function rises due to the joints that reverse before a position."""
+    pairs = zip(positions, rises, strict=True)
+    return sum((ca.if_else(compare(at, limit), rise, 0) for at, rise in pairs), SX(0))

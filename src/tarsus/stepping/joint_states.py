@@ -1,7 +1,7 @@
-"""What a joint's row allows within a step: the rates at its end, and Coulomb's law.
+"""Rates that a step allows a lockable joint, and its dry friction.
 
-What a limit allows is an interval of the rate u^E; dry friction holds a joint at rest with up to
-f, and brakes a moving one with f. `joints` solves a step under both.
+A limit allows an interval of the rate u^E at the end of a step. Dry friction locks a joint at rest
+with an impulse of up to f, and brakes a moving one with f. `joints` solves a step under both.
 """
 
 from __future__ import annotations
@@ -17,182 +17,230 @@ from tarsus.dynamics import coordinates, loop_constraints
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.program.ir.symbolic import entries, is_float64
 from tarsus.stepping.base import Scene, StepStart
-from tarsus.stepping.joint_rows import JointRow, loop_rows, rows
+from tarsus.stepping.lockable_joints import LockableJoint, all_lockable, lockable_loop_joints
 
-DRAG_NEXT = 14  # passes after which friction drags what still changes
-AFRESH = 8  # passes after which contacts are taken to press and stick first
-KEEP = 32  # passes after which a limit keeps what it holds: none is passed
-SHORT = 0.5  # of its side: a joint kept at rest, where its limit would pull it on
-RETURN = 0.2  # rad/s, m/s: how fast a joint that begins beyond its limit comes back
-# times its inertia is added to a joint at a limit; in float32: what is told of its force comes from
-# how little it gives way
-AT_LIMIT, COARSE_LIMIT = 1e6, 1e4
-STILL = 1e-9  # rad/s, m/s: a joint at rest
-CREEP, COARSE = 1e-10, 3e-6  # rad/s, m/s: how a joint creeps that friction holds; in float32
-SLOW = 1e-2  # rad/s, m/s: what friction drags is no slower in its law
-CLOSE = 0.05  # of the friction force: what drags may exceed
-SETTLING = 0.01  # s: of a limit that is a spring
-NOISE = 1e-7  # of an impulse or a rate: what float32 leaves undecided
+# numbers of passes after which joints that still change are treated differently
+RESTART_PASS = 8  # solvers ignore the contact states of the last step
+DAMPER_PASS = 14  # dry friction of a joint that still changes becomes a damper
+KEEP_LIMITS_PASS = 32  # limits no longer release joints, so that none is passed
+KEPT_SIDE = 0.5  # factor on `side`: a joint that stays locked although its limit pulls it
+RETURN_RATE = 0.2  # rad/s, m/s: how fast a joint that starts beyond its limit comes back
+# multiple of its inertia that is added to a joint at a limit; smaller in float32, where the
+# reported impulse is computed from the small motion that remains
+LIMIT_FACTOR, LIMIT_FACTOR_FLOAT32 = 1e6, 1e4
+REST_RATE = 1e-9  # rad/s, m/s: a joint at rest
+CREEP_RATE, CREEP_RATE_FLOAT32 = 1e-10, 3e-6  # rad/s, m/s: creep of a joint locked by friction
+MIN_DAMPED_RATE = 1e-2  # rad/s, m/s: slower joints get the damper of this rate
+DAMPER_TOLERANCE = 0.05  # of the friction force: accepted deviation of a damper from Coulomb's law
+LIMIT_SPRING_TIME = 0.01  # s: time constant of a limit that is a spring
+RELATIVE_NOISE = 1e-7  # of an impulse or a rate: round-off of float32
 
 
 @dataclass(frozen=True, eq=False)
 class JointState:
-    """One row where a step looks at the robot: the rates that it may end with, and its friction.
+    """Rates that one joint may end a step with, and its friction.
 
-    u: rate at the step's start, rad/s or m/s
-    lower, upper: least and greatest rate at its end; None: any
-    friction: largest impulse of dry friction in the step, N m s or N s; None: there is none
-    place: of its rate in u
-    creep: rate, rad/s or m/s, at which friction that holds the joint is all that it can be
-    stop: how often a limit adds the joint's inertia
-    way: in place of it the direction (nu,) of a joint that closes a loop, rate = way . u
+    A joint has up to three modes, which an attempt at a step assumes:
 
-    Its modes: side -1 at the lower limit, 1 at the upper, 0 between; with friction also way, the
-    sign of the rate that it brakes, 0 where it holds, and drag of a damper, which holds, or 0. A
-    joint at a limit needs no friction: the limit holds it.
+    - `side`: -1 if it is locked at the lower limit, 1 at the upper, 0 between them;
+    - `sign`, with friction: sign of the rate that friction brakes, 0 where friction locks the
+      joint;
+    - `damping`, with friction: impulse of friction per rate, if friction acts as a damper. It is
+      very large where friction locks the joint, and 0 where friction is constant.
+
+    A joint at a limit needs no friction, because the limit locks it.
+
+    Attributes
+    ----------
+    u
+        Rate at the start of the step, rad/s or m/s.
+    lower, upper
+        Least and greatest rate at its end; None if unbounded.
+    friction
+        Largest impulse of dry friction in the step, N m s or N s; None without friction.
+    index
+        Index of its rate in u.
+    creep_rate
+        Rate, rad/s or m/s, at which locking friction reaches its largest impulse.
+    limit_factor
+        Multiple of the joint's inertia that a limit adds.
+    direction
+        For a joint that closes a loop: direction (nu,) with rate = direction . u.
     """
 
     u: SX
     lower: SX | None
     upper: SX | None
     friction: SX | None
-    place: int
-    creep: SX
-    stop: SX
-    way: list[SX] | None = None
+    index: int
+    creep_rate: SX
+    limit_factor: SX
+    direction: list[SX] | None = None
 
     def rate(self, u: SX) -> SX:
-        """Its rate, rad/s or m/s, at velocities (nu,)."""
-        return u[self.place] if self.way is None else dot(self.way, entries(u))
+        """Return its rate, rad/s or m/s, at velocities (nu,)."""
+        return u[self.index] if self.direction is None else dot(self.direction, entries(u))
 
     @property
-    def ends(self) -> list[tuple[int, SX]]:
-        """The limits: sign and rate."""
+    def limits(self) -> list[tuple[int, SX]]:
+        """Finite limits: sign, and rate that reaches the limit."""
         both = ((-1, self.lower), (1, self.upper))
         return [(sign, rate) for sign, rate in both if rate is not None]
 
-    def guess(self) -> SX:
-        """The modes that the start of the step suggests."""
+    def initial_modes(self) -> SX:
+        """Return the modes that the start of the step suggests."""
         side = SX(0)
-        for sign, end in self.ends:
-            side = ca.if_else(sign * (self.u - end) >= -STILL, sign, side)
+        for sign, limit in self.limits:
+            side = ca.if_else(sign * (self.u - limit) >= -REST_RATE, sign, side)
         if self.friction is None:
             return side
-        moves = ca.logic_and(side == 0, ca.fabs(self.u) > self.creep)
-        way = ca.if_else(moves, ca.sign(self.u), 0)
-        return ca.vertcat(side, way, ca.if_else(moves, 0, self.holding))
+        moves = ca.logic_and(side == 0, ca.fabs(self.u) > self.creep_rate)
+        sign = ca.if_else(moves, ca.sign(self.u), 0)
+        return ca.vertcat(side, sign, ca.if_else(moves, 0, self.locking_damping))
 
     @property
-    def holding(self) -> SX:
-        """The drag of friction that holds it."""
+    def locking_damping(self) -> SX:
+        """Damping of friction that locks the joint."""
         assert self.friction is not None
-        return self.friction / self.creep
+        return self.friction / self.creep_rate
 
-    def _velocity(self, side: SX) -> SX:
-        """The rate at which a limit holds the joint; 0 away from both."""
-        velocity = SX(0)
-        for sign, end in self.ends:
-            velocity = ca.if_else(side == sign, end, velocity)
-        return velocity
+    def _limit_rate(self, side: SX) -> SX:
+        """Return the rate at which a limit locks the joint; 0 away from both."""
+        rate = SX(0)
+        for sign, limit in self.limits:
+            rate = ca.if_else(side == sign, limit, rate)
+        return rate
 
-    def held(self, modes: SX) -> tuple[SX, SX, SX, SX]:
-        """Weight, drag, velocity, and impulse of friction in these modes: see `LockedJoints`."""
-        side, velocity = modes[0], self._velocity(modes[0])
-        weight, drag, friction = self.stop * (side * side), SX(0), SX(0)
+    def locking_terms(self, modes: SX) -> tuple[SX, SX, SX, SX]:
+        """Return inertia factor, added inertia, velocity and friction impulse (`LockedJoints`)."""
+        side, velocity = modes[0], self._limit_rate(modes[0])
+        factor, added, friction = self.limit_factor * (side * side), SX(0), SX(0)
         if self.friction is not None:
-            limited, dragged = side != 0, modes[2] > 0
-            drag = ca.if_else(limited, 0, modes[2])
-            friction = ca.if_else(ca.logic_or(limited, dragged), 0, -modes[1] * self.friction)
-        return weight, drag, velocity, friction
+            at_limit, damped = side != 0, modes[2] > 0
+            added = ca.if_else(at_limit, 0, modes[2])
+            friction = ca.if_else(ca.logic_or(at_limit, damped), 0, -modes[1] * self.friction)
+        return factor, added, velocity, friction
 
-    def next(self, modes: SX, u: SX, impulses: tuple[SX, SX], way: SX, done: SX) -> tuple[SX, SX]:
-        """The modes that a step solved in these asks for, and whether they are others.
+    def next_modes(
+        self, modes: SX, u: SX, impulses: tuple[SX, SX], sign: SX, done: SX
+    ) -> tuple[SX, SX]:
+        """Return the modes that a solved step calls for, and whether they differ.
 
-        u: rate at its end; impulses: of the limit and of dry friction in it; way: that in which
-        friction shall brake, 0 where it shall hold (`joint_friction`); done: passes before
+        Parameters
+        ----------
+        modes : SX
+            Modes in which the step was solved.
+        u : SX
+            Rate of the joint at the end of the step.
+        impulses : tuple of SX
+            Impulses of the limit and of dry friction in the step.
+        sign : SX
+            Sign of the rate that friction is to brake next, 0 where it locks the joint
+            (`joint_friction`).
+        done : SX
+            Number of passes before this one.
         """
-        # a limit lets go of what leaves it by itself, and stops what passes it
-        side, at_end = modes[0], self._velocity(modes[0])
-        pulled = side * (u - at_end) < -NOISE * ca.fabs(at_end)
-        leaves = ca.logic_and(pulled, done < KEEP)
-        stops = ca.logic_and(ca.logic_and(pulled, done >= KEEP), ca.fabs(side) == 1)
+        # a limit releases a joint that leaves it by itself, and locks one that passes it
+        side, limit_rate = modes[0], self._limit_rate(modes[0])
+        pulled = side * (u - limit_rate) < -RELATIVE_NOISE * ca.fabs(limit_rate)
+        leaves = ca.logic_and(pulled, done < KEEP_LIMITS_PASS)
+        stays = ca.logic_and(ca.logic_and(pulled, done >= KEEP_LIMITS_PASS), ca.fabs(side) == 1)
         if self.friction is not None:
-            # friction may hold it there
+            # friction may lock it there
             leaves = ca.logic_and(leaves, side * impulses[0] > self.friction)
-        passed = sum((sign * (sign * (u - end) > STILL) for sign, end in self.ends), SX(0))
+        passed = sum((s * (s * (u - limit) > REST_RATE) for s, limit in self.limits), SX(0))
         new = ca.if_else(leaves, 0, ca.if_else(side == 0, passed, side))
-        new = ca.if_else(stops, SHORT * side, new)
+        new = ca.if_else(stays, KEPT_SIDE * side, new)
         wrong = new != side
         if self.friction is None:
             return new, wrong
-        way, drag = self._rubbing((modes[1], way), modes[2], u, impulses[1], done)
-        way, drag = ca.if_else(side == 0, way, 0), ca.if_else(side == 0, drag, self.holding)
-        # friction first: what it lets go may not pass the limit any more
-        others = ca.logic_or(way != modes[1], drag != modes[2])
+        sign, damping = self._next_friction((modes[1], sign), modes[2], u, impulses[1], done)
+        sign = ca.if_else(side == 0, sign, 0)
+        damping = ca.if_else(side == 0, damping, self.locking_damping)
+        # friction first: a joint that it releases may no longer pass the limit
+        others = ca.logic_or(sign != modes[1], damping != modes[2])
         new = ca.if_else(ca.logic_and(side == 0, others), 0, new)
-        return ca.vertcat(new, way, drag), ca.logic_or(wrong, others)
+        return ca.vertcat(new, sign, damping), ca.logic_or(wrong, others)
 
-    def _rubbing(self, ways: tuple[SX, SX], drag: SX, u: SX, rubbed: SX, done: SX) -> tuple[SX, SX]:
-        """The next way and drag of a joint with dry friction; ways: before, and asked for."""
+    def _next_friction(
+        self, signs: tuple[SX, SX], damping: SX, u: SX, impulse: SX, done: SX
+    ) -> tuple[SX, SX]:
+        """Return the next sign and damping of a joint with dry friction.
+
+        Parameters
+        ----------
+        signs : tuple of SX
+            Sign before, and the one called for next.
+        damping, u, impulse, done : SX
+            Damping, rate and friction impulse of the step, and number of passes before it.
+        """
         assert self.friction is not None
-        way, new = ways
-        held = ca.if_else(new == 0, self.holding, 0)
-        # what goes on changing is dragged by a damper; its force comes down to the law's
-        law = self.friction / ca.fmax(ca.fabs(u), SLOW)
-        off = ca.fabs(ca.fabs(rubbed) - self.friction) > CLOSE * self.friction
-        much = ca.fabs(rubbed) > (1 + CLOSE) * self.friction
-        off = ca.if_else(ca.fabs(u) > SLOW, off, much)
-        brakes = ca.logic_and(drag > 0, drag != self.holding)
-        dragged = ca.if_else(ca.if_else(brakes, off, new != way), law, drag)
-        late = done >= DRAG_NEXT
-        return ca.if_else(late, way, new), ca.if_else(late, dragged, held)
+        sign, new = signs
+        locked = ca.if_else(new == 0, self.locking_damping, 0)
+        # a joint that keeps changing is braked by a damper whose force converges to Coulomb's
+        coulomb = self.friction / ca.fmax(ca.fabs(u), MIN_DAMPED_RATE)
+        off = ca.fabs(ca.fabs(impulse) - self.friction) > DAMPER_TOLERANCE * self.friction
+        too_large = ca.fabs(impulse) > (1 + DAMPER_TOLERANCE) * self.friction
+        off = ca.if_else(ca.fabs(u) > MIN_DAMPED_RATE, off, too_large)
+        is_damper = ca.logic_and(damping > 0, damping != self.locking_damping)
+        damped = ca.if_else(ca.if_else(is_damper, off, new != sign), coulomb, damping)
+        late = done >= DAMPER_PASS
+        return ca.if_else(late, sign, new), ca.if_else(late, damped, locked)
 
 
 def joint_states(scene: Scene, q: SX, start: StepStart) -> list[JointState]:
-    """The rows seen at q (nq,)."""
-    often, found, loops = 1 / start.dt, [], loop_rows(scene)
+    """Return the states of all lockable joints at the coordinates q (nq,)."""
+    frequency, states, loops = 1 / start.dt, [], lockable_loop_joints(scene)
     double = is_float64(start.dt)
-    creep, stop = ca.if_else(double, CREEP, COARSE), ca.if_else(double, AT_LIMIT, COARSE_LIMIT)
-    ways, closing = loop_motions(scene, q, start.u, loops) if loops else ([], {})
-    for row in rows(scene):
-        way = ways[row.loop] if row.loop >= 0 else None
-        u = start.u[row.u] if way is None else dot(way, entries(start.u))
-        at, rates = q[row.q] if way is None else closing[row.loop], dict[int, SX]()
-        for sign, limit in ((-1, row.lower), (1, row.upper)):
+    creep_rate = ca.if_else(double, CREEP_RATE, CREEP_RATE_FLOAT32)
+    limit_factor = ca.if_else(double, LIMIT_FACTOR, LIMIT_FACTOR_FLOAT32)
+    directions, loop_positions = loop_motions(scene, q, start.u, loops) if loops else ([], {})
+    for joint in all_lockable(scene):
+        direction = directions[joint.loop] if joint.loop >= 0 else None
+        u = start.u[joint.u] if direction is None else dot(direction, entries(start.u))
+        position = q[joint.q] if direction is None else loop_positions[joint.loop]
+        rates = dict[int, SX]()
+        for sign, limit in ((-1, joint.lower), (1, joint.upper)):
             if not np.isfinite(limit):
                 continue
-            # to the limit when the next step looks; slowly back from beyond
-            rate = ca.fmax(sign * (limit - at) * often, -RETURN)
+            # reach the limit at the next step's evaluation; from beyond it come back slowly
+            rate = ca.fmax(sign * (limit - position) * frequency, -RETURN_RATE)
             if scene.bounce:
-                # thrown back, if it came with a rate that would pass it
-                coming = sign * u
-                rate = ca.if_else(coming > rate, ca.fmin(rate, -scene.bounce * coming), rate)
+                # bounce, if it arrives with a rate that would pass the limit
+                approach = sign * u
+                rate = ca.if_else(approach > rate, ca.fmin(rate, -scene.bounce * approach), rate)
             rates[sign] = sign * rate
-        # at an impact's instant no force of friction counts
-        rubs = row.rubs and not start.evaluation.impact
-        friction = start.dt * row.friction if rubs else None
-        found.append(JointState(u, rates.get(-1), rates.get(1), friction, row.u, creep, stop, way))
-    return found
+        # finite forces such as friction do not act during an impact
+        rubs = joint.has_friction and not start.evaluation.impact
+        friction = start.dt * joint.friction if rubs else None
+        limits = rates.get(-1), rates.get(1)
+        how = friction, joint.u, creep_rate, limit_factor, direction
+        states.append(JointState(u, *limits, *how))
+    return states
 
 
 def loop_motions(
-    scene: Scene, q: SX, u: SX, loops: list[JointRow]
+    scene: Scene, q: SX, u: SX, loops: list[LockableJoint]
 ) -> tuple[list[list[SX]], dict[int, SX]]:
-    """Of joints that close loops: directions (nu,) of all, angles, rad, or ways, m, of these."""
-    kin, middles = kinematics(scene.mechanism, q, u), {row.loop: row.middle for row in loops}
-    places = zip(middles, coordinates.loop_positions(kin, middles), strict=True)
-    return loop_constraints.rate_rows(kin), dict(places)
+    """Return directions (nu,) of all loop joints, and positions, rad or m, of the given ones."""
+    kin = kinematics(scene.mechanism, q, u)
+    centers = {joint.loop: joint.branch_center for joint in loops}
+    positions = zip(centers, coordinates.loop_positions(kin, centers), strict=True)
+    return loop_constraints.rate_rows(kin), dict(positions)
 
 
-def spring(scene: Scene, kin: Kinematics, M: SX) -> SX:
-    """The force (nu,) of limits at an instant, for steppers that take forces: of a spring and
-    damper, critical with the joint's own inertia in M (nu, nu), that do not pull.
+def limit_springs(scene: Scene, kin: Kinematics, M: SX) -> SX:
+    """Return the force (nu,) of limits at an instant, for steppers that compute forces.
+
+    Each limit is a spring and damper, critically damped with the joint's own inertia in M (nu, nu),
+    that does not pull.
     """
     force = SX.zeros(scene.mechanism.nu)
-    for row in rows(scene):
-        for sign, limit in ((-1, row.lower), (1, row.upper)):
+    for joint in all_lockable(scene):
+        for sign, limit in ((-1, joint.lower), (1, joint.upper)):
             if np.isfinite(limit):
-                beyond, rate = sign * (kin.q[row.q] - limit), sign * kin.u[row.u]
-                push = M[row.u, row.u] * (beyond / SETTLING + 2 * rate) / SETTLING
-                force[row.u] -= sign * ca.if_else(beyond > 0, ca.fmax(push, 0), 0)
+                beyond, rate = sign * (kin.q[joint.q] - limit), sign * kin.u[joint.u]
+                time, inertia = LIMIT_SPRING_TIME, M[joint.u, joint.u]
+                push = inertia * (beyond / time + 2 * rate) / time
+                force[joint.u] -= sign * ca.if_else(beyond > 0, ca.fmax(push, 0), 0)
     return force

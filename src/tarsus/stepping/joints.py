@@ -1,15 +1,17 @@
-"""Joint limits and dry friction in joints: inclusions, solved together with the contacts.
+"""Solve a step with joint limits and dry friction in joints, together with the contacts.
 
 A joint may not leave its range: its rate u^E at the end of a step lies in an interval, and an
 impulse acts only at an end of that interval. The interval ends at the rate that brings the joint to
-its limit when the next step looks at it, so no joint goes beyond. Dry friction holds a joint at
-rest with up to f and brakes a moving one with f: Coulomb's law of one row.
+its limit at the next step's evaluation, so that no joint passes it. Dry friction locks a joint at
+rest with up to f and brakes a moving one with f: Coulomb's law in one dimension. Both are
+inclusions like those of contact.
 
-This is an active-set method (docs/decisions/0028-joint-limits-and-stiction.md). The locked joints
-are guessed from the start of the step, and the step is solved with these, including all contacts,
-under any law. Where an inclusion is violated, the next attempt locks others. A locked joint is one
-with much more inertia, so it adds no rows. Where no guess is a solution, a law that `solves_joints`
-solves limits, friction and contacts together (`together`, docs/decisions/0052-jammed-limbs.md).
+They are solved by an active-set method (docs/decisions/0028-joint-limits-and-stiction.md). The
+locked joints are guessed from the start of the step, and the step is solved with these joints
+locked, including all contacts, under any law. Where an inclusion is violated, the next attempt
+locks others. A locked joint is one with much more inertia, so that it adds no rows. Where no guess
+is a solution, a law that `solves_joints` solves limits, friction and contacts together
+(`solve_as_rows`, docs/decisions/0052-jammed-limbs.md).
 """
 
 from __future__ import annotations
@@ -25,166 +27,191 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping import assemble
-from tarsus.stepping.base import WAITING, Attempt, Scene, StepOutputs, StepStart
-from tarsus.stepping.joint_friction import Rubbed, change, next_ways
-from tarsus.stepping.joint_rows import (
+from tarsus.stepping.base import SLOTS_DEFERRED, Attempt, Scene, StepOutputs, StepStart
+from tarsus.stepping.joint_friction import BrakedJoint, needs_change, next_slide_signs
+from tarsus.stepping.joint_states import (
+    KEEP_LIMITS_PASS,
+    RESTART_PASS,
+    JointState,
+    joint_states,
+)
+from tarsus.stepping.lockable_joints import (
+    all_lockable,
+    friction_indices,
     impulse_count,
-    loop_rows,
-    rows,
-    rubbing_places,
+    lockable_loop_joints,
     without_dry_friction,
 )
-from tarsus.stepping.joint_states import AFRESH, KEEP, JointState, joint_states
 from tarsus.stepping.locked_joints import BoundedJoints, LockedJoints
 from tarsus.stepping.subcycling import subcycles
 
-PASSES = 40  # attempts at a step until all inclusions hold
-FASTEST = 1e3  # m/s: an impulse that would throw the whole robot faster is not physical
+MAX_PASSES = 40  # attempts at a step
+MAX_SPEED = 1e3  # m/s: an impulse that would make the whole robot faster is not physical
 
 
-def nothing_yet(scene: Scene, start: StepStart) -> StepOutputs:
-    """Return what a loop over attempts at a step begins with."""
+def empty_outputs(scene: Scene, start: StepStart) -> StepOutputs:
+    """Return the outputs from which a loop over attempts at a step starts."""
     impulses = [SX.zeros(3)] * scene.geometry.reported
     contact = ContactSolution(impulses, start.memory, SX(0), SX(1), start.bilateral)
     contact = replace(contact, stage=SX(0) if scene.law.stages else None)
     left_out = SX(0) if scene.slots else None
-    joints = SX.zeros(impulse_count(scene)) if rows(scene) else None
-    carried = start.u if subcycles(scene, start) else None
-    return StepOutputs(start.q, start.u, contact, None, left_out, joints, carried)
+    joints = SX.zeros(impulse_count(scene)) if all_lockable(scene) else None
+    velocity = start.u if subcycles(scene, start) else None
+    return StepOutputs(start.q, start.u, contact, None, left_out, joints, velocity)
 
 
 def step_with_joints(scene: Scene, q: SX, start: StepStart, builder: Builder) -> StepOutputs:
-    """Solve a step with joints locked at their limits and by dry friction."""
+    """Solve a step with joints locked at their limits and by dry friction.
+
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    q : SX
+        Coordinates (nq,) at which the step is evaluated.
+    start : StepStart
+        State and inputs at the start of the step.
+    builder : Builder
+        Traces the loop over attempts.
+    """
     joints = joint_states(scene, q, start)
-    if rubbing_places(scene) or loop_rows(scene):
+    if friction_indices(scene) or lockable_loop_joints(scene):
         joints = builder.store_all("joints", joints)
     free = replace(scene, mechanism=without_dry_friction(scene))
-    view = assemble.seen(free, q, start, builder)
+    robot = assemble.evaluate(free, q, start, builder)
     if not joints:
-        return assemble.velocity_step(scene, view, start, Attempt(), builder)
-    places = [row.u for row in rows(scene) if row.loop < 0]
-    rubbing, ways = rubbing_places(scene), [joint.way for joint in joints if joint.way is not None]
+        return assemble.velocity_step(scene, robot, start, Attempt(), builder)
+    indices = [joint.u for joint in all_lockable(scene) if joint.loop < 0]
+    with_friction = friction_indices(scene)
+    directions = [joint.direction for joint in joints if joint.direction is not None]
     cuts = np.cumsum([0, *(1 if joint.friction is None else 3 for joint in joints)]).tolist()
-    if rubbing:
-        # computed once: no pass changes it
-        held = builder.store_all("seen", (view.free, view.touching, view.gaps))
-        view = replace(view, **dict(zip(("free", "touching", "gaps"), held, strict=True)))
+    if with_friction:
+        # computed once, as no pass changes it
+        values = builder.store_all("seen", (robot.free, robot.primary, robot.gaps))
+        robot = replace(robot, **dict(zip(("free", "primary", "gaps"), values, strict=True)))
 
-    def once(now: Values) -> tuple[Values, SX]:
-        # the step with these joints locked
-        asked = now["modes"]
-        if scene.slots and not rubbing:
-            asked = ca.if_else(now["left_out"] == WAITING, guess(joints), asked)
-        modes = ca.vertsplit(asked, cuts)
-        acting = [joint.held(own) for joint, own in zip(joints, modes, strict=True)]
-        weight, drag, rate, friction = (ca.vertcat(*p) for p in zip(*acting, strict=True))
-        limited = ca.vertcat(*(own[0] != 0 for own in modes))
-        restart, at_rest = now["pass"] >= AFRESH, None
-        if scene.law.asks_less:
-            at_rest = now["at_rest"]
-            restart = ca.logic_or(restart, at_rest)
-        locked = LockedJoints(places, weight, drag, rate, friction, limited, rubbing, ways)
-        attempt = Attempt(locked, restart=restart, at_rest=at_rest)
+    def attempt_step(now: Values) -> tuple[Values, SX]:
+        # solve the step with these joints locked
+        all_modes = now["modes"]
+        if scene.slots and not with_friction:
+            deferred = now["left_out"] == SLOTS_DEFERRED
+            all_modes = ca.if_else(deferred, initial_modes(joints), all_modes)
+        modes = ca.vertsplit(all_modes, cuts)
+        terms = [joint.locking_terms(own) for joint, own in zip(joints, modes, strict=True)]
+        factor, added, rate, friction = (ca.vertcat(*p) for p in zip(*terms, strict=True))
+        at_limit = ca.vertcat(*(own[0] != 0 for own in modes))
+        restart, without_correction = now["pass"] >= RESTART_PASS, None
+        if scene.law.correction_is_optional:
+            without_correction = now["at_rest"]
+            restart = ca.logic_or(restart, without_correction)
+        locking = factor, added, rate, friction, at_limit
+        locked = LockedJoints(indices, *locking, with_friction, directions)
+        attempt = Attempt(locked, restart=restart, without_correction=without_correction)
         if scene.slots:
             warm_start = ca.if_else(now["pass"] > 0, now["memory"], start.memory)
             attempt = replace(attempt, warm_start=warm_start)
-        end = assemble.velocity_step(free, view, start, attempt, builder)
-        after, wrong = next_modes(joints, modes, end, (now, view.free.M), builder)
-        end = believed(scene, end)
-        if scene.law.asks_less:
-            after, wrong = or_at_rest(end, now, after, wrong)
+        end = assemble.velocity_step(free, robot, start, attempt, builder)
+        # lock other joints if an inclusion is violated
+        after, wrong = next_modes(joints, modes, end, (now, robot.free.M), builder)
+        end = reject_unphysical(scene, end)
+        if scene.law.correction_is_optional:
+            after, wrong = retry_without_correction(end, now, after, wrong)
         wrong = builder.store("wrong", wrong)
-        settled = ca.logic_and(ca.logic_not(wrong), now["pass"] < KEEP)
+        settled = ca.logic_and(ca.logic_not(wrong), now["pass"] < KEEP_LIMITS_PASS)
         good = ca.logic_and(end.contact.converged, settled)
         end = replace(end, contact=replace(end.contact, converged=good))
         done = now["pass"] + 1
-        return end.values() | after | {"pass": done}, ca.logic_and(wrong, done < PASSES)
+        return end.values() | after | {"pass": done}, ca.logic_and(wrong, done < MAX_PASSES)
 
-    if rubbing:
-        begin = nothing_yet(scene, start).values() | {"pass": SX(0)}
-        begin |= {"modes": guess(joints)}
+    if with_friction:
+        begin = empty_outputs(scene, start).values() | {"pass": SX(0)}
+        begin |= {"modes": initial_modes(joints)}
         begin |= {} if start.evaluation.impact else {"point": start.u}
-        begin |= {"at_rest": SX(0)} if scene.law.asks_less else {}
-        end = StepOutputs.of(builder.loop(begin, once, PASSES))
-        return together((scene, free), (joints, view), start, end, builder)
+        begin |= {"at_rest": SX(0)} if scene.law.correction_is_optional else {}
+        end = StepOutputs.of(builder.loop(begin, attempt_step, MAX_PASSES))
+        return solve_as_rows((scene, free), (joints, robot), start, end, builder)
 
     # joints are usually away from their limits: solve without them, again where one is passed
-    begin, wrong = without_limits((scene, free), (joints, view), start, builder)
-    end = StepOutputs.of(builder.cold_loop(begin, once, PASSES, wrong))
-    return together((scene, free), (joints, view), start, end, builder)
+    begin, wrong = step_without_limits((scene, free), (joints, robot), start, builder)
+    end = StepOutputs.of(builder.cold_loop(begin, attempt_step, MAX_PASSES, wrong))
+    return solve_as_rows((scene, free), (joints, robot), start, end, builder)
 
 
-def without_limits(
+def step_without_limits(
     scenes: tuple[Scene, Scene],
-    at: tuple[list[JointState], assemble.StepView],
+    evaluated: tuple[list[JointState], assemble.EvaluatedRobot],
     start: StepStart,
     builder: Builder,
 ) -> tuple[Values, SX]:
-    """Solve a step with no joint locked, of a robot whose joints have no dry friction.
+    """Solve a step with no joint locked, for a robot whose joints have no dry friction.
 
-    Returns what the loop over attempts begins with, including the modes that the step asks for, and
-    1 where these lock a joint or contacts in slots still wait. scenes, at: as of `together`.
+    Returns the values from which the loop over attempts starts, including the modes that the step
+    calls for, and 1 where these lock a joint or contacts in slots are yet to be solved. `scenes`
+    and `evaluated` are as in `solve_as_rows`.
     """
-    (scene, free), (joints, view), none = scenes, at, SX(0)
+    (scene, free), (joints, robot), zero = scenes, evaluated, SX(0)
     # the step
-    first = assemble.velocity_step(free, view, start, Attempt(defers_slots=True), builder)
-    end = believed(scene, first)
-    sides = [joint.next(none, joint.rate(end.u), (none, none), none, none)[0] for joint in joints]
-    # what the next begins with
-    begin = replace(end, joints=SX.zeros(len(joints))).values() | {"pass": none}
+    first = assemble.velocity_step(free, robot, start, Attempt(defers_slots=True), builder)
+    end = reject_unphysical(scene, first)
+    sides = [
+        joint.next_modes(zero, joint.rate(end.u), (zero, zero), zero, zero)[0] for joint in joints
+    ]
+    # values of the next attempt
+    begin = replace(end, joints=SX.zeros(len(joints))).values() | {"pass": zero}
     begin["modes"], wrong = ca.vertcat(*sides), SX(0)
-    if scene.law.asks_less:
+    if scene.law.correction_is_optional:
         wrong = ca.logic_not(end.contact.converged)
         begin |= {"at_rest": wrong, "modes": ca.if_else(wrong, 0, begin["modes"])}
     begin["modes"] = builder.store("sides", begin["modes"])
     wrong = ca.logic_or(wrong, ca.norm_1(begin["modes"]) > 0)
     if scene.slots:
-        wrong = ca.logic_or(wrong, begin["left_out"] == WAITING)
+        wrong = ca.logic_or(wrong, begin["left_out"] == SLOTS_DEFERRED)
     return begin, wrong
 
 
-def guess(joints: list[JointState]) -> SX:
+def initial_modes(joints: list[JointState]) -> SX:
     """Return the modes of all joints that the start of the step suggests."""
-    return ca.vertcat(*(joint.guess() for joint in joints))
+    return ca.vertcat(*(joint.initial_modes() for joint in joints))
 
 
-def together(
+def solve_as_rows(
     scenes: tuple[Scene, Scene],
-    at: tuple[list[JointState], assemble.StepView],
+    evaluated: tuple[list[JointState], assemble.EvaluatedRobot],
     start: StepStart,
     end: StepOutputs,
     builder: Builder,
 ) -> StepOutputs:
-    """Return the end of the step, solved with joints as rows where no locked joints solve it.
+    """Solve a step with joints as rows of the contact problem where locking joints failed.
 
-    Where no guess of locked joints was a solution, limits and dry friction become rows of the
-    contact problem, and limits ask for no more than rest. If that is not solved either, contacts
-    ask for no more than rest too. That problem has a solution, for it allows all velocities to be
-    zero; if the law does not find it, `end` stays. Contacts are relaxed last, because contacts at
-    rest sink while limbs go on moving.
+    Limits and dry friction become rows of the contact problem, and limits no longer push joints
+    back into their range. If that is not solved either, contacts drop their corrections too. The
+    last problem has a solution, because it allows all velocities to be zero; if the law does not
+    find it, `end` is returned. Contacts are relaxed last, because contacts without correction sink
+    while limbs go on moving.
 
     Parameters
     ----------
     scenes : tuple of Scene
         The scene, and the same without dry friction.
-    at : tuple
-        The joints, and what a step sees.
+    evaluated : tuple
+        The joints, and the evaluated robot.
     start : StepStart
-        What the step begins with.
+        State and inputs at the start of the step.
     end : StepOutputs
-        Its end after the last attempt with locked joints.
+        End of the step after the last attempt with locked joints.
     builder : Builder
-        Takes the loop.
+        Traces the loop.
     """
-    (scene, free), (joints, view) = scenes, at
+    (scene, free), (joints, robot) = scenes, evaluated
     if not scene.law.solves_joints or not scene.geometry.reported:
         return end
 
-    # with no joint locked; first with the law's corrections at contacts, then with rest alone
-    def solved(now: Values) -> tuple[Values, SX]:
-        rows = bounded(scene, joints)
-        attempt = Attempt(bounded=rows, restart=SX(1), at_rest=now["tried"])
-        new = believed(scene, assemble.velocity_step(free, view, start, attempt, builder))
+    # with no joint locked; first with the law's correction at contacts, then without it
+    def attempt_rows(now: Values) -> tuple[Values, SX]:
+        rows = bounded_joints(scene, joints)
+        attempt = Attempt(bounded=rows, restart=SX(1), without_correction=now["tried"])
+        new = assemble.velocity_step(free, robot, start, attempt, builder)
+        new = reject_unphysical(scene, new)
         good, values = new.contact.converged, new.values() | {"tried": SX(1)}
         after = {name: ca.if_else(good, values[name], old) for name, old in now.items()}
         again = ca.logic_not(ca.logic_or(good, now["tried"]))
@@ -193,47 +220,49 @@ def together(
     # in worlds that need it
     unsolved = ca.logic_not(end.contact.converged)
     begin = end.values() | {"tried": SX(0)}
-    return StepOutputs.of(builder.cold_loop(begin, solved, 2, unsolved))
+    return StepOutputs.of(builder.cold_loop(begin, attempt_rows, 2, unsolved))
 
 
-def bounded(scene: Scene, joints: list[JointState]) -> BoundedJoints:
-    """Return the joints as rows whose limits ask for no more than rest.
+def bounded_joints(scene: Scene, joints: list[JointState]) -> BoundedJoints:
+    """Return the joints as rows whose limits allow rest.
 
-    A joint beyond its limit need not come back.
+    A joint beyond its limit is not required to come back.
     """
-    places = range(scene.mechanism.nu)
+    indices = range(scene.mechanism.nu)
     return BoundedJoints(
-        [joint.way or [SX(at == joint.place) for at in places] for joint in joints],
+        [joint.direction or [SX(k == joint.index) for k in indices] for joint in joints],
         [None if joint.lower is None else ca.fmin(joint.lower, 0) for joint in joints],
         [None if joint.upper is None else ca.fmax(joint.upper, 0) for joint in joints],
         [SX(0) if joint.friction is None else joint.friction for joint in joints],
-        rubbing_places(scene),
+        friction_indices(scene),
     )
 
 
-def believed(scene: Scene, end: StepOutputs) -> StepOutputs:
-    """Return the same, marked as not converged where impulses are larger than any contact's.
+def reject_unphysical(scene: Scene, end: StepOutputs) -> StepOutputs:
+    """Mark outputs as not converged if an impulse is larger than any contact can have.
 
-    That happens under a law that `asks_less`: where it asks for the impossible, only the
-    regularization of its diagonal carries the load.
+    That happens under a law whose correction is optional: where the correction is impossible, only
+    the regularization of the diagonal carries the load.
     """
-    if not scene.law.asks_less or not end.contact.impulses:
+    if not scene.law.correction_is_optional or not end.contact.impulses:
         return end
-    most = ca.mmax(ca.vertcat(*(impulse[0] for impulse in end.contact.impulses)))
-    good = ca.logic_and(end.contact.converged, most <= FASTEST * scene.mechanism.mass)
+    largest = ca.mmax(ca.vertcat(*(impulse[0] for impulse in end.contact.impulses)))
+    good = ca.logic_and(end.contact.converged, largest <= MAX_SPEED * scene.mechanism.mass)
     return replace(end, contact=replace(end.contact, converged=good))
 
 
-def or_at_rest(end: StepOutputs, now: Values, after: Values, wrong: SX) -> tuple[Values, SX]:
+def retry_without_correction(
+    end: StepOutputs, now: Values, after: Values, wrong: SX
+) -> tuple[Values, SX]:
     """Return the next attempt, and whether there is one.
 
-    Where contacts were not solved, the same joints are locked again and contacts ask for no more
-    than rest.
+    Where contacts were not solved, the same joints are locked again and the law drops its
+    correction.
     """
-    stuck = ca.logic_and(ca.logic_not(end.contact.converged), ca.logic_not(now["at_rest"]))
-    same = {name: ca.if_else(stuck, now[name], value) for name, value in after.items()}
-    same["at_rest"] = ca.logic_or(now["at_rest"], stuck)
-    return same, ca.logic_or(wrong, stuck)
+    unsolved = ca.logic_and(ca.logic_not(end.contact.converged), ca.logic_not(now["at_rest"]))
+    again = {name: ca.if_else(unsolved, now[name], value) for name, value in after.items()}
+    again["at_rest"] = ca.logic_or(now["at_rest"], unsolved)
+    return again, ca.logic_or(wrong, unsolved)
 
 
 def next_modes(
@@ -243,36 +272,49 @@ def next_modes(
     before: tuple[Values, SX],
     builder: Builder,
 ) -> tuple[Values, SX]:
-    """Return the modes that a step solved in these modes asks for, and 1 if they differ.
+    """Return the modes that a solved step calls for, and 1 if they differ from its own.
 
     They differ if an inclusion is violated. With dry friction, the point from which the next pass
-    goes on is returned too (`joint_friction`). before: the loop's values before the step, and the
-    mass matrix (nu, nu).
+    goes on is returned too (`joint_friction`).
+
+    Parameters
+    ----------
+    joints : list of JointState
+        All lockable joints.
+    modes : list of SX
+        Modes in which the step was solved.
+    end : StepOutputs
+        End of the step.
+    before : tuple
+        Values of the loop before the step, and the mass matrix (nu, nu).
+    builder : Builder
+        Traces the search for signs of friction.
     """
     now, M = before
     assert end.joints is not None
-    limiting, others = entries(end.joints), iter(entries(end.joints)[len(joints) :])
-    rubbed = [SX(0) if joint.friction is None else next(others) for joint in joints]
-    # the direction in which friction brakes
-    rubbing = [k for k, joint in enumerate(joints) if joint.friction is not None]
-    ways, found = [SX(0)] * len(joints), Values()
-    if rubbing:
-        braked = [Rubbed(joints[k], modes[k], rubbed[k]) for k in rubbing]
+    limits, friction_impulses = entries(end.joints), iter(entries(end.joints)[len(joints) :])
+    friction = [SX(0) if joint.friction is None else next(friction_impulses) for joint in joints]
+    # signs of the rates that friction is to brake
+    braked = [k for k, joint in enumerate(joints) if joint.friction is not None]
+    signs, point = [SX(0)] * len(joints), Values()
+    if braked:
+        braked_joints = [BrakedJoint(joints[k], modes[k], friction[k]) for k in braked]
 
         def search(at: Values) -> tuple[Values, SX]:
-            braking, point = next_ways(braked, M, now["point"], at["point"], now["pass"])
-            return {"ways": ca.vertcat(*braking), "point": point}, SX(0)
+            last, u, done = now["point"], at["point"], now["pass"]
+            new_signs, least = next_slide_signs(braked_joints, M, last, u, done)
+            return {"ways": ca.vertcat(*new_signs), "point": least}, SX(0)
 
-        same = {"ways": ca.vertcat(*(modes[k][1] for k in rubbing)), "point": end.u}
-        sought = builder.loop(same, search, 1, first=change(braked, end.u))
-        found["point"] = sought["point"]
-        for k, way in zip(rubbing, entries(sought["ways"]), strict=True):
-            ways[k] = way
+        same = {"ways": ca.vertcat(*(modes[k][1] for k in braked)), "point": end.u}
+        result = builder.loop(same, search, 1, first=needs_change(braked_joints, end.u))
+        point["point"] = result["point"]
+        for k, sign in zip(braked, entries(result["ways"]), strict=True):
+            signs[k] = sign
     # joint by joint
     after, wrong = [], SX(0)
     for k, (joint, own) in enumerate(zip(joints, modes, strict=True)):
-        acted = limiting[k], rubbed[k]
-        new, other = joint.next(own, joint.rate(end.u), acted, ways[k], now["pass"])
+        impulses = limits[k], friction[k]
+        new, differs = joint.next_modes(own, joint.rate(end.u), impulses, signs[k], now["pass"])
         after.append(new)
-        wrong = ca.logic_or(wrong, other)
-    return found | {"modes": ca.vertcat(*after)}, wrong
+        wrong = ca.logic_or(wrong, differs)
+    return point | {"modes": ca.vertcat(*after)}, wrong

@@ -1,4 +1,4 @@
-"""Joints within a step: locked at limits and by dry friction, or bounded as rows of their own."""
+"""Joints within a step: locked at limits or by dry friction, or bounded by rows of their own."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from tarsus.program.ir.symbolic import entries
 
 @dataclass(frozen=True, eq=False)
 class LockedJoints:
-    """What acts in m joints within a step besides motors; those of the tree come first.
+    """Inertia and impulses that lock or brake m joints in a step. Joints of the tree come first.
 
     Parameters
     ----------
-    places : list of int
+    indices : list of int
         Entries of u of the joints in the tree.
-    weight : SX
-        (m,): multiple of a joint's inertia that is added to it, so that it ends the step with
-        `velocity`; 0 for a free joint.
-    drag : SX
-        (m,): inertia that is added in the same way, kg m^2 or kg.
+    inertia_factor : SX
+        Shape (m,): multiple of a joint's own inertia that is added to it, so that it ends the step
+        with `velocity`; 0 for a free joint.
+    added_inertia : SX
+        Shape (m,): inertia that is added in the same way by dry friction, kg m^2 or kg.
     velocity : SX
-        (m,): rate of a locked joint at the end of the step, rad/s or m/s.
+        Shape (m,): rate of a locked joint at the end of the step, rad/s or m/s.
     friction : SX
-        (m,): impulse of dry friction on joints that slide, N m s or N s.
-    limited : SX
-        (m,): 1 where a limit locks the joint, else 0.
-    rubbing : list of int
-        Which of them have dry friction.
-    loops : list
+        Shape (m,): impulse of dry friction on joints that slide, N m s or N s.
+    at_limit : SX
+        Shape (m,): 1 where a limit locks the joint, else 0.
+    with_friction : list of int
+        Indices, among the m joints, of those with dry friction.
+    loop_directions : list
         Directions (nu,) of the joints that close loops.
     """
 
-    places: list[int]
-    weight: SX
-    drag: SX
+    indices: list[int]
+    inertia_factor: SX
+    added_inertia: SX
     velocity: SX
     friction: SX
-    limited: SX
-    rubbing: list[int]
-    loops: list[list[SX]] = field(default_factory=list)
+    at_limit: SX
+    with_friction: list[int]
+    loop_directions: list[list[SX]] = field(default_factory=list)
 
     @property
     def in_tree(self) -> LockedJoints | None:
-        """The joints of the tree alone; None if there are none."""
-        n = len(self.places)
+        """The joints of the tree; None if there are none."""
+        n = len(self.indices)
         if not n:
             return None
-        names = "weight", "drag", "velocity", "friction", "limited"
-        own = {name: getattr(self, name)[:n] for name in names}
-        return replace(self, loops=[], **own)
+        names = "inertia_factor", "added_inertia", "velocity", "friction", "at_limit"
+        in_tree = {name: getattr(self, name)[:n] for name in names}
+        return replace(self, loop_directions=[], **in_tree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,29 +61,30 @@ class BoundedJoints:
 
     Parameters
     ----------
-    ways : list
-        Directions (nu,) with rate = way . u.
+    directions : list
+        Directions (nu,) with rate = direction . u.
     lower, upper : list of SX or None
-        Least and greatest rates, rad/s or m/s; None: any.
+        Least and greatest rates, rad/s or m/s; None if unbounded.
     friction : list of SX
         Largest impulses of dry friction, N m s or N s.
-    rubbing : list of int
-        Which of them have dry friction.
+    with_friction : list of int
+        Indices of the joints with dry friction.
     """
 
-    ways: list[list[SX]]
+    directions: list[list[SX]]
     lower: list[SX | None]
     upper: list[SX | None]
     friction: list[SX]
-    rubbing: list[int]
+    with_friction: list[int]
 
     def limits_and_friction(self, impulses: SX) -> SX:
-        """Split impulses (m,) into those of limits (m,), then those of dry friction.
+        """Split impulses (m,) into those of limits (m,), followed by those of dry friction.
 
         The result is `StepOutputs.joints`.
         """
-        rubbed = [
-            ca.fmin(ca.fmax(own, -most), most)
-            for own, most in zip(entries(impulses), self.friction, strict=True)
+        friction = [
+            ca.fmin(ca.fmax(impulse, -limit), limit)
+            for impulse, limit in zip(entries(impulses), self.friction, strict=True)
         ]
-        return ca.vertcat(impulses - ca.vertcat(*rubbed), *(rubbed[k] for k in self.rubbing))
+        limits = impulses - ca.vertcat(*friction)
+        return ca.vertcat(limits, *(friction[k] for k in self.with_friction))

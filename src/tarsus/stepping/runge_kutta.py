@@ -1,4 +1,4 @@
-"""Runge-Kutta steps: the robot's rate at an instant, the instants of a step, and its end."""
+"""Runge-Kutta steps: rate of the robot at an instant, stages of a step, and its end."""
 
 from __future__ import annotations
 
@@ -14,35 +14,49 @@ from tarsus.stepping.base import Scene, StepOutputs, StepStart
 
 @dataclass(frozen=True, eq=False)
 class Rate:
-    """The smooth robot at an instant: q' (nq,), u' (nu,), contact forces[i] (3,) in N, the law's
-    next memory, what a step that began there holds (`instants.begun`), and how the law's solve
-    went.
+    """Time derivative of the state at an instant.
+
+    Attributes
+    ----------
+    q, u
+        q' (nq,) and u' (nu,).
+    forces
+        Contact forces (3,), N.
+    memory
+        Next memory of the law.
+    start_contacts
+        Contacts there, for a law of impulses (`instants.start_contacts`).
+    iterations, converged
+        How the law's solve went.
     """
 
     q: SX
     u: SX
     forces: list[SX]
     memory: SX
-    begun: SX | None = None
+    start_contacts: SX | None = None
     iterations: SX = field(default_factory=lambda: SX(0))
     converged: SX = field(default_factory=lambda: SX(1))
 
 
 def stage(scene: Scene, start: StepStart, first: Rate, slope: Rate, dt: SX) -> StepStart:
-    """The instant dt later along `slope`; the law remembers what the `first` instant left, and
-    what the step began with.
+    """Return the instant dt later along `slope`.
+
+    The law's memory and the contacts at the start of the step are those that the `first` instant
+    returned.
     """
     q = with_unit_quaternions(scene.mechanism, start.q + dt * slope.q)
     u = start.u + dt * slope.u
-    evaluation = replace(start.evaluation, begun=first.begun)
+    evaluation = replace(start.evaluation, start_contacts=first.start_contacts)
     return replace(start, q=q, u=u, memory=first.memory, evaluation=evaluation)
 
 
 def weighted(
     scene: Scene, start: StepStart, weights: list[float], rates: list[Rate]
 ) -> StepOutputs:
-    """The end of an explicit step: impulses are dt times the weighted forces, the memory is the
-    first instant's.
+    """Return the end of an explicit step.
+
+    Impulses are dt times the weighted forces; the memory is that of the first instant.
     """
     pairs = list(zip(weights, rates, strict=True))
     q, u = sum((w * k.q for w, k in pairs), SX(0)), sum((w * k.u for w, k in pairs), SX(0))

@@ -1,11 +1,11 @@
-"""Slots: a fixed number of places for the contacts of a robot that has fallen.
+"""Slots: a fixed number of contacts that a step can solve for a robot that has fallen.
 
-Every step finds the gaps of all secondary contacts. In worlds where one of them closes, the deepest
-of all contacts, primary ones included, are gathered into slots, and the law solves the slots; in
-other worlds it solves the primary contacts alone. The cost of a step grows with the square and the
-cube of the number of slots, so if no more than FEW contacts touch, only FEW slots are solved. The
-law's memory of a slot is stored with the contact's number, by which the next step finds it again
-(docs/decisions/0025-slots.md).
+Every step computes the gaps of all secondary contacts. In worlds where one of them closes, the
+deepest of all contacts, primary ones included, are assigned to slots, and the law solves the slots;
+in other worlds it solves only the primary contacts. The cost of a step grows with the square and
+the cube of the number of slots, so if no more than SMALL_SLOT_COUNT contacts touch, only that many
+slots are solved. The law's memory of a slot is stored together with the contact's number, by which
+the next step finds it again (docs/decisions/0025-slots.md).
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from casadi import SX
 
 from tarsus.algebra.blocks import triples
 from tarsus.collision.contact_table import SecondaryGaps, SlotContact, look_up
-from tarsus.collision.deepest import NOWHERE, next_key
+from tarsus.collision.deepest import OUTSIDE, next_key
 from tarsus.collision.geometry import EMPTY
 from tarsus.contact.base import Law
 from tarsus.contact.problem import Contact, ContactSolution
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.stepping.base import WAITING, Attempt, Scene, StepOutputs, StepStart
+from tarsus.stepping.base import SLOTS_DEFERRED, Attempt, Scene, StepOutputs, StepStart
 
-FEW = 12  # slots that are solved if no more contacts touch
-PRESSED_KEY = 1.0  # m: above any gap that closes; contacts that only pressed before come last
+SMALL_SLOT_COUNT = 12  # slots that are solved if no more contacts touch
+PRESSED_KEY = 1.0  # m: above any gap that closes; sorts contacts that only pressed before last
 
 
-class Touching(Protocol):
-    """A contact and how it moves."""
+class HasContact(Protocol):
+    """Anything with a contact."""
 
     @property
     def contact(self) -> Contact:
@@ -43,7 +43,7 @@ class Touching(Protocol):
         ...
 
 
-T = TypeVar("T", bound=Touching)
+T = TypeVar("T", bound=HasContact)
 Solve = Callable[[list[T], StepStart, Attempt], StepOutputs]
 
 
@@ -51,7 +51,12 @@ Solve = Callable[[list[T], StepStart, Attempt], StepOutputs]
 class SlotMemory:
     """The law's memory of the primary contacts and of the slots, and the contact in each slot.
 
-    primary, slots: memory (contact_memory,) of each; numbers: contact number of each slot
+    Attributes
+    ----------
+    primary, slots
+        Memory (contact_memory,) of each primary contact and of each slot.
+    numbers
+        Contact number of each slot; EMPTY if it holds none.
     """
 
     primary: list[SX]
@@ -61,23 +66,22 @@ class SlotMemory:
     @classmethod
     def of(cls, scene: Scene, memory: SX) -> SlotMemory:
         """Unpack the register `memory`."""
-        own = [
-            scene.law.memory_of(memory, i) for i in range(len(scene.geometry.primary) + scene.slots)
-        ]
+        count = len(scene.geometry.primary)
+        parts = [scene.law.memory_of(memory, i) for i in range(count + scene.slots)]
         numbers = entries(memory[memory.numel() - scene.slots :])
-        return cls(own[: len(scene.geometry.primary)], own[len(scene.geometry.primary) :], numbers)
+        return cls(parts[:count], parts[count:], numbers)
 
     def stacked(self) -> SX:
         """Pack the register `memory`."""
         return ca.vertcat(SX(0, 1), *self.primary, *self.slots, *self.numbers)
 
 
-def with_slots(
+def solve_with_slots(
     scene: Scene,
-    feet: list[T],
+    primary: list[T],
     gaps: SecondaryGaps,
-    at_slot: Callable[[SlotContact], T],
-    solved: Solve[T],
+    contact_in_slot: Callable[[SlotContact], T],
+    solve_with: Solve[T],
     start: StepStart,
     attempt: Attempt,
     builder: Builder,
@@ -88,78 +92,83 @@ def with_slots(
     ----------
     scene : Scene
         What is simulated.
-    feet : list
-        The primary contacts.
+    primary : list
+        Primary contacts.
     gaps : SecondaryGaps
-        Of all other contacts.
-    at_slot : callable
+        Gaps of all other contacts.
+    contact_in_slot : callable
         Returns the contact that a slot holds.
-    solved : callable
-        Solves the step with some contacts, from a start and an attempt with their memory.
+    solve_with : callable
+        Solves the step with some contacts, given a start and an attempt with their memory.
     start, attempt : StepStart, Attempt
-        What the step begins with, and how it is tried.
+        State at the start of the step, and how it is attempted.
     builder : Builder
-        Takes the loops.
+        Traces the loops.
     """
     law, memory = scene.law, SlotMemory.of(scene, start.memory)
-    held = reduce(ca.fmax, memory.numbers) >= 0
-    fallen = builder.store("fallen", ca.logic_or(held, law.closes_at(gaps.least)))
+    used = reduce(ca.fmax, memory.numbers) >= 0
+    fallen = builder.store("fallen", ca.logic_or(used, law.closes_at(gaps.least)))
 
-    # in all worlds as if the robot stood: a loop around this would slow down worlds that stand
+    # in all worlds solve the primary contacts: a loop around this would slow down standing worlds
     begin = replace(start, memory=ca.vertcat(SX(0, 1), *memory.primary))
-    end = solved(feet, begin, replace(attempt, warm_start=None))
-    kept = replace(memory, primary=[end.contact.memory]).stacked()
-    none = [SX.zeros(3)] * scene.slots
+    end = solve_with(primary, begin, replace(attempt, warm_start=None))
+    stacked = replace(memory, primary=[end.contact.memory]).stacked()
+    slot_impulses = [SX.zeros(3)] * scene.slots
     if start.impulse is not None:
-        none = triples(start.impulse)[len(feet) :]
-    contact = replace(end.contact, impulses=end.contact.impulses + none, memory=kept)
-    stood = replace(end, contact=contact, left_out=SX(0)).values()
+        slot_impulses = triples(start.impulse)[len(primary) :]
+    impulses = end.contact.impulses + slot_impulses
+    contact = replace(end.contact, impulses=impulses, memory=stacked)
+    standing = replace(end, contact=contact, left_out=SX(0)).values()
 
-    # solved again in worlds where it has fallen; not before joints are locked at their limits, for
-    # limbs that lie at their stops would swing through them
+    # solve again in worlds where it has fallen; but first lock joints at their limits, because
+    # limbs that rest on their stops would swing through them
     if attempt.defers_slots:
         left_out, converged = (
-            ca.if_else(fallen, *x) for x in ((WAITING, 0), (1, stood["converged"]))
+            ca.if_else(fallen, *x) for x in ((SLOTS_DEFERRED, 0), (1, standing["converged"]))
         )
-        return StepOutputs.of(stood | {"left_out": left_out, "converged": converged})
-    lying = Lying(scene, feet, gaps, at_slot, solved, start, attempt, memory, builder)
-    return StepOutputs.of(builder.cold_loop(stood, lying.step, 1, fallen))
+        return StepOutputs.of(standing | {"left_out": left_out, "converged": converged})
+    solvers = contact_in_slot, solve_with
+    step = FallenStep(scene, primary, gaps, *solvers, start, attempt, memory, builder)
+    return StepOutputs.of(builder.cold_loop(standing, step.solve, 1, fallen))
 
 
 @dataclass(frozen=True, eq=False)
-class Lying(Generic[T]):
-    """The step with all contacts in slots; fields as the parameters of `with_slots`."""
+class FallenStep(Generic[T]):
+    """Step of a robot that has fallen, its contacts in slots.
+
+    Fields are as in `solve_with_slots`.
+    """
 
     scene: Scene
-    feet: list[T]
+    primary: list[T]
     gaps: SecondaryGaps
-    at_slot: Callable[[SlotContact], T]
-    solved: Solve[T]
+    contact_in_slot: Callable[[SlotContact], T]
+    solve_with: Solve[T]
     start: StepStart
     attempt: Attempt
     memory: SlotMemory
     builder: Builder
 
-    def step(self, standing: Values) -> tuple[Values, SX]:
-        """Solve the slots, as the body of a loop that runs once."""
+    def solve(self, standing: Values) -> tuple[Values, SX]:
+        """Solve the step with its contacts in slots, as the body of a loop that runs once."""
         scene = self.scene
-        numbers, left_out = self._chosen()
-        if scene.slots <= FEW:
-            return self._in_slots(numbers, left_out), SX(0)
-        # slots are filled in order: a world that fills one more than FEW needs all of them
-        crowded = self.builder.store("crowded", numbers[FEW] >= 0)
+        numbers, left_out = self._choose_contacts()
+        if scene.slots <= SMALL_SLOT_COUNT:
+            return self._solve_slots(numbers, left_out), SX(0)
+        # slots are filled in order: a world that fills the next one needs all of them
+        crowded = self.builder.store("crowded", numbers[SMALL_SLOT_COUNT] >= 0)
 
-        def few(_: Values) -> tuple[Values, SX]:
-            return self._in_slots(numbers[:FEW], left_out), SX(0)
+        def solve_few(_: Values) -> tuple[Values, SX]:
+            return self._solve_slots(numbers[:SMALL_SLOT_COUNT], left_out), SX(0)
 
-        def all_of_them(_: Values) -> tuple[Values, SX]:
-            return self._in_slots(numbers, left_out), SX(0)
+        def solve_all(_: Values) -> tuple[Values, SX]:
+            return self._solve_slots(numbers, left_out), SX(0)
 
-        end = self.builder.loop(standing, few, 1, ca.logic_not(crowded))
-        return self.builder.cold_loop(end, all_of_them, 1, crowded), SX(0)
+        end = self.builder.loop(standing, solve_few, 1, ca.logic_not(crowded))
+        return self.builder.cold_loop(end, solve_all, 1, crowded), SX(0)
 
-    def _chosen(self) -> tuple[list[SX], SX]:
-        """Return the contact numbers of the slots, and how many contacts found none."""
+    def _choose_contacts(self) -> tuple[list[SX], SX]:
+        """Return the contact numbers of the slots, and the number of contacts that found none."""
         scene, memory = self.scene, self.memory
         pressed = [
             ca.logic_and(number >= 0, scene.law.stays_closed(own))
@@ -167,150 +176,187 @@ class Lying(Generic[T]):
         ]
         closed = [
             scene.law.is_closed(touch.contact, own)
-            for touch, own in zip(self.feet, memory.primary, strict=True)
+            for touch, own in zip(self.primary, memory.primary, strict=True)
         ]
-        there = [
-            ca.logic_and(flag, ca.logic_not(_gone(scene, number, self.gaps)))
+        pressed = [
+            ca.logic_and(flag, ca.logic_not(_has_moved_away(scene, number, self.gaps)))
             for flag, number in zip(pressed, memory.numbers, strict=True)
         ]
-        return chosen(scene, self.feet, closed, self.gaps, there, memory, self.builder)
+        gaps, builder = self.gaps, self.builder
+        return choose_contacts(scene, self.primary, closed, gaps, pressed, memory, builder)
 
-    def _in_slots(self, numbers: list[SX], left_out: SX) -> Values:
+    def _solve_slots(self, numbers: list[SX], left_out: SX) -> Values:
         """Solve the step with the contacts of these numbers in slots."""
         scene, memory, warm = self.scene, self.memory, self.attempt.warm_start
-        guess = None if warm is None else SlotMemory.of(scene, warm)
+        warm = None if warm is None else SlotMemory.of(scene, warm)
 
-        def at(j: SX) -> tuple[T, SX, SX]:
+        def slot_at(j: SX) -> tuple[T, SX, SX]:
             slot = look_up(scene.geometry, numbers, self.gaps, j, self.builder)
-            own = remembered(scene.law, slot.number, memory)
-            near = own if guess is None else remembered(scene.law, slot.number, guess)
-            return self.at_slot(slot), own, near
+            own = memory_of_contact(scene.law, slot.number, memory)
+            initial = own if warm is None else memory_of_contact(scene.law, slot.number, warm)
+            return self.contact_in_slot(slot), own, initial
 
-        slots = self.builder.map_range("slots", len(numbers), at)
-        own = ca.vertcat(*(kept for _, kept, _ in slots))
-        near = ca.vertcat(*(kept for _, _, kept in slots))
+        slots = self.builder.map_range("slots", len(numbers), slot_at)
+        own = ca.vertcat(*(memory for _, memory, _ in slots))
+        initial = ca.vertcat(*(memory for _, _, memory in slots))
         begin = replace(self.start, memory=own)
-        attempt = replace(self.attempt, warm_start=near)
-        end = self.solved([touch for touch, _, _ in slots], begin, attempt)
-        contact = handed_back(scene, self.start, memory, self.feet, numbers, end.contact)
+        attempt = replace(self.attempt, warm_start=initial)
+        end = self.solve_with([contact for contact, _, _ in slots], begin, attempt)
+        contact = separate_primary(scene, self.start, memory, self.primary, numbers, end.contact)
         return replace(end, contact=contact, left_out=left_out).values()
 
 
-def _gone(scene: Scene, number: SX, gaps: SecondaryGaps) -> SX:
-    """Return 1 for a span inside of which the ground is no longer nearest, or a spot that has moved
-    away.
+def _has_moved_away(scene: Scene, number: SX, gaps: SecondaryGaps) -> SX:
+    """Return 1 for a contact that cannot press any more, although it pressed in the last step.
+
+    That is a span whose nearest point is no longer inside it, or a closest point of an ellipsoid
+    that has moved away from the ground.
     """
-    gone, first = SX(0), len(scene.geometry.primary)
+    moved, first = SX(0), len(scene.geometry.primary)
     for k, (i, gap) in enumerate(zip(scene.secondary, gaps.candidates, strict=True), first):
-        spot = gaps.spots.get(scene.candidates[i].name)
-        if spot is not None:
-            gone = ca.if_else(number == k, gap > spot.away, gone)
+        point = gaps.ellipsoid_points.get(scene.candidates[i].name)
+        if point is not None:
+            moved = ca.if_else(number == k, gap > point.max_gap, moved)
     if gaps.spans is None:
-        return gone
-    nowhere = ca.logic_and(scene.geometry.is_span(number), gaps.spans.place(number) >= NOWHERE)
-    return nowhere if gone.is_zero() else ca.logic_or(gone, nowhere)
+        return moved
+    outside = gaps.spans.position(number) >= OUTSIDE
+    outside = ca.logic_and(scene.geometry.is_span(number), outside)
+    return outside if moved.is_zero() else ca.logic_or(moved, outside)
 
 
-def chosen(
+def choose_contacts(
     scene: Scene,
-    feet: list[T],
+    primary: list[T],
     closed: list[SX],
     gaps: SecondaryGaps,
     pressed: list[SX],
     memory: SlotMemory,
     builder: Builder,
 ) -> tuple[list[SX], SX]:
-    """Choose the contact of each slot, the deepest first; also return how many find no slot.
+    """Choose the contact of each slot, the deepest first, and count those that find none.
 
-    closed: 1 for each primary contact that is closed; pressed: 1 for each slot of the last step
-    whose contact stays closed whatever its gap, so that round-off does not drop it
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    primary : list
+        Primary contacts.
+    closed : list of SX
+        1 for each primary contact that is closed.
+    gaps : SecondaryGaps
+        Gaps of all other contacts.
+    pressed : list of SX
+        1 for each slot of the last step whose contact stays closed whatever its gap, so that
+        round-off does not drop it.
+    memory : SlotMemory
+        Contacts of the last step.
+    builder : Builder
+        Traces the loop.
     """
-    # the keys by which they are sorted, and how many touch
+    # sorting keys, and the number of contacts that touch
     law, count = scene.law, scene.slots
-    of_each = [*(touch.contact.gap for touch in feet), *gaps.candidates]
+    candidate_gaps = [*(touch.contact.gap for touch in primary), *gaps.candidates]
     flags = [*closed, *(law.closes_at(gap) for gap in gaps.candidates)]
-    keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(flags, of_each, strict=True)]
-    touch = sum(flags, SX(0))
-    for found in gaps.others:
-        keys += [ca.if_else(law.closes_at(gap), gap, SX.inf()) for gap in found.gaps]
-        touch += found.touching
+    pairs = zip(flags, candidate_gaps, strict=True)
+    keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in pairs]
+    touching = sum(flags, SX(0))
+    for deepest in gaps.others:
+        keys += [ca.if_else(law.closes_at(gap), gap, SX.inf()) for gap in deepest.gaps]
+        touching += deepest.touching
     keys += [ca.if_else(flag, PRESSED_KEY + j, SX.inf()) for j, flag in enumerate(pressed)]
     keys = entries(builder.store("keys", ca.vertcat(*keys)))
 
-    # one after the other, in the order of their keys
-    def next_one(now: Values) -> tuple[Values, SX]:
-        best, at = next_key(keys, now["key"], now["place"])
-        number = _number(scene, at, gaps, memory)
+    # fill the slots one after the other, in the order of the keys
+    def fill_next(now: Values) -> tuple[Values, SX]:
+        key, index = next_key(keys, now["key"], now["place"])
+        number = _number_of_key(scene, index, gaps, memory)
         numbers = entries(now["numbers"])
-        there = reduce(ca.logic_or, (held == number for held in numbers))
-        new = ca.logic_and(best < SX.inf(), ca.logic_not(there))
+        assigned = reduce(ca.logic_or, (other == number for other in numbers))
+        new = ca.logic_and(key < SX.inf(), ca.logic_not(assigned))
         numbers = [
-            ca.if_else(ca.logic_and(new, now["found"] == j), number, held)
-            for j, held in enumerate(numbers)
+            ca.if_else(ca.logic_and(new, now["found"] == j), number, other)
+            for j, other in enumerate(numbers)
         ]
-        found = now["found"] + new
-        after = {"numbers": ca.vertcat(*numbers), "found": found, "key": best, "place": at}
-        return after, ca.logic_and(best < SX.inf(), found < count)
+        filled = now["found"] + new
+        after = {"numbers": ca.vertcat(*numbers), "found": filled, "key": key, "place": index}
+        return after, ca.logic_and(key < SX.inf(), filled < count)
 
     begin = {"numbers": SX(np.full(count, EMPTY)), "found": SX(0), "key": -SX.inf()}
-    last = builder.loop(begin | {"place": SX(-1)}, next_one, 2 * count + 1)
-    return entries(last["numbers"]), ca.fmax(touch - count, 0)
+    last = builder.loop(begin | {"place": SX(-1)}, fill_next, 2 * count + 1)
+    return entries(last["numbers"]), ca.fmax(touching - count, 0)
 
 
-def _number(scene: Scene, at: SX, gaps: SecondaryGaps, memory: SlotMemory) -> SX:
-    """Return the contact number that belongs to the key at a place."""
-    number, found = at, [number for others in gaps.others for number in others.numbers]
-    for k, own in enumerate([*found, *memory.numbers], len(scene.candidates)):
-        number = ca.if_else(at == k, own, number)
+def _number_of_key(scene: Scene, index: SX, gaps: SecondaryGaps, memory: SlotMemory) -> SX:
+    """Return the contact number that belongs to the sorting key at an index."""
+    number = index
+    others = [number for deepest in gaps.others for number in deepest.numbers]
+    for k, other in enumerate([*others, *memory.numbers], len(scene.candidates)):
+        number = ca.if_else(index == k, other, number)
     return number
 
 
-def remembered(law: Law, number: SX, memory: SlotMemory) -> SX:
-    """Return the law's memory (contact_memory,) of the contact of that number."""
-    own = law.new_memory
-    for held, kept in zip(memory.numbers, memory.slots, strict=True):
-        own = ca.if_else(ca.logic_and(number >= 0, held == number), kept, own)
-    for i, kept in enumerate(memory.primary):
-        own = ca.if_else(number == i, kept, own)
-    return own
+def memory_of_contact(law: Law, number: SX, memory: SlotMemory) -> SX:
+    """Return the law's memory (contact_memory,) of the contact with that number."""
+    result = law.new_memory
+    for other, own in zip(memory.numbers, memory.slots, strict=True):
+        result = ca.if_else(ca.logic_and(number >= 0, other == number), own, result)
+    for i, own in enumerate(memory.primary):
+        result = ca.if_else(number == i, own, result)
+    return result
 
 
-def handed_back(
+def separate_primary(
     scene: Scene,
     start: StepStart,
     before: SlotMemory,
-    feet: list[T],
+    primary: list[T],
     numbers: list[SX],
     contact: ContactSolution,
 ) -> ContactSolution:
-    """Return the solution of the slots with the primary contacts moved to their own places.
+    """Return the solution of the slots with the primary contacts moved out of the slots.
 
-    before: what the memory at the start holds
+    Parameters
+    ----------
+    scene : Scene
+        What is simulated.
+    start : StepStart
+        State and inputs at the start of the step.
+    before : SlotMemory
+        Memory at the start of the step.
+    primary : list
+        Primary contacts.
+    numbers : list of SX
+        Contact number of each slot.
+    contact : ContactSolution
+        Solution of the slots.
     """
     law = scene.law
     # the primary contacts
     after = [law.memory_of(contact.memory, j) for j in range(len(numbers))]
     solved = list(zip(numbers, contact.impulses, after, strict=True))
-    impulses, primary = [], []
-    for i, touch in enumerate(feet):
-        impulse, own = SX.zeros(3), law.released(touch.contact, start.law, before.primary[i])
-        for number, moved, kept in solved:
-            impulse = ca.if_else(number == i, moved, impulse)
-            own = ca.if_else(number == i, kept, own)
+    impulses, primary_memory = [], []
+    for i, touch in enumerate(primary):
+        impulse, memory = SX.zeros(3), law.released(touch.contact, start.law, before.primary[i])
+        for number, slot_impulse, slot_memory in solved:
+            impulse = ca.if_else(number == i, slot_impulse, impulse)
+            memory = ca.if_else(number == i, slot_memory, memory)
         impulses.append(impulse)
-        primary.append(own)
-    # the slots of other contacts
-    secondary = [number >= len(feet) for number in numbers]
+        primary_memory.append(memory)
+    # slots of secondary contacts; the others become empty
+    secondary = [number >= len(primary) for number in numbers]
     impulses += [
-        ca.if_else(mine, moved, 0) for mine, (_, moved, _) in zip(secondary, solved, strict=True)
+        ca.if_else(flag, impulse, 0)
+        for flag, (_, impulse, _) in zip(secondary, solved, strict=True)
     ]
-    kept = [
-        ca.if_else(mine, own, law.new_memory) for mine, own in zip(secondary, after, strict=True)
+    memories = [
+        ca.if_else(flag, own, law.new_memory) for flag, own in zip(secondary, after, strict=True)
     ]
-    held = [
-        ca.if_else(mine, number, EMPTY) for mine, number in zip(secondary, numbers, strict=True)
+    slot_numbers = [
+        ca.if_else(flag, number, EMPTY) for flag, number in zip(secondary, numbers, strict=True)
     ]
     empty = scene.slots - len(numbers)
     impulses += [SX.zeros(3)] * empty
-    kept, held = kept + [law.new_memory] * empty, held + [SX(EMPTY)] * empty
-    return replace(contact, impulses=impulses, memory=SlotMemory(primary, kept, held).stacked())
+    memories += [law.new_memory] * empty
+    slot_numbers += [SX(EMPTY)] * empty
+    memory = SlotMemory(primary_memory, memories, slot_numbers)
+    return replace(contact, impulses=impulses, memory=memory.stacked())

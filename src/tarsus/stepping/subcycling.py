@@ -1,6 +1,6 @@
-"""Whether a step lets a law integrate its forces with shorter steps, and what it needs for that.
+"""Decide whether a law may integrate its forces in substeps, and supply what it needs for that.
 
-The law does it in `contact/subcycle.py`; here is what the robot's step gives to it.
+The substeps themselves are in `contact/subcycle.py`.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ Forces = Literal["resolved", "once"]
 
 
 def forces_choice() -> Any:
-    """The field `forces` of steppers that see contacts at one instant."""
+    """Declare the field `forces` of steppers that evaluate contacts at one instant."""
     return choice(
         RESOLVED,
-        "how often a step evaluates the force of yielding ground",
+        "how often a step evaluates the force of compliant ground",
         resolved="as often as its stiffness and damping need",
         once="once, as the papers do: stable only below the law's limit on dt",
     )
 
 
 def subcycles(scene: Scene, at: StepStart) -> bool:
-    """Whether the law integrates its forces with shorter steps in this one."""
-    how = at.evaluation
-    return scene.law.subcycles and how.subcycles and how.instant is not None and not how.impact
+    """Return whether the law integrates its forces in substeps in this step."""
+    evaluation = at.evaluation
+    allowed = evaluation.subcycles and evaluation.instant is not None and not evaluation.impact
+    return scene.law.subcycles and allowed
 
 
 def rest_of_step(at: StepStart) -> SX:
-    """Time, s, from the instant at which contacts are seen to the step's end."""
+    """Return the time in s from the evaluation of contacts to the end of the step."""
     return (1 - (at.evaluation.instant or 0.0)) * at.dt
 
 
 def with_sinking(contact: Contact, scene: Scene, at: StepStart) -> Contact:
-    """A contact of such a law, with the distance by which it may still sink in this step."""
+    """Return the contact with the distance by which it may still sink, for laws that subcycle."""
     if not subcycles(scene, at):
         return contact
-    return replace(contact, sinks=rest_of_step(at) * ca.fmax(-contact.velocity[0], 0))
+    return replace(contact, possible_sinking=rest_of_step(at) * ca.fmax(-contact.velocity[0], 0))
 
 
-def carrying(end: StepOutputs) -> SX:
-    """The velocity (nu,) that carries the coordinates on from where contacts are seen."""
-    return end.u if end.carried is None else end.carried
+def coordinate_velocity(end: StepOutputs) -> SX:
+    """Return the velocity (nu,) that advances the coordinates after the evaluation."""
+    return end.u if end.coordinate_velocity is None else end.coordinate_velocity

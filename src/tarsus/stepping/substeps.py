@@ -1,4 +1,4 @@
-"""Several smaller steps of another stepper in one, the torque held."""
+"""Several shorter steps of another stepper in one step, with constant torque."""
 
 from __future__ import annotations
 
@@ -13,14 +13,39 @@ from tarsus.model.mechanism import Mechanism
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.references.reference import Citation
-from tarsus.stepping import joint_rows
+from tarsus.stepping import lockable_joints
 from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 from tarsus.stepping.strikes import Strikes, slot_size
 
 
 @dataclass(frozen=True)
 class Substeps(Stepper):
-    """`n` steps of dt / n in a loop: impulses and iterations summed, converged the worst."""
+    """Several shorter steps of another stepper within one step of length dt.
+
+    The torque stays constant over the step. Impulses and iterations of the inner steps are summed;
+    the step has converged if all of them have.
+
+    Parameters
+    ----------
+    stepper : Stepper
+        Stepper of the inner steps.
+    n : int
+        Number of inner steps, each of length dt / n.
+
+    Raises
+    ------
+    InvalidValue
+        If `stepper` is not a stepper, or `n` is not a positive whole number.
+
+    Examples
+    --------
+    >>> from tarsus import Substeps
+    >>> from tarsus.stepping.methods.midpoint import Midpoint
+    >>> Substeps(Midpoint(), 4).inner_steps
+    4
+
+    Pass it to a simulation: ``Simulation("mini_cheetah", stepper=Substeps(Midpoint(), 4))``.
+    """
 
     citation: ClassVar[Citation] = "see the inner stepper"
     velocity_level: ClassVar[bool] = False
@@ -38,7 +63,7 @@ class Substeps(Stepper):
 
     @property
     def order(self) -> int | None:
-        """As the inner stepper."""
+        """Order of the inner stepper."""
         return self.stepper.order
 
     @property
@@ -53,7 +78,7 @@ class Substeps(Stepper):
 
     @property
     def inner_steps(self) -> int:
-        """Those of all inner steps together."""
+        """Number of steps of the law in all inner steps together."""
         return self.n * self.stepper.inner_steps
 
     @property
@@ -62,18 +87,18 @@ class Substeps(Stepper):
         return self.stepper.subcycles
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-        """That of the first inner step."""
+        """Return the coordinates of the first inner step's evaluation."""
         return self.stepper.evaluation(mechanism, q, u, dt / self.n)
 
-    def no_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
-        """As the inner stepper: as many slots for all inner steps together."""
-        return self.stepper.no_strikes(scene, start)
+    def empty_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
+        """Return the inner stepper's table: all inner steps share its slots."""
+        return self.stepper.empty_strikes(scene, start)
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
-        strikes = self.no_strikes(scene, start)
+        strikes = self.empty_strikes(scene, start)
         begin = self._begin(scene, start) | ({} if strikes is None else strikes.values())
 
-        # one after the other, their impulses summed
+        # one inner step after the other, with summed impulses
         def inner(now: Values) -> tuple[Values, SX]:
             at = replace(start, q=now["q"], u=now["u"], memory=now["memory"], dt=start.dt / self.n)
             out = self.stepper.step(scene, replace(at, bilateral=start.bilateral / self.n), builder)
@@ -95,12 +120,12 @@ class Substeps(Stepper):
         return replace(StepOutputs.of(end), strikes=None if strikes is None else Strikes.of(end))
 
     def _begin(self, scene: Scene, start: StepStart) -> Values:
-        """What the first inner step begins with."""
+        """Return the values that the first inner step starts from."""
         none = SX.zeros(3 * len(scene.candidates))
         before = {"q": start.q, "u": start.u, "memory": start.memory, "impulse": none}
         before["bilateral"] = SX.zeros(start.bilateral.numel())
         if scene.law.stages and self.takes_impulses:
             before["stage"] = SX(0)
-        if joint_rows.reported(scene, self.stepper):
-            before["joints"] = SX.zeros(joint_rows.impulse_count(scene))
+        if lockable_joints.are_reported(scene, self.stepper):
+            before["joints"] = SX.zeros(lockable_joints.impulse_count(scene))
         return before | {"iterations": SX(0), "converged": SX(1), "done": SX(0)}

@@ -14,9 +14,9 @@ from tarsus import Simulation
 from tarsus.algebra.blocks import triples
 from tarsus.collision import shared_body
 from tarsus.contact.problem import Contact, ContactProblem, SharedBodies, VelocityForm
-from tarsus.contact.solvers._cone_edges import ByBlocks, on_edges
-from tarsus.contact.solvers._shared_edges import ByBodies
-from tarsus.contact.solvers._standing import own_sizes, standing
+from tarsus.contact.solvers._cone_edges import BlockSteps, solve_on_edges
+from tarsus.contact.solvers._shared_edges import BodySteps
+from tarsus.contact.solvers._standing import own_sizes, solve_sticking
 from tarsus.contact.solvers.base import HardProblem
 from tarsus.dynamics.robot import Robot
 from tarsus.program.ir import reference
@@ -90,7 +90,9 @@ def on_soles(arms: Array, mobility: Array, c: Array, mu: float, tolerance: float
 def stood(arms: Array, mobility: Array, c: Array, pressing: Array, mu: float):
     """Impulses (8, 3), and whether they are called a solution."""
     hard, shared = on_soles(arms, mobility, c, mu)
-    found = standing(hard, shared, own_sizes(shared), [ca.SX(float(value)) for value in pressing])
+    found = solve_sticking(
+        hard, shared, own_sizes(shared), [ca.SX(float(value)) for value in pressing]
+    )
     impulses = np.array(ca.DM(ca.horzcat(*found.impulses))).T
     return impulses, float(found.converged) > 0
 
@@ -135,10 +137,10 @@ PUSHED = [(4.0, 0.0, 0.0), (3.0, 2.0, 0.1), (0.0, -4.0, 0.3), (1.0, 0.0, 0.4)]
 def slid(problem: tuple[HardProblem, SharedBodies], by_bodies: bool) -> tuple[Array, Array, bool]:
     """Impulses and velocities (8, 3) by Newton steps on the edges, and whether they solve it."""
     hard, shared = problem
-    steps = ByBodies.of(hard, shared, own_sizes(shared)) if by_bodies else ByBlocks(hard)
+    steps = BodySteps.of(hard, shared, own_sizes(shared)) if by_bodies else BlockSteps(hard)
     begin = hard.builder.parameter("begin", 24)
-    found = on_edges(hard, steps, triples(begin), 40)
-    xi = ByBlocks(hard).velocities(found.impulses)
+    found = solve_on_edges(hard, steps, triples(begin), 40)
+    xi = BlockSteps(hard).velocities(found.impulses)
     program = hard.builder.program(
         L=ca.vertcat(*found.impulses), xi=ca.vertcat(*xi), good=found.converged
     )

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from tarsus.collision.deepest import NOWHERE, Deepest, deepest_touching
+from tarsus.collision.deepest import OUTSIDE, Deepest, deepest_touching
 from tarsus.collision.flags import BITS, Flags
 from tarsus.program.ir import reference
 from tarsus.program.ir.loops import Values
@@ -75,8 +75,8 @@ def test_one_span_after_the_other_takes_the_place_of_the_highest():
         found = found.with_one(ca.SX(7 + k), gap[k], at[k], gap[k] <= 0)
     program = b.program(
         numbers=ca.vertcat(*found.numbers),
-        places=ca.vertcat(*(found.place(number) for number in found.numbers)),
-        nowhere=found.place(ca.SX(99)),
+        places=ca.vertcat(*(found.position(number) for number in found.numbers)),
+        nowhere=found.position(ca.SX(99)),
         least=found.least,
         touching=found.touching,
     )
@@ -88,4 +88,4 @@ def test_one_span_after_the_other_takes_the_place_of_the_highest():
         np.testing.assert_array_equal(ends["places"][world], where[world][own])
         assert ends["least"][world] == gaps[world].min()
         assert ends["touching"][world] == (gaps[world] <= 0).sum()
-        assert ends["nowhere"][world] == NOWHERE
+        assert ends["nowhere"][world] == OUTSIDE

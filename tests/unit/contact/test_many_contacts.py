@@ -16,7 +16,7 @@ from tarsus.program.ir import reference
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.stepping.coupling import Attached, Coupling, couple
-from tarsus.stepping.softened import softened
+from tarsus.stepping.regularized_solve import regularized_solver
 
 Array = NDArray[np.float64]
 NU, N = 7, 3
@@ -67,7 +67,7 @@ def test_contacts_that_give_way_are_solved_through_the_joints(count: int, cold: 
     def body(_: Values) -> tuple[Values, SX]:
         coupling = coupled(symbols["M"], symbols["W"], symbols["J"], b)
         give = [SX(B[3 * i : 3 * i + 3, 3 * i : 3 * i + 3]) for i in range(N)]
-        found = softened(coupling, b, give)(ca.vertsplit(ca.vec(symbols["r"]), 3))
+        found = regularized_solver(coupling, b, give)(ca.vertsplit(ca.vec(symbols["r"]), 3))
         return {"z": ca.vertcat(*found)}, SX(0)
 
     start = {"z": SX.zeros(3 * N)}

@@ -123,7 +123,7 @@ def test_forgotten_programs_are_traced_with_what_a_test_replaced(
     before = program()
     assert program() is before
     with monkeypatch.context() as patch:
-        patch.setattr(joints, "PASSES", joints.PASSES + 1)
+        patch.setattr(joints, "MAX_PASSES", joints.MAX_PASSES + 1)
         patch.setattr("tarsus.contact.solvers.newton.TINY", 2e-30)
         forget_programs(patch)
         changed = program().expanded.fingerprint

@@ -8,7 +8,7 @@ import pytest
 from casadi import SX
 from numpy.typing import NDArray
 
-from tarsus.stepping.joint_friction import Rubbed, next_ways
+from tarsus.stepping.joint_friction import BrakedJoint, next_slide_signs
 from tarsus.stepping.joint_states import JointState
 
 Array = NDArray[np.float64]
@@ -21,14 +21,14 @@ def search() -> ca.Function:
     sizes = ((3 * JOINTS, 1), *[(JOINTS, 1)] * 2, (JOINTS, JOINTS), *[(JOINTS, 1)] * 2, (1, 1))
     given = {name: SX.sym(name, *size) for name, size in zip(names, sizes, strict=True)}
     joints = [
-        Rubbed(
+        BrakedJoint(
             JointState(SX(0), None, None, given["f"][k], k, SX(1e-10), SX(1e6)),
             given["modes"][3 * k : 3 * k + 3],
             given["impulse"][k],
         )
         for k in range(JOINTS)
     ]
-    ways, point = next_ways(joints, given["M"], given["last"], given["u"], given["done"])
+    ways, point = next_slide_signs(joints, given["M"], given["last"], given["u"], given["done"])
     return ca.Function("search", list(given.values()), [ca.vertcat(*ways), point])
 
 

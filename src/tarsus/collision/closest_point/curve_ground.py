@@ -17,7 +17,7 @@ import numpy as np
 from casadi import DM, SX
 
 from tarsus.collision.closest_point.face_ground import Face, nearest_inside, with_face
-from tarsus.collision.deepest import NOWHERE, Deepest
+from tarsus.collision.deepest import OUTSIDE, Deepest
 from tarsus.collision.distance_bounds import EdgeBounds
 from tarsus.collision.flags import Flags
 from tarsus.collision.geometry import Geometry
@@ -113,7 +113,7 @@ def nearest(geometry: Geometry, terrain: object, curve: Curve) -> SX:
     there, *knots = _valley(geometry, terrain, curve)
     place = _closer(geometry, terrain, curve, knots)
     there = ca.logic_and(there, _own(geometry, terrain, curve, place))
-    return ca.if_else(there, place, NOWHERE)
+    return ca.if_else(there, place, OUTSIDE)
 
 
 def _own(geometry: Geometry, terrain: object, curve: Curve, place: SX) -> SX:
@@ -165,7 +165,7 @@ def _closer(
         ahead = _ahead(a, b, c)
         a, b = _either(ahead, c, a), _either(ahead, b, c)
     there = ca.logic_and(a.slope < 0, b.slope >= 0)
-    return ca.if_else(there, _proposed(a, b, tangents=False, inside=0.0), NOWHERE)
+    return ca.if_else(there, _proposed(a, b, tangents=False, inside=0.0), OUTSIDE)
 
 
 def place_of(
@@ -255,7 +255,7 @@ def _with_line(
     def refined(before: Values) -> tuple[Values, SX]:
         place = builder.store("place", _closer(geometry, terrain, curve, knots, builder))
         distance, _ = geometry.terrain.surfaces([curve.at(place)], terrain)[0]
-        own = ca.logic_and(place < NOWHERE, _own(geometry, terrain, curve, place))
+        own = ca.logic_and(place < OUTSIDE, _own(geometry, terrain, curve, place))
         gap = ca.if_else(own, distance - radius, SX.inf())
         new = Deepest.of(before).with_one(number, gap, place, geometry.closes(gap))
         return new.values(), SX(0)

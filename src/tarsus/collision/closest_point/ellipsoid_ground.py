@@ -47,7 +47,7 @@ class Spot:
 
     arm: SX
     there: SX
-    away: float | SX
+    max_gap: float | SX
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.collision.closest_point.ellipsoid_ground import repeated
-from tarsus.collision.deepest import NOWHERE, Deepest
+from tarsus.collision.deepest import OUTSIDE, Deepest
 from tarsus.collision.geometry import Geometry
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -131,7 +131,7 @@ def nearest_inside(
 
     end = Sight(**repeated(vars(begin), down, ROUNDS, SX(1), builder))
     there = _is_peak(geometry, terrain, face, end)
-    nowhere = ca.vertcat(NOWHERE, 0)
+    nowhere = ca.vertcat(OUTSIDE, 0)
     return ca.if_else(there, end.place / sizes, nowhere), end.distance
 
 
@@ -142,7 +142,7 @@ def with_face(
 
     def inserted(before: Values) -> tuple[Values, SX]:
         place, distance = nearest_inside(geometry, terrain, face, builder)
-        gap = ca.if_else(place[0] < NOWHERE, distance, SX.inf())
+        gap = ca.if_else(place[0] < OUTSIDE, distance, SX.inf())
         touches = geometry.closes(gap)
         new = Deepest.of(before).with_one(number, gap, place[0], touches, place[1])
         return new.values(), SX(0)

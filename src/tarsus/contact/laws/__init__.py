@@ -1,3 +1,3 @@
-"""One file, one contact law: the file's name is the law's name."""
+"""Contact laws, one per file; the file's name is the law's name."""
 
 KIND = "laws"

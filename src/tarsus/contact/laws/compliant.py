@@ -18,23 +18,53 @@ from tarsus.parameters import Value, damping, friction, stiffness
 from tarsus.references.papers import GEHRING_2014
 from tarsus.references.reference import Citation
 
-SLIP, FRESH, TURNED = 3, 4, 5
-TINY = 1e-30
+SLIP, TOUCHED, ROTATION = 3, 4, 5  # first entries in the memory, after the anchor (3,)
+MIN_SQUARE = 1e-30  # against division by zero
 
 
 @dataclass(frozen=True)
 class Compliant(ForceLaw):
-    """Memory of a contact: the anchor P_0 (3,), the slip flag, 1 once it has touched, and its
-    body's rotation (3, 3).
+    """Spring and damper anchored at the point of first touch, with stick and slip.
 
-    While a contact slips its anchor follows, so that the spring holds what friction held when the
-    contact sticks again; Alg. 1 renews the anchor at that moment, unstretched, and a loaded foot
-    then walks downhill release by release: docs/decisions/0007-gehring-2014-eqn-6.md.
+    The normal force is that of a spring and damper and never pulls. While a contact sticks, a
+    tangential spring and damper connect it to its anchor, the point of first touch; it slips when
+    they would exceed the friction limit (Gehring 2014, Alg. 1). While a contact slips its anchor
+    follows, so that the spring carries the same force when the contact sticks again. Alg. 1 renews
+    the anchor unstretched at that moment, which lets a loaded foot walk downhill release by release
+    (docs/decisions/0007-gehring-2014-eqn-6.md).
+
+    The memory of a contact is its anchor P_0 (3,), its slip flag, 1 once it has touched, and the
+    rotation (3, 3) of its body.
+
+    Parameters
+    ----------
+    mu : float or array_like
+        Friction coefficient.
+    c_N, c_T : float or array_like
+        Normal and tangential stiffness, N/m.
+    d_N, d_T : float or array_like
+        Normal and tangential damping, N s/m.
+
+    References
+    ----------
+    Gehring 2014, Alg. 1.
+
+    Examples
+    --------
+    >>> from tarsus import Compliant, Simulation
+    >>> simulation = Simulation("mini_cheetah", law=Compliant(c_N=5e4, c_T=5e4), dt=1e-3)
+    >>> simulation.law.c_N
+    50000.0
+
+    `material` computes stiffness and damping from measurements:
+
+    >>> from tarsus import material
+    >>> law = Compliant(**material(1e-3, 22.0, 0.3, restitution=0.2))
     """
 
     citation: ClassVar[Citation] = (GEHRING_2014.at("Alg. 1"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
-        "rigid": "a spring gives way",
+        "rigid": "a spring is compliant",
         "restitution": "follows from damping, not a parameter",
     }
     contact_memory: ClassVar[int] = 14
@@ -46,35 +76,35 @@ class Compliant(ForceLaw):
     d_T: Value = damping(50.0, "N s/m", "tangential damping")
 
     def force(self, contact: Contact, p: Any, memory: SX) -> tuple[SX, SX]:
-        was_slipping, touched = memory[SLIP], memory[FRESH]
+        was_slipping, touched = memory[SLIP], memory[TOUCHED]
         rotation = contact.roundness.rotation
-        before = ca.if_else(touched, ca.reshape(memory[TURNED:], 3, 3), rotation)
-        rolled = contact.roundness.rolled(before, contact.frame[0, :].T)
+        before = ca.if_else(touched, ca.reshape(memory[ROTATION:], 3, 3), rotation)
+        rolled = contact.roundness.rolling_displacement(before, contact.frame[0, :].T)
         anchor = ca.if_else(touched, memory[:3] + rolled, contact.tracked)
         sliding = contact.velocity[1:]
-        speed = ca.sqrt(ca.fmax(ca.dot(sliding, sliding), TINY))
+        speed = ca.sqrt(ca.fmax(ca.dot(sliding, sliding), MIN_SQUARE))
 
         normal = ca.fmax(-p.c_N * contact.gap - p.d_N * contact.velocity[0], 0)
         limit = p.mu * normal
         stretch = ca.mtimes(contact.frame[1:, :], contact.tracked - anchor)
         sticking = -p.c_T * stretch - p.d_T * sliding
-        size = ca.sqrt(ca.fmax(ca.dot(sticking, sticking), TINY))
+        size = ca.sqrt(ca.fmax(ca.dot(sticking, sticking), MIN_SQUARE))
         slips = size > limit
 
         # Alg. 1's gliding force. At break-away, and at a speed "about zero" (one at which the
-        # damper alone would hold), the sticking force on the cone: there the gliding force, a
-        # damper of mu F_N / speed, is too stiff for a step
+        # damper alone would hold the contact), use the sticking force on the cone: there the
+        # gliding force, a damper of mu F_N / speed, is too stiff for a step
         glides = ca.logic_and(was_slipping, p.d_T * speed > limit)
         edge = ca.if_else(glides, -limit / speed * sliding, limit / size * sticking)
         tangent = ca.if_else(slips, edge, sticking)
 
-        # the anchor follows, so that the spring alone carries no more than the cone: released, it
-        # holds at once
-        pull = p.c_T * ca.sqrt(ca.fmax(ca.dot(stretch, stretch), TINY))
-        let_go = 1 - ca.fmin(limit / ca.fmax(pull, limit + TINY), 1)
-        let_go = ca.if_else(slips, let_go, 0) * stretch
-        followed = anchor + ca.mtimes(contact.frame[1:, :].T, let_go)
-        return ca.vertcat(normal, tangent), ca.vertcat(followed, slips, 1, ca.vec(rotation))
+        # the anchor follows, so that the spring alone carries no more than the cone allows, and
+        # the contact sticks at once when it stops
+        pull = p.c_T * ca.sqrt(ca.fmax(ca.dot(stretch, stretch), MIN_SQUARE))
+        share = 1 - ca.fmin(limit / ca.fmax(pull, limit + MIN_SQUARE), 1)
+        displacement = ca.if_else(slips, share, 0) * stretch
+        anchor = anchor + ca.mtimes(contact.frame[1:, :].T, displacement)
+        return ca.vertcat(normal, tangent), ca.vertcat(anchor, slips, 1, ca.vec(rotation))
 
     def released(self, contact: Contact, p: Any, memory: SX) -> SX:
         return SX.zeros(self.contact_memory)

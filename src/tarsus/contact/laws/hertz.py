@@ -21,25 +21,25 @@ from tarsus.references.papers import TEIXEIRA_DE_PAULA_2024
 from tarsus.references.reference import Citation
 
 K_TABLE = 1e4 * 1e-3 ** (1 - 2.2)  # N/m^e
-NEVER_ZERO = 1e-12  # m/s: width of the fall from mu_s to mu_d where v_d = v_s
+MIN_SPEED_RANGE = 1e-12  # m/s: width of the transition from mu_s to mu_d where v_d = v_s
 
 
 @dataclass(frozen=True)
 class Hertz(ForceLaw):
-    """F = K delta^e with a damper that grows from zero at touchdown, and friction that is a
-    function of slip speed.
+    """Hertzian spring F = K delta^e with ramped damping, and friction that depends on slip speed.
 
-    Below v_s friction is a damper of at most 1.5 mu_s f_n / v_s: a loaded foot creeps, it never
-    sticks. A force evaluated once a step needs dt < 4/3 v_s m / (mu_s f_n), m the mass felt
-    at the foot: the defaults suit dt = 1e-4 s on a trotting Mini Cheetah (m = 0.08 kg, f_n up to
-    190 N). Lower mu allows a lower v_s in proportion; the 1e-4 and 2e-4 m/s of Table I would need
-    dt = 3e-8 s: at 1e-4 s they run, the feet chattering. Slip is isotropic where the paper takes x
-    and y apart, which `axes` does: docs/decisions/0010-isotropic-stick-slip.md.
+    The damper grows from zero at touchdown. Below v_s friction is a damper of at most 1.5 mu_s f_n
+    / v_s: a loaded foot creeps, it never sticks. A force evaluated once per step needs dt < 4/3 v_s
+    m / (mu_s f_n), with m the mass felt at the foot: the defaults suit dt = 1e-4 s on a trotting
+    Mini Cheetah (m = 0.08 kg, f_n up to 190 N). A lower mu allows a proportionally lower v_s. The
+    1e-4 and 2e-4 m/s of Table I would need dt = 3e-8 s; at 1e-4 s they run with chattering feet.
+    Slip is isotropic, while the paper treats x and y separately, as `axes="apart"` does
+    (docs/decisions/0010-isotropic-stick-slip.md).
     """
 
     citation: ClassVar[Citation] = (TEIXEIRA_DE_PAULA_2024.at("Eqns. (34)-(38), Table I"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
-        "rigid": "a spring gives way",
+        "rigid": "a spring is compliant",
         "restitution": "follows from damping, not a parameter",
         "sticking": "friction is a damper below v_s: a loaded contact creeps",
         "spring": "the force grows as depth^e",
@@ -55,9 +55,9 @@ class Hertz(ForceLaw):
     v_d: Value = parameter(0.7, "m/s", "velocity from which friction is mu_d, >= v_s", "(0, inf)")
     axes: Literal["together", "apart"] = choice(
         "together",
-        "what friction is a function of",
-        together="the slip speed, against the slip",
-        apart="along each tangent of its own slip, Eqn. (38)",
+        "what friction depends on",
+        together="the slip speed, opposing the slip",
+        apart="the slip along each tangent separately, Eqn. (38)",
     )
 
     def __post_init__(self) -> None:
@@ -80,19 +80,19 @@ class Hertz(ForceLaw):
 
 
 def smoothstep(x: SX) -> SX:
-    """From 0 to 1 over x in [0, 1] with slope zero at both ends."""
+    """Return a transition from 0 to 1 over x in [0, 1], with zero slope at both ends."""
     x = ca.fmin(ca.fmax(x, 0), 1)
     return x * x * (3 - 2 * x)
 
 
 def friction_per_speed(speed2: SX, p: Any) -> SX:
-    """Effective friction coefficient over slip speed (38), s/m; finite at rest."""
+    """Return the effective friction coefficient divided by slip speed (38), s/m; finite at rest."""
     mu_s = p.mu_ratio * p.mu
     ratio2 = speed2 / (p.v_s * p.v_s)
     sticking = (
         mu_s * 0.5 * (3 - ratio2) / p.v_s
     )  # smoothstep from -mu_s at -v_s to mu_s at v_s, over v
     speed = ca.sqrt(ca.fmax(speed2, p.v_s * p.v_s))
-    fall = smoothstep((speed - p.v_s) / ca.fmax(p.v_d - p.v_s, NEVER_ZERO))
+    fall = smoothstep((speed - p.v_s) / ca.fmax(p.v_d - p.v_s, MIN_SPEED_RANGE))
     slipping = (mu_s + (p.mu - mu_s) * fall) / speed
     return ca.if_else(ratio2 < 1, sticking, slipping)

@@ -18,23 +18,23 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True)
 class HuntCrossley(ForceLaw):
-    """F = k delta^n (1 + 3/2 alpha delta'), never below zero: no jump at touchdown.
+    """Power-law spring and damper F = k delta^n (1 + 3/2 alpha delta'), never below zero.
 
-    Friction mu F v / sqrt(v^2 + v_s^2) opposes slip and creeps under load: it has no stick. A force
-    evaluated once a step needs dt < 2 v_s m / (mu F), m the mass felt at the foot: on Mini
-    Cheetah 1e-4 s to trot, 5e-4 s to stand.
+    The force does not jump at touchdown. Friction mu F v / sqrt(v^2 + v_s^2) opposes slip; it never
+    sticks, so a loaded contact creeps. A force evaluated once per step needs dt < 2 v_s m / (mu F),
+    with m the mass felt at the foot: on Mini Cheetah 1e-4 s to trot, 5e-4 s to stand.
     """
 
     citation: ClassVar[Citation] = (HUNT_1975.at(),)
     not_modeled: ClassVar[Mapping[str, str]] = {
-        "rigid": "a spring gives way",
+        "rigid": "a spring is compliant",
         "restitution": "follows from alpha and the speed of approach, not a parameter",
         "sticking": "friction falls to zero with speed: a loaded contact creeps",
         "spring": "the force grows as depth^n",
     }
 
     n: Value = parameter(1.5, "[1]", "exponent of the depth; 1.5: sphere on plane", "(0, inf)")
-    k: Value = stiffness(5e5, "N/m^n", "22 N sink by 1.2 mm")
+    k: Value = stiffness(5e5, "N/m^n", "stiffness; 22 N give a depth of 1.2 mm")
     alpha: Value = parameter(1.5, "s/m", "restitution is 1 - alpha v at a low speed v", "[0, inf)")
     mu: Value = friction(0.8)
     v_s: Value = parameter(0.1, "m/s", "slip speed at which friction is 71 % of mu F", "(0, inf)")

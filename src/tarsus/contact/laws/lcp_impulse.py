@@ -17,8 +17,8 @@ from tarsus.algebra.pivoting import Complementarity, Pivoted, pivot
 from tarsus.algebra.products import Matrix
 from tarsus.contact.base import HardLaw
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.contact.solvers._last_step import with_slope
-from tarsus.contact.solvers.base import HardProblem, Outcome, finite, one_by_one
+from tarsus.contact.solvers._last_step import with_derivative
+from tarsus.contact.solvers.base import HardProblem, Outcome, exceeds_dense, is_finite
 from tarsus.contact.solvers.exact import Exact
 from tarsus.contact.solvers.newton import Newton
 from tarsus.parameters import (
@@ -35,38 +35,38 @@ from tarsus.references.books import FEATHERSTONE_2008
 from tarsus.references.papers import OGUNSOLA
 from tarsus.references.reference import Citation
 
-TOLERANCE, SPREAD = 1e-12, 1e-10
+TOLERANCE, REGULARIZATION = 1e-12, 1e-10
 
 
 @dataclass(frozen=True)
 class LcpImpulse(HardLaw):
-    """Ogunsola: impulse dynamics (4) where a contact is gained, then the LCP (3) over the step.
+    """Impulse dynamics (4) of Ogunsola where a contact closes, then the LCP (3) over the step.
 
     First, impulses Lambda >= 0 give the closed contacts velocities zeta+ >= -e_N zeta-,
-    complementary; e_N acts where a contact approaches faster than v_0, elsewhere it is 0. Then
-    forces lambda >= 0 act over the step with acceleration a = M lambda + d >= -zeta+ / dt,
-    complementary: Eqn. (3) for a contact at rest, nothing for one that leaves. Both are solved
-    exactly by principal pivoting. The law returns Lambda + dt lambda.
+    complementary to them; e_N acts where a contact approaches faster than v_0, elsewhere it is 0.
+    Then forces lambda >= 0 act over the step with acceleration a = M lambda + d >= -zeta+ / dt,
+    complementary to them: Eqn. (3) for a contact at rest, no force for one that separates. Both are
+    solved exactly by principal pivoting. The law returns Lambda + dt lambda.
 
-    What differs from the paper: (4) with complementarity instead of equality, so that no foot is
-    pulled while another lands; over a step, the acceleration is that from the start of the step to
-    its end, so that a contact that pressed rests there (`HardLaw.carried_on`); a contact that
-    pressed in the last step takes part in this one although round-off shows it above the ground.
+    Differences from the paper: (4) has a complementarity instead of an equality, so that no foot is
+    pulled while another lands. Over a step, the acceleration is the mean from its start to its end,
+    so that a contact that pressed rests there (`HardLaw.half_step_change`). A contact that pressed
+    in the last step is active in this one even if round-off shows it above the ground.
 
-    Friction, which the paper leaves to future work, is Coulomb's cone: where a closed contact has
-    any, Lambda and dt lambda are one impulse with Newton's restitution, found by the solvers of
-    `moreau` (newton up to twelve contacts, to 24 of robots that lie, else exact). Under
-    `event_driven` they stay apart.
+    Friction, which the paper leaves to future work, is Coulomb's cone. Where a closed contact has
+    friction, Lambda and dt lambda are one impulse with Newton's restitution, found by the solvers
+    of `moreau` (newton for up to 12 contacts, 24 where the robot has fallen, else exact). Under
+    `event_driven` they stay separate.
     """
 
     citation: ClassVar[Citation] = (
         OGUNSOLA.at("Eqns. (3)-(4)"),
         FEATHERSTONE_2008.at("pp. 219-224"),
     )
-    not_modeled: ClassVar[Mapping[str, str]] = {"spring": "hard contact does not give way"}
+    not_modeled: ClassVar[Mapping[str, str]] = {"spring": "hard contact is not compliant"}
 
     at_instants: ClassVar[bool] = True
-    contact_memory: ClassVar[int] = 4  # the last impulse (3,), who pressed, and sliding root
+    contact_memory: ClassVar[int] = 4  # the last impulse (3,) and sliding root: the warm start
 
     mu: Value = friction(0.0)
     e_N: Value = restitution(0.0, "normal", "restitution at contact gain")
@@ -75,18 +75,18 @@ class LcpImpulse(HardLaw):
     T_abs: Value = absolute_tolerance(1e-9)
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
-        """Of a contact that pressed: its velocity is carried on to the step's end."""
-        return ca.if_else(memory[0] > 0, self.carried_on(contact, dt), 0)
+        """Return what carries the velocity of a pressing contact on to the end of the step."""
+        return ca.if_else(memory[0] > 0, self.half_step_change(contact, dt), 0)
 
     def _free(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
-        """What may not approach (3,): the velocity at the step's end without impulses, m/s."""
-        on = self.correction(problem.contacts[i], p, self.memory_of(memory, i), problem.dt)
-        return problem.free[i] + ca.vertcat(room(problem, i), 0, 0) + on
+        """Return the free velocity (3,), m/s, that must not become an approach."""
+        change = self.correction(problem.contacts[i], p, self.memory_of(memory, i), problem.dt)
+        return problem.free[i] + ca.vertcat(closing_speed(problem, i), 0, 0) + change
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        # what both ways share, computed once: closed contacts, free velocities, friction
+        # computed once for both cases: closed contacts, free velocities, friction
         n, contacts = problem.n, problem.contacts
         closed = entries(builder.store("closed", ca.vertcat(*problem.active)))
         G, free = problem.G, [self._free(problem, i, p, memory) for i in range(n)]
@@ -94,37 +94,40 @@ class LcpImpulse(HardLaw):
         problem = replace(problem, active=closed, free=free, make_delassus=lambda: G)
         mu = [contact.friction * p.mu for contact in contacts]
         mu = entries(builder.store("mu", ca.vertcat(*mu)))
-        rubs = SX(0)
+        has_friction = SX(0)
         for flag, coefficient in zip(closed, mu, strict=True):
-            rubs = ca.logic_or(rubs, ca.logic_and(flag, coefficient > 0))
-        # from the last step's impulses; one of the two passes is made
+            has_friction = ca.logic_or(has_friction, ca.logic_and(flag, coefficient > 0))
+        # one of the two cases, from the impulses of the last step
         last = [ca.if_else(closed[i], self.memory_of(memory, i), 0) for i in range(n)]
-        begin = Outcome([SX.zeros(3)] * n, SX(0), SX(1), [SX(0)] * n).reached()
+        begin = Outcome([SX.zeros(3)] * n, SX(0), SX(1), [SX(0)] * n).values()
         smooth = builder.loop(
             begin,
-            lambda _: (without_friction(problem, last, p, builder).reached(), SX(0)),
+            lambda _: (without_friction(problem, last, p, builder).values(), SX(0)),
             1,
-            ca.logic_not(rubs),
+            ca.logic_not(has_friction),
         )
-        found = Outcome.of(
+        outcome = Outcome.of(
             builder.loop(
                 smooth,
-                lambda _: (with_friction(problem, mu, last, p, builder).reached(), SX(0)),
+                lambda _: (with_friction(problem, mu, last, p, builder).values(), SX(0)),
                 1,
-                rubs,
+                has_friction,
             )
         )
-        # what the law remembers; solved if all is finite, too
-        pairs = zip(found.impulses, found.roots, strict=True)
+        # memory for the next warm start; converged if all values are finite, too
+        pairs = zip(outcome.impulses, outcome.roots, strict=True)
         warm = ca.vertcat(*(ca.vertcat(impulse, root) for impulse, root in pairs))
-        good = ca.logic_and(found.converged, finite(entries(warm) + flat(free)))
-        return ContactSolution(found.impulses, warm, found.iterations, good)
+        good = ca.logic_and(outcome.converged, is_finite(entries(warm) + flat(free)))
+        return ContactSolution(outcome.impulses, warm, outcome.iterations, good)
 
 
 def without_friction(problem: ContactProblem, last: list[SX], p: Any, builder: Builder) -> Outcome:
-    """Eqn. (4), then Eqn. (3) over the step; last[i] (4,): the last step's impulse and root."""
+    """Solve Eqn. (4), then Eqn. (3) over the step.
+
+    last[i] (4,) is the impulse and root of contact i in the last step.
+    """
     n, closed = problem.n, problem.active
-    gained = at_contact_gain(problem, closed, p, builder)
+    gained = impact_impulses(problem, closed, p, builder)
     Lambda = entries(builder.store("Lambda", ca.vertcat(*gained.x)))
     start = [own[0] - L > 0 for own, L in zip(last, Lambda, strict=True)]
     pressed = pivot(lcp(problem, closed, normal_velocity(problem, Lambda), p), start, builder)
@@ -136,40 +139,44 @@ def without_friction(problem: ContactProblem, last: list[SX], p: Any, builder: B
 def with_friction(
     problem: ContactProblem, mu: list[SX], last: list[SX], p: Any, builder: Builder
 ) -> Outcome:
-    """Both at once in Coulomb's cones mu[i], with Newton's restitution."""
+    """Solve both at once in Coulomb's cones mu[i], with Newton's restitution."""
     c = [
         free + ca.vertcat(rebound(contact, p), 0, 0)
         for free, contact in zip(problem.free, problem.contacts, strict=True)
     ]
     hard = HardProblem(problem, c, mu, p, builder)
-    solver = Exact() if one_by_one(hard) else Newton()
-    found = solver.solve(hard, [own[:3] for own in last], [own[3] for own in last])
-    return with_slope(hard, found)
+    solver = Exact() if exceeds_dense(hard) else Newton()
+    outcome = solver.solve(hard, [own[:3] for own in last], [own[3] for own in last])
+    return with_derivative(hard, outcome)
 
 
 def rebound(contact: Contact, p: Any) -> SX:
-    """e_N times the approach, m/s, where it is faster than v_0."""
+    """Return e_N times the approach velocity, m/s, where it is faster than v_0."""
     approach = contact.velocity[0]
     return ca.if_else(approach < -p.v_0, p.e_N * approach, 0)
 
 
-def room(problem: ContactProblem, i: int) -> SX:
-    """How fast a contact still above the ground may close its gap, m/s."""
+def closing_speed(problem: ContactProblem, i: int) -> SX:
+    """Return the speed at which a contact still above the ground may close its gap, m/s."""
     return ca.fmax(problem.contacts[i].gap, 0) / problem.dt
 
 
-def at_contact_gain(problem: ContactProblem, closed: list[SX], p: Any, builder: Builder) -> Pivoted:
-    """Lambda of Eqn. (4): zeta+ = zeta- + M Lambda >= -e zeta-."""
-    c, begins = [], SX(0)
+def impact_impulses(problem: ContactProblem, closed: list[SX], p: Any, builder: Builder) -> Pivoted:
+    """Return Lambda of Eqn. (4): zeta+ = zeta- + M Lambda >= -e zeta-."""
+    c, impact = [], SX(0)
     for i, contact in enumerate(problem.contacts):
-        c.append(contact.velocity[0] + rebound(contact, p) + room(problem, i))
-        begins = ca.logic_or(begins, ca.logic_and(closed[i], c[i] < 0))
-    kept = entries(builder.store("gain", ca.vertcat(*c)))
-    return pivot(lcp(problem, closed, kept, p), [value < 0 for value in kept], builder, begins)
+        c.append(contact.velocity[0] + rebound(contact, p) + closing_speed(problem, i))
+        impact = ca.logic_or(impact, ca.logic_and(closed[i], c[i] < 0))
+    stored = entries(builder.store("gain", ca.vertcat(*c)))
+    basic = [value < 0 for value in stored]
+    return pivot(lcp(problem, closed, stored, p), basic, builder, impact)
 
 
 def normal_velocity(problem: ContactProblem, Lambda: list[SX]) -> list[SX]:
-    """dt d + zeta+ of Eqn. (3): normal velocities at the step's end under the impulses Lambda."""
+    """Return dt d + zeta+ of Eqn.
+
+    (3): normal velocities at the step's end under impulses Lambda.
+    """
     velocities = []
     for i in range(problem.n):
         pushed = (problem.G[i, j][0, 0] * L for j, L in enumerate(Lambda))
@@ -178,7 +185,7 @@ def normal_velocity(problem: ContactProblem, Lambda: list[SX]) -> list[SX]:
 
 
 def lcp(problem: ContactProblem, closed: list[SX], c: list[SX], p: Any) -> Complementarity:
-    """M x + c >= 0, x >= 0 for the closed contacts; M: the normal part of the Delassus matrix."""
+    """Return M x + c >= 0, x >= 0 for the closed contacts; M is the normal part of G."""
     M: Matrix = [[problem.G[i, j][0, 0] for j in range(problem.n)] for i in range(problem.n)]
     small = p.T_rel * ca.sqrt(p.T_rel)
-    return Complementarity(M, c, closed, ca.fmax(small, TOLERANCE), ca.fmax(small, SPREAD))
+    return Complementarity(M, c, closed, ca.fmax(small, TOLERANCE), ca.fmax(small, REGULARIZATION))

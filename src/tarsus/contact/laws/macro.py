@@ -1,6 +1,7 @@
-"""Rigid contact: the impulses that leave the least error of velocity.
+"""Rigid contact: the impulses that leave the least velocity error.
 
-The macro model of Sugihara 2006: it minimizes the error of velocity and the norm of the impulse.
+This is the macro model of Sugihara 2006, which minimizes the velocity error and the norm of the
+impulse.
 """
 
 from __future__ import annotations
@@ -23,34 +24,40 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True)
 class Macro(HardLaw):
-    """Sugihara 2006, Eqns. (16)-(36), without the membrane (micro model) that covers the ground
-    there: `micro_macro`.
+    """Macro model of Sugihara 2006, Eqns. (16)-(36), without the membrane of `micro_macro`.
 
-    A closed contact that slips by v_0 at most sticks: its velocity shall become zero (25). A faster
-    one slides: its friction is mu_K times the normal impulse against its slip (26). A contact
-    that approaches faster than v_0 shall leave at e_N times that speed (29). That makes A df = v,
-    Eqns. (30)-(32); df minimizes |A df - v|^2 + damping |df|^2 with no normal impulse below zero
+    A closed contact that slips at most at v_0 sticks: its velocity is to become zero (25). A faster
+    one slides: its friction is mu_K times the normal impulse, opposing its slip (26). A contact
+    that approaches faster than v_0 is to separate at e_N times that speed (29). That gives A df =
+    v, Eqns. (30)-(32); df minimizes |A df - v|^2 + damping |df|^2 with no normal impulse below zero
     (33). Friction beyond mu_S of the normal impulse becomes kinetic (35)-(36).
 
-    What differs from the paper, because its own procedure gains energy or holds what has left the
-    ground (docs/decisions/0012-macro-model-solved-until-consistent.md): after (35)-(36) the rest is
-    solved again; kinetic friction that would turn the slip about within the step holds instead, and
-    so does that which would press a contact into the ground by more than its normal impulse lifts
-    it (0027-macro-friction-that-jams.md); a contact that cannot be pulled and leaves is no error;
-    slip alone, not speed, says who sticks, as in (7) but not (25); impulses that would still do
-    work on the robot, where no consistent answer was found and `converged` is 0, are scaled back
-    until they do none; a contact that pressed in the last step takes part in this one although
-    round-off shows it above the ground; friction that could stop a contact may hold it, where mu_K
-    is above mu_S. `passes` "once" is the paper's own procedure without all that.
+    The procedure of the paper gains energy or holds contacts that have left the ground
+    (docs/decisions/0012-macro-model-solved-until-consistent.md). Therefore, as differences from the
+    paper:
 
-    A standing robot sinks and creeps at about damping f / G_NN, f its impulse a step: below 1e-9
-    m/s for the default; the paper's values of 0.01 to 4 need its membrane. In float32 that
-    default is lost in round-off, and redundant contacts share a load as round-off has it.
+    - after (35)-(36) the rest is solved again;
+    - kinetic friction that would reverse the slip within the step becomes static, and so does that
+      which would press a contact into the ground by more than its normal impulse lifts it
+      (0027-macro-friction-that-jams.md);
+    - a contact that cannot be pulled and separates is no error;
+    - slip alone, not speed, determines which contacts stick, as in (7) but not (25);
+    - impulses that would still do work on the robot, where no consistent solution was found and
+      `converged` is 0, are scaled back until they do none;
+    - a contact that pressed in the last step is active in this one even if round-off shows it above
+      the ground;
+    - friction that could stop a contact may hold it, where mu_K is larger than mu_S.
+
+    `passes="once"` is the procedure of the paper without these changes.
+
+    A standing robot sinks and creeps at about damping f / G_NN, with f its impulse per step: below
+    1e-9 m/s for the default; the paper's values of 0.01 to 4 need its membrane. In float32 that
+    default is lost in round-off, and round-off determines how redundant contacts share a load.
     """
 
     citation: ClassVar[Citation] = (SUGIHARA_2006.at("Eqns. (16)-(36)"),)
 
-    contact_memory: ClassVar[int] = 1  # the last normal impulse: who pressed
+    contact_memory: ClassVar[int] = 1  # the last normal impulse: whether the contact pressed
 
     mu: Value = friction(0.8, "coefficient of static friction", "mu_S")
     mu_K: Value | None = kinetic_friction()
@@ -62,7 +69,7 @@ class Macro(HardLaw):
     passes: Passes = passes_choice()
 
     def closed(self, contact: Contact, memory: SX) -> SX:
-        """As every hard law; once, as in the paper, where the gap is closed."""
+        """Return 1 as for every hard law; with `passes="once"`, where the gap is closed."""
         return super().closed(contact, memory) if self.passes == "consistent" else contact.gap <= 0
 
     def solve(
@@ -70,9 +77,9 @@ class Macro(HardLaw):
     ) -> ContactSolution:
         p = with_kinetic(p)
         if self.passes == "once":
-            found = single_pass(problem, p, builder)
+            minimized = single_pass(problem, p, builder)
         else:
             pressed = [self.memory_of(memory, i)[0] > 0 for i in range(problem.n)]
-            found = minimize(*set_up(problem, pressed, p, builder), builder)
-        normals = ca.vertcat(*(impulse[0] for impulse in found.impulses))
-        return ContactSolution(found.impulses, normals, found.passes, found.settled)
+            minimized = minimize(*set_up(problem, pressed, p, builder), builder)
+        normals = ca.vertcat(*(impulse[0] for impulse in minimized.impulses))
+        return ContactSolution(minimized.impulses, normals, minimized.passes, minimized.settled)

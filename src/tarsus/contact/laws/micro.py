@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from casadi import SX
 
-from tarsus.contact.base import Law, on_ground
+from tarsus.contact.base import Law, parameters_at
 from tarsus.contact.membrane import (
     Damper,
     Phase,
@@ -19,7 +19,7 @@ from tarsus.contact.membrane import (
     damper_choice,
     largest_steps,
     phase_choice,
-    pushed,
+    step_impulses,
 )
 from tarsus.contact.problem import ContactProblem, ContactSolution
 from tarsus.parameters import Value, damping, friction, parameter, stiffness
@@ -30,19 +30,19 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True)
 class Micro(Law):
-    """Spring, damper in one phase, and kinetic friction; no `ForceLaw`, because (14) needs dt.
+    """Membrane of Sugihara 2006: a spring, a damper in one phase, and kinetic friction.
 
-    Slower than eps friction is a damper (see `contact/membrane.py`): a loaded foot creeps at
-    about what one step of the load adds; it never sticks. Evaluated once a step the normal
-    damper is stable up to about dt = 2 m / (c + k dt), m the mass felt at the foot, 3 ms on Mini
-    Cheetah, and reverses a single foot in one step from half of that on, (14) more than (13);
-    substeps stay below, and (14) then adds k times the substep.
-    The ground never pulls.
+    It is no `ForceLaw`, because Eqn. (14) needs dt. Below eps friction is a damper (see
+    `contact/membrane.py`): a loaded foot creeps at about the speed that one step of the load adds;
+    it never sticks. Evaluated once per step, the normal damper is stable up to about dt = 2 m / (c
+    + k dt), with m the mass felt at the foot: 3 ms on Mini Cheetah. From half of that on it
+    reverses a single foot in one step, (14) more than (13). Substeps stay below, and (14) then adds
+    k times the substep. The ground never pulls.
     """
 
     citation: ClassVar[Citation] = (SUGIHARA_2006.at("Eqns. (7), (12)-(15)"),)
     not_modeled: ClassVar[Mapping[str, str]] = {
-        "rigid": "a spring gives way",
+        "rigid": "a spring is compliant",
         "restitution": "follows from damping, not a parameter",
         "sticking": "friction is a damper below eps: a loaded contact creeps",
     }
@@ -58,13 +58,13 @@ class Micro(Law):
     phase: Phase = phase_choice()
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """Of the membrane's spring and damper."""
+        """Return the limit of the membrane's spring and damper."""
         return largest_steps(self.k, self.c, self.damper, masses[0])
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
     ) -> ContactSolution:
-        grounds = [on_ground(self, contact, p) for contact in problem.contacts]
-        done = pushed(problem, grounds, SpringDamper(self.damper, self.phase), builder)
-        solved = done.impulses, memory, done.substeps, done.stable
-        return ContactSolution(*solved, carrying=done.carrying)
+        grounds = [parameters_at(self, contact, p) for contact in problem.contacts]
+        end = step_impulses(problem, grounds, SpringDamper(self.damper, self.phase), builder)
+        solved = end.impulses, memory, end.substeps, end.stable
+        return ContactSolution(*solved, coordinate_impulses=end.coordinate_impulses)

@@ -14,7 +14,7 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import triples
-from tarsus.contact.base import Law, on_ground
+from tarsus.contact.base import Law, parameters_at
 from tarsus.contact.membrane import (
     Damper,
     Phase,
@@ -22,7 +22,7 @@ from tarsus.contact.membrane import (
     damper_choice,
     largest_steps,
     phase_choice,
-    pushed,
+    step_impulses,
 )
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
 from tarsus.contact.solvers._error_norm import minimize, set_up
@@ -43,34 +43,33 @@ from tarsus.references.reference import Citation
 
 @dataclass(frozen=True)
 class MicroMacro(Law):
-    """Sugihara 2006 as a whole: spring and damper of the membrane (13)-(15), then the rigid floor
-    (16)-(36).
+    """Sugihara 2006 as a whole: spring and damper of a membrane, then the rigid floor under it.
 
-    The ground's surface is that of the membrane. A contact below it feels the membrane alone until
-    it is `thickness` deep; from there on the rigid floor acts as well. The membrane's impulses
-    are known at the start of the step and are part of u_E for the floor (17)-(18); the law gives
-    back their sum.
+    These are Eqns. (13)-(15), then (16)-(36). The surface of the ground is that of the membrane. A
+    contact feels the membrane alone until it is `thickness` deep; from there on the rigid floor
+    acts as well. The impulses of the membrane are known at the start of the step and are part of
+    u_E for the floor (17)-(18); the law returns the sum of both.
 
-    Deeper than that the membrane pushes no harder and damps no more if its `spring` "ends": lambda
+    With `spring="ends"` the membrane pushes no harder below its thickness and damps no more; lambda
     may then be too large for the floor to carry the robot.
 
-    The larger lambda, the smoother the floor's impulses and the more of the load is left to the
-    membrane: lambda leaves a foot the velocity lambda f / G_NN, so that it creeps, and sinks until
-    the membrane carries all of the load. The law `macro` lists the differences from (16)-(36),
-    `micro` those from (7); the membrane's damper limits the step as it does there.
+    The larger lambda, the smoother the impulses of the floor and the more of the load is left to
+    the membrane: lambda leaves a foot the velocity lambda f / G_NN, so that it creeps, and sinks
+    until the membrane carries all of the load. The law `macro` lists the differences from
+    (16)-(36), `micro` those from (7); the membrane's damper limits the step as it does there.
     """
 
     citation: ClassVar[Citation] = (SUGIHARA_2006.at(),)
     not_modeled: ClassVar[Mapping[str, str]] = {
-        "rigid": "the membrane gives way, and the floor by what lambda leaves of a velocity",
+        "rigid": "the membrane is compliant, and lambda leaves a part of a velocity at the floor",
         "restitution": "e_N is the floor's; the membrane's follows from its damping",
         "sticking": "lambda leaves a part of the slip: a loaded contact creeps",
         "spring": "deeper than the membrane the rigid floor carries",
     }
     subcycles: ClassVar[bool] = True
-    contact_memory: ClassVar[int] = 1  # the floor's last normal impulse: who pressed
+    contact_memory: ClassVar[int] = 1  # the floor's last normal impulse: whether it pressed
 
-    thickness: Value = parameter(5e-4, "m", "of the membrane", "[0, inf)")
+    thickness: Value = parameter(5e-4, "m", "thickness of the membrane", "[0, inf)")
     k: Value = stiffness(5512.0, "N/m", "the membrane's spring coefficient")
     c: Value = parameter(
         158.0,
@@ -98,7 +97,7 @@ class MicroMacro(Law):
     passes: Passes = passes_choice()
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """Of the membrane's spring and damper."""
+        """Return the limit of the membrane's spring and damper."""
         return largest_steps(self.k, self.c, self.damper, masses[0])
 
     def solve(
@@ -107,35 +106,40 @@ class MicroMacro(Law):
         # the membrane
         p, grounds = with_kinetic(p), []
         for contact in problem.contacts:
-            here = on_ground(self, contact, p)
-            grounds.append(SimpleNamespace(k=here.k, c=here.c, eps=p.eps, mu=here.mu_K))
+            scaled = parameters_at(self, contact, p)
+            grounds.append(SimpleNamespace(k=scaled.k, c=scaled.c, eps=p.eps, mu=scaled.mu_K))
         end = p.thickness if self.spring == "ends" else None
         kind = SpringDamper(self.damper, self.phase, end)
-        membrane = pushed(problem, grounds, kind, builder)
+        membrane = step_impulses(problem, grounds, kind, builder)
         soft = triples(builder.store("membrane", ca.vertcat(*membrane.impulses)))
 
-        # the floor under it
-        once = self.passes == "once"  # which forgets who pressed, as the paper does
+        # the floor under it; as in the paper, "once" ignores which contacts pressed before
+        once = self.passes == "once"
         pressed = [SX(0) if once else self.memory_of(memory, i)[0] > 0 for i in range(problem.n)]
         floor = under_membrane(problem, soft, pressed, p.thickness)
         if once:
-            found = single_pass(floor, p, builder)
+            minimized = single_pass(floor, p, builder)
         else:
-            found = minimize(*set_up(floor, pressed, p, builder), builder)
-        normals = ca.vertcat(*(impulse[0] for impulse in found.impulses))
-        both = [a + b for a, b in zip(soft, found.impulses, strict=True)]
-        carrying = membrane.carrying
-        if carrying is not None:
-            carrying = [a + b for a, b in zip(carrying, found.impulses, strict=True)]
-        good = ca.logic_and(found.settled, membrane.stable)
-        return ContactSolution(both, normals, found.passes, good, carrying=carrying)
+            minimized = minimize(*set_up(floor, pressed, p, builder), builder)
+        normals = ca.vertcat(*(impulse[0] for impulse in minimized.impulses))
+        both = [a + b for a, b in zip(soft, minimized.impulses, strict=True)]
+        coordinate_impulses = membrane.coordinate_impulses
+        if coordinate_impulses is not None:
+            coordinate_impulses = [
+                a + b for a, b in zip(coordinate_impulses, minimized.impulses, strict=True)
+            ]
+        good = ca.logic_and(minimized.settled, membrane.stable)
+        return ContactSolution(
+            both, normals, minimized.passes, good, coordinate_impulses=coordinate_impulses
+        )
 
 
 def under_membrane(
     problem: ContactProblem, soft: list[SX], pressed: list[SX], thickness: SX
 ) -> ContactProblem:
-    """The rigid floor's part, Eqns. (17)-(18): gaps to the floor, free velocities with the
-    membrane's impulses.
+    """Return the problem of the rigid floor, Eqns. (17)-(18).
+
+    Its gaps are those to the floor, its free velocities include the membrane's impulses.
     """
     contacts: list[Contact] = [replace(c, gap=c.gap + thickness) for c in problem.contacts]
     reached = [ca.logic_or(c.gap <= 0, before) for c, before in zip(contacts, pressed, strict=True)]

@@ -17,7 +17,7 @@ from tarsus.algebra.blocks import triples
 from tarsus.contact.base import HardLaw
 from tarsus.contact.criteria import SLIDING
 from tarsus.contact.problem import Contact, ContactProblem, ContactSolution
-from tarsus.contact.solvers._last_step import with_slope
+from tarsus.contact.solvers._last_step import with_derivative
 from tarsus.contact.solvers._with_joints import with_joints
 from tarsus.contact.solvers.base import (
     STAGES,
@@ -25,8 +25,8 @@ from tarsus.contact.solvers.base import (
     HardProblem,
     Outcome,
     Solver,
-    finite,
-    one_by_one,
+    exceeds_dense,
+    is_finite,
 )
 from tarsus.errors import IncompatibleOptions
 from tarsus.parameters import (
@@ -45,7 +45,7 @@ from tarsus.references.papers import ALART_1991, DE_SAXCE_1998, GEHRING_2014, NE
 from tarsus.references.reference import Citation
 
 METHODS = "tarsus.contact.solvers"
-TOUCH = 1e-8  # m: no deeper is a contact whose touch was located, which has just landed
+LANDING_DEPTH = 1e-8  # m: a contact that is not deeper may have just landed at a located event
 SOLVERS: dict[str, Solver] = {
     name: make() for name, make in registry.member_classes(METHODS, "solver", Solver).items()
 }
@@ -55,32 +55,78 @@ ITERATED = {
 AUTOMATIC = "newton", "exact"  # for few contacts, for many
 
 
-def _meaning(method: Solver) -> str:
-    """The first line of its docstring, as the rest of a sentence."""
+def _summary(method: Solver) -> str:
+    """Return the first line of a method's docstring, as the rest of a sentence."""
     first = (type(method).__doc__ or "").partition("\n")[0].rstrip(".")
     return first[:1].lower() + first[1:]
 
 
 @dataclass(frozen=True)
 class Moreau(HardLaw):
-    """Inclusions (2)-(5) of Gehring 2014 solved over the step, Eqns. (12)-(18).
+    """Rigid contact with Coulomb friction and restitution, solved as inclusions over a step.
 
-    A contact takes part if its gap is closed at the midpoint, or if it pressed in the last step:
-    round-off of the positions then cannot drop a standing foot for one step
-    (docs/decisions/0009-contacts-that-pressed-stay.md). Friction has one coefficient a contact and
-    step, known before it: mu_K where the contact slides faster than 1 mm/s as the step begins, else
-    mu_S (stick and slip differ by speed, as in Sugihara 2006, Eqn. (7), not by the impulse: of
-    redundant contacts one may be on its cone at rest). So each step is a problem with fixed cones,
-    as solvable as the paper's; breaking away and sticking again come a step late, an error of
-    order dt.
+    The law solves inclusions (2)-(5) of Gehring 2014 over the step, Eqns. (12)-(18). A contact is
+    active if its gap is closed at the midpoint, or if it pressed in the last step, so that
+    round-off of the positions cannot drop a standing foot
+    (docs/decisions/0009-contacts-that-pressed-stay.md).
 
-    A contact that does not just land shall rest at the end of the step, half a step after the
-    midpoint, and what lies deeper than `slop` comes up by `recovery` a step: so feet neither creep
-    nor sink (docs/decisions/0017-standing-contacts-rest-at-the-end.md). That is one that pressed in
-    the last step or was closed a step ago, as are all corners of a sole that stands
-    (docs/decisions/0024-soles.md). With `standing` "midpoint" and `recovery` 0 the law is that of
-    the paper: a contact stays as deep as it closed. A step that has no solution, as of a leg wedged
-    between two others, is solved as the paper's (docs/decisions/0052-jammed-limbs.md).
+    Friction has one coefficient per contact and step, chosen before the step: the kinetic one where
+    the contact slides faster than 1 mm/s at its start, else the static one. As in Sugihara 2006,
+    Eqn. (7), stick and slip are distinguished by speed, not by impulse, because one of several
+    redundant contacts may be on its cone at rest. Each step is therefore a problem with constant
+    cones, as solvable as that of the paper; breaking away and sticking come one step late, an error
+    of order dt.
+
+    A contact that does not just land is required to rest at the end of the step, half a step after
+    the midpoint, and a depth beyond `slop` is reduced by `recovery` per step; so feet neither creep
+    nor sink (docs/decisions/0017-standing-contacts-rest-at-the-end.md). This holds for contacts
+    that pressed in the last step or were closed one step ago, as are all corners of a standing sole
+    (docs/decisions/0024-soles.md). A step without solution, such as one with a leg wedged between
+    two others, is solved without this correction (docs/decisions/0052-jammed-limbs.md). With
+    `standing="midpoint"` and `recovery=0` the law is that of the paper, and a contact stays as deep
+    as it closed.
+
+    Parameters
+    ----------
+    mu : float or array_like
+        Static friction coefficient.
+    kinetic : float or array_like
+        Kinetic friction coefficient, relative to `mu`.
+    e_N, e_T : float or array_like
+        Coefficients of restitution, normal and tangential, 0 to 1.
+    recovery : float or array_like
+        Share of a depth beyond `slop` that is removed each step, 0 to 1.
+    slop : float or array_like
+        Depth that is not corrected, m.
+    alpha : float or array_like
+        Relaxation of the solvers "jor" and "sor".
+    T_rel, T_abs : float or array_like
+        Relative and absolute tolerance of the solver, the latter in N s.
+    solver : str
+        Method: "auto", or one of `tarsus list solvers`.
+    standing : {"end", "midpoint"}
+        Where in the step a contact that pressed in the last step must rest.
+    bilateral : {"direct", "prox"}
+        How constraints of cut joints and closed loops are solved; "prox" needs solver "jor" or
+        "sor".
+
+    References
+    ----------
+    Gehring 2014; De Saxcé and Feng 1998; Nesterov and Todd 1997; Alart and Curnier 1991.
+
+    Examples
+    --------
+    >>> from tarsus import Moreau, Simulation
+    >>> simulation = Simulation("mini_cheetah", law=Moreau(mu=0.6, e_N=0.1))
+    >>> simulation.law.mu
+    0.6
+
+    An array gives every world its own value:
+
+    >>> import numpy as np
+    >>> law = Moreau(mu=np.linspace(0.2, 1.0, 5))
+    >>> Simulation("mini_cheetah", law=law, worlds=5).worlds
+    5
     """
 
     citation: ClassVar[Citation] = (
@@ -90,10 +136,10 @@ class Moreau(HardLaw):
         ALART_1991.at("steps that newton takes on the cones' edges"),
     )
     not_modeled: ClassVar[Mapping[str, str]] = {
-        "spring": "hard contact does not give way",
+        "spring": "hard contact is not compliant",
     }
 
-    asks_less: ClassVar[bool] = True
+    correction_is_optional: ClassVar[bool] = True
     contact_memory: ClassVar[int] = 4  # the last impulse (3,) and sliding root: the warm start
 
     mu: Value = friction(0.8, "friction coefficient of a contact that sticks", "mu_S")
@@ -101,76 +147,82 @@ class Moreau(HardLaw):
     e_N: Value = restitution(0.0, "normal")
     e_T: Value = restitution(0.0, "tangential")
     recovery: Value = parameter(
-        0.005, "[1]", "part of a depth beyond slop taken back each step", "[0, 1]"
+        0.005, "[1]", "share of a depth beyond slop that is removed each step", "[0, 1]"
     )
-    slop: Value = parameter(5e-4, "m", "depth that is left as it is", "[0, inf)")
+    slop: Value = parameter(5e-4, "m", "depth that is not corrected", "[0, inf)")
     alpha: Value = parameter(0.6, "[1]", "relaxation of jor and sor", "[0, inf)")
     T_rel: Value = relative_tolerance(1e-6)
     T_abs: Value = absolute_tolerance(1e-6)
     solver: str = choice(
         "auto",
         "how the inclusions are solved",
-        auto="newton up to twelve contacts, to 24 of robots that lie, else exact",
-        **{name: _meaning(method) for name, method in SOLVERS.items()},
+        auto="newton for up to 12 contacts (24 where the robot has fallen), else exact",
+        **{name: _summary(method) for name, method in SOLVERS.items()},
     )
     standing: Literal["end", "midpoint"] = choice(
         "end",
-        "where in the step a contact that pressed in the last one shall rest",
-        end="at its end, the midpoint's velocity carried on",
+        "where in the step a contact that pressed in the last one must rest",
+        end="at its end, with the midpoint's velocity carried on",
         midpoint="at its midpoint, Eqn. (8)",
     )
     bilateral: Literal["direct", "prox"] = choice(
         "direct",
         "how the constraints of cut joints and loops are solved",
         direct="directly, Eqn. (20)",
-        prox="iterated over, Eqn. (19)",
+        prox="iteratively, Eqn. (19)",
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.bilateral == "prox" and self.solver not in ITERATED:
-            known = " or ".join(repr(name) for name in ITERATED)
+            supported = " or ".join(repr(name) for name in ITERATED)
             raise IncompatibleOptions(
-                f"bilateral='prox' needs solver={known}, not {self.solver!r}.", "solver"
+                f"bilateral='prox' needs solver={supported}, not {self.solver!r}.", "solver"
             )
 
     @property
     def solves_joints(self) -> bool:
-        """Not by an iteration of the paper: whether that converges is told as it is."""
+        """True for the solvers "auto", "newton" and "exact".
+
+        The iterations of the paper report their convergence as it is.
+        """
         return self.solver in ("auto", *AUTOMATIC)
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """Those of newton and exact, and of contacts solved together with joints."""
+        """Stages of the solvers newton and exact, and of contacts solved together with joints."""
         return STAGES if self.solves_joints else ()
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
-        """Of a contact that stood: its velocity is carried on to the step's end, and a part of its
-        depth is taken back; the latter also where others carry the load and it lies still. All
-        corners of a sole are told the same, whoever pressed.
+        """Return the correction of a contact that stood.
+
+        Its velocity is carried on to the end of the step, and a share of its depth is removed; the
+        latter also where other contacts carry the load and it lies still. All corners of a sole get
+        the same correction, whichever of them pressed.
         """
         pressed, rise = memory[0] > 0, p.recovery * ca.fmin(contact.gap + p.slop, 0) / dt
-        lies = ca.logic_or(pressed, contact.velocity[0] > rise)  # it has not just landed
-        added = ca.vertcat(ca.if_else(lies, rise, 0), 0, 0)
+        has_landed = ca.logic_or(pressed, contact.velocity[0] > rise)
+        added = ca.vertcat(ca.if_else(has_landed, rise, 0), 0, 0)
         if self.standing == "end":
-            stood = ca.logic_or(pressed, contact.gap <= ca.fmin(dt * contact.velocity[0], -TOUCH))
-            added += ca.if_else(stood, self.carried_on(contact, dt), 0)
+            closed_before = contact.gap <= ca.fmin(dt * contact.velocity[0], -LANDING_DEPTH)
+            stood = ca.logic_or(pressed, closed_before)
+            added += ca.if_else(stood, self.half_step_change(contact, dt), 0)
         return added
 
     def friction(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
-        """The friction coefficient of contact i in this step."""
-        return coefficient(problem.contacts[i], p)
+        """Return the friction coefficient of contact i in this step."""
+        return friction_coefficient(problem.contacts[i], p)
 
-    def _solved(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        """By the method asked for, from the last step's impulses and sliding roots."""
+    def _solve_inclusions(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
+        """Solve with the chosen method, from the impulses and sliding roots of the last step."""
         if hard.problem.joints is not None:
             return with_joints(hard, hard.problem.joints)
         if hard.problem.bilateral is not None and self.bilateral == "prox":
             return ITERATED[self.solver].solve_with_constraints(hard, start)
         few, many = AUTOMATIC
-        automatic = many if one_by_one(hard) else few
+        automatic = many if exceeds_dense(hard) else few
         name = automatic if self.solver == "auto" else self.solver
-        return with_slope(hard, SOLVERS[name].solve(hard, start, roots))
+        return with_derivative(hard, SOLVERS[name].solve(hard, start, roots))
 
     def solve(
         self, problem: ContactProblem, p: Any, memory: SX, builder: Builder
@@ -194,30 +246,31 @@ class Moreau(HardLaw):
             builder,
         )
         # from the last step's impulses and sliding roots to those of this one
-        near = memory if problem.warm_start is None else problem.warm_start
-        last = [ca.if_else(active[i], self.memory_of(near, i), 0) for i in range(n)]
-        outcome = self._solved(hard, [own[:3] for own in last], [own[3] for own in last])
-        # what the law remembers
+        initial = memory if problem.warm_start is None else problem.warm_start
+        last = [ca.if_else(active[i], self.memory_of(initial, i), 0) for i in range(n)]
+        outcome = self._solve_inclusions(hard, [own[:3] for own in last], [own[3] for own in last])
+        # memory: impulses and roots for the next warm start
         warm = ca.vertcat(
             *(ca.vertcat(L, s) for L, s in zip(outcome.impulses, outcome.roots, strict=True))
         )
-        # solved if the solver says so and all is finite
-        told = [entry for impulse in outcome.impulses for entry in entries(impulse)]
-        numbers = finite(told + [c_i[0] for c_i in hard.c])
-        good = ca.logic_and(outcome.converged, numbers)
+        # converged if the solver has and all values are finite
+        impulses = [entry for impulse in outcome.impulses for entry in entries(impulse)]
+        finite = is_finite(impulses + [c_i[0] for c_i in hard.c])
+        good = ca.logic_and(outcome.converged, finite)
         solution = ContactSolution(
             outcome.impulses, warm, outcome.iterations, good, outcome.bilateral, outcome.joints
         )
         return replace(solution, stage=outcome.stage) if self.stages else solution
 
     def _constant(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
-        """c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)); a contact above the ground may
-        first close its gap.
+        """Return c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)).
+
+        A contact above the ground may first close its gap.
         """
         contact = problem.contacts[i]
         added = self.correction(contact, p, self.memory_of(memory, i), problem.dt)
-        if problem.at_rest is not None:
-            added = ca.if_else(problem.at_rest, 0, added)
+        if problem.without_correction is not None:
+            added = ca.if_else(problem.without_correction, 0, added)
         return (
             problem.free[i]
             + added
@@ -226,7 +279,7 @@ class Moreau(HardLaw):
         )
 
 
-def coefficient(contact: Contact, p: Any) -> SX:
-    """mu_K of a contact that slides where the step begins, else mu_S."""
+def friction_coefficient(contact: Contact, p: Any) -> SX:
+    """Return the kinetic coefficient if the contact slides at the start, else the static one."""
     slip = contact.velocity[1:]
     return contact.friction * p.mu * ca.if_else(ca.dot(slip, slip) > SLIDING**2, p.kinetic, 1)

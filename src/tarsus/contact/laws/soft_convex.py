@@ -1,7 +1,7 @@
-"""MuJoCo's soft contact, as a convex problem with friction cones, the inertia at a contact exact.
+"""MuJoCo's soft contact: a convex problem with friction cones and exact inertia at the contacts.
 
 Its parameters are MuJoCo's: a reference acceleration and a regularizer. It differs from MuJoCo in
-the regularizer, in implicit joint damping and in the instant, as the class says.
+the regularizer, in implicit joint damping and in the instant, as the class explains.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from tarsus.references.books import MUJOCO
 from tarsus.references.papers import TODOROV_2014
 from tarsus.references.reference import Citation
 
-LEAST, MOST = 1e-4, 0.9999  # of an impedance, as in MuJoCo
+MIN_IMPEDANCE, MAX_IMPEDANCE = 1e-4, 0.9999  # as in MuJoCo
 
 
 @dataclass(frozen=True)
 class SoftConvex(Law):
-    """Forces f in the cones |f_T| <= mu f_N that minimize 1/2 f^T (A + R) f + f^T (a_0 - a_ref),
-    over the step.
+    """Forces in friction cones that minimize a convex cost over the step, as in MuJoCo.
 
-    A is the inverse inertia at the contacts (the Delassus matrix), a_0 the acceleration without
-    contact, a_ref = -b v - k d r with r the gap (no r for friction), b = 2 / (d_max timeconst), k =
-    1 / (d_max timeconst dampratio)^2; the impedance d grows with depth from d_min to d_max; R_N =
-    (1 - d) / d A_NN, R_T = R_N / impratio. With impulses L = dt f: 1/2 L^T (A + R) L + L^T
-    (v_free - v + dt b v + dt k d r).
+    Forces f in the cones |f_T| <= mu f_N minimize 1/2 f^T (A + R) f + f^T (a_0 - a_ref). A is the
+    inverse inertia at the contacts (the Delassus matrix), a_0 the acceleration without contact, and
+    a_ref = -b v - k d r with r the gap (no r for friction), b = 2 / (d_max timeconst), k = 1 /
+    (d_max timeconst dampratio)^2. The impedance d grows with depth from d_min to d_max; R_N = (1 -
+    d) / d A_NN, R_T = R_N / impratio. With impulses L = dt f: 1/2 L^T (A + R) L + L^T (v_free - v +
+    dt b v + dt k d r). The defaults are MuJoCo's.
 
-    The defaults are MuJoCo's.
+    Consequences for a robot: feet sink by what timeconst allows, whatever their mass. Friction is a
+    damper and creeps, the less the larger impratio. A contact that slides also lifts by mu times
+    its slip speed, because the cone is convex in all three components; this is not Coulomb
+    friction.
 
-    What it does to a robot: feet sink by what timeconst allows, whatever their mass; friction is a
-    damper and creeps, the less the larger impratio; a contact that slides also lifts by mu times
-    its slip speed, for the cone is convex in all three components, and that is no Coulomb friction.
-    R takes the exact A_NN of the robot with no joint held and no loop closed: MuJoCo's with the
-    flag `diagexact`; without it MuJoCo takes 1/m of the body alone at the robot's reference pose.
-    solref of the form (-stiffness, -damping) is not taken. MuJoCo looks at the start of the step:
-    stepper "symplectic_euler"; its forces leave implicit joint damping out, ours do not. Newton's
-    method, see `contact/solvers/_convex.py`.
+    R uses the exact A_NN of the robot with no joint locked and no loop closed, as MuJoCo does with
+    the flag `diagexact`; without it MuJoCo uses 1/m of the body alone at the robot's reference
+    pose. solref of the form (-stiffness, -damping) is not supported. MuJoCo evaluates the start of
+    the step, which is stepper "symplectic_euler"; its forces leave out implicit joint damping,
+    these do not. Newton's method solves the problem, see `contact/solvers/_convex.py`.
     """
 
     citation: ClassVar[Citation] = (
@@ -62,14 +62,14 @@ class SoftConvex(Law):
         MUJOCO.at(),
     )
     not_modeled: ClassVar[Mapping[str, str]] = {
-        "rigid": "gives way by timeconst and impedance",
+        "rigid": "is compliant by timeconst and impedance",
         "restitution": "follows from dampratio, not a parameter",
         "sticking": "friction is regularized: a loaded contact creeps",
         "no lift": "the cone is convex in all three components: sliding lifts",
         "spring": "stiffness is an acceleration per depth, scaled by impedance",
     }
 
-    looks_loose: ClassVar[bool] = True
+    uses_free_mobility: ClassVar[bool] = True
     contact_memory: ClassVar[int] = 3  # the last impulse: the warm start
 
     mu: Value = friction(1.0)
@@ -85,7 +85,7 @@ class SoftConvex(Law):
     T_abs: Value = absolute_tolerance(1e-12)
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """timeconst / 2: beyond it timeconst is raised to 2 dt."""
+        """Return timeconst / 2: for a longer step, timeconst is raised to 2 dt."""
         return {"timeconst, which is raised to 2 dt instead": float(np.min(self.timeconst)) / 2}
 
     def solve(
@@ -97,10 +97,10 @@ class SoftConvex(Law):
         )
         d = [impedance(contact.gap, p) for contact in problem.contacts]
         c = [missing_velocity(problem, i, d[i], p) for i in range(n)]
-        # one that takes no part may be unable to move
-        loose = problem.loose or [problem.G[i, i][0, 0] for i in range(n)]
-        own = [ca.if_else(problem.active[i], loose[i], 1) for i in range(n)]
-        R = [regularizer(own[i], d[i], p) for i in range(n)]
+        # an inactive contact may be unable to move, with zero mobility
+        mobility = problem.free_mobility or [problem.G[i, i][0, 0] for i in range(n)]
+        mobility = [ca.if_else(problem.active[i], mobility[i], 1) for i in range(n)]
+        R = [regularizer(mobility[i], d[i], p) for i in range(n)]
         mu = [contact.friction * p.mu for contact in problem.contacts]
         start = [ca.if_else(problem.active[i], self.memory_of(memory, i), 0) for i in range(n)]
         outcome = _convex.minimize(HardProblem(problem, c, mu, p, builder), R, start)
@@ -110,7 +110,7 @@ class SoftConvex(Law):
 
 
 def impedance(gap: SX, p: Any) -> SX:
-    """d(r), -: from d_min to d_max by two powers that meet at the midpoint."""
+    """Return d(r), from d_min to d_max by two powers that meet at the midpoint."""
     x = ca.fmin(ca.fabs(gap) / p.width, 1)
     rising = x**p.power / p.midpoint ** (p.power - 1)
     leveling = 1 - (1 - x) ** p.power / (1 - p.midpoint) ** (p.power - 1)
@@ -119,20 +119,20 @@ def impedance(gap: SX, p: Any) -> SX:
 
 
 def missing_velocity(problem: ContactProblem, i: int, d: SX, p: Any) -> SX:
-    """dt (a_0 - a_ref) (3,), m/s: what the impulses of contact i have to make up for."""
+    """Return dt (a_0 - a_ref) (3,), m/s, for which the impulses of contact i have to compensate."""
     contact, dt = problem.contacts[i], problem.dt
-    slow = clipped(p.d_max) * ca.fmax(p.timeconst, 2 * dt)
-    stiffness = 1 / (slow * p.dampratio) ** 2
-    wanted = -dt * (2 / slow * contact.velocity + ca.vertcat(stiffness * d * contact.gap, 0, 0))
-    return problem.free[i] - contact.velocity - wanted
+    time = clipped(p.d_max) * ca.fmax(p.timeconst, 2 * dt)
+    stiffness = 1 / (time * p.dampratio) ** 2
+    reference = -dt * (2 / time * contact.velocity + ca.vertcat(stiffness * d * contact.gap, 0, 0))
+    return problem.free[i] - contact.velocity - reference
 
 
 def regularizer(A_NN: SX, d: SX, p: Any) -> SX:
-    """R_N and R_T, 1/kg."""
+    """Return R_N and R_T (2,), 1/kg."""
     R = (1 - d) / d * A_NN
     return ca.vertcat(R, R / p.impratio)
 
 
 def clipped(d: SX) -> SX:
-    """An impedance within the bounds that keep R positive and finite."""
-    return ca.fmin(ca.fmax(d, LEAST), MOST)
+    """Return an impedance within the bounds that keep R positive and finite."""
+    return ca.fmin(ca.fmax(d, MIN_IMPEDANCE), MAX_IMPEDANCE)

@@ -1,3 +1,3 @@
-"""Methods for hard contact, one a file, found by its name; `_*.py` is what they share."""
+"""Methods for hard contact, one per file, found by the file's name; `_*.py` is shared by them."""
 
 KIND = "solvers"

@@ -1,16 +1,19 @@
-"""Regularized convex contact: Newton's method on the smooth dual of a quadratic problem over cones.
+"""Regularized convex contact:
 
-Wanted are impulses L_i in the cones |L_T| <= mu_i L_N that minimize 1/2 L^T (G + R) L + L^T c
-with a diagonal R > 0. In z = sqrt(R) L the cones stay circular, with mu' = mu sqrt(R_T / R_N), and
-R becomes 1. The problem
+Newton's method on the smooth dual of a quadratic problem over cones.
+
+Sought are impulses L_i in the cones |L_T| <= mu_i L_N that minimize 1/2 L^T (G + R) L + L^T c with
+a diagonal R > 0. In z = sqrt(R) L the cones stay circular, with mu' = mu sqrt(R_T / R_N), and R
+becomes 1. The problem
 
     minimize  phi(z) = 1/2 z^T A z + 1/2 |P(-c' - A z)|^2,    A = R^-1/2 G R^-1/2,  c' = R^-1/2 c,
 
-P the projection on the cones, has no constraint, is convex and once differentiable, and at its
-minimum z = P(-c' - A z) solves the first one. With B B^T = P' at the present point Newton's step is
-z + r - B e, r = P - z, where (1 + B^T A B) e = B^T A r: symmetric, positive definite, whatever the
-rank of G. The step is shortened where the slope along it has grown instead of fallen; phi being
-convex, that converges from anywhere. What is given back is P itself: it lies in the cones exactly.
+with P the projection on the cones, has no constraint, is convex and once differentiable, and at its
+minimum z = P(-c' - A z) solves the first one. With B B^T = P' at the current point, Newton's step
+is z + r - B e, r = P - z, where (1 + B^T A B) e = B^T A r: symmetric and positive definite,
+whatever the rank of G. The step is shortened where the slope along it has grown instead of fallen;
+because phi is convex, that converges from anywhere. The result is P itself, which lies in the cones
+exactly.
 """
 
 from __future__ import annotations
@@ -25,37 +28,52 @@ from tarsus.algebra.blocks import flat, list_triples, triples
 from tarsus.algebra.ldl import factorize_dense
 from tarsus.algebra.products import Matrix, times
 from tarsus.algebra.projections import ConePoint
-from tarsus.contact.solvers.base import HardProblem, Outcome, changes, finite
+from tarsus.contact.solvers.base import HardProblem, Outcome, has_changed, is_finite
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
-MAXIMUM = 50  # Newton steps
-SHORTENINGS = 30  # of one step
-FLAT = 0.5  # of the slope at a step's start: what may be left at its end
+MAX_STEPS = 50  # of Newton's method
+MAX_SHORTENINGS = 30  # per step
+SLOPE_REDUCTION = 0.5  # fraction of a step's initial slope that may remain at its end
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """The problem in z = sqrt(R) L."""
+    """Problem in z = sqrt(R) L.
+
+    Attributes
+    ----------
+    A
+        R^-1/2 G R^-1/2, rows of a matrix (3n, 3n).
+    c
+        R^-1/2 c (3n,).
+    mu
+        Friction coefficients mu' (n,) of the scaled cones.
+    active
+        1 for each active contact, else 0.
+    unit
+        1 / sqrt(R) (3n,): an impulse is unit * z.
+    """
 
     A: Matrix
-    """R^-1/2 G R^-1/2, the rows of a matrix (3n, 3n)."""
     c: list[SX]
-    """R^-1/2 c (3n,)."""
     mu: list[SX]
-    """The scaled cones' friction coefficients mu' (n,)."""
     active: list[SX]
-    """1 for a contact that takes part, else 0 (n,)."""
     unit: list[SX]
-    """1 / sqrt(R) (3n,): an impulse is unit * z."""
 
 
 def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
-    """The impulses (3,) of each contact.
+    """Return the impulses (3,) of each contact.
 
-    R: for each contact (2,), R_N and R_T, 1/kg.
-    start: impulses (3,) of the last step.
+    Parameters
+    ----------
+    hard : HardProblem
+        G, c and the friction cones.
+    R : list of SX
+        R_N and R_T (2,) of each contact, 1/kg.
+    start : list of SX
+        Impulses (3,) of the last step.
     """
     builder = hard.builder
     problem = scaled(hard, R)
@@ -67,15 +85,15 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
     }
 
     def step(values: Values) -> tuple[Values, SX]:
-        # the point that z should be: its own projection
+        # at the solution z is this projection
         z = entries(values["z"])
         p = [-c - a for c, a in zip(problem.c, times(problem.A, z), strict=True)]
         projected, B = project_all(problem, p)
-        moving = changes(_impulses(problem, z), _impulses(problem, projected), hard.p)
+        moving = has_changed(_impulses(problem, z), _impulses(problem, projected), hard.p)
         # one Newton step towards it, shortened where the slope would grow
-        way = newton_step(problem, [a - b for a, b in zip(projected, z, strict=True)], B)
-        t = step_length(problem, builder, (z, p), way)
-        new = ca.vertcat(*z) + t * ca.vertcat(*way)
+        direction = newton_step(problem, [a - b for a, b in zip(projected, z, strict=True)], B)
+        t = step_length(problem, builder, (z, p), direction)
+        new = ca.vertcat(*z) + t * ca.vertcat(*direction)
         return {
             "z": new,
             "projected": ca.vertcat(*projected),
@@ -83,21 +101,21 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
             "moving": moving,
         }, moving
 
-    last = builder.loop(begin, step, MAXIMUM)
-    found = _impulses(problem, entries(last["projected"]))
-    good = ca.logic_and(ca.logic_not(last["moving"]), finite(entries(found) + flat(hard.c)))
-    return Outcome(triples(found), last["steps"], good)
+    last = builder.loop(begin, step, MAX_STEPS)
+    impulses = _impulses(problem, entries(last["projected"]))
+    good = ca.logic_and(ca.logic_not(last["moving"]), is_finite(entries(impulses) + flat(hard.c)))
+    return Outcome(triples(impulses), last["steps"], good)
 
 
 def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
-    """G, c and the cones in units in which R = 1, kept for the iterations."""
+    """Return the problem in units in which R = 1, stored for the iterations."""
     n, G, builder = len(R), hard.problem.G, hard.builder
     roots = [ca.vertcat(1 / ca.sqrt(r[0]), 1 / ca.sqrt(r[1]), 1 / ca.sqrt(r[1])) for r in R]
     unit = entries(builder.store("unit", ca.vertcat(*roots)))
     lower = [unit[i] * blocks.entry(G, i, j) * unit[j] for i in range(3 * n) for j in range(i + 1)]
-    held = entries(builder.store("A", ca.vertcat(*lower)))
+    stored = entries(builder.store("A", ca.vertcat(*lower)))
     A = [
-        [held[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(3 * n)]
+        [stored[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(3 * n)]
         for i in range(3 * n)
     ]
     c = entries(
@@ -111,7 +129,7 @@ def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
 
 
 def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
-    """P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); zero if it takes no part."""
+    """Return P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); 0 if inactive."""
     projected: list[SX] = []
     factors = []
     for x, mu, active in zip(list_triples(p), problem.mu, problem.active, strict=True):
@@ -122,7 +140,7 @@ def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
 
 
 def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
-    """Delta (3n,) with (1 + P' A) Delta = r."""
+    """Return Delta (3n,) with (1 + P' A) Delta = r."""
     n, A = len(B), problem.A
     K = [[SX(0)] * (3 * n) for _ in range(3 * n)]
     for i in range(n):
@@ -139,13 +157,26 @@ def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
 
 
 def step_length(
-    problem: Scaled, builder: Builder, at: tuple[list[SX], list[SX]], way: list[SX]
+    problem: Scaled, builder: Builder, point: tuple[list[SX], list[SX]], direction: list[SX]
 ) -> SX:
-    """t in (0, 1] leaving at most FLAT of phi's slope at t = 0, by safeguarded false position."""
+    """Return t in (0, 1] that reduces the slope of phi enough, by safeguarded false position.
+
+    Parameters
+    ----------
+    problem : Scaled
+        The problem.
+    builder : Builder
+        Traces the loop.
+    point : tuple
+        z, and -c' - A z.
+    direction : list of SX
+        Newton's step (3n,).
+    """
     n = len(problem.mu)
-    kept = {"at": at[0], "p": at[1], "way": way, "change": times(problem.A, way)}
+    values = {"at": point[0], "p": point[1], "way": direction}
+    values |= {"change": times(problem.A, direction)}
     z, p, delta, change = (
-        entries(builder.store(name, ca.vertcat(*value))) for name, value in kept.items()
+        entries(builder.store(name, ca.vertcat(*value))) for name, value in values.items()
     )
 
     def slope(t: SX) -> SX:
@@ -154,11 +185,11 @@ def step_length(
 
     # the whole step is taken unless the slope at its end is too steep
     first, last = slope(SX(0)), slope(SX(1))
-    limit = FLAT * ca.fabs(first)
+    limit = SLOPE_REDUCTION * ca.fabs(first)
     steep = last > limit
     begin = {"t": SX(1), "low": SX(0), "high": SX(1), "below": first, "above": last, "limit": limit}
 
-    # else its root is enclosed from both sides
+    # else the root of the slope is bracketed
     def shorten(v: Values) -> tuple[Values, SX]:
         share = v["below"] / (v["below"] - v["above"])
         t = v["low"] + (v["high"] - v["low"]) * ca.fmin(ca.fmax(share, 0.1), 0.9)
@@ -174,9 +205,9 @@ def step_length(
         }
         return new, ca.fabs(here) > v["limit"]
 
-    return builder.loop(begin, shorten, SHORTENINGS, steep)["t"]
+    return builder.loop(begin, shorten, MAX_SHORTENINGS, steep)["t"]
 
 
 def _impulses(problem: Scaled, z: list[SX]) -> SX:
-    """L (3n,) from z."""
+    """Return L (3n,) given z."""
     return ca.vertcat(*(u * entry for u, entry in zip(problem.unit, z, strict=True)))

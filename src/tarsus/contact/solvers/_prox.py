@@ -1,5 +1,6 @@
-"""Projected over-relaxed Jacobi (JOR) and Gauss-Seidel (SOR), in impulses or in velocities
-(Gehring 2014).
+"""Projected over-relaxed Jacobi (JOR) and Gauss-Seidel (SOR), in impulses or in velocities.
+
+See Gehring 2014, Eqns. (12)-(18).
 """
 
 from __future__ import annotations
@@ -19,15 +20,13 @@ from tarsus.program.ir.loops import Values
 
 
 def in_impulses(hard: HardProblem, start: list[SX], *, successive: bool, maximum: int) -> Outcome:
-    """Eqn. (16) with xi from Eqn. (12).
+    """Iterate Eqn. (16) with xi from Eqn. (12).
 
-    successive: use new impulses at once (SOR), or all together (JOR).
+    If `successive`, new impulses are used at once (SOR), else all together in the next sweep (JOR).
     """
     n = len(start)
-    form, G = hard.problem.bilateral, hard.problem.G  # made here, not in every sweep
-    whole = (
-        G if form is None else form.G
-    )  # r is that of the whole matrix, constraints not solved for
+    form, G = hard.problem.bilateral, hard.problem.G  # computed here, not in every sweep
+    whole = G if form is None else form.G  # r is that of the matrix with its constraints
     steps = [step_sizes(whole[i, i], hard.p.alpha) for i in range(n)]
     r = hard.builder.store("r", ca.vertcat(*(ca.vertcat(*pair) for pair in steps)))
 
@@ -42,9 +41,11 @@ def in_impulses(hard: HardProblem, start: list[SX], *, successive: bool, maximum
 
 
 def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maximum: int) -> Outcome:
-    """Eqns. (17)-(18): the velocity is carried along, and of G only the diagonal is formed.
+    """Iterate Eqns.
 
-    successive: use new impulses at once (SOR), or all together (JOR).
+    (17)-(18): the velocity is carried along, and only the diagonal of G is formed.
+
+    If `successive`, new impulses are used at once (SOR), else all together in the next sweep (JOR).
     """
     form, n = hard.problem.velocity_form, len(start)
     columns = [slice(3 * i, 3 * i + 3) for i in range(n)]
@@ -65,12 +66,15 @@ def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maxim
 
 
 def _b(hard: HardProblem, i: int) -> SX:
-    """b_i = epsilon_i W_i^T u^S: what c_i has beyond the free velocity."""
+    """Return b_i = epsilon_i W_i^T u^S, which c_i adds to the free velocity."""
     return hard.c[i] - hard.problem.free[i]
 
 
 def projected(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
-    """One contact's prox (Eqn. (13)); the disc takes the new normal impulse."""
+    """Return the projection of one contact (Eqn.
+
+    (13)); the disc's radius is the new normal impulse.
+    """
     normal = projections.half_line(old[0] - r[0] * xi[0])
     tangent = projections.disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)
     return ca.if_else(hard.problem.active[i], ca.vertcat(normal, tangent), 0)

@@ -1,11 +1,12 @@
-"""The procedure of Sugihara 2006 for a rigid floor, as printed: one error norm, one correction.
+"""Procedure of Sugihara 2006 for a rigid floor, as printed: one error norm, one correction.
 
-Who sticks is read off the speed before the step (25), the others slide against their slip (26). The
-normal impulses of those that slide, and all impulses of those that stick, minimize |A df - v|^2 +
-damping |df|^2 with no normal impulse below zero (33), solved exactly. Static friction beyond mu_S
-of the normal impulse becomes mu_K of it (35)-(36), and nothing is solved again.
+Contacts stick or slide according to their speed before the step (25); the latter slide against
+their slip (26). The normal impulses of sliding contacts and all impulses of sticking ones minimize
+|A df - v|^2 + damping |df|^2 with no normal impulse below zero (33), solved exactly. Static
+friction beyond mu_S of the normal impulse becomes mu_K of it (35)-(36), and nothing is solved
+again.
 
-What that costs stands in docs/decisions/0012-macro-model-solved-until-consistent.md: sliding bodies
+The cost is explained in docs/decisions/0012-macro-model-solved-until-consistent.md: sliding bodies
 may gain energy, and the load of standing ones jumps from contact to contact.
 """
 
@@ -28,11 +29,11 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
 Passes = Literal["consistent", "once"]
-TOLERANCE, SPREAD = 1e-12, 1e-10  # relative: a sign that is none, the trace on the diagonal
+TOLERANCE, REGULARIZATION = 1e-12, 1e-10  # relative: of signs, and of the diagonal
 
 
 def passes_choice() -> Any:
-    """The field `passes` of the laws with a rigid floor."""
+    """Declare the field `passes` of laws with a rigid floor."""
     return choice(
         "consistent",
         "how often the error norm is solved",
@@ -42,24 +43,24 @@ def passes_choice() -> Any:
 
 
 def with_kinetic(p: Any) -> Any:
-    """The parameters with mu_K, which is mu_S where it was left out."""
+    """Return the parameters with mu_K, which is mu_S by default."""
     return SimpleNamespace(**({"mu_K": p.mu} | vars(p)))
 
 
 def single_pass(problem: ContactProblem, p: Any, builder: Builder) -> Minimized:
-    """Impulses (3,) by (25)-(36), pivots, and 1 if all signs of (33) are right.
+    """Return the impulses (3,) of Eqns. (25)-(36), with the number of pivots.
 
-    p: the parameters mu, mu_K, e_N, v_0, damping.
+    `p` has the parameters mu, mu_K, e_N, v_0 and damping.
     """
     n = problem.n
-    # who sticks, and which way the others slide
-    sticks = [_slow(contact, p.v_0) for contact in problem.contacts]
-    ways = [_way(contact, p.v_0) for contact in problem.contacts]
+    # sticking contacts, and slip directions of the others
+    sticks = [_is_slow(contact, p.v_0) for contact in problem.contacts]
+    directions = [_slip_direction(contact, p.v_0) for contact in problem.contacts]
     mu = [contact.friction * p.mu for contact in problem.contacts]
     mu_K = [contact.friction * p.mu_K for contact in problem.contacts]
-    sliding = [ca.logic_not(sticks[i]) * mu_K[i] * ways[i] for i in range(n)]
-    kept = entries(builder.store("sliding", ca.vertcat(*sliding)))
-    sliding = [ca.vertcat(*kept[2 * i : 2 * i + 2]) for i in range(n)]
+    sliding = [ca.logic_not(sticks[i]) * mu_K[i] * directions[i] for i in range(n)]
+    stored = entries(builder.store("sliding", ca.vertcat(*sliding)))
+    sliding = [ca.vertcat(*stored[2 * i : 2 * i + 2]) for i in range(n)]
     rows = range(3 * n)
     used = [ca.logic_and(problem.active[k // 3], sticks[k // 3] if k % 3 else 1) for k in rows]
     used = entries(builder.store("used", ca.vertcat(*used)))
@@ -68,25 +69,25 @@ def single_pass(problem: ContactProblem, p: Any, builder: Builder) -> Minimized:
     H = _products(columns, p.damping, used, builder)
     c = entries(builder.store("c", ca.vertcat(*(-dot(column, wanted) for column in columns))))
     free = tuple(k % 3 > 0 for k in range(3 * n))
-    program = Complementarity(H, c, used, SX(TOLERANCE), SX(SPREAD), free)
-    found = pivot(program, [SX(1)] * (3 * n), builder)
-    # friction of what slides, and of what slides from now on
+    program = Complementarity(H, c, used, SX(TOLERANCE), SX(REGULARIZATION), free)
+    pivoted = pivot(program, [SX(1)] * (3 * n), builder)
+    # friction of sliding contacts, and of those that now begin to slide
     impulses = []
     for i in range(n):
-        normal, tangent = found.x[3 * i], ca.vertcat(*found.x[3 * i + 1 : 3 * i + 3])
+        normal, tangent = pivoted.x[3 * i], ca.vertcat(*pivoted.x[3 * i + 1 : 3 * i + 3])
         length = ca.sqrt(ca.dot(tangent, tangent) + TINY)
         kinetic = ca.if_else(length > mu[i] * normal, mu_K[i] * normal / length, 1)
         impulses.append(ca.vertcat(normal, kinetic * tangent - normal * sliding[i]))
-    return Minimized(impulses, found.iterations, found.settled)
+    return Minimized(impulses, pivoted.iterations, pivoted.settled)
 
 
-def _slow(contact: Contact, v_0: SX) -> SX:
-    """1 if the contact does not move, (25)."""
+def _is_slow(contact: Contact, v_0: SX) -> SX:
+    """Return 1 if the contact does not move, (25)."""
     return ca.dot(contact.velocity, contact.velocity) <= v_0 * v_0
 
 
-def _way(contact: Contact, v_0: SX) -> SX:
-    """sigma (2,), (7): zero without slip."""
+def _slip_direction(contact: Contact, v_0: SX) -> SX:
+    """Return sigma (2,), (7); zero without slip."""
     slip = contact.velocity[1:]
     speed = ca.sqrt(ca.dot(slip, slip) + TINY)
     return ca.if_else(speed > v_0, slip / speed, 0)
@@ -95,7 +96,7 @@ def _way(contact: Contact, v_0: SX) -> SX:
 def _equations(
     problem: ContactProblem, used: list[SX], sliding: list[SX], sticks: list[SX], p: Any
 ) -> tuple[Matrix, list[SX]]:
-    """A by columns and v of (30)-(32), zero in rows and columns that are not used."""
+    """Return A by columns and v of (30)-(32), zero in unused rows and columns."""
     G, v, columns = flat_matrix(problem.G, problem.n), [], []
     for i, contact in enumerate(problem.contacts):
         rebound = ca.if_else(sticks[i], 0, p.e_N * ca.fmin(contact.velocity[0], 0))
@@ -113,11 +114,11 @@ def _equations(
 
 
 def _products(columns: Matrix, damping: SX, used: list[SX], builder: Builder) -> Matrix:
-    """A^T A + damping 1, kept; 1 on the diagonal of what is not used."""
+    """Return A^T A + damping 1, stored, with 1 on the diagonal of unused entries."""
     size = range(len(columns))
     lower = [dot(columns[i], columns[j]) for i in size for j in range(i + 1)]
-    kept = entries(builder.store("H", ca.vertcat(*lower)))
-    H = [[kept[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in size] for i in size]
+    stored = entries(builder.store("H", ca.vertcat(*lower)))
+    H = [[stored[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in size] for i in size]
     for i in size:
         H[i][i] = H[i][i] + damping + ca.logic_not(used[i])
     return H

@@ -1,8 +1,8 @@
-"""Shared by the iterative methods: the loop, its stopping test, and the disc of friction.
+"""Shared by the iterative methods: the loop, its stopping test, step sizes and linear solves.
 
-To add a method: one file here, with one frozen dataclass that derives from `Solver` (or from
-`ConstraintSolver`) and has a one-line docstring. The file's name is the method's name: `moreau`
-finds it, as do the contract tests. Files with a leading underscore hold what methods share.
+To add a method, write one file here with one frozen dataclass that derives from `Solver` (or from
+`ConstraintSolver`) and has a one-line docstring. The file's name is the method's name, by which
+`moreau` and the contract tests find it. Files with a leading underscore hold what methods share.
 """
 
 from __future__ import annotations
@@ -24,19 +24,31 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
 STAGES = ("none", "standing", "edges", "roots", "refinement", "interior points", "joint rows")
-"""Stages of the solvers `newton` and `exact`, in the order in which they follow each other; logs
-name the one that ended each step's solve."""
-DENSE = 12  # contacts up to which all are solved at once by their Delassus matrix; as many as slots
-CROWD = 24  # up to which those of a robot that lies are
-HUGE = 1e30  # N s or m/s: what is larger has overflowed, in either precision
+"""Stages of the solvers `newton` and `exact` in their order; a log names the one that ended each
+step's solve."""
+MAX_DENSE = 12  # contacts that are solved all at once by their Delassus matrix; as many as slots
+MAX_DENSE_COLD = 24  # the same in cold code, for a robot that lies on the ground
+OVERFLOW = 1e30  # N s or m/s: larger values have overflowed, in either precision
 
 
 @dataclass(frozen=True)
 class HardProblem:
-    """Inclusions (12)-(13) of active contacts: xi = G L + c, xi_N in N(-L_N), xi_T in N_disc(-L_T).
+    """Inclusions (12)-(13) of Gehring 2014 for the active contacts.
 
-    c[i] (3,) = free velocity + restitution * velocity before (Eqn. (15)); mu[i]: friction
-    coefficient.
+    xi = G L + c, xi_N in N(-L_N), xi_T in N_disc(-L_T).
+
+    Attributes
+    ----------
+    problem
+        Contact problem.
+    c
+        Free velocity + restitution * velocity before, (3,) of each contact, Eqn. (15).
+    mu
+        Friction coefficient of each contact.
+    p
+        Parameters of the law, among them T_rel and T_abs.
+    builder
+        Traces loops.
     """
 
     problem: ContactProblem
@@ -48,25 +60,36 @@ class HardProblem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a method."""
+    """Result of a method.
+
+    Attributes
+    ----------
+    impulses
+        Impulse (3,) of each contact, N s.
+    iterations
+        Number of sweeps or Newton steps.
+    converged
+        1 if the tolerance was met, else 0.
+    roots
+        Sliding root s of each contact with xi_T = -s L_T, 0 where it sticks; empty if unknown.
+    bilateral
+        Impulses (nb,) of the constraints; None if they were eliminated.
+    joints
+        Impulses (m,) of the problem's joint rows; None without any.
+    stage
+        Index in `STAGES` of the stage that ended the solve; 0 for a method without stages.
+    """
 
     impulses: list[SX]
-    """(3,) of each contact, N s."""
     iterations: SX
-    """Sweeps or Newton steps done."""
     converged: SX
-    """1 if the tolerance was met, else 0."""
     roots: list[SX] = field(default_factory=list)
-    """Sliding root s of each contact with xi_T = -s L_T, 0 where it sticks; empty if not known."""
     bilateral: SX | None = None
-    """The constraints' impulses (nb,), None if they were solved for."""
     joints: SX | None = None
-    """Impulses (m,) of the problem's joint rows, None without any."""
     stage: SX = field(default_factory=lambda: SX(0))
-    """Place in `STAGES` of the stage that ended the solve; 0: a method that has none."""
 
-    def replaced(self, other: Outcome, where: SX) -> Outcome:
-        """The other one where `where` is 1."""
+    def select(self, other: Outcome, where: SX) -> Outcome:
+        """Return the other outcome in worlds where `where` is 1, else this one."""
         pairs = zip(self.impulses, other.impulses, strict=True)
         return Outcome(
             [ca.if_else(where, b, a) for a, b in pairs],
@@ -77,11 +100,11 @@ class Outcome:
         )
 
     def at_stage(self, name: str) -> Outcome:
-        """Return the same, ended by the stage of that name."""
+        """Return the outcome, marked as ended by the stage with that name."""
         return replace(self, stage=SX(STAGES.index(name)))
 
-    def reached(self) -> Values:
-        """What the next method goes on from."""
+    def values(self) -> Values:
+        """Return the registers from which the next method continues."""
         return {
             "impulse": ca.vertcat(*self.impulses),
             "root": ca.vertcat(*self.roots),
@@ -91,30 +114,35 @@ class Outcome:
         }
 
     @staticmethod
-    def of(reached: Values) -> Outcome:
-        """The result of a method that went on from `reached`."""
+    def of(values: Values) -> Outcome:
+        """Restore the outcome from `values`."""
         return Outcome(
-            triples(reached["impulse"]),
-            reached["sweeps"],
-            ca.logic_not(reached["unsettled"]),
-            entries(reached["root"]),
-            stage=reached["stage"],
+            triples(values["impulse"]),
+            values["sweeps"],
+            ca.logic_not(values["unsettled"]),
+            entries(values["root"]),
+            stage=values["stage"],
         )
 
 
 class Solver(ABC):
-    """An iterative method for a hard contact problem."""
+    """Iterative method for a hard contact problem.
+
+    Attributes
+    ----------
+    maximum
+        Largest number of sweeps.
+    """
 
     maximum: int = 200
-    """Sweeps."""
 
     @abstractmethod
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
-        """Iterate from impulses `start` and the last step's sliding roots (0 where it stuck)."""
+        """Solve from impulses `start` and the sliding roots of the last step (0 where it stuck)."""
 
 
 class ConstraintSolver(Solver):
-    """A method that can also iterate over the bilateral constraints of cut joints and loops."""
+    """Method that can also iterate over the bilateral constraints of cut joints and loops."""
 
     @abstractmethod
     def solve_with_constraints(self, hard: HardProblem, start: list[SX]) -> Outcome:
@@ -129,14 +157,29 @@ def iterate(
     extra: Values | None = None,
     first: SX | None = None,
 ) -> Outcome:
-    """Repeat `sweep` until every component changes by at most |L| T_rel + T_abs (Gehring 2014,
-    after Eqn. (16)).
+    """Repeat `sweep` until every component changes by at most |L| T_rel + T_abs.
 
-    Worlds where `first` is 0 do not begin.
+    This is the stopping test of Gehring 2014, after Eqn. (16). Worlds where `first` is 0 do not
+    enter the loop.
+
+    Parameters
+    ----------
+    hard : HardProblem
+        Problem to solve.
+    start : list of SX
+        Impulse (3,) of each contact to start from.
+    sweep : callable
+        Returns new impulses and values, given the old ones.
+    maximum : int
+        Largest number of sweeps.
+    extra : dict, optional
+        Values of the method's own that a sweep carries along.
+    first : SX, optional
+        1 in worlds that enter the loop; by default all do.
     """
     n = len(start)
 
-    # one sweep: the solver's own values pass through beside the counters
+    # one sweep: the method's own values are carried along with the counters
     def body(values: Values) -> tuple[Values, SX]:
         old = triples(values["impulse"])
         carried = {
@@ -145,7 +188,7 @@ def iterate(
             if key not in ("impulse", "sweeps", "moving")
         }
         new, carried = sweep(old, carried)
-        moving = changes(ca.vertcat(*old), ca.vertcat(*new), hard.p)
+        moving = has_changed(ca.vertcat(*old), ca.vertcat(*new), hard.p)
         return {
             "impulse": ca.vertcat(*new),
             "sweeps": values["sweeps"] + 1,
@@ -162,8 +205,11 @@ def iterate(
     return Outcome(impulses, last["sweeps"], ca.logic_not(last["moving"]), roots)
 
 
-def changes(old: SX, new: SX, p: Any) -> SX:
-    """1 if any component moved by more than |old| T_rel + T_abs; NaN ends a loop, see `finite`."""
+def has_changed(old: SX, new: SX, p: Any) -> SX:
+    """Return 1 if any component changed by more than |old| T_rel + T_abs.
+
+    NaN ends a loop, see `is_finite`.
+    """
     excess = [
         ca.fabs(b - a) - (ca.fabs(a) * p.T_rel + p.T_abs)
         for a, b in zip(entries(old), entries(new), strict=True)
@@ -175,31 +221,34 @@ def changes(old: SX, new: SX, p: Any) -> SX:
     return excess[0] > 0
 
 
-def finite(values: list[SX]) -> SX:
-    """1 if no value is NaN or overflowed, else 0: without this, nothing has converged."""
-    return ca.fabs(sum(values, SX(0))) < HUGE
+def is_finite(values: list[SX]) -> SX:
+    """Return 1 if no value is NaN or has overflowed, else 0; a solution must satisfy this."""
+    return ca.fabs(sum(values, SX(0))) < OVERFLOW
 
 
-def into_cones(hard: HardProblem, impulses: list[SX]) -> list[SX]:
-    """Impulses (3,) shortened into their cones."""
+def project_into_cones(hard: HardProblem, impulses: list[SX]) -> list[SX]:
+    """Return the impulses (3,) shortened into their friction cones."""
     return [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
 
 
-def one_by_one(hard: HardProblem) -> bool:
-    """Whether there are more contacts than are solved at once."""
-    return hard.problem.n > (CROWD if hard.builder.is_tracing_cold else DENSE)
+def exceeds_dense(hard: HardProblem) -> bool:
+    """Return whether there are more contacts than are solved all at once."""
+    return hard.problem.n > (MAX_DENSE_COLD if hard.builder.is_tracing_cold else MAX_DENSE)
 
 
-def at_once(hard: HardProblem, K: SX, rest: list[SX]) -> list[SX]:
-    """x (3n,) with K x = rest, K (3n, 3n) close to positive definite; of many contacts by loops."""
-    if hard.problem.n <= DENSE:
+def solve_dense(hard: HardProblem, K: SX, rest: list[SX]) -> list[SX]:
+    """Return x (3n,) with K x = rest, for K (3n, 3n) close to positive definite.
+
+    Many contacts are solved by loops.
+    """
+    if hard.problem.n <= MAX_DENSE:
         return solve_tree(K, rest)
     rows = [ca.horzsplit(row) for row in ca.vertsplit(ca.densify(K))]
     return eliminated_dense(rows, hard.builder).solve(rest)
 
 
 def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
-    """xi_i = c_i + sum_j G_ij L_j (Eqn. (12))."""
+    """Return xi_i = c_i + sum_j G_ij L_j (Eqn. (12))."""
     xi = hard.c[i]
     for j, impulse in enumerate(impulses):
         xi = xi + ca.mtimes(hard.problem.G[i, j], impulse)
@@ -207,7 +256,7 @@ def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
 
 
 def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
-    """b_i = c_i + sum over j != i of G_ij L_j: what contact i would do without its own impulse."""
+    """Return b_i = c_i + sum over j != i of G_ij L_j: the velocity without its own impulse."""
     b = hard.c[i]
     for j, impulse in enumerate(impulses):
         if j != i:
@@ -215,10 +264,10 @@ def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
     return b
 
 
-def without_gain(hard: HardProblem, found: Outcome) -> Outcome:
-    """What was not solved, shortened until its impulses do no work.
+def without_energy_gain(hard: HardProblem, outcome: Outcome) -> Outcome:
+    """Return an unsolved outcome shortened until its impulses do no work.
 
-    The rest of an unsolved step may be wrong, but it cannot throw the robot.
+    The result of an unsolved step may be wrong, but it cannot throw the robot.
     """
 
     def shortened(values: Values) -> tuple[Values, SX]:
@@ -226,24 +275,30 @@ def without_gain(hard: HardProblem, found: Outcome) -> Outcome:
         for i, L in enumerate(impulses):
             linear += ca.dot(L, hard.problem.free[i])
             square += ca.dot(L, residual_velocity(hard, i, impulses) - hard.c[i])
-        most = share_without_gain(linear, square)
-        return {"impulse": values["impulse"] * ca.fmin(most, 1)}, SX(0)
+        share = workless_share(linear, square)
+        return {"impulse": values["impulse"] * ca.fmin(share, 1)}, SX(0)
 
-    begin = {"impulse": ca.vertcat(*found.impulses)}
-    last = hard.builder.loop(begin, shortened, 1, ca.logic_not(found.converged))
-    return replace(found, impulses=triples(last["impulse"]))
+    begin = {"impulse": ca.vertcat(*outcome.impulses)}
+    last = hard.builder.loop(begin, shortened, 1, ca.logic_not(outcome.converged))
+    return replace(outcome, impulses=triples(last["impulse"]))
 
 
-def share_without_gain(linear: SX, square: SX) -> SX:
-    """The part of impulses L that does no work, more than 1 if all of them take energy.
+def workless_share(linear: SX, square: SX) -> SX:
+    """Return the share of impulses L that does no work; more than 1 if they dissipate energy.
 
     Their work is L . free + L . G L / 2: kinetic energy with them less that without them.
-    linear: L . free
-    square: L . G L
+
+    Parameters
+    ----------
+    linear, square : SX
+        L . free and L . G L.
     """
     return ca.fmax(-2 * linear / ca.fmax(square, TINY), 0)
 
 
 def step_sizes(G_ii: SX, alpha: float | SX = 1) -> tuple[SX, SX]:
-    """r_N = alpha / G_NN, one r_T = alpha / max(G_T1T1, G_T2T2) (Gehring 2014, after Eqn. (16))."""
+    """Return r_N = alpha / G_NN and r_T = alpha / max(G_T1T1, G_T2T2).
+
+    See Gehring 2014, after Eqn. (16).
+    """
     return alpha / G_ii[0, 0], alpha / ca.fmax(G_ii[1, 1], G_ii[2, 2])

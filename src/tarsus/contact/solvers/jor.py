@@ -12,7 +12,7 @@ from tarsus.contact.solvers.base import ConstraintSolver, HardProblem, Outcome
 
 @dataclass(frozen=True)
 class Jor(ConstraintSolver):
-    """Prox with G, all contacts from the last sweep."""
+    """Project all contacts at once, with the impulses of the last sweep."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         return _prox.in_impulses(hard, start, successive=False, maximum=self.maximum)

@@ -1,4 +1,4 @@
-"""JOR in velocities, G is not formed (Gehring 2014, Eqns. (17)-(18))."""
+"""Jacobi iteration (JOR) in velocities, without forming G (Gehring 2014, Eqns. (17)-(18))."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tarsus.contact.solvers.base import HardProblem, Outcome, Solver
 
 @dataclass(frozen=True)
 class JorVelocity(Solver):
-    """Jor in velocities, G not formed."""
+    """Like jor, in velocities and without forming G."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         return _prox.in_velocities(hard, start, successive=False, maximum=self.maximum)

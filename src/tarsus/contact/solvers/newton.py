@@ -1,22 +1,24 @@
-"""All contacts at once, by a cascade of stages: an active-set Newton method and what follows it.
+"""All contacts at once, by a cascade of stages: an active-set Newton method and its fallbacks.
 
-A solution of the inclusions (12)-(13) of Gehring 2014 is a linear system once it is known who
-presses and who slides how fast: (G + S) L = -c over the pressing contacts, with S = s_i on both
-tangents of contact i, because xi_T = -s L_T. Sticking is s = 0. What remains are n scalars, s_i >=
-0 with |L_T| <= mu L_N, and the set of pressing contacts.
+A solution of the inclusions (12)-(13) of Gehring 2014 is that of a linear system once it is known
+which contacts press and how fast each slides: (G + S) L = -c over the pressing contacts, with S =
+s_i on both tangents of contact i, because xi_T = -s L_T. Sticking is s = 0. The remaining unknowns
+are n scalars, s_i >= 0 with |L_T| <= mu L_N, and the set of pressing contacts.
 
 The stages, in order; a world leaves the cascade at the first one that solves its problem:
 
-1. `standing` (`_standing.py`): contacts that share few rigid bodies, as if all stick.
+1. `standing` (`_standing.py`): contacts that share few rigid bodies, solved as if all stick.
 2. `edges`: Newton steps on the edges of the cones from the last step's impulses, through the shared
-   bodies (`_shared_edges.py`) or, of robots that lie, by the Delassus matrix (`_cone_edges.py`):
-   no roots settle a load that many contacts share, and from step to step it hardly changes.
-3. `roots`: each iteration factors G + S (symmetric, positive definite), then corrects every s_i by
-   a Newton step on 1 / |L_T| with the contact's own block as derivative (as for a trust region),
-   and the set by signs: a contact that pulls opens if it would fly off by itself, else it slides;
-   one that closes by itself presses. While feet stick, one factorization gives the exact answer.
-4. `refinement`: where rigid bodies touch with several points the roots chase one another. Steps on
-   the edges go on from them; with more contacts than are solved at once, Gauss-Seidel sweeps.
+   bodies (`_shared_edges.py`) or, for a robot that lies on the ground, by the Delassus matrix
+   (`_cone_edges.py`). Roots cannot determine a load that many contacts share, while such a load
+   hardly changes from step to step.
+3. `roots`: each iteration factors G + S (symmetric, positive definite). It then corrects every s_i
+   by a Newton step on 1 / |L_T| with the contact's own block as derivative (as for a trust region),
+   and the set by signs: a contact that pulls opens if it would separate by itself, else it slides;
+   an open contact that would approach by itself presses. While feet stick, one factorization gives
+   the exact solution.
+4. `refinement`: where rigid bodies touch at several points, the roots do not converge. Steps on the
+   edges continue from them; with more contacts than are solved at once, Gauss-Seidel sweeps do.
 5. `interior points` (`_interior_point.py`), refined in the same way.
 """
 
@@ -29,64 +31,71 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.algebra.blocks import flat, lower_triangle, triples
-from tarsus.algebra.ldl import HELD_AT_ZERO, factorize_dense
+from tarsus.algebra.ldl import ZERO_IMPULSE_DIAGONAL, factorize_dense
 from tarsus.algebra.projections import TINY, radial_return
-from tarsus.contact.solvers._cone_edges import ByBlocks, on_edges
-from tarsus.contact.solvers._exact_blocks import Local, mobile, prepared
-from tarsus.contact.solvers._interior_point import in_two_rounds, settled
-from tarsus.contact.solvers._shared_edges import ByBodies
-from tarsus.contact.solvers._standing import own_sizes, standing
+from tarsus.contact.solvers._cone_edges import BlockSteps, solve_on_edges
+from tarsus.contact.solvers._exact_blocks import LocalBlock, prepare_blocks, tangent_safe_diagonal
+from tarsus.contact.solvers._interior_point import in_two_rounds, sweep_or_interior
+from tarsus.contact.solvers._shared_edges import BodySteps
+from tarsus.contact.solvers._standing import own_sizes, solve_sticking
 from tarsus.contact.solvers.base import (
-    DENSE,
+    MAX_DENSE,
     HardProblem,
     Outcome,
     Solver,
-    into_cones,
-    one_by_one,
+    exceeds_dense,
+    project_into_cones,
     velocity_from_others,
-    without_gain,
+    without_energy_gain,
 )
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries, is_float64
 
-# the least relative trace on the diagonal: round-off must not decide who carries the load
-SPREAD = 1e-10
-SLIGHT = 1e-12  # that where friction that holds joints decides it
+# least relative regularization of the diagonal, so that round-off does not decide how contacts
+# share a load; less where joints locked by friction decide it
+MIN_REGULARIZATION, MIN_REGULARIZATION_LOCKED = 1e-10, 1e-12
 
 
 @dataclass(frozen=True)
 class Newton(Solver):
-    """All contacts at once."""
+    """Solve all contacts at once.
 
-    patience: int = 4
-    """Steps on the roots before refinement; an even number, as roots that go to and fro are too
-    large after it: loads start well inside the cones."""
-    edges: int = 20
-    """Steps on the cones' edges, in each stage that takes them."""
-    many: int = 12
-    """Steps on the roots of more contacts than are solved at once, before sweeps."""
+    Attributes
+    ----------
+    root_steps
+        Steps on the roots before refinement. An even number, because roots that alternate are too
+        large after it, so that loads start well inside the cones.
+    edge_steps
+        Steps on the cones' edges, in each stage that takes them.
+    root_steps_many
+        Steps on the roots before sweeps, with more contacts than are solved at once.
+    """
+
+    root_steps: int = 4
+    edge_steps: int = 20
+    root_steps_many: int = 12
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         inputs = StageInputs.of(self, hard, start, roots)
-        return cascaded([stage for stage in CASCADE if stage.applies(inputs)], inputs, None)
+        return solve_cascade([stage for stage in CASCADE if stage.applies(inputs)], inputs, None)
 
 
 @dataclass(frozen=True)
 class StageInputs:
-    """What every stage is given.
+    """Inputs of every stage.
 
     Parameters
     ----------
     method : Newton
         Numbers of steps.
     hard : HardProblem
-        The inclusions.
+        Inclusions.
     start, roots : list of SX
-        Impulses (3,) and sliding root of each contact to begin from.
+        Impulse (3,) and sliding root of each contact to start from.
     pressing : list of SX
-        1 for each contact that pressed in the last step or would sink without an impulse.
+        1 for each contact that pressed in the last step or would approach without an impulse.
     sizes : list of SX or None
-        `own_sizes` of contacts that share few rigid bodies, which are solved through these; None:
+        `own_sizes` of contacts that share few rigid bodies and are solved through these; None if
         they are solved by the Delassus matrix.
     """
 
@@ -99,7 +108,7 @@ class StageInputs:
 
     @staticmethod
     def of(method: Newton, hard: HardProblem, start: list[SX], roots: list[SX]) -> StageInputs:
-        """Prepare the stages from the last step's impulses and roots."""
+        """Prepare the stages from the impulses and roots of the last step."""
         pressing = [
             ca.logic_and(active, ca.logic_or(last[0] > 0, c[0] < 0))
             for active, last, c in zip(hard.problem.active, start, hard.c, strict=True)
@@ -122,18 +131,20 @@ class StageInputs:
     @property
     def crowded(self) -> bool:
         """Whether there are more contacts than a standing robot usually has."""
-        return len(self.start) > DENSE
+        return len(self.start) > MAX_DENSE
 
     @property
     def lies(self) -> bool:
-        """Whether the contacts are those of a robot that lies, few enough to solve at once."""
+        """Whether the robot lies on the ground, with contacts few enough to solve at once."""
         return (
-            self.hard.builder.is_tracing_cold and not one_by_one(self.hard) and self.sizes is None
+            self.hard.builder.is_tracing_cold
+            and not exceeds_dense(self.hard)
+            and self.sizes is None
         )
 
     @property
     def movable(self) -> bool:
-        """Whether every shared body can move in all directions: else it has no inertia there."""
+        """Whether every shared body can move in all directions; else its inertia is singular."""
         shared = self.hard.problem.shared
         assert shared is not None
         return not any(row[k].is_zero() for k, row in enumerate(shared.mobility))
@@ -141,7 +152,7 @@ class StageInputs:
 
 @dataclass(frozen=True)
 class SolverStage:
-    """A stage of the cascade.
+    """Stage of the cascade.
 
     Parameters
     ----------
@@ -150,7 +161,7 @@ class SolverStage:
     applies : callable
         Whether the stage is part of the cascade for these inputs.
     solve : callable
-        Goes on from the outcome of the stage before, None for the first one.
+        Continues from the outcome of the stage before, None for the first one.
     selects : bool
         Whether its own loops skip the worlds that the stage before solved, and it names its stages.
     often_fails : bool
@@ -164,7 +175,9 @@ class SolverStage:
     often_fails: bool = False
 
 
-def cascaded(stages: list[SolverStage], inputs: StageInputs, before: Outcome | None) -> Outcome:
+def solve_cascade(
+    stages: list[SolverStage], inputs: StageInputs, before: Outcome | None
+) -> Outcome:
     """Return the outcome of the first stage that solves the problem, else that of the last."""
     stage, *rest = stages
     outcome = stage.solve(inputs, before)
@@ -175,38 +188,39 @@ def cascaded(stages: list[SolverStage], inputs: StageInputs, before: Outcome | N
     if not rest:
         return outcome
     if rest[0].selects:
-        return cascaded(rest, inputs, outcome)
+        return solve_cascade(rest, inputs, outcome)
 
     def next_stages(values: Values) -> tuple[Values, SX]:
-        return cascaded(rest, inputs, Outcome.of(values)).reached(), SX(0)
+        return solve_cascade(rest, inputs, Outcome.of(values)).values(), SX(0)
 
     builder, unsolved = inputs.hard.builder, ca.logic_not(outcome.converged)
-    reached = outcome.reached()
+    values = outcome.values()
     if inputs.lies:
-        return Outcome.of(builder.cold_loop(reached, next_stages, 1, unsolved))
-    return Outcome.of(builder.loop(reached, next_stages, 1, unsolved, cold=not stage.often_fails))
+        return Outcome.of(builder.cold_loop(values, next_stages, 1, unsolved))
+    return Outcome.of(builder.loop(values, next_stages, 1, unsolved, cold=not stage.often_fails))
 
 
-def _standing(inputs: StageInputs, _: Outcome | None) -> Outcome:
+def _solve_standing(inputs: StageInputs, _: Outcome | None) -> Outcome:
     shared = inputs.hard.problem.shared
     assert shared is not None and inputs.sizes is not None
-    return standing(inputs.hard, shared, inputs.sizes, inputs.pressing)
+    return solve_sticking(inputs.hard, shared, inputs.sizes, inputs.pressing)
 
 
-def _on_edges(inputs: StageInputs, before: Outcome | None) -> Outcome:
+def _solve_edges(inputs: StageInputs, before: Outcome | None) -> Outcome:
     hard, begin, restart = inputs.hard, inputs.start, inputs.hard.problem.restart
     if restart is not None:
-        stood = [SX.zeros(3)] * len(begin) if before is None else before.impulses
-        begin = [ca.if_else(restart, a, b) for a, b in zip(stood, begin, strict=True)]
-    begin, steps = into_cones(hard, begin), ByBlocks(hard)
+        zeros = [SX.zeros(3)] * len(begin)
+        restarted = zeros if before is None else before.impulses
+        begin = [ca.if_else(restart, a, b) for a, b in zip(restarted, begin, strict=True)]
+    begin, steps = project_into_cones(hard, begin), BlockSteps(hard)
     if inputs.sizes is not None:
         assert hard.problem.shared is not None
-        steps = ByBodies.of(hard, hard.problem.shared, inputs.sizes)
-    return trimmed(hard, on_edges(hard, steps, begin, inputs.method.edges))
+        steps = BodySteps.of(hard, hard.problem.shared, inputs.sizes)
+    return trimmed(hard, solve_on_edges(hard, steps, begin, inputs.method.edge_steps))
 
 
-def _on_roots(inputs: StageInputs, _: Outcome | None) -> Outcome:
-    hard, n, local = inputs.hard, len(inputs.start), prepared(inputs.hard)
+def _solve_roots(inputs: StageInputs, _: Outcome | None) -> Outcome:
+    hard, n, local = inputs.hard, len(inputs.start), prepare_blocks(inputs.hard)
     begin = {
         "impulse": SX.zeros(3 * n),
         "pressing": ca.vertcat(*inputs.pressing),
@@ -214,47 +228,51 @@ def _on_roots(inputs: StageInputs, _: Outcome | None) -> Outcome:
         "sweeps": SX(0),
         "unsettled": SX(1),
     }
-    steps = inputs.method.many if inputs.crowded else inputs.method.patience
-    last = hard.builder.loop(begin, lambda values: _corrected_once(hard, local, values), steps)
-    moved, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
-    near = Outcome(moved, last["sweeps"], done, entries(last["root"]))
-    if not one_by_one(hard):
-        return near
-    pairs = zip(into_cones(hard, moved), moved, strict=True)
-    return replace(near, impulses=[ca.if_else(done, b, a) for a, b in pairs])
+    steps = inputs.method.root_steps_many if inputs.crowded else inputs.method.root_steps
+    last = hard.builder.loop(begin, lambda values: _correct_once(hard, local, values), steps)
+    impulses, done = triples(last["impulse"]), ca.logic_not(last["unsettled"])
+    outcome = Outcome(impulses, last["sweeps"], done, entries(last["root"]))
+    if not exceeds_dense(hard):
+        return outcome
+    pairs = zip(project_into_cones(hard, impulses), impulses, strict=True)
+    return replace(outcome, impulses=[ca.if_else(done, b, a) for a, b in pairs])
 
 
-def _refined(inputs: StageInputs, before: Outcome | None) -> Outcome:
-    """Go on from the stage before, then from interior points; shorten what stays unsolved."""
+def _refine(inputs: StageInputs, before: Outcome | None) -> Outcome:
+    """Continue from the stage before, then from interior points; shorten what stays unsolved."""
     hard = inputs.hard
     assert before is not None
-    if one_by_one(hard):
-        found = settled(hard, prepared(hard), before, inputs.method.maximum)
+    if exceeds_dense(hard):
+        outcome = sweep_or_interior(hard, prepare_blocks(hard), before, inputs.method.maximum)
     else:
-        steps = ByBlocks(hard)
-        found = in_two_rounds(
+        steps = BlockSteps(hard)
+        outcome = in_two_rounds(
             hard,
             before,
-            lambda L, _: on_edges(hard, steps, into_cones(hard, L), inputs.method.edges),
+            lambda L, _: solve_on_edges(
+                hard, steps, project_into_cones(hard, L), inputs.method.edge_steps
+            ),
         )
-    return without_gain(hard, trimmed(hard, found))
+    return without_energy_gain(hard, trimmed(hard, outcome))
 
 
 CASCADE = (
-    SolverStage("standing", lambda inputs: inputs.sizes is not None, _standing, often_fails=True),
+    SolverStage(
+        "standing", lambda inputs: inputs.sizes is not None, _solve_standing, often_fails=True
+    ),
     SolverStage(
         "edges",
         lambda inputs: inputs.lies or (inputs.sizes is not None and inputs.movable),
-        _on_edges,
+        _solve_edges,
     ),
-    SolverStage("roots", lambda inputs: not (inputs.lies and inputs.crowded), _on_roots),
-    SolverStage("refinement", lambda inputs: True, _refined, selects=True),
+    SolverStage("roots", lambda inputs: not (inputs.lies and inputs.crowded), _solve_roots),
+    SolverStage("refinement", lambda inputs: True, _refine, selects=True),
 )
-"""The cascade: its last stage ends with interior points where refinement does not settle."""
+"""The cascade; its last stage ends with interior points where refinement does not converge."""
 
 
-def _corrected_once(hard: HardProblem, local: list[Local], values: Values) -> tuple[Values, SX]:
-    """Solve with the present contacts and roots, and correct both."""
+def _correct_once(hard: HardProblem, local: list[LocalBlock], values: Values) -> tuple[Values, SX]:
+    """Solve with the current contacts and roots, and correct both."""
     n = len(hard.c)
     pressing, roots = entries(values["pressing"]), entries(values["root"])
     solved = triples(linear_solution(hard, pressing, roots))
@@ -262,8 +280,8 @@ def _corrected_once(hard: HardProblem, local: list[Local], values: Values) -> tu
     unsettled = SX(0)
     for i in range(n):
         b = velocity_from_others(hard, i, impulses)
-        state = State(pressing[i], roots[i], impulses[i])
-        pressing[i], roots[i], wrong = corrected(hard, i, local[i], state, b)
+        state = AssumedState(pressing[i], roots[i], impulses[i])
+        pressing[i], roots[i], wrong = correct_state(hard, i, local[i], state, b)
         unsettled = ca.logic_or(unsettled, wrong)
     new = {
         "impulse": ca.vertcat(*impulses),
@@ -275,43 +293,51 @@ def _corrected_once(hard: HardProblem, local: list[Local], values: Values) -> tu
     return new, unsettled
 
 
-def trimmed(hard: HardProblem, found: Outcome) -> Outcome:
-    """Without what the tolerance left outside the cones."""
-    each = zip(found.impulses, hard.mu, found.roots, strict=True)
-    return replace(found, impulses=[radial_return(L, mu, root > 0) for L, mu, root in each])
+def trimmed(hard: HardProblem, outcome: Outcome) -> Outcome:
+    """Return the outcome without what the tolerance left outside the cones."""
+    contacts = zip(outcome.impulses, hard.mu, outcome.roots, strict=True)
+    impulses = [radial_return(L, mu, root > 0) for L, mu, root in contacts]
+    return replace(outcome, impulses=impulses)
 
 
 def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> SX:
-    """L = -(G + S)^-1 c by L D L^T, contacts that do not press held at zero.
+    """Return L = -(G + S)^-1 c by L D L^T, with zero impulses of contacts that do not press.
 
-    A trace of T_rel^1.5 on the diagonal shares the load of redundant contacts evenly.
+    A regularization of T_rel^1.5 on the diagonal lets redundant contacts share a load evenly.
     """
     n, G = len(hard.c), hard.problem.G
-    trace = ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), SPREAD)
+    regularization = ca.fmax(hard.p.T_rel * ca.sqrt(hard.p.T_rel), MIN_REGULARIZATION)
     if hard.problem.loads_determined:
-        trace = ca.if_else(is_float64(hard.problem.dt), SLIGHT, trace)
-    spread = 1 + trace
+        double = is_float64(hard.problem.dt)
+        regularization = ca.if_else(double, MIN_REGULARIZATION_LOCKED, regularization)
+    factor = 1 + regularization
     K = lower_triangle(G, n)
     for i in range(n):
-        far = ca.if_else(pressing[i], 0, HELD_AT_ZERO)
-        for at in range(3 * i, 3 * i + 3):
-            own = mobile(G[i, i])[at - 3 * i] * spread
-            K[at][at] = own + (far if at == 3 * i else far + roots[i])
+        added = ca.if_else(pressing[i], 0, ZERO_IMPULSE_DIAGONAL)
+        for k in range(3 * i, 3 * i + 3):
+            own = tangent_safe_diagonal(G[i, i])[k - 3 * i] * factor
+            K[k][k] = own + (added if k == 3 * i else added + roots[i])
     return ca.vertcat(*factorize_dense(K).solve([-c for c in flat(hard.c)]))
 
 
 @dataclass(frozen=True)
-class State:
-    """What is believed of a contact: presses (1) or not (0), sliding root, and its impulse (3,)."""
+class AssumedState:
+    """Assumed state of a contact.
+
+    It has whether the contact presses (1 or 0), its sliding root and its impulse (3,).
+    """
 
     pressing: SX
     root: SX
     impulse: SX
 
 
-def corrected(hard: HardProblem, i: int, local: Local, state: State, b: SX) -> tuple[SX, SX, SX]:
-    """Whether contact i presses, its sliding root, and 1 if either was wrong; b: its velocity from
-    all others.
+def correct_state(
+    hard: HardProblem, i: int, local: LocalBlock, state: AssumedState, b: SX
+) -> tuple[SX, SX, SX]:
+    """Return whether contact i presses, its sliding root, and 1 if either assumption was wrong.
+
+    b (3,) is its velocity due to all other contacts.
     """
     p, mu, impulse = hard.p, hard.mu[i], state.impulse
     pulls = ca.logic_and(state.pressing, impulse[0] < -p.T_abs)
@@ -320,9 +346,9 @@ def corrected(hard: HardProblem, i: int, local: Local, state: State, b: SX) -> t
     closes = ca.logic_and(free, local.a * b[0] < -p.T_abs)
 
     length = ca.sqrt(ca.dot(impulse[1:], impulse[1:]) + TINY)
-    beyond, allowed = length - mu * impulse[0], length * p.T_rel + p.T_abs
-    astray = ca.logic_or(beyond > allowed, ca.logic_and(state.root > 0, beyond < -allowed))
-    off = ca.logic_and(ca.logic_and(state.pressing, ca.logic_not(pulls)), astray)
+    beyond, tolerance = length - mu * impulse[0], length * p.T_rel + p.T_abs
+    off_edge = ca.logic_or(beyond > tolerance, ca.logic_and(state.root > 0, beyond < -tolerance))
+    off = ca.logic_and(ca.logic_and(state.pressing, ca.logic_not(pulls)), off_edge)
 
     begin = ca.fmax(local.sliding_root(b, mu), 0)
     begin = ca.if_else(pulls, ca.fmax(2 * state.root, begin), begin)

@@ -12,7 +12,7 @@ from tarsus.contact.solvers.base import ConstraintSolver, HardProblem, Outcome
 
 @dataclass(frozen=True)
 class Sor(ConstraintSolver):
-    """Prox with G, one contact after the other."""
+    """Project one contact after the other."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         return _prox.in_impulses(hard, start, successive=True, maximum=self.maximum)

@@ -1,4 +1,4 @@
-"""SOR in velocities, G is not formed (Gehring 2014, Eqns. (17)-(18))."""
+"""Gauss-Seidel iteration (SOR) in velocities, without forming G (Gehring 2014, Eqns. (17)-(18))."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tarsus.contact.solvers.base import HardProblem, Outcome, Solver
 
 @dataclass(frozen=True)
 class SorVelocity(Solver):
-    """Sor in velocities, G not formed."""
+    """Like sor, in velocities and without forming G."""
 
     def solve(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
         return _prox.in_velocities(hard, start, successive=True, maximum=self.maximum)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tarsus.program.run.backend import Backend
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.joint_rows import rows
-from tarsus.stepping.joint_states import COARSE, CREEP
+from tarsus.stepping.joint_states import CREEP_RATE, CREEP_RATE_FLOAT32
+from tarsus.stepping.lockable_joints import all_lockable
 
 Array = NDArray[Any]
 MIN_TURN_RATIO = 10.0  # of the creep rate; faster joints slide
@@ -21,7 +21,7 @@ def friction_limits(plan: Plan, worlds: Backend) -> Array:
     mechanism = plan.scene.mechanism
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     joints = {k: body.joint for body, at in bodies for k in range(at.start, at.stop)}
-    places = [row.u for row in rows(plan.scene) if row.rubs]
+    places = [row.u for row in all_lockable(plan.scene) if row.has_friction]
     limits = np.zeros((1, mechanism.nu))
     limits[:, places] = [joints[at].dry_friction for at in places]
     if plan.varied.dry_friction:
@@ -51,6 +51,6 @@ def friction_residual(limits: Array, acted: tuple[Array, Array], u: Array, singl
     """
     at_end, friction = acted
     law = -limits * np.sign(u)
-    turns = (np.abs(u) > MIN_TURN_RATIO * (COARSE if single else CREEP)) & (at_end == 0)
+    turns = (np.abs(u) > MIN_TURN_RATIO * (CREEP_RATE_FLOAT32 if single else CREEP_RATE)) & (at_end == 0)
     off = np.where(turns, np.abs(friction - law), np.abs(friction) - limits)
     return np.where(limits > 0, np.maximum(off, 0), 0).max(-1, initial=0.0)

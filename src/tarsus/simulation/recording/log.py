@@ -28,8 +28,8 @@ from tarsus.simulation.recording.log_hooks import run_hooks
 from tarsus.simulation.recording.observed_steps import observe_steps
 from tarsus.simulation.recording.strikes import strike_variables, strikes_lost
 from tarsus.simulation.step_program import Plan
-from tarsus.stepping.base import FAST
-from tarsus.stepping.joint_rows import loop_rows, placed
+from tarsus.stepping.base import FAST_TURN_ANGLE
+from tarsus.stepping.lockable_joints import lockable_loop_joints, split_recorded
 
 Array = NDArray[Any]
 T = TypeVar("T", float, None)
@@ -121,7 +121,7 @@ def _joint_variables(
         return {}
     # forces of joints in the tree
     scene = plan.scene
-    limits, friction, closing = placed(scene, records["joints"] / dt)
+    limits, friction, closing = split_recorded(scene, records["joints"] / dt)
     forces = {"force_limit": limits, "force_joint_friction": friction}
     forces["passive_force"] = seen["passive"]
     each = ("time", "world")
@@ -134,7 +134,7 @@ def _joint_variables(
         values["joint_friction_residual"] = (each, off)
     # loop joints
     if closing.shape[-1]:
-        names = [scene.mechanism.loops[row.loop].joint.name for row in loop_rows(scene)]
+        names = [scene.mechanism.loops[row.loop].joint.name for row in lockable_loop_joints(scene)]
         values["force_loop_limit"] = ((*each, "loop_joint"), closing)
         values["loop_joint"] = ("loop_joint", names)
     return values
@@ -238,8 +238,8 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     fast = log.attrs["fast_steps"]
     if fast:
         text = (
-            f"in {fast} steps a joint turned by more than {FAST:g} rad, so their velocity terms"
-            " were damped to create no energy; a smaller dt resolves such motion."
+            f"in {fast} steps a joint turned by more than {FAST_TURN_ANGLE:g} rad, so their velocity"
+            " terms were damped to create no energy; a smaller dt resolves such motion."
         )
         records.append(WarningRecord(text, "fast-steps-damped", "dt"))
     # impacts without a slot

@@ -32,7 +32,7 @@ from tarsus.simulation.step_program import (
     varied_scene,
 )
 from tarsus.spatial.inertia import LinearInertia
-from tarsus.stepping import joint_rows
+from tarsus.stepping import lockable_joints
 from tarsus.stepping.assemble import ContactKinematics, contact_kinematics
 from tarsus.stepping.base import Scene
 from tarsus.stepping.fast_motion import turns_fast
@@ -74,8 +74,8 @@ def observer_program(plan: Plan) -> Program:
     memory, dt = b.parameter("memory", scene.law.memory_size(n)), b.parameter("dt")
     law = symbols({name: b.parameter(f"law.{name}") for name in scene.law.parameters()})
     terrain = scene.terrain.symbols(b)
-    if in_joints := joint_rows.reported(scene, plan.stepper):
-        mechanism = joint_rows.without_dry_friction(scene)
+    if in_joints := lockable_joints.are_reported(scene, plan.stepper):
+        mechanism = lockable_joints.without_dry_friction(scene)
 
     # kinematics and forces where the step evaluated them
     seen = kinematics(mechanism, plan.stepper.evaluation(mechanism, q0, u0, dt), u0)
@@ -89,7 +89,7 @@ def observer_program(plan: Plan) -> Program:
     # criteria, and quantities that only our own steps have
     start, end = kinematics(mechanism, q0, u0), kinematics(mechanism, q1, u1)
     one_evaluation = plan.stepper.velocity_level
-    fast = turns_fast(mechanism, u0, dt, scene.fast) if one_evaluation else SX(0)
+    fast = turns_fast(mechanism, u0, dt, scene.fast_turn_angle) if one_evaluation else SX(0)
     balanced = ca.logic_not(fast) if one_evaluation else SX(0)
     step = ObservedStep(
         start, seen, end, inertias, dt, _observed_contacts(touching), acting, balanced
@@ -111,8 +111,8 @@ def _add_joint_impulses(
     acting: StepForces, scene: Scene, seen: Kinematics, b: Builder
 ) -> StepForces:
     """Return the forces with the impulses of limits and dry friction that the step reports."""
-    impulses = b.parameter("joints", joint_rows.impulse_count(scene))
-    limits, friction = joint_rows.in_velocities(scene, impulses, seen)
+    impulses = b.parameter("joints", lockable_joints.impulse_count(scene))
+    limits, friction = lockable_joints.generalized_impulses(scene, impulses, seen)
     return replace(acting, limits=limits, friction=friction)
 
 

@@ -1,3 +1,3 @@
-"""One file, one stepper: the file's name is the stepper's name."""
+"""Steppers, one per file; the file's name is the stepper's name."""
 
 KIND = "steppers"

@@ -1,6 +1,7 @@
-"""Runge-Kutta of orders 5 and 4 with error control; for laws with forces.
+"""Runge-Kutta method of orders 5 and 4 with error control; for laws that compute forces.
 
-The pair of Dormand and Prince 1980."""
+This is the pair of Dormand and Prince 1980.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from tarsus.references.reference import Citation
 from tarsus.stepping import assemble, runge_kutta
 from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 
-# slope of every stage; the last is the step of order 5 itself: its rate starts the next sub-step
+# weights of every stage; the last is the step of order 5, whose rate starts the next sub-step
 A = np.array(
     [
         [0, 0, 0, 0, 0, 0],
@@ -33,29 +34,28 @@ A = np.array(
         [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
     ]
 )
-# order 5 less order 4
+# weights of order 5 minus those of order 4
 ERROR = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
 STAGES, COLUMNS = len(A), range(A.shape[1])
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
-TINY = 1e-10  # errors below this count as zero
+MIN_ERROR = 1e-10  # smaller errors count as this, against division by zero
 
 
 @dataclass(frozen=True)
 class DormandPrince(Stepper):
-    """Sub-steps as long as the tolerance allows; one evaluation of the dynamics in each pass of the
-    loop, tau held.
+    """Sub-steps as long as the tolerance allows, with constant torque over the step.
 
-    The error of a sub-step of length h is sqrt(S / n): S sums ((y5 - y4) / (atol + rtol |y|))^2
-    over the n coordinates and velocities y and over the contacts' impulses since the start of
-    dt. One weight of order 5 is negative, so a force that began late in a sub-step would enter with
-    the wrong sign if it were not detected.
+    Each pass of the loop is one evaluation of the dynamics. The error of a sub-step of length h is
+    sqrt(S / n): S sums ((y5 - y4) / (atol + rtol |y|))^2 over the n coordinates and velocities y,
+    and over the contacts' impulses since the start of dt. One weight of order 5 is negative, so a
+    force that begins late in a sub-step would enter with the wrong sign if it were not detected.
 
     A sub-step is accepted if its error is at most 1. The next one is 0.9 (1 / error)^(1/5) times as
-    long, at least 0.2 and at most 5 times, and no longer than one that was rejected just before.
-    The first tries the whole of dt. Half of the `maximum` attempts are free; the others share the
-    time left and are accepted whatever their error, so that the end of dt is always reached:
-    `converged` is 0 if one was off. `iterations` counts evaluations. Joint damping is explicit; a
-    law's memory advances once in every sub-step that is accepted.
+    long, within factors 0.2 and 5, and no longer than one that was just rejected. The first
+    sub-step tries the whole of dt. After half of the `maximum` attempts, the others share the
+    remaining time and are accepted whatever their error, so that the end of dt is always reached;
+    `converged` is 0 if one of them was rejected by its error. `iterations` counts evaluations.
+    Joint damping is explicit; the law's memory advances once per accepted sub-step.
     """
 
     citation: ClassVar[Citation] = (
@@ -66,7 +66,7 @@ class DormandPrince(Stepper):
 
     rtol: float = parameter(1e-6, "[1]", "relative tolerance", "[0, inf)")
     atol: float = parameter(1e-8, "m, rad, m/s, rad/s, N s", "absolute tolerance", "[0, inf)")
-    maximum: int = parameter(1000, "[1]", "attempts in one dt", "[2, inf)")
+    maximum: int = parameter(1000, "[1]", "attempts per step", "[2, inf)")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,12 +75,12 @@ class DormandPrince(Stepper):
 
     @property
     def order(self) -> None:
-        """Its sub-steps follow the tolerance."""
+        """None: a tolerance sets the error."""
         return None
 
     @property
     def inner_steps(self) -> int:
-        """The sub-steps that share dt at worst."""
+        """Number of sub-steps that share dt in the worst case."""
         return self.maximum // 2
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
@@ -96,7 +96,7 @@ class DormandPrince(Stepper):
         counts = {"attempts": SX(0), "iterations": SX(0)}
         size = STAGES * (start.q.numel() + start.u.numel() + n)
         stages = {"slopes": SX.zeros(size), "stage": SX(0), "converged": SX(1)}
-        stages |= assemble.begun(scene, start)
+        stages |= assemble.start_contacts(scene, start)
 
         def turn(now: Values) -> tuple[Values, SX]:
             return self._stage_step(scene, start, now, builder)
@@ -108,15 +108,15 @@ class DormandPrince(Stepper):
     def _stage_step(
         self, scene: Scene, start: StepStart, now: Values, builder: Builder
     ) -> tuple[Values, SX]:
-        """One evaluation at the due stage; after the last, the sub-step is accepted or not."""
-        # the rate at the stage that is due
+        """Evaluate the next stage; after the last one, accept or reject the sub-step."""
+        # the rate at the next stage
         stage, slopes = now["stage"], ca.reshape(now["slopes"], -1, STAGES)
-        at = stage_of(scene, start, now, slopes)
+        at = stage_start(scene, start, now, slopes)
         rate = assemble.rate(scene, at, builder)
         fresh = ca.vertcat(rate.q, rate.u, *rate.forces)
         slopes = ca.horzcat(*(ca.if_else(stage == k, fresh, slopes[:, k]) for k in range(STAGES)))
 
-        # after the last stage: the step of order 5, its error, and the verdict
+        # after the last stage: the step of order 5, its error, and whether it is accepted
         moved = now["h"] * ca.mtimes(slopes, ca.DM(np.stack([np.append(A[-1], 0), ERROR], axis=1)))
         impulse = now["impulse"] + moved[moved.shape[0] - now["impulse"].numel() :, 0]
         error = self._error(now, ca.vertcat(at.q, at.u, impulse), moved[:, 1])
@@ -125,7 +125,7 @@ class DormandPrince(Stepper):
             stage == STAGES - 1, ca.logic_or(error <= 1, attempts > self.maximum // 2)
         )
 
-        # what the next pass begins with
+        # values of the next pass
         reached = {"q": at.q, "u": at.u, "memory": now["kept"], "impulse": impulse}
         new = {name: ca.if_else(accepted, value, now[name]) for name, value in reached.items()} | {
             "kept": ca.if_else(ca.logic_or(stage == 0, accepted), rate.memory, now["kept"]),
@@ -138,40 +138,38 @@ class DormandPrince(Stepper):
             ),
             "iterations": now["iterations"] + 1,
         }
-        if rate.begun is not None:
-            new["begun"] = ca.if_else(accepted, rate.begun, now["begun"])
-        clock = self._next(start.dt, now, error, attempts, accepted)
+        if rate.start_contacts is not None:
+            new["begun"] = ca.if_else(accepted, rate.start_contacts, now["begun"])
+        clock = self._next_clock(start.dt, now, error, attempts, accepted)
         return new | clock | {"attempts": attempts}, clock["time"] < start.dt
 
     def _error(self, now: Values, reached: SX, difference: SX) -> SX:
-        """The two orders' difference (nq + nu + 3n,) in q, u and impulses over what is allowed,
-        as one number.
-        """
+        """Return the difference of the two orders (nq + nu + 3n,) relative to the tolerance."""
         size = ca.fmax(ca.fabs(ca.vertcat(now["q"], now["u"], now["impulse"])), ca.fabs(reached))
         ratio = difference / (self.atol + self.rtol * size)
         return ca.sqrt(ca.sumsqr(ratio) / (now["q"].numel() + now["u"].numel()))
 
-    def _next(self, dt: SX, now: Values, error: SX, attempts: SX, accepted: SX) -> Values:
-        """The time reached, the length of the next sub-step, and the most by which the one after
-        may grow.
-        """
-        h, due = now["h"], now["stage"] == STAGES - 1
+    def _next_clock(self, dt: SX, now: Values, error: SX, attempts: SX, accepted: SX) -> Values:
+        """Return the time reached, the length of the next sub-step, and its limit on growth."""
+        h, complete = now["h"], now["stage"] == STAGES - 1
         time = ca.if_else(
             accepted, ca.if_else(h < dt - now["time"], now["time"] + h, dt), now["time"]
         )
-        factor = ca.fmin(now["grow"], ca.fmax(SHRINK, SAFETY * ca.fmax(error, TINY) ** (-1 / 5)))
+        factor = ca.fmin(
+            now["grow"], ca.fmax(SHRINK, SAFETY * ca.fmax(error, MIN_ERROR) ** (-1 / 5))
+        )
         share = ca.if_else(
             attempts < self.maximum // 2, 0, (dt - time) / ca.fmax(self.maximum - attempts, 1)
         )
         return {
             "time": time,
-            "h": ca.if_else(due, ca.fmin(ca.fmax(h * factor, share), dt - time), h),
-            "grow": ca.if_else(due, ca.if_else(accepted, GROW, 1), now["grow"]),
+            "h": ca.if_else(complete, ca.fmin(ca.fmax(h * factor, share), dt - time), h),
+            "grow": ca.if_else(complete, ca.if_else(accepted, GROW, 1), now["grow"]),
         }
 
 
-def stage_of(scene: Scene, start: StepStart, now: Values, slopes: SX) -> StepStart:
-    """The instant at which the stage due looks at the robot; slopes (nq + nu + 3n, STAGES)."""
+def stage_start(scene: Scene, start: StepStart, now: Values, slopes: SX) -> StepStart:
+    """Return the instant of the next stage, given the slopes (nq + nu + 3n, STAGES)."""
     nq, nu = start.q.numel(), start.u.numel()
     weights = [
         sum((ca.if_else(now["stage"] == k, A[k, j], 0) for k in range(j + 1, STAGES)), SX(0))

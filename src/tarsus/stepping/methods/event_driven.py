@@ -1,6 +1,6 @@
-"""Smooth phases between contacts that close at instants found in time.
+"""Event-driven stepping: smooth phases between contact events that are located in time.
 
-The state propagator of Ogunsola.
+This is the state propagator of Ogunsola.
 """
 
 from __future__ import annotations
@@ -23,33 +23,34 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 from tarsus.references.papers import DOWELL_1971, OGUNSOLA
 from tarsus.references.reference import Citation
-from tarsus.stepping import joint_rows, joints
+from tarsus.stepping import joints, lockable_joints
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import METHODS, Scene, StepOutputs, Stepper, StepStart
-from tarsus.stepping.event_location import TRIES, Bracket
+from tarsus.stepping.event_location import MAX_TRIES, Bracket
 from tarsus.stepping.strikes import Strikes, slot_size
 
-UNWATCHED = 1e6  # m: height of a contact that is not watched
+UNWATCHED_GAP = 1e6  # m: gap of a contact that is not watched
 
 Part = TypeVar("Part", Body, LoopJoint)
 
 
 @dataclass(frozen=True)
 class EventDriven(Stepper):
-    """Sub-steps of the stepper inside that end where a contact is gained.
+    """Sub-steps of an inner stepper that end where a contact closes.
 
-    A phase is tried with all that is left of dt. Contacts open at its start take no part in it; if
-    one of them ends up deeper than `tolerance`, the phase is tried again, shorter (regula falsi,
-    Illinois variant, then bisection), until the first to land lies between the surface and that
-    depth. There a law of impulses acts once at standing coordinates, without forces and joint
-    damping: Ogunsola's Eqn. (4), or the law's own restitution. Then the next phase begins, the
-    landed contact closed under the law: Ogunsola's Eqn. (3).
+    A phase is first tried with all that remains of dt. Contacts open at its start take no part in
+    it. If one of them ends up deeper than `tolerance`, the phase is tried again with a shorter
+    length (regula falsi, Illinois variant, then bisection) until the first contact to land lies
+    between the surface and that depth. There a law of impulses acts once while the coordinates stay
+    as they are, without forces and joint damping: Ogunsola's Eqn. (4), or the law's own
+    restitution. Then the next phase starts, with the landed contact closed under the law:
+    Ogunsola's Eqn. (3).
 
-    What differs from the paper: contact is lost when the law lets go, which is not located (its
-    force ends with a kink, no jump: an error of second order in dt, once); a bounce lower than
-    `tolerance` is left to the law; a contact that lands and leaves within one phase is not seen;
-    after `maximum` gains in one dt the rest is one plain step and `converged` is 0. `iterations`
-    are the law's, tried phases included.
+    Differences from the paper: a contact opens when the law releases it, an instant that is not
+    located (its force ends with a kink but no jump: one error of second order in dt). A bounce
+    lower than `tolerance` is left to the law. A contact that lands and leaves within one phase is
+    missed. After `maximum` contact gains in one dt the rest is one plain step and `converged` is 0.
+    `iterations` are the law's, including those of rejected phases.
     """
 
     citation: ClassVar[Citation] = (
@@ -59,9 +60,11 @@ class EventDriven(Stepper):
     velocity_level: ClassVar[bool] = False
 
     inner: Stepper | str = component("midpoint", "the stepper of the phases, or its name")
-    tolerance: float = parameter(1e-10, "m", "of the landing; 1e-6 suits float32", "(0, inf)")
-    maximum: int = parameter(100, "[1]", "contact gains in one dt", "[1, inf)")
-    strikes: int = parameter(4, "[1]", "impacts of one dt that the log keeps", "[0, 100]")
+    tolerance: float = parameter(
+        1e-10, "m", "depth at which a landing is located; 1e-6 suits float32", "(0, inf)"
+    )
+    maximum: int = parameter(100, "[1]", "contact gains per step", "[1, inf)")
+    strikes: int = parameter(4, "[1]", "impacts per step that the log records", "[0, 100]")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,42 +80,42 @@ class EventDriven(Stepper):
 
     @property
     def inside(self) -> Stepper:
-        """The stepper of the smooth phases."""
+        """Stepper of the smooth phases."""
         assert isinstance(self.inner, Stepper)
         return self.inner
 
     @property
     def order(self) -> int | None:
-        """As the stepper inside."""
+        """As the inner stepper."""
         return self.inside.order
 
     @property
     def takes_impulses(self) -> bool:
-        """As the stepper inside."""
+        """As the inner stepper."""
         return self.inside.takes_impulses
 
     @property
     def holds_constraints(self) -> bool:
-        """As the stepper inside."""
+        """As the inner stepper."""
         return self.inside.holds_constraints
 
     @property
     def inner_steps(self) -> int:
-        """As the stepper inside: a phase may be as long as dt."""
+        """As the inner stepper: a phase may be as long as dt."""
         return self.inside.inner_steps
 
     @property
     def subcycles(self) -> bool:
-        """As the stepper inside."""
+        """As the inner stepper."""
         return self.inside.subcycles
 
     @property
     def solves_once(self) -> bool:
-        """A step is as many phases and impacts as it takes."""
+        """False: a step has as many phases and impacts as it needs."""
         return False
 
-    def no_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
-        """With the slots asked for, under a law whose impacts are its own."""
+    def empty_strikes(self, scene: Scene, start: StepStart) -> Strikes | None:
+        """Return an empty table with `strikes` slots, for laws that resolve impacts."""
         if not scene.candidates or not scene.law.impulsive:
             return None
         n = len(scene.candidates)
@@ -124,19 +127,19 @@ class EventDriven(Stepper):
         begin = self._begin(scene, start)
 
         def turn(now: Values) -> tuple[Values, SX]:
-            end = attempt(self.inside, scene, start, now, builder)
+            end = try_phase(self.inside, scene, start, now, builder)
             verdict = builder.store("verdict", self._verdict(scene, start, now, end))
             if scene.law.impulsive:
                 end |= Strikes.of(now).values() | {"time": now["time"] + now["h"]}
-                end = impact(scene, start, end, verdict[1], builder)
+                end = resolve_impact(scene, start, end, verdict[1], builder)
             return self._next(scene, start, now, end, verdict)
 
-        end = builder.loop(begin, turn, (self.maximum + 1) * (TRIES + 1))
-        found = None if self.no_strikes(scene, start) is None else Strikes.of(end)
-        return replace(StepOutputs.of(end), strikes=found)
+        end = builder.loop(begin, turn, (self.maximum + 1) * (MAX_TRIES + 1))
+        located = None if self.empty_strikes(scene, start) is None else Strikes.of(end)
+        return replace(StepOutputs.of(end), strikes=located)
 
     def _begin(self, scene: Scene, start: StepStart) -> Values:
-        """What the first phase begins with."""
+        """Return the values that the first phase starts from."""
         n = len(scene.candidates)
         sums = {
             "impulse": SX.zeros(3 * n),
@@ -147,25 +150,27 @@ class EventDriven(Stepper):
         clock = {"time": SX(0), "h": start.dt, "gains": SX(0)}
         if scene.law.stages and self.takes_impulses:
             sums["stage"] = SX(0)
-        if joint_rows.reported(scene, self.inside):
-            sums["joints"] = SX.zeros(joint_rows.impulse_count(scene))
+        if lockable_joints.are_reported(scene, self.inside):
+            sums["joints"] = SX.zeros(lockable_joints.impulse_count(scene))
         begin = state | sums | clock | self._watch(scene, start, state, SX(0), SX(0))
-        none = self.no_strikes(scene, start)
+        none = self.empty_strikes(scene, start)
         return begin if none is None else begin | none.values()
 
     def _verdict(self, scene: Scene, start: StepStart, now: Values, end: Values) -> SX:
-        """Of a phase that was tried (4,): whether it is accepted, whether a contact has landed,
-        whether one is too deep, and the height of the lowest open contact, m.
+        """Judge a phase that was tried.
+
+        Returns four numbers: whether it is accepted, whether a contact has landed, whether one is
+        too deep, and the gap of the lowest open contact, m.
         """
-        deep, met, lowest = SX(0), SX(0), SX(UNWATCHED)
+        deep, met, lowest = SX(0), SX(0), SX(UNWATCHED_GAP)
         for contact, overrides in zip(
-            seen(scene, start, end), entries(now["contact_override"]), strict=True
+            contacts_at(scene, start, end), entries(now["contact_override"]), strict=True
         ):
             watched = overrides > 0
             deep = ca.logic_or(deep, ca.logic_and(watched, contact.gap < -self.tolerance))
             meets = ca.logic_and(contact.gap <= 0, contact.velocity[0] < 0)
             met = ca.logic_or(met, ca.logic_and(watched, meets))
-            lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, UNWATCHED))
+            lowest = ca.fmin(lowest, ca.if_else(watched, contact.gap, UNWATCHED_GAP))
         to_the_end = now["h"] >= start.dt - now["time"]
         located = ca.logic_and(ca.logic_not(deep), ca.logic_or(met, to_the_end))
         accepted = ca.logic_or(located, Bracket.of(now).exhausted)
@@ -175,14 +180,14 @@ class EventDriven(Stepper):
     def _watch(
         self, scene: Scene, start: StepStart, at: Values, gains: SX, after_impact: SX
     ) -> Values:
-        """What a phase begins with: which contacts are open or closed, and nothing tried yet.
+        """Return the values that a phase starts with: open or closed contacts, and no trial yet.
 
         A contact at the surface that moves away is open, unless it pressed until now: the end of
-        the phase has turned the normal under it a little, and only an impact can throw it off.
+        the phase has turned its normal slightly, and only an impact can throw it off.
         """
-        law, lowest, overrides = scene.law, SX(UNWATCHED), []
+        law, lowest, overrides = scene.law, SX(UNWATCHED_GAP), []
         slowest = np.sqrt(2 * np.linalg.norm(scene.mechanism.gravity_acceleration) * self.tolerance)
-        for i, contact in enumerate(seen(scene, start, at)):
+        for i, contact in enumerate(contacts_at(scene, start, at)):
             own = law.memory_of(at["memory"], i)
             pressed = law.stays_closed(own)
             leaves = ca.logic_and(contact.gap >= -2 * self.tolerance, contact.velocity[0] > slowest)
@@ -190,7 +195,7 @@ class EventDriven(Stepper):
             open = ca.logic_or(ca.logic_not(law.is_closed(contact, own)), thrown)
             side = ca.if_else(open, 1, -1 if scene.law.impulsive else 0)
             overrides.append(ca.if_else(gains < self.maximum, side, 0))
-            lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, UNWATCHED))
+            lowest = ca.fmin(lowest, ca.if_else(open, contact.gap, UNWATCHED_GAP))
         return Bracket.begin(lowest + self.tolerance / 2).values() | {
             "contact_override": ca.vertcat(*overrides)
         }
@@ -198,7 +203,7 @@ class EventDriven(Stepper):
     def _next(
         self, scene: Scene, start: StepStart, now: Values, end: Values, verdict: SX
     ) -> tuple[Values, SX]:
-        """The next phase if this one is accepted, else the same one with another length."""
+        """Return the next phase if this one is accepted, else the same one with another length."""
         accepted, landed, deep, lowest = entries(verdict)
         time = ca.if_else(now["h"] < start.dt - now["time"], now["time"] + now["h"], start.dt)
         gains = now["gains"] + landed
@@ -225,16 +230,16 @@ class EventDriven(Stepper):
         return new, ca.logic_not(ca.logic_and(accepted, time >= start.dt))
 
 
-def seen(scene: Scene, start: StepStart, at: Values) -> list[Any]:
-    """The contacts at the coordinates and velocities `at`."""
-    kin = kinematics(scene.mechanism, at["q"], at["u"])
+def contacts_at(scene: Scene, start: StepStart, state: Values) -> list[Any]:
+    """Return the contacts at the coordinates and velocities of `state`."""
+    kin = kinematics(scene.mechanism, state["q"], state["u"])
     return [touch.contact for touch in contact_kinematics(scene, kin, start.terrain)]
 
 
-def attempt(
+def try_phase(
     stepper: Stepper, scene: Scene, start: StepStart, now: Values, builder: Builder
 ) -> Values:
-    """The end of a phase of length h."""
+    """Return the end of a phase of length h."""
     h, guess = now["h"], start.bilateral * (now["h"] / start.dt)
     at = replace(
         start,
@@ -251,41 +256,50 @@ def attempt(
     }
 
 
-def impact(scene: Scene, start: StepStart, end: Values, landed: SX, builder: Builder) -> Values:
-    """`end` after the impact, if a contact has landed there.
+def resolve_impact(
+    scene: Scene, start: StepStart, end: Values, landed: SX, builder: Builder
+) -> Values:
+    """Return `end` after the impact, if a contact has landed there.
 
-    The law's impulses act on all closed contacts while the coordinates stay; what they did is kept.
+    The law's impulses act on all closed contacts while the coordinates stay as they are; the impact
+    is recorded.
     """
     summed = [key for key in ("impulse", "bilateral", "iterations", "joints") if key in end]
     keys = ("u", "memory", "converged", *summed, *Strikes.__dataclass_fields__)
     changed = {key: end[key] for key in keys}
-    law, loose = scene.law, undamped(scene)
+    law, impact_scene = scene.law, undamped(scene)
 
     def once(now: Values) -> tuple[Values, SX]:
-        at = balanced(loose, replace(start, q=end["q"], u=now["u"], memory=now["memory"]))
-        contacts = enumerate(seen(scene, start, end | now))
+        at = replace(start, q=end["q"], u=now["u"], memory=now["memory"])
+        at = balanced(impact_scene, at)
+        contacts = enumerate(contacts_at(scene, start, end | now))
         overrides = [
             ca.if_else(law.is_closed(contact, law.memory_of(at.memory, i)), -1, 1)
             for i, contact in contacts
         ]
         evaluation = replace(at.evaluation, overrides=ca.vertcat(*overrides))
         at = replace(at, evaluation=evaluation)
-        new = joints.step_with_joints(loose, at.q, at, builder).values()
+        new = joints.step_with_joints(impact_scene, at.q, at, builder).values()
         u, sums = new["u"], {key: now[key] + new[key] for key in summed}
         good = ca.fmin(now["converged"], new["converged"])
-        kept = Strikes.of(now).after(end["time"], at.q, now["u"], u, new["impulse"]).values()
-        return {"u": u, "memory": new["memory"], "converged": good} | sums | kept, SX(0)
+        strikes = Strikes.of(now).after(end["time"], at.q, now["u"], u, new["impulse"])
+        after = {"u": u, "memory": new["memory"], "converged": good} | sums
+        return after | strikes.values(), SX(0)
 
     return end | builder.loop(changed, once, 1, first=landed)
 
 
 def undamped(scene: Scene) -> Scene:
-    """The scene at an impact's instant: no joint damping or spring, no stabilization, no friction
-    in loop joints; `joints` knows of the others'.
+    """Return the scene at the instant of an impact.
+
+    It has no joint damping or springs, no stabilization and no friction in loop joints; dry
+    friction of other joints is ignored by `joint_states`.
     """
 
-    def free(part: Part, **none: float) -> Part:
-        return replace(part, joint=replace(part.joint, damping=0.0, stiffness=0.0, **none))
+    def free(component: Part, **none: float) -> Part:
+        return replace(
+            component, joint=replace(component.joint, damping=0.0, stiffness=0.0, **none)
+        )
 
     mechanism = scene.mechanism
     bodies = tuple(free(body) for body in mechanism.bodies)
@@ -296,8 +310,8 @@ def undamped(scene: Scene) -> Scene:
 
 
 def balanced(scene: Scene, at: StepStart) -> StepStart:
-    """Forces under which a robot without dampers would keep its velocity, were it free."""
-    hold = rnea.bias(kinematics(scene.mechanism, at.q, at.u), at.inertias)
-    nothing = SX.zeros(at.tau_loops.numel()), SX.zeros(at.bilateral.numel())
-    standing = replace(at.evaluation, impact=True)
-    return replace(at, tau=hold, tau_loops=nothing[0], bilateral=nothing[1], evaluation=standing)
+    """Return the start with forces that keep the velocity of an undamped robot in the air."""
+    tau = rnea.bias(kinematics(scene.mechanism, at.q, at.u), at.inertias)
+    zeros = SX.zeros(at.tau_loops.numel()), SX.zeros(at.bilateral.numel())
+    evaluation = replace(at.evaluation, impact=True)
+    return replace(at, tau=tau, tau_loops=zeros[0], bilateral=zeros[1], evaluation=evaluation)

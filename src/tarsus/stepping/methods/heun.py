@@ -1,8 +1,6 @@
-"""Heun's explicit method of second order; for laws with forces.
+"""Heun's explicit method of second order; for laws that compute forces.
 
-The mean of the rates at both ends of the step.
-
-Teixeira de Paula 2024, Table I.
+It averages the rates at both ends of the step (Teixeira de Paula 2024, Table I).
 """
 
 from __future__ import annotations
@@ -20,8 +18,9 @@ from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 
 @dataclass(frozen=True)
 class Heun(Stepper):
-    """Two evaluations a step, tau held; joint damping is explicit; the law's memory advances at the
-    first.
+    """Explicit trapezoidal rule: two evaluations per step with constant torque.
+
+    Joint damping is explicit. The law's memory advances at the first evaluation.
     """
 
     citation: ClassVar[Citation] = (

@@ -18,12 +18,12 @@ from tarsus.references.papers import GEHRING_2014, MOREAU_1988
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
 from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
-from tarsus.stepping.subcycling import RESOLVED, Forces, carrying, forces_choice
+from tarsus.stepping.subcycling import RESOLVED, Forces, coordinate_velocity, forces_choice
 
 
 @dataclass(frozen=True)
 class Midpoint(Stepper):
-    """One evaluation of the dynamics a step; contacts closed at the midpoint take part."""
+    """One evaluation of the dynamics per step, at the midpoint; contacts closed there take part."""
 
     citation: ClassVar[Citation] = (
         MOREAU_1988.at(),
@@ -35,7 +35,7 @@ class Midpoint(Stepper):
 
     @property
     def subcycles(self) -> bool:
-        """Unless forces are asked for once."""
+        """Whether `forces` is "resolved"."""
         return self.forces == RESOLVED
 
     @property
@@ -46,11 +46,11 @@ class Midpoint(Stepper):
         q_mid = builder.store("q_mid", self.evaluation(scene.mechanism, start.q, start.u, start.dt))
         builder.stamp("rest")
         evaluation = replace(start.evaluation, instant=self.instant, subcycles=self.subcycles)
-        seen = replace(start, evaluation=evaluation)
-        end = servos.with_servos(scene, q_mid, seen, builder)
-        q = displace(scene.mechanism, q_mid, carrying(end), 0.5 * start.dt)
-        return replace(end, q=q, carried=None)
+        start = replace(start, evaluation=evaluation)
+        end = servos.step_with_servos(scene, q_mid, start, builder)
+        q = displace(scene.mechanism, q_mid, coordinate_velocity(end), 0.5 * start.dt)
+        return replace(end, q=q, coordinate_velocity=None)
 
     def evaluation(self, mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-        """Half a step on."""
+        """Return the coordinates half a step later."""
         return displace(mechanism, q, u, 0.5 * dt)

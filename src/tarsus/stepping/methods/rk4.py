@@ -1,4 +1,4 @@
-"""Classical Runge-Kutta method of fourth order; for laws with forces."""
+"""Classical Runge-Kutta method of fourth order; for laws that compute forces."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
 
 @dataclass(frozen=True)
 class RK4(Stepper):
-    """Four evaluations a step, tau held; joint damping is explicit; the law's memory advances at
-    the first.
+    """Four evaluations per step with constant torque.
+
+    Joint damping is explicit. The law's memory advances at the first evaluation.
     """
 
     citation: ClassVar[Citation] = (

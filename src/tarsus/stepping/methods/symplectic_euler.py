@@ -1,6 +1,6 @@
-"""Semi-implicit Euler: first the velocity, then the coordinates with it.
+"""Semi-implicit Euler: first the velocity, then the coordinates with the new velocity.
 
-Sugihara 2006: the velocity is found at the coordinates of the start.
+As in Sugihara 2006, the velocity is computed at the coordinates of the start.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from tarsus.references.papers import SUGIHARA_2006
 from tarsus.references.reference import Citation
 from tarsus.stepping import servos
 from tarsus.stepping.base import Scene, StepOutputs, Stepper, StepStart
-from tarsus.stepping.subcycling import RESOLVED, Forces, carrying, forces_choice
+from tarsus.stepping.subcycling import RESOLVED, Forces, coordinate_velocity, forces_choice
 
 
 @dataclass(frozen=True)
 class SymplecticEuler(Stepper):
-    """One evaluation of the dynamics a step, at its start, where contacts closed take part; for
-    every law.
-    """
+    """One evaluation of the dynamics per step, at its start; supports every law."""
 
     citation: ClassVar[Citation] = (
         SUGIHARA_2006.at("first order symplectic method"),
@@ -34,12 +32,12 @@ class SymplecticEuler(Stepper):
 
     @property
     def subcycles(self) -> bool:
-        """Unless forces are asked for once."""
+        """Whether `forces` is "resolved"."""
         return self.forces == RESOLVED
 
     def step(self, scene: Scene, start: StepStart, builder: Builder) -> StepOutputs:
         evaluation = replace(start.evaluation, instant=self.instant, subcycles=self.subcycles)
-        seen = replace(start, evaluation=evaluation)
-        end = servos.with_servos(scene, start.q, seen, builder)
-        q = displace(scene.mechanism, start.q, carrying(end), start.dt)
-        return replace(end, q=q, carried=None)
+        start = replace(start, evaluation=evaluation)
+        end = servos.step_with_servos(scene, start.q, start, builder)
+        q = displace(scene.mechanism, start.q, coordinate_velocity(end), start.dt)
+        return replace(end, q=q, coordinate_velocity=None)

@@ -36,6 +36,6 @@ class TwoFrictions(Moreau):
         pressed = [self.memory_of(memory, k)[0] > 0 for k in range(problem.n)]
         flat = sum(pressed, SX(0)) >= FACE
         usual = pressed[i] if self.where == "landing" else flat
-        own = coefficient(problem.contacts[i], p)
+        own = friction_coefficient(problem.contacts[i], p)
         other = problem.contacts[i].friction * p.mu_other
         return ca.if_else(usual, own, other)

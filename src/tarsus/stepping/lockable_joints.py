@@ -1,0 +1,162 @@
+"""Joints that limits or dry friction may lock, and where their impulses act.
+
+`joint_states` gives the rates that a step allows them, `joints` solves a step under all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from numpy.typing import NDArray
+
+from tarsus.dynamics import loop_constraints
+from tarsus.dynamics.actuator_force import scatter
+from tarsus.dynamics.kinematics import Kinematics
+from tarsus.model.mechanism import Mechanism
+from tarsus.program.ir.symbolic import entries
+from tarsus.stepping.base import Scene, Stepper
+
+Array = NDArray[np.float64]
+
+QUARTER_TURN = 0.5 * np.pi  # rad
+
+
+@dataclass(frozen=True)
+class LockableJoint:
+    """Hinge or slide with limits, or an axis of any joint with dry friction.
+
+    Attributes
+    ----------
+    q, u
+        Index in q and in u; -1 for a joint that closes a loop.
+    lower, upper
+        Range, rad or m.
+    friction
+        Dry friction, N m or N.
+    loop
+        Number among the joints that close loops, which have no q and u; -1 for a joint of the tree.
+    has_friction
+        Whether it has dry friction, whose value may be a symbol.
+    """
+
+    q: int
+    u: int
+    lower: float
+    upper: float
+    friction: float
+    loop: int = -1
+    has_friction: bool = False
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it has at least one finite limit."""
+        return bool(np.isfinite([self.lower, self.upper]).any())
+
+    @property
+    def branch_center(self) -> float:
+        """Center of the turn in which the angle of a loop joint is measured, rad."""
+        if np.isfinite([self.lower, self.upper]).all():
+            return 0.5 * (self.lower + self.upper)
+        return self.lower + QUARTER_TURN if np.isfinite(self.lower) else self.upper - QUARTER_TURN
+
+
+def all_lockable(scene: Scene) -> list[LockableJoint]:
+    """Return the joints of a scene that have limits or dry friction, if these are simulated.
+
+    Ball and free joints with dry friction appear once per axis.
+    """
+    joints, mechanism = [], scene.mechanism
+    for body, q, u in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
+        joint = body.joint
+        bounded = scene.limits and joint.kind in ("hinge", "slide")
+        lower, upper = (joint.lower, joint.upper) if bounded else (-np.inf, np.inf)
+        has_friction = joint.rubs and scene.stiction
+        friction = joint.dry_friction if has_friction else 0.0
+        if np.isfinite([lower, upper]).any() or has_friction:
+            joints += [
+                LockableJoint(q.start, k, lower, upper, friction, has_friction=has_friction)
+                for k in range(u.start, u.stop)
+            ]
+    return joints + lockable_loop_joints(scene)
+
+
+def lockable_loop_joints(scene: Scene) -> list[LockableJoint]:
+    """Return the joints that close loops and have limits, if limits are simulated.
+
+    A hinge whose range is a full turn or more has none.
+    """
+    joints = []
+    for k, joint in enumerate(loop.joint for loop in scene.mechanism.loops if scene.limits):
+        limits, turns = [joint.lower, joint.upper], joint.kind == "hinge"
+        if joint.kind not in ("hinge", "slide") or not np.isfinite(limits).any():
+            continue
+        full_turn = joint.upper - joint.lower >= 4 * QUARTER_TURN
+        if not (turns and np.isfinite(limits).all() and full_turn):
+            joints.append(LockableJoint(-1, -1, joint.lower, joint.upper, 0.0, k))
+    return joints
+
+
+def without_dry_friction(scene: Scene) -> Mechanism:
+    """Return the mechanism without dry friction in its tree, where `step_with_joints` models it."""
+    mechanism = scene.mechanism
+    if not any(joint.has_friction for joint in all_lockable(scene)):
+        return mechanism
+    free = [replace(b, joint=replace(b.joint, dry_friction=0.0)) for b in mechanism.bodies]
+    return replace(mechanism, bodies=tuple(free))
+
+
+def friction_indices(scene: Scene) -> list[int]:
+    """Return the indices of the lockable joints that have dry friction."""
+    return [k for k, joint in enumerate(all_lockable(scene)) if joint.has_friction]
+
+
+def impulse_locations(scene: Scene) -> tuple[list[int], list[int], list[int]]:
+    """Return where the reported impulses act.
+
+    These are the indices in u of the limits of tree joints, the numbers of the loop joints with
+    limits, and the indices in u of tree joints with dry friction.
+    """
+    tree = [joint for joint in all_lockable(scene) if joint.loop < 0]
+    loops = [joint.loop for joint in lockable_loop_joints(scene)]
+    with_friction = [joint.u for joint in tree if joint.has_friction]
+    return [joint.u for joint in tree], loops, with_friction
+
+
+def impulse_count(scene: Scene) -> int:
+    """Return the number of impulses that a step reports."""
+    return sum(map(len, impulse_locations(scene)))
+
+
+def generalized_impulses(scene: Scene, impulse: SX, kin: Kinematics) -> tuple[SX, SX]:
+    """Convert reported impulses into those of limits (nu,) and of dry friction (nu,)."""
+    (limited, loops, braked), mechanism = impulse_locations(scene), scene.mechanism
+    cuts = np.cumsum([0, len(limited), len(loops), len(braked)]).tolist()
+    limits, closing, friction = ca.vertsplit(impulse, cuts)
+    total = scatter(mechanism, limited, limits)
+    if loops:
+        directions = loop_constraints.rate_rows(kin)
+        for k, own in zip(loops, entries(closing), strict=True):
+            total += ca.vertcat(*directions[k]) * own
+    return total, scatter(mechanism, braked, friction)
+
+
+def split_recorded(scene: Scene, impulse: Array) -> tuple[Array, Array, Array]:
+    """Split recorded impulses (..., impulse_count) by their origin.
+
+    Returns those of limits and of dry friction in the tree, both (..., nu), and those of the limits
+    of loop joints (..., number of `lockable_loop_joints`).
+    """
+    (limited, loops, braked), recorded = impulse_locations(scene), np.asarray(impulse)
+    limits, friction = np.zeros((2, *recorded.shape[:-1], scene.mechanism.nu))
+    first_friction = len(limited) + len(loops)
+    limits[..., limited] = recorded[..., : len(limited)]
+    friction[..., braked] = recorded[..., first_friction:]
+    return limits, friction, recorded[..., len(limited) : first_friction]
+
+
+def are_reported(scene: Scene, stepper: Stepper) -> bool:
+    """Return whether this stepper reports impulses in joints; others model limits as springs."""
+    return stepper.holds_constraints and bool(all_lockable(scene))
