@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import casadi as ca
 from casadi import SX
 
-from tarsus.contact.laws.moreau import Moreau, coefficient
+from tarsus.contact.laws.moreau import Moreau, friction_coefficient
 from tarsus.contact.problem import ContactProblem
 from tarsus.parameters import Value, choice, friction
 
