@@ -15,7 +15,7 @@ from casadi import SX
 from numpy.typing import NDArray
 
 from tarsus.collision.closest_point.curve_ground import deepest_spans
-from tarsus.collision.closest_point.ellipsoid_ground import Spots, spots
+from tarsus.collision.closest_point.ellipsoid_ground import EllipsoidPoints, closest_points
 from tarsus.collision.closest_point.shapes import shapes_of
 from tarsus.collision.closest_point.solids import pair_gaps
 from tarsus.collision.contact_point import OPEN_GAP
@@ -23,7 +23,7 @@ from tarsus.collision.contact_table import SecondaryGaps
 from tarsus.collision.deepest import Deepest, deepest_touching
 from tarsus.collision.distance_bounds import EdgeBounds, pair_distance_bounds
 from tarsus.collision.geometry import Geometry
-from tarsus.collision.ground import Turned, below_lowest
+from tarsus.collision.ground import PlacedOutline, below_lowest
 from tarsus.dynamics import support_points
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Candidate
@@ -31,7 +31,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.spatial.rotation import constant
 
-MIN_GROUP = 4  # candidates of a body that justify a look at the ball around them
+MIN_GROUP = 4  # number of candidates on a body from which the ball around them is examined first
 FAR_HEIGHT = 1e3  # m: height above ground that is reported of candidates in a skipped group
 
 
@@ -40,7 +40,7 @@ def secondary_gaps(
     kin: Kinematics,
     terrain: object,
     builder: Builder,
-    known_spots: Spots | None = None,
+    known_points: EllipsoidPoints | None = None,
     ahead: SX | None = None,
 ) -> SecondaryGaps:
     """Return the gaps of all contacts that are not primary.
@@ -48,23 +48,24 @@ def secondary_gaps(
     Parameters
     ----------
     geometry : Geometry
-        What may touch.
+        Contacts of the robot.
     kin : Kinematics
         Pose and velocity of the robot.
     terrain : object
-        The terrain's parameters, as symbols.
+        Parameters of the terrain, as symbols.
     builder : Builder
-        Takes the loops.
-    known_spots : dict or None
-        Closest points of ellipsoids, if they were found before.
+        Traces the loops.
+    known_points : dict or None
+        Closest points of ellipsoids, if already computed.
     ahead : SX or None
-        Time in s by which to extrapolate the gaps of approaching candidates; None: now.
+        Time, s, by which to extrapolate the gaps of approaching candidates; None for the current
+        gaps.
     """
     # bodies that are far from uneven ground are skipped
     secondary = [geometry.candidates[i] for i in geometry.secondary]
-    if known_spots is None:
-        known_spots = spots(geometry, kin, terrain, secondary, builder)
-    grouped = [] if geometry.terrain.flat else groups(geometry, known_spots)
+    if known_points is None:
+        known_points = closest_points(geometry, kin, terrain, secondary, builder)
+    grouped = [] if geometry.terrain.flat else groups(geometry, known_points)
     skipped = gaps_of_groups(geometry, kin, terrain, grouped, builder) if grouped else {}
     # the ground below all other centers at once, and below primary ends of spans
     ends = {name for span in geometry.spans for name in span.ends}
@@ -78,7 +79,7 @@ def secondary_gaps(
     ]
     at_centers = geometry.terrain.surfaces(centers, terrain)
     count = len(others)
-    turned = [Turned.of(kin, c, known_spots) for c in others]
+    turned = [PlacedOutline.of(kin, c, known_points) for c in others]
     grounds = below_lowest(geometry, terrain, centers[:count], turned, at_centers[:count])
     gap_of = {}
     for c, (_, distance, frame) in zip(others, grounds, strict=True):
@@ -87,7 +88,7 @@ def secondary_gaps(
             gap_of[c.name] += ahead * ca.fmin(_approach(kin, c, frame[0, :].T), 0)
     gap_of |= {name: gap for name, (gap, _) in skipped.items()}
     gaps = [gap_of[c.name] for c in secondary]
-    # between them
+    # spans between candidates, and pairs
     spans = None
     if geometry.spans:
         gaps = builder.store_all("rare", gaps)
@@ -98,7 +99,7 @@ def secondary_gaps(
         spans = deepest_spans(geometry, kin, terrain, heights, builder)
     pairs = deepest_pairs(geometry, kin, builder) if geometry.pairs else None
     all_gaps = [*gaps, *(deepest.least for deepest in (spans, pairs) if deepest is not None)]
-    return SecondaryGaps(gaps, least(all_gaps), pairs, spans, known_spots)
+    return SecondaryGaps(gaps, least(all_gaps), pairs, spans, known_points)
 
 
 def _approach(kin: Kinematics, candidate: Candidate, normal: SX) -> SX:
@@ -109,7 +110,7 @@ def _approach(kin: Kinematics, candidate: Candidate, normal: SX) -> SX:
 
 
 def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deepest:
-    """Return the deepest contacts of pairs, examined only if a bound allows any."""
+    """Return the deepest contacts of pairs, computed only if a bound allows any to touch."""
     firsts = {(pair.first.name, pair.second.name): pair for pair in geometry.pairs}
     bound = least(pair_distance_bounds(kin, list(firsts.values())))
     near = builder.store("near", geometry.closes(bound))
@@ -130,7 +131,7 @@ def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deep
 
 
 def least(values: list[SX]) -> SX:
-    """Return the least value, reduced pair by pair, so that none waits for all the others."""
+    """Return the smallest value, reduced pair by pair rather than in one long chain."""
     while len(values) > 1:
         halves = [ca.fmin(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
         values = halves + ([values[-1]] if len(values) % 2 else [])
@@ -141,7 +142,14 @@ def least(values: list[SX]) -> SX:
 class BodyPoints:
     """Candidates of one body, and the ball around them.
 
-    center: (3,), body frame, m; radius: m
+    Attributes
+    ----------
+    candidates
+        Candidates of the body.
+    center
+        Center (3,) of the ball in the frame of the body, m.
+    radius
+        Its radius, m.
     """
 
     candidates: list[Candidate]
@@ -233,7 +241,8 @@ def _examined(
     own = group.candidates
     centers = [at + ca.mtimes(R, constant(c.position)) for c in own]
     turned = [
-        None if c.outline is None else Turned(support_points.parameters(c.outline), R) for c in own
+        None if c.outline is None else PlacedOutline(support_points.parameters(c.outline), R)
+        for c in own
     ]
     at_centers = geometry.terrain.surfaces(centers, terrain)
     lowest = below_lowest(geometry, terrain, centers, turned, at_centers)

@@ -1,6 +1,6 @@
-"""The contact table: what a slot holds, looked up by the number of a contact.
+"""Contact table: constants of what a slot holds, looked up by contact number.
 
-A compiled step addresses contacts by number. Each contact has a row of constants in the table; a
+A compiled step addresses contacts by number. Each contact has one row of constants in the table; a
 row has the columns that any contact of the geometry needs.
 """
 
@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.collision.closest_point.ellipsoid_ground import Spot, Spots
+from tarsus.collision.closest_point.ellipsoid_ground import EllipsoidPoint, EllipsoidPoints
 from tarsus.collision.deepest import Deepest
 from tarsus.collision.geometry import EMPTY, Geometry
 from tarsus.model.solids import Cuboid, Pair
@@ -24,7 +24,17 @@ from tarsus.program.ir.trace import Builder
 
 @dataclass(frozen=True, eq=False)
 class SecondSolid:
-    """The second solid of a pair: body number, middle and half (3,) in its frame, radius, m."""
+    """Second solid of a pair.
+
+    Attributes
+    ----------
+    body
+        Number of its body.
+    center, half
+        Center (3,) and half extents (3,) in the frame of the body, m.
+    radius
+        Radius of a capsule, m.
+    """
 
     body: SX
     center: SX
@@ -34,9 +44,16 @@ class SecondSolid:
 
 @dataclass(frozen=True, eq=False)
 class BoxPair:
-    """A pair that may have boxes: how many, which of its contacts, and how its solids are turned.
+    """Pair with boxes.
 
-    first, second: rotations (3, 3) of both solids in their bodies
+    Attributes
+    ----------
+    count
+        Number of boxes in the pair, 0 to 2.
+    row
+        Which of the pair's contacts this is.
+    first, second
+        Rotations (3, 3) of both solids in their bodies.
     """
 
     count: SX
@@ -47,30 +64,32 @@ class BoxPair:
 
 @dataclass(frozen=True, eq=False)
 class SlotContact:
-    """What a slot holds; an empty slot has the values of any contact.
+    """Constants of the contact that a slot holds; an empty slot has those of any contact.
 
     Parameters
     ----------
     number : SX
-        Contact number; EMPTY for none.
+        Contact number; EMPTY if the slot holds none.
     body : SX
         Number of its body.
     center, radius : SX
-        Center (3,) in the body's frame, and radius, m.
+        Center (3,) in the frame of the body, and radius, m.
     outline : SX or None
-        (22,) `Outline.numbers`, if the geometry has outlines.
+        `Outline.numbers` (22,), if the geometry has outlines.
     half, second : SX, SecondSolid or None
         If the geometry has pairs: half (3,) of a capsule's segment or half edges of a box, m; and
         the second solid, whose body number is negative if the slot holds no pair.
     boxes : BoxPair or None
-        If the geometry has pairs with boxes.
-    along, place : SX or None
-        If the geometry has spans: half (3,) of one, m, and where along it the ground is nearest.
+        Boxes of the pair, if the geometry has pairs with boxes.
+    along, position : SX or None
+        If the geometry has spans: half (3,) of one, m, and the position along it at which the
+        ground is nearest, -1 to 1.
     out : SX or None
-        If the geometry has arcs: `Span.out`.
+        `Span.out`, if the geometry has arcs.
     across, aside : SX or None
-        If the geometry has faces: `Span.across`, and where across it the ground is nearest.
-    spot : Spot or None
+        If the geometry has faces: `Span.across`, and the position across it at which the ground is
+        nearest.
+    ellipsoid_point : EllipsoidPoint or None
         If the geometry has ellipsoids with several closest points.
     """
 
@@ -83,16 +102,16 @@ class SlotContact:
     second: SecondSolid | None = None
     boxes: BoxPair | None = None
     along: SX | None = None
-    place: SX | None = None
+    position: SX | None = None
     out: SX | None = None
     across: SX | None = None
     aside: SX | None = None
-    spot: Spot | None = None
+    ellipsoid_point: EllipsoidPoint | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class SecondaryGaps:
-    """How far the secondary contacts are from touching.
+    """Gaps of the secondary contacts.
 
     Parameters
     ----------
@@ -102,7 +121,7 @@ class SecondaryGaps:
         Least gap of all secondary contacts, m.
     pairs, spans : Deepest or None
         The deepest pairs and spans, if the geometry has any.
-    spots : dict
+    ellipsoid_points : dict
         Closest points of ellipsoids, by name of their candidate.
     """
 
@@ -110,18 +129,18 @@ class SecondaryGaps:
     least: SX
     pairs: Deepest | None = None
     spans: Deepest | None = None
-    ellipsoid_points: Spots = field(default_factory=dict)
+    ellipsoid_points: EllipsoidPoints = field(default_factory=dict)
 
     @property
     def others(self) -> list[Deepest]:
-        """The deepest of what is no candidate."""
+        """The deepest pairs and spans, whichever exist."""
         return [deepest for deepest in (self.pairs, self.spans) if deepest is not None]
 
 
 def columns(geometry: Geometry) -> dict[str, int]:
     """Return the width of each column, by name and in order.
 
-    Columns that no contact of the geometry needs are left out. `SlotContact`, `SecondSolid` and
+    Columns that no contact of the geometry needs are omitted. `SlotContact`, `SecondSolid` and
     `BoxPair` describe the others.
     """
     widths = {"body": 1, "center": 3, "radius": 1}
@@ -143,30 +162,31 @@ def columns(geometry: Geometry) -> dict[str, int]:
 def rows(geometry: Geometry) -> list[tuple[float, ...]]:
     """Return the table, one row for each contact number.
 
-    What a contact lacks is zero; the second body of a contact with the ground is EMPTY.
+    Columns that a contact does not use are zero; the second body of a contact with the ground is
+    EMPTY.
     """
-    # what each has
+    # values of each contact
     candidates = [geometry.candidates[i] for i in geometry.order[: len(geometry.candidates)]]
     contacts: list[dict[str, Any]] = [
         {"body": c.body, "center": c.position, "radius": c.radius} for c in candidates
     ]
     for s in geometry.spans:
-        own = {"body": s.body, "center": s.middle, "radius": s.radius}
-        contacts.append(own | {"along": s.half, "out": s.out, "across": s.across})
-    contacts += [_of_pair(pair) for pair in geometry.pairs]
+        values = {"body": s.body, "center": s.middle, "radius": s.radius}
+        contacts.append(values | {"along": s.half, "out": s.out, "across": s.across})
+    contacts += [_pair_values(pair) for pair in geometry.pairs]
     if geometry.outlines:
         for row, outline in zip(contacts, geometry.outlines, strict=True):
             row["outline"] = outline
-    # side by side
+    # as rows of the table
     widths = columns(geometry)
-    none = {name: np.zeros(size) for name, size in widths.items()} | {"other": EMPTY}
+    default = {name: np.zeros(size) for name, size in widths.items()} | {"other": EMPTY}
     return [
-        tuple(float(x) for name in widths for x in np.ravel(row.get(name, none[name])))
+        tuple(float(x) for name in widths for x in np.ravel(row.get(name, default[name])))
         for row in contacts
     ]
 
 
-def _of_pair(pair: Pair) -> dict[str, Any]:
+def _pair_values(pair: Pair) -> dict[str, Any]:
     first, second = pair.first, pair.second
     turn, other_turn = (
         solid.rotation if isinstance(solid, Cuboid) else np.eye(3) for solid in (first, second)
@@ -187,8 +207,8 @@ def _of_pair(pair: Pair) -> dict[str, Any]:
     }
 
 
-def cut(row: SX, widths: Mapping[str, int]) -> dict[str, SX]:
-    """Cut a row (n,) into its columns."""
+def split_row(row: SX, widths: Mapping[str, int]) -> dict[str, SX]:
+    """Split a row (n,) into its columns."""
     ends = np.cumsum([0, *widths.values()]).tolist()
     return {name: row[a:b] for name, a, b in zip(widths, ends, ends[1:], strict=False)}
 
@@ -196,16 +216,16 @@ def cut(row: SX, widths: Mapping[str, int]) -> dict[str, SX]:
 def look_up(
     geometry: Geometry, numbers: list[SX], gaps: SecondaryGaps, j: SX, builder: Builder
 ) -> SlotContact:
-    """Return what slot j holds; an empty slot gets the row at its own place."""
+    """Return the contact in slot j; an empty slot j gets the constants of contact number j."""
     # its row of the table
     table = np.array(rows(geometry))
     number, width = numbers[0], table.shape[1]
-    for k, held in enumerate(numbers[1:], 1):
-        number = ca.if_else(j == k, held, number)
-    place = builder.store("place", ca.if_else(number >= 0, number, j))
-    index = ca.vertcat(*(width * place + k for k in range(width)))
-    row = cut(builder.lookup("candidates", table, index), columns(geometry))
-    # what it is
+    for k, other in enumerate(numbers[1:], 1):
+        number = ca.if_else(j == k, other, number)
+    row_index = builder.store("place", ca.if_else(number >= 0, number, j))
+    index = ca.vertcat(*(width * row_index + k for k in range(width)))
+    row = split_row(builder.lookup("candidates", table, index), columns(geometry))
+    # the contact
     slot = SlotContact(
         number,
         row["body"],
@@ -218,26 +238,28 @@ def look_up(
         across=row.get("across"),
     )
     if gaps.ellipsoid_points:
-        slot = replace(slot, spot=_spot(geometry, number, gaps.ellipsoid_points))
+        points = gaps.ellipsoid_points
+        slot = replace(slot, ellipsoid_point=_ellipsoid_point(geometry, number, points))
     if gaps.spans is not None:
-        along = ca.if_else(geometry.is_span(number), gaps.spans.position(number), 0)
+        position = ca.if_else(geometry.is_span(number), gaps.spans.position(number), 0)
         aside = gaps.spans.aside(number) if faces(geometry.spans) else None
-        slot = replace(slot, place=along, aside=aside)
+        slot = replace(slot, position=position, aside=aside)
     if geometry.pairs:
-        second = (row[f"other{what}"] for what in ("", "_center", "_half", "_radius"))
+        second = (row[f"other{suffix}"] for suffix in ("", "_center", "_half", "_radius"))
         slot = replace(slot, second=SecondSolid(*second))
     if "boxes" in row:
-        turned = (ca.reshape(row[name], 3, 3).T for name in ("turn", "other_turn"))
-        slot = replace(slot, boxes=BoxPair(row["boxes"], row["row"], *turned))
+        rotations = (ca.reshape(row[name], 3, 3).T for name in ("turn", "other_turn"))
+        slot = replace(slot, boxes=BoxPair(row["boxes"], row["row"], *rotations))
     return slot
 
 
-def _spot(geometry: Geometry, number: SX, spots: Spots) -> Spot:
-    """Return the closest point of the contact with that number, if it is one of an ellipsoid."""
-    arm, there, away = SX.zeros(3), SX(EMPTY), SX.inf()
+def _ellipsoid_point(geometry: Geometry, number: SX, points: EllipsoidPoints) -> EllipsoidPoint:
+    """Return the closest point of the contact with that number, if it belongs to an ellipsoid."""
+    arm, is_distinct, max_gap = SX.zeros(3), SX(EMPTY), SX.inf()
     for k, i in enumerate(geometry.order[: len(geometry.candidates)]):
-        own, here = spots.get(geometry.candidates[i].name), number == k
-        if own is not None:
-            arm, there = ca.if_else(here, own.arm, arm), ca.if_else(here, own.there, there)
-            away = ca.if_else(here, own.max_gap, away)
-    return Spot(arm, there, away)
+        point, matches = points.get(geometry.candidates[i].name), number == k
+        if point is not None:
+            arm = ca.if_else(matches, point.arm, arm)
+            is_distinct = ca.if_else(matches, point.is_distinct, is_distinct)
+            max_gap = ca.if_else(matches, point.max_gap, max_gap)
+    return EllipsoidPoint(arm, is_distinct, max_gap)

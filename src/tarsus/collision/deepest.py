@@ -14,12 +14,12 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
-OUTSIDE = 2.0  # place on a span whose inside is nowhere nearest to the ground
+OUTSIDE = 2.0  # position on a span that is nearest to the ground at an end
 
 
 @dataclass(frozen=True, eq=False)
 class Deepest:
-    """The deepest of the spans that are near, or of the pairs that touch.
+    """The deepest spans near the ground, or the deepest pairs that touch.
 
     Parameters
     ----------
@@ -28,32 +28,32 @@ class Deepest:
     gaps : list of SX
         Gaps, m; infinite for none.
     touching : SX
-        How many touch in all, also those that are not among the deepest.
-    places : list of SX
-        Where along each span the ground is nearest (`curve_ground`), NOWHERE for none; empty for
-        pairs.
+        Number of all contacts that touch, including those that are not among the deepest.
+    positions : list of SX
+        Position along each span at which the ground is nearest (`curve_ground`), OUTSIDE for none;
+        empty for pairs.
     asides : list of SX
-        Where across a face the ground is nearest (`face_ground`), 0 for other spans; empty if the
-        geometry has no faces.
+        Position across a face at which the ground is nearest (`face_ground`), 0 for other spans;
+        empty if the geometry has no faces.
     """
 
     numbers: list[SX]
     gaps: list[SX]
     touching: SX
-    places: list[SX] = field(default_factory=list)
+    positions: list[SX] = field(default_factory=list)
     asides: list[SX] = field(default_factory=list)
 
     @staticmethod
     def none(count: int, *, spans: bool, faces: bool = False) -> Deepest:
-        """Return room for `count` contacts, all of it free."""
-        numbers, gaps, places, asides = (
+        """Return an empty table for `count` contacts."""
+        numbers, gaps, positions, asides = (
             entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, OUTSIDE, 0)
         )
-        return Deepest(numbers, gaps, SX(0), places if spans else [], asides if faces else [])
+        return Deepest(numbers, gaps, SX(0), positions if spans else [], asides if faces else [])
 
     @staticmethod
     def of(values: Values) -> Deepest:
-        """Restore from the registers that `values` returns."""
+        """Restore the table from `values`."""
         own = (entries(values.get(name, SX(0, 1))) for name in ("places", "asides"))
         numbers, gaps = entries(values["numbers"]), entries(values["gaps"])
         return Deepest(numbers, gaps, values["touching"], *own)
@@ -61,7 +61,7 @@ class Deepest:
     def values(self) -> Values:
         """Return the registers that carry this through a loop."""
         values = {"numbers": ca.vertcat(*self.numbers), "gaps": ca.vertcat(*self.gaps)}
-        more = {"places": self.places, "asides": self.asides}
+        more = {"places": self.positions, "asides": self.asides}
         rest = {name: ca.vertcat(*own) for name, own in more.items() if own}
         return values | {"touching": self.touching} | rest
 
@@ -71,43 +71,43 @@ class Deepest:
         return reduce(ca.fmin, self.gaps)
 
     def with_one(
-        self, number: SX, gap: SX, place: SX, touches: SX, aside: SX | float = 0.0
+        self, number: SX, gap: SX, position: SX, touches: SX, aside: SX | float = 0.0
     ) -> Deepest:
-        """Insert a span in place of the one with the largest gap, if its own is smaller."""
-        most = reduce(ca.fmax, self.gaps)
-        free, here = gap < most, list[SX]()
-        for own in self.gaps:
-            here.append(ca.logic_and(free, own == most))
-            free = ca.logic_and(free, ca.logic_not(here[-1]))
+        """Insert a span instead of the one with the largest gap, if its own gap is smaller."""
+        largest = reduce(ca.fmax, self.gaps)
+        pending, replaces = gap < largest, list[SX]()
+        for other in self.gaps:
+            replaces.append(ca.logic_and(pending, other == largest))
+            pending = ca.logic_and(pending, ca.logic_not(replaces[-1]))
 
-        def put(new: SX | float, before: list[SX]) -> list[SX]:
-            pairs = zip(here, before, strict=True)
+        def insert(new: SX | float, before: list[SX]) -> list[SX]:
+            pairs = zip(replaces, before, strict=True)
             return [ca.if_else(flag, new, old) for flag, old in pairs]
 
         return Deepest(
-            *(put(number, self.numbers), put(gap, self.gaps), self.touching + touches),
-            *(put(place, self.places), put(aside, self.asides) if self.asides else []),
+            *(insert(number, self.numbers), insert(gap, self.gaps), self.touching + touches),
+            *(insert(position, self.positions), insert(aside, self.asides) if self.asides else []),
         )
 
     def position(self, number: SX) -> SX:
-        """Return where along the span of that number the ground is nearest, or NOWHERE."""
-        return self._of(number, self.places, OUTSIDE)
+        """Return the position of the nearest ground along the span with that number, or OUTSIDE."""
+        return self._value_of(number, self.positions, OUTSIDE)
 
     def aside(self, number: SX) -> SX:
-        """Return where across the span of that number that is; 0 if it is not a face."""
-        return self._of(number, self.asides, 0.0)
+        """Return the position across the span with that number; 0 if it is not a face."""
+        return self._value_of(number, self.asides, 0.0)
 
-    def _of(self, number: SX, values: list[SX], usual: float) -> SX:
-        found = SX(usual)
-        for own, value in zip(self.numbers, values, strict=True):
-            found = ca.if_else(own == number, value, found)
-        return found
+    def _value_of(self, number: SX, values: list[SX], default: float) -> SX:
+        result = SX(default)
+        for other, value in zip(self.numbers, values, strict=True):
+            result = ca.if_else(other == number, value, result)
+        return result
 
 
 def deepest_touching(
     gaps: list[SX], touch: list[SX], first: int, count: int, builder: Builder
 ) -> Deepest:
-    """Return the deepest of the contacts that touch, at most `count`.
+    """Return the deepest contacts that touch, at most `count`.
 
     Parameters
     ----------
@@ -116,41 +116,41 @@ def deepest_touching(
     first : int
         Contact number of the first of them.
     count : int
-        How many to return.
+        Number of contacts to return.
     builder : Builder
-        Takes the loop.
+        Traces the loop.
     """
     keys = [ca.if_else(flag, gap, SX.inf()) for flag, gap in zip(touch, gaps, strict=True)]
     keys = entries(builder.store("touching", ca.vertcat(*keys)))
 
-    # one after the other
-    def one_more(now: Values) -> tuple[Values, SX]:
-        key, place = next_key(keys, now["key"], now["place"])
+    # one contact after the other
+    def add_next(now: Values) -> tuple[Values, SX]:
+        key, index = next_key(keys, now["key"], now["place"])
         new = key < SX.inf()
-        here = [ca.logic_and(new, now["found"] == k) for k in range(count)]
+        is_next = [ca.logic_and(new, now["found"] == k) for k in range(count)]
 
-        def put(own: SX, name: str) -> SX:
-            pairs = zip(here, entries(now[name]), strict=True)
-            return ca.vertcat(*(ca.if_else(at, own, old) for at, old in pairs))
+        def insert(value: SX, name: str) -> SX:
+            pairs = zip(is_next, entries(now[name]), strict=True)
+            return ca.vertcat(*(ca.if_else(flag, value, old) for flag, old in pairs))
 
-        found = now["found"] + new
-        after = {"numbers": put(first + place, "numbers"), "gaps": put(key, "gaps")}
-        after |= {"key": key, "place": place, "found": found}
-        return now | after, ca.logic_and(new, found < count)
+        filled = now["found"] + new
+        after = {"numbers": insert(first + index, "numbers"), "gaps": insert(key, "gaps")}
+        after |= {"key": key, "place": index, "found": filled}
+        return now | after, ca.logic_and(new, filled < count)
 
     begin = Deepest.none(count, spans=False).values() | {"touching": sum(touch, SX(0))}
     begin |= {"key": -SX.inf(), "place": SX(-1), "found": SX(0)}
-    return Deepest.of(builder.loop(begin, one_more, count + 1, begin["touching"] > 0))
+    return Deepest.of(builder.loop(begin, add_next, count + 1, begin["touching"] > 0))
 
 
-def next_key(keys: list[SX], key: SX, place: SX) -> tuple[SX, SX]:
-    """Return the least key that follows the given one in sorted order, and where it is.
+def next_key(keys: list[SX], key: SX, index: SX) -> tuple[SX, SX]:
+    """Return the smallest key that follows (key, index) in sorted order, and its index.
 
-    Of equal keys the first comes first. The key is infinite if none follows.
+    Equal keys are ordered by index. The key is infinite if none follows.
     """
-    best, at = SX.inf(), SX(-1)
-    for k, own in enumerate(keys):
-        later = ca.logic_or(own > key, ca.logic_and(own == key, place < k))
-        better = ca.logic_and(later, own < best)
-        best, at = ca.if_else(better, own, best), ca.if_else(better, k, at)
-    return best, at
+    best, best_index = SX.inf(), SX(-1)
+    for k, other in enumerate(keys):
+        later = ca.logic_or(other > key, ca.logic_and(other == key, index < k))
+        better = ca.logic_and(later, other < best)
+        best, best_index = ca.if_else(better, other, best), ca.if_else(better, k, best_index)
+    return best, best_index

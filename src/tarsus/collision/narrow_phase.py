@@ -10,7 +10,7 @@ from casadi import SX
 
 from tarsus.collision.closest_point.capsule_box import Block, capsule_on_box
 from tarsus.collision.closest_point.curve_ground import Curve, place_of
-from tarsus.collision.closest_point.ellipsoid_ground import Spots, spots
+from tarsus.collision.closest_point.ellipsoid_ground import EllipsoidPoints, closest_points
 from tarsus.collision.closest_point.segments import Segment
 from tarsus.collision.closest_point.solids import Place, either, of_pair
 from tarsus.collision.closest_point.travel import travels
@@ -18,7 +18,7 @@ from tarsus.collision.contact_point import OPEN_GAP, Attached, ContactPoint, may
 from tarsus.collision.contact_table import SlotContact
 from tarsus.collision.deepest import OUTSIDE
 from tarsus.collision.geometry import Geometry
-from tarsus.collision.ground import Turned, below
+from tarsus.collision.ground import PlacedOutline, below
 from tarsus.collision.shared_body import shared_bodies
 from tarsus.dynamics import jacobian, rnea
 from tarsus.dynamics.kinematics import Kinematics
@@ -34,29 +34,29 @@ def contact_points(
     kin: Kinematics,
     terrain: object,
     contacts: Sequence[Candidate | Span | Pair],
-    known_spots: Spots | None = None,
+    known_points: EllipsoidPoints | None = None,
 ) -> list[ContactPoint]:
     """Return the contact points of candidates, then spans, then pairs.
 
     Parameters
     ----------
     geometry : Geometry
-        Where the contacts are from.
+        Geometry that has the contacts.
     kin : Kinematics
         Pose and velocity of the robot.
     terrain : object
-        The terrain's parameters, as symbols.
+        Parameters of the terrain, as symbols.
     contacts : sequence
-        Which of the geometry's contacts.
-    known_spots : dict or None
-        Closest points of ellipsoids, if they were found before.
+        Contacts of the geometry to compute.
+    known_points : dict or None
+        Closest points of ellipsoids, if already computed.
     """
     candidates = [contact for contact in contacts if isinstance(contact, Candidate)]
     spans = [contact for contact in contacts if isinstance(contact, Span)]
     pairs = [contact for contact in contacts if isinstance(contact, Pair)]
-    if known_spots is None:
-        known_spots = spots(geometry, kin, terrain, candidates)
-    points = _candidate_points(geometry, kin, terrain, candidates, known_spots)
+    if known_points is None:
+        known_points = closest_points(geometry, kin, terrain, candidates)
+    points = _candidate_points(geometry, kin, terrain, candidates, known_points)
     points += _span_points(geometry, kin, terrain, spans)
     return points + _pair_points(kin, pairs)
 
@@ -66,7 +66,7 @@ def _candidate_points(
     kin: Kinematics,
     terrain: object,
     candidates: Sequence[Candidate],
-    known_spots: Spots,
+    known_points: EllipsoidPoints,
 ) -> list[ContactPoint]:
     # the ground below all of them at once
     points, bodies = [], shared_bodies(kin, candidates)
@@ -76,7 +76,7 @@ def _candidate_points(
         else jacobian.position(kin, c.body, constant(c.position))
         for c in candidates
     ]
-    outlines = [Turned.of(kin, candidate, known_spots) for candidate in candidates]
+    outlines = [PlacedOutline.of(kin, candidate, known_points) for candidate in candidates]
     grounds = below(geometry, terrain, centers, outlines)
     velocity_product = rnea.velocity_products(kin)
     for candidate, center, outline, ground in zip(
@@ -103,7 +103,7 @@ def _candidate_points(
             product = velocity_product(candidate.body, middle, arm)
         if outline is not None:
             spin = ca.mtimes(kin.world_rotation[candidate.body], kin.omega[candidate.body])
-            product += outline.gained(frame[0, :].T, spin)
+            product += outline.travel_acceleration(frame[0, :].T, spin)
         # in the contact frame
         point = ContactPoint(
             distance - candidate.radius,
@@ -117,8 +117,8 @@ def _candidate_points(
             attached,
             *((down, center) if outline is not None else ()),
         )
-        if outline is not None and outline.spot is not None:
-            point = replace(point, max_gap=outline.spot.max_gap)
+        if outline is not None and outline.closest is not None:
+            point = replace(point, max_gap=outline.closest.max_gap)
         points.append(point)
     return points
 
@@ -133,7 +133,7 @@ def _span_points(
         outline = constant(geometry.outlines[number]) if geometry.outlines else None
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
         along, out = constant(span.half), constant(span.out) if span.bent else None
-        slot = SlotContact(SX(number), *fixed, along=along, place=place, out=out)
+        slot = SlotContact(SX(number), *fixed, along=along, position=place, out=out)
         if aside is not None:
             slot = replace(slot, across=constant(span.across), aside=aside)
         points.append(slot_contact_point(geometry, kin, terrain, slot))
@@ -143,7 +143,7 @@ def _span_points(
 def _pair_points(kin: Kinematics, pairs: Sequence[Pair]) -> list[ContactPoint]:
     points, product, nu = [], rnea.velocity_products(kin), kin.mechanism.nu
     for pair in pairs:
-        # how both bodies move where they touch
+        # motion of both bodies where they touch
         place, rows, product_there = of_pair(kin, pair), SX.zeros(3, nu), SX.zeros(3)
         for solid, center, sign in zip(
             (pair.first, pair.second), place.centers, (1, -1), strict=True
@@ -172,60 +172,60 @@ def _pair_points(kin: Kinematics, pairs: Sequence[Pair]) -> list[ContactPoint]:
 
 @dataclass(frozen=True, eq=False)
 class OnSpan:
-    """Where on a span a slot's contact lies, and along which lines it travels there.
+    """Position of a slot's contact on a span, and the lines along which it moves there.
 
     Parameters
     ----------
     curve : Curve
         The span in the world.
-    place : SX
-        Where along the curve, -1 to 1; 0 if the slot holds no span, NOWHERE if the inside of the
+    position : SX
+        Position along the curve, -1 to 1; 0 if the slot holds no span, OUTSIDE if the inside of the
         span does not touch.
-    at : SX
-        The same, with 0 in place of NOWHERE.
-    away : SX
-        (3,): from the span's middle to the contact, world, m.
+    inner : SX
+        The same, with 0 instead of OUTSIDE.
+    arm : SX
+        Vector (3,) from the span's middle to the contact, world, m.
     across : list of SX
         The other direction (3,) in which a face extends, m; empty if the geometry has no faces.
     """
 
     curve: Curve
-    place: SX
-    at: SX
-    away: SX
+    position: SX
+    inner: SX
+    arm: SX
     across: list[SX]
 
     @classmethod
     def of(cls, slot: SlotContact, body: SelectedBody, arm: SX) -> OnSpan:
         """Locate a slot's contact; `arm` (3,) leads from the body's origin to the span's middle."""
-        assert slot.along is not None and slot.place is not None
+        assert slot.along is not None and slot.position is not None
         out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
-        away, across = SX.zeros(3), list[SX]()
+        offset, across = SX.zeros(3), list[SX]()
         if slot.across is not None and slot.aside is not None:
             across = [ca.mtimes(body.rotation, slot.across)]
-            away = slot.aside * across[0]
-        curve = Curve(body.origin + arm + away, ca.mtimes(body.rotation, slot.along), out)
-        at = ca.if_else(slot.place < OUTSIDE, slot.place, 0)
-        return cls(curve, slot.place, at, away + curve.arm(at), across)
+            offset = slot.aside * across[0]
+        curve = Curve(body.origin + arm + offset, ca.mtimes(body.rotation, slot.along), out)
+        inner = ca.if_else(slot.position < OUTSIDE, slot.position, 0)
+        return cls(curve, slot.position, inner, offset + curve.arm(inner), across)
 
     @property
     def touches(self) -> SX:
         """1 if the slot holds no span, or one whose inside touches."""
-        return self.place < OUTSIDE
+        return self.position < OUTSIDE
 
     def lines(self, normal: SX) -> list[tuple[SX, SX | float]]:
-        """Return the lines along which the contact travels, as `travels` takes them."""
-        along = self.curve.way(self.at), self.curve.rising(self.at, normal)
+        """Return the lines along which the contact moves, as `travels` takes them."""
+        along = self.curve.way(self.inner), self.curve.rising(self.inner, normal)
         return [along, *((own, 0.0) for own in self.across)]
 
 
 def slot_contact_point(
     geometry: Geometry, kin: Kinematics, terrain: object, slot: SlotContact
 ) -> ContactPoint:
-    """Return the contact point of whatever a slot holds, with dense rows.
+    """Return the contact point of the contact that a slot holds, with dense rows.
 
-    An empty slot is far away. A pair is seen from its second body, so that a law's memory of
-    positions moves with that body.
+    An empty slot is far away. A pair is expressed in the frame of its second body, so that a law's
+    memory of positions moves with that body.
     """
     paired = [c.body for pair in geometry.pairs for c in (pair.first, pair.second)]
     grounded = [c.body for c in (*geometry.candidates, *geometry.spans)]
@@ -235,20 +235,20 @@ def slot_contact_point(
     arm, span = ca.mtimes(body.rotation, slot.center), None
     if slot.along is not None:
         span = OnSpan.of(slot, body, arm)
-        arm += span.away
+        arm += span.arm
     center = body.origin + arm
-    outline = None if slot.outline is None else Turned(slot.outline, body.rotation)
+    outline = None if slot.outline is None else PlacedOutline(slot.outline, body.rotation)
     [(reach, distance, frame)] = below(geometry, terrain, [center], [outline])
-    spot = slot.spot
-    if spot is not None:
-        reach = ca.if_else(spot.there >= 0, spot.arm, reach)
+    closest = slot.ellipsoid_point
+    if closest is not None:
+        reach = ca.if_else(closest.is_distinct >= 0, closest.arm, reach)
         [(distance, frame)] = geometry.terrain.surfaces([center + reach], terrain)
-        distance = ca.if_else(spot.there == 0, OPEN_GAP, distance)
+        distance = ca.if_else(closest.is_distinct == 0, OPEN_GAP, distance)
     normal = frame[0, :].T
     down = -slot.radius * normal + reach
     product = body.velocity_product(arm, down)
     if outline is not None:
-        product += outline.gained(normal, body.omega)
+        product += outline.travel_acceleration(normal, body.omega)
     # as a contact
     rows = ca.mtimes(frame, selection.columns(body, center + down))
     velocity = ca.mtimes(rows, kin.u)
@@ -257,7 +257,7 @@ def slot_contact_point(
         moving = normal, body.omega, ca.mtimes(frame.T, velocity) - ca.cross(body.omega, down)
         travel = travels(geometry, terrain, center, span.lines(normal), moving)
         product += ca.cross(body.omega, travel)
-        tracked = down + span.away, center + down - reach - span.away
+        tracked = down + span.arm, center + down - reach - span.arm
     here = slot.number >= 0 if span is None else ca.logic_and(slot.number >= 0, span.touches)
     blocked = any(may_be_blocked(geometry.mechanism, body) for body in grounded)
     ground = ContactPoint(
@@ -272,7 +272,7 @@ def slot_contact_point(
         Attached.by(rows, blocked),
         *tracked,
     )
-    ground = ground if spot is None else replace(ground, max_gap=spot.max_gap)
+    ground = ground if closest is None else replace(ground, max_gap=closest.max_gap)
     if slot.second is None:
         return ground
     return _ground_or_pair(ground, slot, (selection, body), geometry.pairs)
@@ -290,7 +290,7 @@ def _ground_or_pair(
     # where both touch
     other = selection.body(slot.second.body)
     place, middle = _place(slot, body, other, {pair.boxes for pair in pairs})
-    # how both bodies move there, or the one
+    # motion of both bodies there, or of the one on the ground
     is_pair = slot.second.body >= 0
 
     def either_one(pair: SX, single: SX) -> SX:
@@ -329,9 +329,9 @@ def _ground_or_pair(
 def _place(
     slot: SlotContact, body: SelectedBody, other: SelectedBody, kinds: set[int]
 ) -> tuple[Place, SX]:
-    """Return where the pair of a slot touches, and its first solid's middle (3,), m, world.
+    """Return the contact of a slot's pair, and its first solid's middle (3,), m, world.
 
-    kinds: how many of a pair's solids are boxes, of all pairs
+    `kinds` has the number of boxes of every pair of the geometry.
     """
     # its solids, in the world
     second, half = slot.second, slot.half
@@ -364,7 +364,7 @@ def _place(
 
 
 def _material(geometry: Geometry, point: SX, terrain: object, own: float | SX) -> tuple[SX, SX]:
-    """Return the factors on friction and stiffness of the ground and of what touches at a point."""
+    """Return the factors on friction and stiffness at a point, of ground and contact together."""
     friction, stiffness = geometry.terrain.material(point, terrain)
     return friction if SX(own).is_one() else own * friction, stiffness
 

@@ -34,7 +34,7 @@ from tarsus.simulation.initial_registers import initial_registers, write_registe
 from tarsus.simulation.simulation import Simulation
 from tarsus.simulation.snapshot import ACTION
 from tarsus.simulation.step_program import Plan, step_program
-from tarsus.stepping import joint_rows
+from tarsus.stepping import lockable_joints
 from tarsus.stepping.base import Scene
 from tarsus.terrain.slope import Slope
 
@@ -97,7 +97,7 @@ class TarsusEngine(Engine):
         key = body.name, gravity, start.controller, pushed, start.limits, start.bounce
         if key not in self._compiled:
             scene = replace(self._scene(body), limits=start.limits, bounce=start.bounce)
-            if start.limits and not joint_rows.reported(scene, self._stepper):
+            if start.limits and not lockable_joints.are_reported(scene, self._stepper):
                 raise NotModeled(
                     "the stepper models joint limits as springs and dry friction as a damper",
                     "stepper",
@@ -168,7 +168,7 @@ class CompiledWorlds(Session):
             impulse = scatter_to_candidates(scene, impulse, log["memory"])
         joints = np.zeros_like(log["u"])
         if "joints" in log:
-            joints = sum(joint_rows.placed(scene, log["joints"])[:2], joints)
+            joints = sum(lockable_joints.split_recorded(scene, log["joints"])[:2], joints)
         converged = log["converged"][..., 0] > 0
         return Motion(log["q"], log["u"], impulse, converged, self.dt, joints)
 

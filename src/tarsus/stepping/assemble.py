@@ -15,7 +15,7 @@ from casadi import SX
 from tarsus.algebra.blocks import list_triples
 from tarsus.algebra.ldl import factorize_tree, lower
 from tarsus.collision.broad_phase import secondary_gaps
-from tarsus.collision.closest_point.ellipsoid_ground import spots
+from tarsus.collision.closest_point.ellipsoid_ground import closest_points
 from tarsus.collision.contact_point import Attached, ContactPoint
 from tarsus.collision.contact_table import SecondaryGaps, SlotContact
 from tarsus.collision.narrow_phase import contact_points, slot_contact_point
@@ -121,16 +121,16 @@ def evaluate(scene: Scene, q: SX, start: StepStart, builder: Builder) -> Evaluat
     if scene.pairs or scene.spans:  # the loops that find them separate R from M, which reads it
         kin = replace(kin, R=builder.store_all("R", kin.R))
     primary = [scene.candidates[i] for i in scene.geometry.primary]
-    known = spots(scene.geometry, kin, start.terrain, scene.candidates, builder)
+    ellipsoid_points = closest_points(scene.geometry, kin, start.terrain, scene.candidates, builder)
     points = builder.stamp(
-        "rest", contact_points(scene.geometry, kin, start.terrain, primary, known)
+        "rest", contact_points(scene.geometry, kin, start.terrain, primary, ellipsoid_points)
     )
     contacts = [prepare_contact(ContactKinematics.of(p), moving, scene, start) for p in points]
     free = builder.stamp("M, h", free_motion(kin, start.inertias, drive(start), start.dt))
     ahead = rest_of_step(start) if subcycles(scene, start) else None
     gaps = None
     if scene.slots:
-        gaps = secondary_gaps(scene.geometry, kin, start.terrain, builder, known, ahead)
+        gaps = secondary_gaps(scene.geometry, kin, start.terrain, builder, ellipsoid_points, ahead)
     return EvaluatedRobot(kin, free, moving, contacts, gaps)
 
 

@@ -21,7 +21,7 @@ from tarsus.collision.deepest import OUTSIDE, Deepest
 from tarsus.collision.distance_bounds import EdgeBounds
 from tarsus.collision.flags import Flags
 from tarsus.collision.geometry import Geometry
-from tarsus.collision.ground import LOOKS
+from tarsus.collision.ground import REFINEMENTS
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.spans import ARCS, Span, arcs, faces
 from tarsus.program.ir.loops import Values
@@ -121,7 +121,7 @@ def _own(geometry: Geometry, terrain: object, curve: Curve, place: SX) -> SX:
     if curve.out is None:
         return SX(1)
     arm = SX.zeros(3)
-    for _ in range(LOOKS):
+    for _ in range(REFINEMENTS):
         [(_, frame)] = geometry.terrain.surfaces([curve.middle + arm], terrain)
         arm = curve.lowest(frame[0, :].T)
     same = ca.sumsqr(curve.arm(place) - arm) < SAME_POINT**2 * ca.dot(curve.half, curve.half)

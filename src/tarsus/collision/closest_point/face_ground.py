@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from tarsus.collision.closest_point.ellipsoid_ground import repeated
+from tarsus.collision.closest_point.ellipsoid_ground import run_rounds
 from tarsus.collision.deepest import OUTSIDE, Deepest
 from tarsus.collision.geometry import Geometry
 from tarsus.program.ir.loops import Values
@@ -129,7 +129,7 @@ def nearest_inside(
         new = last.closer(_seen(geometry, terrain, face, inside, last.step))
         return vars(new), ca.sumsqr(new.falls) > SLOPE_TOLERANCE**2
 
-    end = Sight(**repeated(vars(begin), down, ROUNDS, SX(1), builder))
+    end = Sight(**run_rounds(vars(begin), down, ROUNDS, SX(1), builder))
     there = _is_peak(geometry, terrain, face, end)
     nowhere = ca.vertcat(OUTSIDE, 0)
     return ca.if_else(there, end.place / sizes, nowhere), end.distance
