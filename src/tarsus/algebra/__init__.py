@@ -1,1 +1,1 @@
-"""Algebra that both wings share: products, blocks, a factorization, projections on convex sets."""
+"""Algebra without robots or contacts: blocks, factorizations, projections on convex sets."""

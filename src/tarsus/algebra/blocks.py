@@ -1,4 +1,4 @@
-"""Vectors and matrices in blocks of three: one block per contact, or a pair of contacts."""
+"""Vectors and matrices in blocks of three: one block per contact, or per pair of contacts."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ Blocks = Mapping[tuple[int, int], SX]  # (i, j) -> block (3, 3)
 
 
 def triples(x: SX) -> list[SX]:
-    """The n vectors (3,) stacked in x (3n,)."""
+    """Return the n vectors (3,) stacked in x (3n,)."""
     return [x[k : k + 3] for k in range(0, x.numel(), 3)]
 
 
 def list_triples(x: list[SX]) -> list[SX]:
-    """The n vectors (3,) listed as 3n scalars."""
+    """Return the n vectors (3,) listed as 3n scalars."""
     return [ca.vertcat(*x[k : k + 3]) for k in range(0, len(x), 3)]
 
 
 def flat(columns: Iterable[SX]) -> list[SX]:
-    """The scalars of vectors, one vector behind the other."""
+    """Return the scalars of several vectors as one list."""
     return [entry for column in columns for entry in entries(column)]
 
 
 def flat_matrix(G: Blocks, n: int) -> Matrix:
-    """The rows of the matrix (3n, 3n) that n x n blocks make."""
+    """Return the rows of the matrix (3n, 3n) made of n x n blocks."""
     return [[entry(G, i, j) for j in range(3 * n)] for i in range(3 * n)]
 
 
 def lower_triangle(G: Blocks, n: int) -> Matrix:
-    """The rows of `flat_matrix` up to the diagonal: row i has i + 1 entries."""
+    """Return the rows of `flat_matrix` up to the diagonal: row i has i + 1 entries."""
     return [[entry(G, i, j) for j in range(i + 1)] for i in range(3 * n)]
 
 
 def entry(G: Blocks, i: int, j: int) -> SX:
-    """Row i, column j of the matrix that the blocks make."""
+    """Return row i, column j of the matrix made of blocks."""
     return G[i // 3, j // 3][i % 3, j % 3]
 
 
 def block(A: Matrix, i: int, j: int) -> SX:
-    """Block (i, j), (3, 3), of a matrix given by its rows."""
+    """Return block (i, j), (3, 3), of a matrix given by its rows."""
     return ca.vertcat(*(ca.horzcat(*A[3 * i + k][3 * j : 3 * j + 3]) for k in range(3)))

@@ -1,4 +1,4 @@
-"""Systems that need not be symmetric, solved by elimination without pivoting, symbolically."""
+"""Nonsymmetric linear systems, solved symbolically by elimination without pivoting."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from casadi import SX
 from tarsus.algebra.products import Matrix
 from tarsus.program.ir.trace import Builder
 
-STRETCH = 6  # unknowns that one loop eliminates: the next one has less to do in a round
+UNKNOWNS_PER_LOOP = 6  # after these, the next loop works on a smaller matrix
 
 
 @dataclass(frozen=True)
 class EliminatedTree:
-    """A matrix eliminated from the last row to the first, ready to solve with.
+    """Matrix eliminated from the last row to the first, ready to solve with.
 
-    entries: below the diagonal those of the rows as they were when their turn came, above it the
-        factors by which they were taken from the rows before them
-    inverse: 1 / pivot, by row
+    Attributes
+    ----------
+    entries
+        Below the diagonal the entries of each row when it was eliminated, above it the factors by
+        which it was subtracted from the rows before it.
+    inverse
+        Inverse pivot of each row.
     """
 
     entries: dict[tuple[int, int], SX]
     inverse: list[SX]
 
     def solve(self, b: list[SX]) -> list[SX]:
-        """x (n,) with A x = b."""
+        """Return x (n,) with A x = b."""
         x, size = list(b), len(b)
         for k in reversed(range(size)):
             for i in (i for i in range(k) if (i, k) in self.entries):
@@ -38,10 +42,10 @@ class EliminatedTree:
 
 
 def eliminated_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
-    """A matrix, by its entries that are not zero, eliminated from the last row to the first.
+    """Eliminate a matrix, given by its nonzero entries, from the last row to the first.
 
-    No fill-in where A couples each unknown to its ancestors and descendants in a tree alone, the
-    leaves numbered last. There is no pivoting: A must be close to positive definite.
+    There is no fill-in where A couples each unknown only to its ancestors and descendants in a
+    tree, with the leaves numbered last. There is no pivoting: A must be close to positive definite.
     """
     H, inverse = dict(A), [SX(0)] * size
     for k in reversed(range(size)):
@@ -55,11 +59,11 @@ def eliminated_tree(A: dict[tuple[int, int], SX], size: int) -> EliminatedTree:
 
 
 def eliminated_dense(A: Matrix, builder: Builder) -> EliminatedTree:
-    """A dense matrix, as `eliminated_tree` has it, by loops."""
+    """Eliminate a dense matrix like `eliminated_tree`, by loops."""
     found, inverses = dict[tuple[int, int], SX](), [SX(0)] * len(A)
     left = [row[::-1] for row in A[::-1]]  # the last first
     while left:
-        left, rounds = _rounds(left, min(len(left), STRETCH), builder)
+        left, rounds = _eliminate_first(left, min(len(left), UNKNOWNS_PER_LOOP), builder)
         for done, (inverse, factors, row) in enumerate(rounds):
             k = len(left) + len(rounds) - 1 - done
             inverses[k] = inverse
@@ -68,14 +72,15 @@ def eliminated_dense(A: Matrix, builder: Builder) -> EliminatedTree:
     return EliminatedTree(found, inverses)
 
 
-def _rounds(
+def _eliminate_first(
     A: Matrix, count: int, builder: Builder
 ) -> tuple[Matrix, list[tuple[SX, list[SX], list[SX]]]]:
-    """A loop that eliminates so many unknowns: what is left, and of each round 1 / pivot, the
-    factors by which its row was taken from the others, and the row.
+    """Eliminate the first `count` unknowns by a loop.
 
-    In each round the pivot stands first; what is left moves to its place, with zeros behind it: the
-    code of a round has one product for each entry, which goes where nobody looks any more.
+    Returns the remaining matrix and, for each round, the inverse pivot, the factors by which its
+    row was subtracted from the others, and the row. In each round the pivot comes first; the
+    remaining matrix then moves to its position, with zeros behind it. The code of a round has one
+    product per entry, and those of the zeros are never read.
     """
     size = len(A)
     places = [(i, j) for i in range(size) for j in range(size)]
@@ -94,7 +99,7 @@ def _rounds(
 
 
 def solve_tree(A: SX, b: list[SX]) -> list[SX]:
-    """x (n,) with A (n, n) x = b, by `eliminated_tree`."""
+    """Return x (n,) with A (n, n) x = b, by `eliminated_tree`."""
     pattern, places = A.sparsity(), [(k, i) for k in range(len(b)) for i in range(len(b))]
     H = {place: A[place] for place in places if pattern.has_nz(*place)}
     return eliminated_tree(H, len(b)).solve(b)
@@ -102,13 +107,18 @@ def solve_tree(A: SX, b: list[SX]) -> list[SX]:
 
 @dataclass(frozen=True)
 class Eliminated:
-    """A dense matrix as L U, the diagonal of L being ones, ready to solve with."""
+    """Dense matrix as L U with a unit diagonal of L, ready to solve with.
+
+    Attributes
+    ----------
+    rows
+        U on and above the diagonal, L below.
+    """
 
     rows: Matrix
-    """U on and above the diagonal, L below."""
 
     def solve(self, b: list[SX]) -> list[SX]:
-        """x with A x = b."""
+        """Return x with A x = b."""
         x, size = list(b), len(b)
         for i in range(size):
             for j in range(i):
@@ -121,7 +131,7 @@ class Eliminated:
 
 
 def eliminated(A: Matrix) -> Eliminated:
-    """The factors of a dense matrix, without pivoting: A must be close to positive definite."""
+    """Factor a dense matrix without pivoting: A must be close to positive definite."""
     rows, size = [list(row) for row in A], len(A)
     for k in range(size):
         for i in range(k + 1, size):

@@ -1,9 +1,9 @@
-"""Symmetric positive definite systems by elimination without square roots, written symbolically.
+"""Symmetric positive definite systems, solved symbolically by elimination without square roots.
 
-The unknowns are eliminated one after the other, in an order that the caller chooses. From the last
-one to the first it is M = L^T D L without fill-in where a tree's leaves are numbered last
-(Featherstone 2008, sec. 6.5); from the first one to the last it is the textbook's L D L^T. The
-operations on an entry come in the order of elimination, which settles the bits of a result.
+The unknowns are eliminated in an order that the caller chooses. From the last to the first it is M
+= L^T D L, without fill-in where a tree's leaves are numbered last (Featherstone 2008, sec. 6.5);
+from the first to the last it is the textbook's L D L^T. The operations on an entry follow the order
+of elimination, which determines the result to the bit.
 """
 
 from __future__ import annotations
@@ -16,26 +16,33 @@ from casadi import SX
 from tarsus.algebra.products import Matrix
 
 Entries = dict[tuple[int, int], SX]  # the lower triangle of a symmetric matrix: (k, i) with i <= k
-ZERO_IMPULSE_DIAGONAL = (
-    1e20  # added on the diagonal of an unknown it leaves nothing of it: of an impulse
-)
+# added on the diagonal of an unknown, such as an impulse, it forces its solution to zero
+ZERO_IMPULSE_DIAGONAL = 1e20
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A factored matrix, ready to solve with: one division per row, the rest multiplies."""
+    """Factored matrix, ready to solve with: one division per row, otherwise products.
+
+    Attributes
+    ----------
+    order
+        Unknowns in the order of elimination.
+    pattern
+        pattern[k]: unknowns eliminated after k that are coupled to it, in that order.
+    L
+        L[k, i] for i in pattern[k]: the multiple of row k that was subtracted from row i.
+    inverse_pivots
+        1 / D, by unknown.
+    """
 
     order: tuple[int, ...]
-    """The unknowns in the order in which they were eliminated."""
 
     pattern: list[list[int]]
-    """pattern[k]: the unknowns eliminated after k that are coupled to it, in that order."""
 
     L: Entries
-    """L[k, i] for i in pattern[k]: what of row k was taken from row i."""
 
     inverse_pivots: list[SX]
-    """1 / D, by unknown."""
 
     @property
     def size(self) -> int:
@@ -43,7 +50,7 @@ class Factor:
         return len(self.order)
 
     def backward(self, b: list[SX]) -> list[SX]:
-        """The first half of a solution, in the order of elimination; zeros stay structural."""
+        """Return the first half of a solution, in the order of elimination."""
         y = list(b)
         for k in self.order:
             if y[k].is_zero():
@@ -53,8 +60,10 @@ class Factor:
         return y
 
     def forward(self, y: list[SX]) -> list[SX]:
-        """The second half, after the pivots: back from the last eliminated to the first. What was
-        found first is taken first, so that a row waits for one product of the row before it.
+        """Return the second half of a solution, from the last eliminated unknown to the first.
+
+        Unknowns that were computed first are used first, so that a row waits for one product of the
+        row before it.
         """
         x = list(y)
         for k in reversed(self.order):
@@ -63,7 +72,7 @@ class Factor:
         return x
 
     def solve(self, b: list[SX]) -> list[SX]:
-        """x with M x = b."""
+        """Return x with M x = b."""
         return self.forward(
             [d * y for d, y in zip(self.inverse_pivots, self.backward(b), strict=True)]
         )
@@ -90,20 +99,21 @@ def factorize(H: Entries, order: Sequence[int]) -> Factor:
 
 
 def factorize_tree(H: Entries, size: int) -> Factor:
-    """From the last unknown to the first: no fill-in if H couples each to its ancestors alone.
+    """Eliminate from the last unknown to the first.
 
-    Velocities are numbered from the root outwards, so that a leaf is eliminated first.
+    There is no fill-in if H couples each unknown only to its ancestors. Velocities are numbered
+    from the root outwards, so that a leaf is eliminated first.
     """
     return factorize(H, range(size)[::-1])
 
 
 def factorize_dense(K: Matrix) -> Factor:
-    """From the first unknown to the last; of the rows of K only K[i][j], j <= i, is read."""
+    """Eliminate from the first unknown to the last; only K[i][j] with j <= i is read."""
     return factorize({(i, j): K[i][j] for i in range(len(K)) for j in range(i + 1)}, range(len(K)))
 
 
 def lower(M: SX) -> Entries:
-    """The lower triangle of a symmetric matrix (n, n), structural zeros left out."""
+    """Return the lower triangle of a symmetric matrix (n, n) without structural zeros."""
     pattern = M.sparsity()
     return {
         (k, i): M[k, i] for k in range(M.shape[0]) for i in range(k + 1) if pattern.has_nz(k, i)

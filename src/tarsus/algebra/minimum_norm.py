@@ -1,10 +1,10 @@
-"""The least-squares solution of least norm of G x = b, G symmetric positive semidefinite.
+"""Least-squares solution of minimum norm of G x = b, with G symmetric positive semidefinite.
 
-With F = (G + r 1)^-1 the iteration x <- x + (F - r F F) (b - G x) from x = 0 tends to the
-Moore-Penrose solution G^+ b for any b, also one outside the range of G: along an eigenvector with
-eigenvalue s the residual shrinks by 1 - s^2 / (s + r)^2, about 2 r / s, a pass, and where s = 0
-nothing enters, because 1 / r - r / r^2 = 0. r = rho times the largest diagonal entry of G. The
-residual follows itself, b - G x <- r (2 F - r F F) (b - G x), so that G is never multiplied.
+With F = (G + r 1)^-1 the iteration x <- x + (F - r F F) (b - G x) from x = 0 converges to the
+Moore-Penrose solution G^+ b for any b, also outside the range of G: along an eigenvector with
+eigenvalue s the residual shrinks by 1 - s^2 / (s + r)^2, about 2 r / s, per pass, and where s = 0
+nothing enters, because 1 / r - r / r^2 = 0. r is rho times the largest diagonal entry of G. The
+residual is updated by itself, b - G x <- r (2 F - r F F) (b - G x), so that G is never multiplied.
 Round-off outside the range is amplified by (1 / rho)^2.
 """
 
@@ -20,10 +20,10 @@ PASSES = 4
 
 
 def minimum_norm(G: Matrix, b: list[SX], rho: SX, used: list[SX]) -> list[SX]:
-    """G^+ b to (2 rho largest / s)^PASSES along each eigenvector, of the rows and columns that are
-    used (1, else 0).
+    """Return G^+ b, restricted to the rows and columns that are used (1, else 0).
 
-    The others have x = 0 if their b is zero.
+    The relative error is (2 rho largest / s)^PASSES along each eigenvector. Unused unknowns are
+    zero if their b is zero.
     """
     largest = SX(0)
     for i, row in enumerate(G):

@@ -1,11 +1,11 @@
 """Linear complementarity problems solved exactly, by principal pivoting.
 
-w = K x + c, x >= 0, w >= 0, x w = 0 for every unknown that is allowed; the others are held at zero.
-A set of unknowns is taken as basic (w = 0), the rest as x = 0; all that have the wrong sign change
-sides together. If their number has not fallen within a few tries, only the one of largest index
-changes, which ends for every positive definite K (Murty
-1974; the combination is that of Júdice and Pires 1994). A trace on the diagonal (`spread`) makes a
-singular K definite while the sets are sought; it is taken off again by iterative refinement.
+w = K x + c, x >= 0, w >= 0, x w = 0 for every unknown that is allowed; the others are zero. A set
+of unknowns is assumed to be basic (w = 0), the others have x = 0; all unknowns of the wrong sign
+change sides together. If their number has not decreased within a few tries, only the one of largest
+index changes, which terminates for every positive definite K (Murty 1974; the combination is that
+of Júdice and Pires 1994). A regularization of the diagonal (`spread`) makes a singular K definite
+during the search; iterative refinement removes it again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,29 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
-TRIES = 3
-MAXIMUM = 60
+TRIES = 3  # exchanges of all unknowns without fewer wrong signs
+MAX_PIVOTS = 60
 REFINEMENTS = 2
 
 
 @dataclass(frozen=True)
 class Complementarity:
-    """K symmetric, positive semidefinite; allowed[i]: 1 where x_i may be above zero.
+    """Linear complementarity problem.
 
-    tolerance: relative size below which a wrong sign is round-off; spread: relative trace on the
-    diagonal; free[i]: True where x_i may have either sign, then w_i = 0; nowhere by default.
+    Attributes
+    ----------
+    K
+        Symmetric positive semidefinite matrix.
+    c
+        Constant.
+    allowed
+        1 where x_i may be above zero.
+    tolerance
+        Relative size below which a wrong sign is round-off.
+    spread
+        Relative regularization of the diagonal.
+    free
+        True where x_i may have either sign, and w_i = 0; nowhere by default.
     """
 
     K: Matrix
@@ -42,13 +54,13 @@ class Complementarity:
     free: tuple[bool, ...] = ()
 
     def signed(self, i: int) -> bool:
-        """Whether x_i must not be negative."""
+        """Return whether x_i must not be negative."""
         return not (self.free and self.free[i])
 
 
 @dataclass(frozen=True)
 class Pivoted:
-    """x, the factorizations it took, and 1 if every sign is right."""
+    """Solution x, the number of factorizations, and 1 if every sign is right."""
 
     x: list[SX]
     iterations: SX
@@ -58,7 +70,7 @@ class Pivoted:
 def pivot(
     problem: Complementarity, basic: list[SX], builder: Builder, first: SX | None = None
 ) -> Pivoted:
-    """Solve, starting from the set `basic`; worlds where `first` is 0 keep x = 0."""
+    """Solve from the set `basic`; worlds where `first` is 0 return x = 0."""
     n = len(basic)
     begin = {
         "x": SX.zeros(n),
@@ -70,13 +82,13 @@ def pivot(
         "pivots": SX(0),
         "wrong": SX(0),
     }
-    last = builder.loop(begin, lambda values: exchange(problem, values), MAXIMUM, first)
+    last = builder.loop(begin, lambda values: exchange(problem, values), MAX_PIVOTS, first)
     return Pivoted(entries(last["x"]), last["pivots"], ca.logic_not(last["wrong"]))
 
 
 def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     """Solve for the basic unknowns, and let those of the wrong sign change sides."""
-    # solve, and see how large the unknowns are: a wrong sign below round-off is none
+    # solve, and find the size of the unknowns: a wrong sign below round-off does not count
     basic, size = entries(values["basic"]), range(len(problem.c))
     refined, x = basic_solution(problem, basic)
     w = [a + c for a, c in zip(times(problem.K, x), problem.c, strict=True)]
@@ -84,7 +96,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
     for i in size:
         alone = ca.if_else(problem.allowed[i], ca.fabs(problem.c[i]) / problem.K[i][i], 0)
         largest = ca.fmax(largest, ca.fmax(ca.fabs(x[i]), alone))
-    # who has the wrong sign
+    # unknowns of the wrong sign
     flips, count = [], SX(0)
     for i in size:
         pulls = x[i] < -problem.tolerance * largest
@@ -94,7 +106,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
         flips.append(ca.if_else(basic[i], pulls, closes) if problem.signed(i) else SX(0))
         count = count + flips[i]
 
-    # all of them change sides, or one alone if their number has not fallen for a while
+    # all of them change sides, or only one if their number has not decreased for some tries
     better = count < values["fewest"]
     tries = ca.if_else(better, TRIES, values["tries"] - 1)
     together = tries >= 0
@@ -119,7 +131,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
 
 
 def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX], list[SX]]:
-    """x with w = 0 on the basic set: of K itself, and of K with its spread."""
+    """Return x with w = 0 on the basic set, of K itself and of the regularized K."""
     rows = list(zip(basic, problem.K, strict=True))
     diagonal = [
         ca.if_else(b, row[i] * (1 + problem.spread), ZERO_IMPULSE_DIAGONAL)

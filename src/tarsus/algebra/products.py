@@ -1,4 +1,4 @@
-"""Products of vectors and matrices that are lists of scalar expressions; zeros cost nothing."""
+"""Products of vectors and matrices of scalar expressions, without structural zeros."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Matrix = list[list[SX]]  # by rows
 
 
 def dot(a: list[SX], b: list[SX], start: SX | None = None) -> SX:
-    """start + a . b, added up from the first entry on; structural zeros are left out."""
+    """Return start + a . b, summed from the first entry on, without structural zeros."""
     return sum(
         (x * y for x, y in zip(a, b, strict=True) if not x.is_zero() and not y.is_zero()),
         SX(0) if start is None else start,
@@ -16,5 +16,5 @@ def dot(a: list[SX], b: list[SX], start: SX | None = None) -> SX:
 
 
 def times(K: Matrix, x: list[SX]) -> list[SX]:
-    """K x."""
+    """Return K x."""
     return [dot(row, x) for row in K]

@@ -1,7 +1,7 @@
-"""Convex sets of contact laws and the projections (prox) on them: half-line, disc, friction cone.
+"""Convex sets of contact laws and projections (prox) on them: half-line, disc, friction cone.
 
-A vector (3,) is normal component first, then the two tangents. The friction cone of mu holds the x
-with |x_T| <= mu x_N, its polar cone those with mu |x_T| <= -x_N: they project to zero.
+A vector (3,) has its normal component first, then two tangents. The friction cone of mu contains
+the x with |x_T| <= mu x_N, its polar cone those with mu |x_T| <= -x_N, which project to zero.
 """
 
 from __future__ import annotations
@@ -15,15 +15,22 @@ TINY = 1e-30  # against a division by zero
 
 
 def half_line(x: SX) -> SX:
-    """The nearest non-negative number: unilateral contact (Gehring 2014, Eqns. (2) and (11))."""
+    """Return the nearest non-negative number: unilateral contact (Gehring 2014, Eqns.
+
+    (2), (11)).
+    """
     return ca.fmax(x, 0)
 
 
 def disc(x: SX, radius: SX) -> SX:
-    """The nearest point of a disc around zero: spatial Coulomb friction (Gehring 2014, Eqn. (3)).
+    """Return the nearest point of a disc around zero: Coulomb friction (Gehring 2014, Eqn. (3)).
 
-    x: (2,).
-    radius: >= 0.
+    Parameters
+    ----------
+    x : SX
+        Point (2,).
+    radius : SX
+        Radius of the disc, not negative.
     """
     squared = ca.dot(x, x)
     inside = squared <= radius * radius
@@ -32,9 +39,9 @@ def disc(x: SX, radius: SX) -> SX:
 
 
 def radial_return(x: SX, mu: SX, on_edge: SX | None = None) -> SX:
-    """x (3,) with its tangents shortened into the friction cone, its normal kept or raised to zero.
+    """Shorten the tangents of x (3,) into the friction cone, with a normal of at least zero.
 
-    on_edge: 1 where the result shall lie on the cone's edge even if x lies inside.
+    Where `on_edge` is 1, the result lies on the edge of the cone even if x lies inside.
     """
     normal = half_line(x[0])
     length, edge = ca.sqrt(ca.dot(x[1:], x[1:]) + TINY), mu * normal
@@ -45,26 +52,35 @@ def radial_return(x: SX, mu: SX, on_edge: SX | None = None) -> SX:
 
 @dataclass(frozen=True)
 class ConePoint:
-    """Where a vector x (3,) stands to the friction cone of mu, ready to be projected on it.
+    """Position of a vector x (3,) relative to the friction cone of mu, ready to be projected.
 
-    Two forms of the same projection: with `direction` for those who need the derivative's factor
-    too, without it for those who try many points and save a division a point.
+    The projection has two forms: with `direction` for callers that also need the factor of its
+    derivative, without it for callers that try many points and save a division per point.
+
+    Attributes
+    ----------
+    x, mu
+        Vector and friction coefficient.
+    length
+        |x_T|, rounded off at the apex if requested.
+    inside
+        1 in the cone, else 0.
+    polar
+        1 in the polar cone, else 0.
     """
 
     x: SX
     mu: SX | float
     length: SX
-    """|x_T|, rounded off at the apex where it was asked for."""
     inside: SX
-    """1 in the cone, else 0."""
     polar: SX
-    """1 in the polar cone, else 0."""
 
     @classmethod
     def of(cls, x: SX, mu: SX | float, rounding: float = 0.0) -> ConePoint:
         """Compare x (3,) with the cone.
 
-        rounding: added to |x_T|^2, so that |x_T| is never zero; the cone grows by twice its root.
+        `rounding` is added to |x_T|^2, so that |x_T| is never zero; the cone grows by twice its
+        root.
         """
         length = ca.sqrt(ca.dot(x[1:], x[1:]) + rounding)
         inside = length <= mu * x[0] + 2 * rounding**0.5
@@ -88,24 +104,24 @@ class ConePoint:
         return self.x[1:] / ca.fmax(self.length, TINY)
 
     def nearest(self) -> SX:
-        """The nearest point (3,) of the cone; length must not be zero."""
+        """Return the nearest point (3,) of the cone; `length` must not be zero."""
         normal = (1 - self.polar) * self.reach * self.share
         tangent = (self.mu * normal / self.length) * self.x[1:]
         return ca.if_else(self.inside, self.x, ca.vertcat(normal, tangent))
 
     def nearest_by_direction(self) -> SX:
-        """The nearest point (3,) of the cone, by the unit vector along the tangents."""
+        """Return the nearest point (3,) of the cone, using the unit vector along the tangents."""
         normal = self.reach * self.share
         edge = ca.vertcat(normal, self.mu * normal * self.direction)
         return ca.if_else(self.inside, self.x, ca.if_else(self.polar, 0, edge))
 
     def squared_length(self) -> SX:
-        """Squared length of the nearest point."""
+        """Return the squared length of the nearest point."""
         reach, own = self.reach, ca.dot(self.x[1:], self.x[1:]) + self.x[0] * self.x[0]
         return ca.if_else(self.inside, own, (1 - self.polar) * reach * reach * self.share)
 
     def derivative(self) -> SX:
-        """A generalized derivative (3, 3) of `nearest` by x; the apex counts as inside."""
+        """Return a generalized derivative (3, 3) of `nearest`; the apex counts as inside."""
         mu, flat, outside_polar = self.mu, self.share, 1 - self.polar
         x, y = self.x[1] / self.length, self.x[2] / self.length
         share = mu * flat * self.reach / self.length
@@ -118,7 +134,7 @@ class ConePoint:
         return ca.if_else(self.inside, SX.eye(3), outside_polar * on_edge)
 
     def derivative_factor(self) -> SX:
-        """B (3, 3) with B B^T a generalized derivative of the projection by x."""
+        """Return B (3, 3) with B B^T a generalized derivative of the projection."""
         mu, direction = self.mu, self.direction
         normal = self.reach * self.share
         along = ca.sqrt(self.share) * ca.vertcat(1, mu * direction)

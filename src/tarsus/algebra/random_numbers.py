@@ -1,9 +1,9 @@
 """Random numbers without a state: words scrambled from a seed, a world, a count and a stream.
 
 Words have 12 bits, so that every product is a whole number below 2^24 and exact in float32: a
-program draws the same numbers at any precision, in any lane, thread or order, and a world can be
-run again alone. In each round two of four words are added to the others as the middle of their
-squares (Widynski 2017), and all change places, as in a Feistel cipher, which loses nothing.
+program draws the same numbers at any precision, in any lane, thread or order, and one world can be
+run again alone. In each round the middle digits of the squares of two words are added to the other
+two (Widynski 2017), and all change places, as in a Feistel cipher, which is invertible.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def mixed(number: Any) -> Any:
-    """SplitMix64: a number (uint64) that looks random, another for every other one."""
+    """Return SplitMix64 of a number (uint64): a pseudorandom number, different for every input."""
     with np.errstate(over="ignore"):
         z = np.asarray(number, np.uint64) + GOLDEN
         z = (z ^ (z >> np.uint64(30))) * FIRST
@@ -33,17 +33,22 @@ def mixed(number: Any) -> Any:
 
 
 def seed_words(seed: int) -> NDArray[np.float64]:
-    """Four words (4,) that any whole number becomes."""
+    """Return four words (4,) for any whole number."""
     number = int(mixed(seed % (1 << 64)))
     return np.array([(number >> 12 * k) % WORD for k in range(4)], dtype=float)
 
 
 def scrambled(seed: SX, world: SX, count: SX, stream: SX | int) -> list[SX]:
-    """Four words, each equally likely to be any of 0 to 4095.
+    """Return four words, each equally likely to be any of 0 to 4095.
 
-    seed (4,): `seed_words`
-    world, count: whole numbers below 2^24
-    stream: a whole number below 4096, another for each purpose
+    Parameters
+    ----------
+    seed : SX
+        Words (4,) of `seed_words`.
+    world, count : SX
+        Whole numbers below 2^24.
+    stream : SX or int
+        Whole number below 4096, different for each purpose.
     """
     high = [ca.floor(x * (1 / WORD)) for x in (world, count)]
     low = [x - WORD * h for x, h in zip((world, count), high, strict=True)]
@@ -60,16 +65,16 @@ def scrambled(seed: SX, world: SX, count: SX, stream: SX | int) -> list[SX]:
 
 
 def uniform(words: Sequence[SX]) -> tuple[SX, SX]:
-    """Two numbers of [0, 1), multiples of 2^-24, from four words."""
+    """Return two numbers in [0, 1), multiples of 2^-24, from four words."""
     a, b, c, d = words
     return (a * WORD + b) * (1 / WORD**2), (c * WORD + d) * (1 / WORD**2)
 
 
 def _middle(word: SX) -> SX:
-    """The middle twelve of the 24 bits of a word's square."""
+    """Return the middle twelve of the 24 bits of a word's square."""
     return _wrapped(ca.floor(word * word * (1 / 64)))
 
 
 def _wrapped(total: SX) -> SX:
-    """The lower word of a sum."""
+    """Return the lower word of a sum."""
     return total - WORD * ca.floor(total * (1 / WORD))

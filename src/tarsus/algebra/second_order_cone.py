@@ -1,4 +1,4 @@
-"""The cone of v (3,) with v_N >= |v_T|, as the inverse and the edges of a Jordan algebra."""
+"""Second-order cone v_N >= |v_T| of v (3,): its Jordan algebra and the distance to its edge."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from casadi import SX
 
 
 def lorentz(v: SX) -> SX:
-    """v_N^2 - |v_T|^2 of v (3,): positive inside the cone and its mirror image."""
+    """Return v_N^2 - |v_T|^2 of v (3,), positive inside the cone and its mirror image."""
     return v[0] * v[0] - squared_slide(v)
 
 
 def squared_slide(v: SX) -> SX:
-    """|v_T|^2 of v (3,)."""
+    """Return |v_T|^2 of v (3,)."""
     return v[1] * v[1] + v[2] * v[2]
 
 
 def reflected(v: SX) -> SX:
-    """(v_N, -v_T): divided by lorentz(v) it is the inverse in the cone's algebra."""
+    """Return (v_N, -v_T); divided by lorentz(v), it is the inverse in the cone's algebra."""
     return ca.vertcat(v[0], -v[1], -v[2])
 
 
 def approach(v: SX, d: SX) -> SX:
-    """1 / t for the t where v + t d meets the edge of the cone; not positive if it never does."""
+    """Return 1 / t for the t at which v + t d meets the edge of the cone; not positive if never."""
     own, mixed, change = lorentz(v), v[0] * d[0] - ca.dot(v[1:], d[1:]), lorentz(d)
     return (ca.sqrt(ca.fmax(mixed * mixed - own * change, 0)) - mixed) / own

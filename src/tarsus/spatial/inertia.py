@@ -12,7 +12,17 @@ from tarsus.spatial.rotation import skew
 
 @dataclass(frozen=True)
 class LinearInertia:
-    """m (kg), h (3,) (kg m), I (3, 3) (kg m^2) about the origin of the frame they are in."""
+    """Rigid-body inertia about the origin of its frame.
+
+    Attributes
+    ----------
+    m
+        Mass, kg.
+    h
+        First moment (3,), kg m.
+    I
+        Second moment (3, 3), kg m^2.
+    """
 
     m: SX
     h: SX
@@ -22,7 +32,7 @@ class LinearInertia:
         return LinearInertia(self.m + other.m, self.h + other.h, self.I + other.I)
 
     def scaled(self, factor: SX) -> LinearInertia:
-        """Every parameter times `factor`: the same shape, denser."""
+        """Return the inertia of the same shape with `factor` times the density."""
         return LinearInertia(factor * self.m, factor * self.h, factor * self.I)
 
     def seen_from_parent(self, R: SX, r: SX) -> LinearInertia:
@@ -42,10 +52,10 @@ class LinearInertia:
 
 
 def _turned(R: SX, I: SX) -> SX:  # noqa: E741
-    """R I R^T (3, 3) of a symmetric I; about a coordinate axis in nine products instead of 18.
+    """Return R I R^T (3, 3) of a symmetric I, in nine products about a coordinate axis.
 
-    With a = Ixx, b = Iyy, d = Ixy and a turn about z by an angle of sine s and cosine c, and
-    w = s (a - b) + 2 c d, it is Ixx = a - s w, Iyy = b + s w, Ixy = c w - d.
+    The general case takes 18. With a = Ixx, b = Iyy, d = Ixy, a rotation about z by an angle of
+    sine s and cosine c, and w = s (a - b) + 2 c d: Ixx = a - s w, Iyy = b + s w, Ixy = c w - d.
     """
     k = _axis(R)
     if k is None:
@@ -62,7 +72,7 @@ def _turned(R: SX, I: SX) -> SX:  # noqa: E741
 
 
 def _axis(R: SX) -> int | None:
-    """The coordinate axis about which a rotation turns, as its zeros and its one say; else None."""
+    """Return the coordinate axis of a rotation, if its structure shows one; else None."""
     for k in range(3):
         off = [R[k, (k + 1) % 3], R[k, (k + 2) % 3], R[(k + 1) % 3, k], R[(k + 2) % 3, k]]
         if R[k, k].is_one() and all(entry.is_zero() for entry in off):
@@ -71,7 +81,7 @@ def _axis(R: SX) -> int | None:
 
 
 def _moved(r: SX, h: SX) -> SX:
-    """2 (r . h) 1 - r h^T - h r^T (3, 3): what the first moment h adds about a point at -r."""
+    """Return 2 (r . h) 1 - r h^T - h r^T (3, 3), the first moment's part about a point at -r."""
     moved, twice = SX(3, 3), [2 * r[k] * h[k] for k in range(3)]
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
@@ -81,7 +91,7 @@ def _moved(r: SX, h: SX) -> SX:
 
 
 def _mirrored(a: SX) -> SX:
-    """The upper triangle mirrored, so that the lower one is never computed."""
+    """Mirror the upper triangle, so that the lower one is never computed."""
     return ca.vertcat(
         ca.horzcat(a[0, 0], a[0, 1], a[0, 2]),
         ca.horzcat(a[0, 1], a[1, 1], a[1, 2]),

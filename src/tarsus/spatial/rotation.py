@@ -14,7 +14,7 @@ ROUND_OFF = 1e-14
 
 
 def constant(matrix: NDArray[np.float64]) -> SX:
-    """A numeric matrix as SX, with round-off near 0 and +-1 removed so that products fold."""
+    """Convert a numeric matrix to SX, without round-off near 0 and +-1, so that products fold."""
     clean = np.array(matrix, dtype=float)
     nearest = np.round(clean)
     near = np.abs(clean - nearest) < ROUND_OFF
@@ -23,7 +23,7 @@ def constant(matrix: NDArray[np.float64]) -> SX:
 
 
 def skew(a: SX) -> SX:
-    """The matrix [a]x with [a]x b = a x b."""
+    """Return the matrix [a]x with [a]x b = a x b."""
     zero = SX(0)
     return ca.vertcat(
         ca.horzcat(zero, -a[2], a[1]), ca.horzcat(a[2], zero, -a[0]), ca.horzcat(-a[1], a[0], zero)
@@ -31,14 +31,14 @@ def skew(a: SX) -> SX:
 
 
 def about_axis(axis: NDArray[np.float64], angle: SX) -> SX:
-    """Rotation by `angle` (rad) about a constant unit axis; aligned axes leave only c, s, 0, 1."""
+    """Return the rotation by `angle` (rad) about a constant unit axis."""
     a = constant(axis)
     outer = ca.mtimes(a, a.T)
     return outer + ca.cos(angle) * (SX.eye(3) - outer) + ca.sin(angle) * skew(a)
 
 
 def from_quaternion(p: SX) -> SX:
-    """Rotation matrix of a unit quaternion p = (w, x, y, z) (Gehring 2014, Eqn. (21))."""
+    """Return the rotation matrix of a unit quaternion (w, x, y, z) (Gehring 2014, Eqn. (21))."""
     w, x, y, z = p[0], p[1], p[2], p[3]
     x2, y2, z2 = 2 * x, 2 * y, 2 * z
     wx, wy, wz = w * x2, w * y2, w * z2
@@ -52,7 +52,10 @@ def from_quaternion(p: SX) -> SX:
 
 
 def quaternion_rate(p: SX, omega: SX) -> SX:
-    """p' = 1/2 H(p)^T omega for a body-frame angular velocity omega (Gehring 2014, Eqn. (22))."""
+    """Return p' = 1/2 H(p)^T omega for an angular velocity in body axes (Gehring 2014, Eqn.
+
+    (22)).
+    """
     w, x, y, z = p[0], p[1], p[2], p[3]
     return 0.5 * ca.vertcat(
         -x * omega[0] - y * omega[1] - z * omega[2],
@@ -71,5 +74,5 @@ def stretched(omega: SX, dt: SX) -> SX:
 
 
 def normalized(p: SX) -> SX:
-    """p / |p|."""
+    """Return p / |p|."""
     return p * (1 / ca.sqrt(ca.dot(p, p)))

@@ -1,3 +1,3 @@
-"""One file, one surface: the file's name is the terrain's name."""
+"""Terrains, one per file; the file's name is the terrain's name."""
 
 KIND = "terrains"

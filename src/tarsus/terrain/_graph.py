@@ -15,9 +15,9 @@ LEVEL = SX(
 
 
 def touch(point: SX, height: SX, along_x: SX, along_y: SX) -> tuple[SX, SX]:
-    """Distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame; h and slopes below.
+    """Return the distance to first order, (z - h) / sqrt(1 + |grad h|^2), and the frame.
 
-    Tangent 1 lies above the x axis, tangent 2 to its left: both turn continuously with the slopes.
+    Tangent 1 lies above the x axis, tangent 2 to its left; both turn continuously with the slopes.
     """
     steep = 1 / ca.sqrt(1 + along_x**2 + along_y**2)
     normal = steep * ca.vertcat(-along_x, -along_y, 1)
@@ -27,7 +27,7 @@ def touch(point: SX, height: SX, along_x: SX, along_y: SX) -> tuple[SX, SX]:
 
 
 def columns(**values: ArrayLike) -> dict[str, NDArray[np.float64]]:
-    """Numbers that are () or (worlds,) as parameters of one entry each."""
+    """Convert numbers of shape () or (worlds,) into parameters with one entry each."""
     return {name: np.asarray(value, float)[..., None] for name, value in values.items()}
 
 
@@ -36,7 +36,9 @@ def require_positive(owner: str, **values: ArrayLike) -> None:
     for name, value in values.items():
         array = np.asarray(value, float)
         if not (np.isfinite(array).all() and (array > 0).all()):
-            raise InvalidValue(f"{owner}: {name} must be positive, not {_worst(array)}.", name)
+            raise InvalidValue(
+                f"{owner}: {name} must be positive, not {_first_invalid(array)}.", name
+            )
 
 
 def require_finite(owner: str, **values: ArrayLike) -> None:
@@ -48,7 +50,7 @@ def require_finite(owner: str, **values: ArrayLike) -> None:
             )
 
 
-def _worst(values: NDArray) -> str:
-    """The number that is at fault."""
+def _first_invalid(values: NDArray) -> str:
+    """Return the first number that is not finite and positive, as text."""
     wrong = values[~(np.isfinite(values) & (values > 0))]
     return f"{wrong.ravel()[0]:g}"

@@ -1,4 +1,4 @@
-"""Friction and stiffness that change from place to place: patches on a ground."""
+"""Friction and stiffness that vary over the ground: patches."""
 
 from __future__ import annotations
 
@@ -17,13 +17,20 @@ from tarsus.terrain import _graph
 
 @dataclass(frozen=True)
 class Patch:
-    """A disc or a rectangle, seen from above, where the ground is of another material.
+    """Disc or rectangle, seen from above, in which the ground has another material.
 
-    center: x and y, m, (2,) or (worlds, 2)
-    size: the disc's radius, or the rectangle's two edges, m
-    yaw: of the rectangle's first edge from x, rad
-    friction: factor of the law's friction coefficients [1], () or (worlds,)
-    stiffness: factor of its stiffness and damping [1], () or (worlds,)
+    Attributes
+    ----------
+    center
+        x and y, shape (2,) or (worlds, 2), m.
+    size
+        Radius of a disc, or both edge lengths of a rectangle, m.
+    yaw
+        Direction of the rectangle's first edge, from x, rad.
+    friction
+        Factor on the law's friction coefficients, shape () or (worlds,).
+    stiffness
+        Factor on its stiffness and damping, shape () or (worlds,).
     """
 
     center: ArrayLike = (0.0, 0.0)
@@ -48,8 +55,8 @@ class Patch:
             )
         require_factors("Patch", self.friction, self.stiffness)
 
-    def holds(self, point: SX, center: SX) -> SX:
-        """1 where a world point (3,) lies in the patch or on its border, else 0."""
+    def contains(self, point: SX, center: SX) -> SX:
+        """Return 1 where a world point (3,) lies in the patch or on its border, else 0."""
         x, y = ca.vertsplit(point[:2] - center)
         if np.ndim(self.size) == 0:
             return x * x + y * y <= float(self.size) ** 2  # type: ignore[arg-type]
@@ -67,9 +74,7 @@ def require_factors(owner: str, friction: ArrayLike, stiffness: ArrayLike) -> No
 
 
 def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[str, NDArray]:
-    """What of patches and of the ground between them enters the compiled code: all but factors of
-    exactly 1.
-    """
+    """Return the parameters of patches and background, without factors of exactly 1."""
     found = {
         f"{name}_background": value for name, value in background.items() if not _is_one(value)
     }
@@ -83,18 +88,19 @@ def parameters(patches: Sequence[Patch], **background: float | NDArray) -> dict[
 
 
 def factor(name: str, patches: Sequence[Patch], point: SX, p: Any) -> SX:
-    """Friction or stiffness at a world point (3,): that of the last patch that holds it, else the
-    background's.
+    """Return the friction or stiffness at a world point (3,).
+
+    It is that of the last patch that contains the point, else the background's.
     """
     found = getattr(p, f"{name}_background", SX(1))
     if not any(hasattr(p, f"patch{k}_{name}") for k in range(len(patches))):
         return found
     for k, patch in enumerate(patches):
-        inside = patch.holds(point, getattr(p, f"patch{k}_center"))
+        inside = patch.contains(point, getattr(p, f"patch{k}_center"))
         found = ca.if_else(inside, getattr(p, f"patch{k}_{name}", SX(1)), found)
     return found
 
 
 def _is_one(value: float | NDArray) -> bool:
-    """Whether a factor changes nothing in any world."""
+    """Return whether a factor changes nothing in any world."""
     return bool(np.all(np.asarray(value) == 1))

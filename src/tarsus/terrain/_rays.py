@@ -1,4 +1,4 @@
-"""Where a ray first meets the ground: looked for at even distances, then halved."""
+"""Distance at which a ray first meets the ground, found by even steps and bisection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 from tarsus.terrain.base import Terrain
 
-FINE = 1e-10  # of `reach`: how well a distance is found
+TOLERANCE = 1e-10  # of a distance, relative to `reach`
 
 
 def first_hits(
@@ -22,17 +22,29 @@ def first_hits(
     sizes: tuple[float, float],
     builder: Builder,
 ) -> SX:
-    """Distances (k,), m, from a point (3,) along unit directions (3,) to the first place where the
-    terrain is as high; `reach` where there is none, 0 below the ground.
+    """Return the distances (k,), m, at which rays first meet the ground.
 
-    rays: the point, and k directions; sizes: reach and spacing, m; p: the terrain's symbols
+    A ray that meets none has the distance `reach`; one that starts below the ground has 0.
+
+    Parameters
+    ----------
+    terrain : Terrain
+        The ground.
+    p : namespace
+        Symbols of the terrain.
+    rays : tuple
+        Origin (3,), and k unit directions (3,).
+    sizes : tuple of float
+        `reach` and spacing of the even steps, m.
+    builder : Builder
+        Traces the loops.
     """
     (origin, ways), (reach, spacing) = rays, sizes
     origin, ways = builder.store_all("ray", origin), builder.store_all("ways", ways)
     looks = int(np.ceil(reach / spacing))
 
     def above(s: SX) -> SX:
-        """Heights (k,) above the ground at distances (k,)."""
+        """Return the heights (k,) above the ground at distances (k,)."""
         points = [origin + s[k] * way for k, way in enumerate(ways)]
         heights = terrain.elevations(points, p)
         return ca.vertcat(*(at[2] - h for at, h in zip(points, heights, strict=True)))
@@ -55,9 +67,9 @@ def first_hits(
         middle = 0.5 * (now["low"] + now["high"])
         below = above(middle) <= 0
         low, high = ca.if_else(below, now["low"], middle), ca.if_else(below, middle, now["high"])
-        return {"low": low, "high": high}, ca.mmax(high - low) > FINE * reach
+        return {"low": low, "high": high}, ca.mmax(high - low) > TOLERANCE * reach
 
     found = ca.if_else(met < 0, reach, met)
     low = ca.if_else(met < 0, reach, ca.fmax(met - reach / looks, 0))
-    halvings = int(np.ceil(np.log2(1 / (FINE * looks)))) + 1
+    halvings = int(np.ceil(np.log2(1 / (TOLERANCE * looks)))) + 1
     return builder.loop({"low": low, "high": found}, halved, max(halvings, 1))["high"]

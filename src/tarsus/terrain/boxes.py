@@ -15,9 +15,9 @@ from tarsus.parameters import array, parameter
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
 
-TINY = 1e-12  # m: keeps the gradient of a length defined where the length is zero
-MOST = 64  # boxes: each is in the compiled code of every contact
-# that describe a box: cos and sin of its yaw, center (2,), half sizes (2,), height of its top
+MIN_LENGTH = 1e-12  # m: keeps the gradient of a length defined where the length is zero
+MAX_BOXES = 64  # each is in the compiled code of every contact
+# numbers per box: cos and sin of its yaw, center (2,), half sizes (2,), height of its top
 NUMBERS = 7
 DEFAULT = (
     (0.7, 0.1, 0.01),
@@ -30,13 +30,12 @@ DEFAULT = (
 
 @dataclass(frozen=True)
 class Boxes(Terrain):
-    """Level ground with upright boxes that stand on it or in it; the nearest surface counts, and
-    edges are rounded.
+    """Level ground with upright boxes that stand on it or in it, with rounded edges.
 
-    The corner where a box meets the ground is filled with a fillet, so that every point near it has
-    one normal; keep corner_radius above the radius of the foot, or a foot in the corner feels both
-    in turns. Boxes that touch each other keep their rounded edges, and the groove or the sharp
-    inner corner between them.
+    The nearest surface counts. The corner where a box meets the ground is filled with a fillet, so
+    that every point near it has one normal; keep corner_radius above the radius of the foot, or a
+    foot in the corner touches both surfaces in turn. Boxes that touch each other keep their rounded
+    edges, and the groove or the sharp inner corner between them.
     """
 
     position: ArrayLike = array(DEFAULT, "m", "centers, (n, 3) or (worlds, n, 3)")
@@ -52,9 +51,9 @@ class Boxes(Terrain):
         super().__post_init__()
         # do the arrays fit each other?
         shape = np.shape(self.position)
-        if len(shape) not in (2, 3) or shape[-1] != 3 or not 0 < shape[-2] <= MOST:
+        if len(shape) not in (2, 3) or shape[-1] != 3 or not 0 < shape[-2] <= MAX_BOXES:
             raise InvalidValue(
-                f"boxes: position must have shape (n, 3) or (worlds, n, 3) with n up to {MOST}, not"
+                f"boxes: position must have shape (n, 3) or (worlds, n, 3) with n up to {MAX_BOXES}, not"
                 f" {shape}.",
                 "position",
             )
@@ -65,7 +64,7 @@ class Boxes(Terrain):
                 "half_sizes",
             )
         try:
-            described = self._described()
+            described = self._box_numbers()
         except ValueError:
             raise InvalidValue(
                 f"boxes: the shapes of half_sizes {np.shape(self.half_sizes)}, yaw"
@@ -78,7 +77,7 @@ class Boxes(Terrain):
             np.asarray(self.position, float)[..., 2] - np.asarray(self.half_sizes, float)[..., 2]
         )
         ground = np.asarray(self.ground, float)[..., None]
-        if (bottom > ground + TINY).any():
+        if (bottom > ground + MIN_LENGTH).any():
             raise InvalidValue(
                 f"boxes: every box must reach down to the ground, but one floats"
                 f" {float((bottom - ground).max()):g} m above it.",
@@ -98,8 +97,8 @@ class Boxes(Terrain):
                 "edge_radius",
             )
 
-    def _described(self) -> NDArray[np.float64]:
-        """The numbers of each box: (n, 7) or (worlds, n, 7)."""
+    def _box_numbers(self) -> NDArray[np.float64]:
+        """Return the numbers of each box, shape (n, 7) or (worlds, n, 7)."""
         center, half, yaw = (
             np.asarray(v, float) for v in (self.position, self.half_sizes, self.yaw)
         )
@@ -117,7 +116,7 @@ class Boxes(Terrain):
         return np.stack(every[:-1], -1)
 
     def parameters(self) -> dict[str, NDArray]:
-        described = self._described()
+        described = self._box_numbers()
         boxes = described.reshape(*described.shape[:-2], -1)
         return {"boxes": boxes} | _graph.columns(ground=self.ground)
 
@@ -133,7 +132,7 @@ class Boxes(Terrain):
         return found[0], _frame(normal)
 
     def elevations(self, points: list[SX], p: Any) -> list[SX]:
-        """The highest top above a place, edges and corners taken as sharp."""
+        """Return the height of the highest top at each position, with sharp edges and corners."""
         return [self._height(point, p) for point in points]
 
     def _height(self, point: SX, p: Any) -> SX:
@@ -144,7 +143,7 @@ class Boxes(Terrain):
         return highest
 
     def _from_box(self, at: SX, box: SX) -> SX:
-        """Signed distance to a box without an end below, its edges rounded."""
+        """Return the signed distance to a box without lower end, with rounded edges."""
         r = self.edge_radius
         along, across, top = _beyond_sides(at, box)
         along, across, above = along + r, across + r, at[2] - top + r
@@ -152,27 +151,26 @@ class Boxes(Terrain):
         return outside + ca.fmin(ca.fmax(ca.fmax(along, across), above), 0) - r
 
     def _filled(self, a: SX, b: SX) -> SX:
-        """The distance to two surfaces together, the right-angled corner between them filled with a
-        fillet.
-        """
+        """Return the distance to two surfaces with a fillet in the corner between them."""
         R = self.corner_radius
         return ca.fmax(R, ca.fmin(a, b)) - _length(ca.fmax(R - a, 0), ca.fmax(R - b, 0))
 
 
 def _beyond_sides(at: SX, box: SX) -> tuple[SX, SX, SX]:
-    """How far a point (3,) lies beyond a box's sides along and across it, m; height of its top."""
+    """Return how far a point (3,) lies beyond a box's sides, and the height of its top, m."""
     c, s, x, y, length, width, top = ca.vertsplit(box)
     x, y = at[0] - x, at[1] - y
     return ca.fabs(c * x + s * y) - length, ca.fabs(c * y - s * x) - width, top
 
 
 def _length(*sides: SX) -> SX:
-    return ca.sqrt(sum((side * side for side in sides), SX(TINY**2)))
+    return ca.sqrt(sum((side * side for side in sides), SX(MIN_LENGTH**2)))
 
 
 def _frame(normal: SX) -> SX:
-    """Rows normal, tangent 1, tangent 2: the axes z, x, y turned the shortest way, so that z
-    becomes the normal.
+    """Return the rows normal, tangent 1, tangent 2 of a contact frame.
+
+    The axes z, x, y are turned the shortest way, so that z becomes the normal.
     """
     x, y, z = ca.vertsplit(normal)
     share = 1 / (1 + z)

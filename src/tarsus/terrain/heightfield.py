@@ -1,4 +1,4 @@
-"""Ground from an array of heights, or from a picture."""
+"""Ground from an array of heights, or from an image."""
 
 from __future__ import annotations
 
@@ -17,17 +17,44 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.terrain import _graph
 from tarsus.terrain.base import Terrain
 
-MOST = 2**24  # heights: float32 counts no further
+MAX_HEIGHTS = 2**24  # whole numbers that float32 can count
 WHITE = {"L": 255.0, "I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0, "F": 1.0}  # by Pillow's mode
 
 
 @dataclass(frozen=True, eq=False)
 class HeightField(Terrain):
-    """Bilinear between heights, averaged over `rounding` cells a side, so the slope never jumps.
+    """Ground from a grid of heights.
 
-    A plane stays a plane, and no point lies outside the heights around it; at a sample the ground
-    differs from it by rounding / 8 of its second difference, in x and in y. Outside the field the
-    height is that of its border.
+    The ground is bilinear between heights, averaged over `rounding` cells in x and y, so that its
+    slope never jumps. A plane stays a plane, and no point lies outside the heights around it; at a
+    sample the ground differs from it by rounding / 8 of its second difference, in x and in y.
+    Outside the grid the height is that of its border.
+
+    Parameters
+    ----------
+    heights : array_like
+        Heights, shape (rows, cols), rows along y, m.
+    cell : float or tuple of float
+        Distance between heights, one number or (along x, along y), m.
+    origin : array_like, optional
+        x and y of heights[0, 0], shape (2,) or (worlds, 2), m; by default the grid is centered at
+        the origin of the world.
+    rounding : float
+        Number of cells over which heights are averaged, above 0 and at most 1.
+
+    Raises
+    ------
+    InvalidValue
+        If `heights` is missing or has another shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tarsus import HeightField, Simulation
+    >>> heights = 0.02 * np.random.default_rng(0).random((40, 40))
+    >>> simulation = Simulation("mini_cheetah", terrain=HeightField(heights, cell=0.1))
+    >>> simulation.terrain.flat
+    False
     """
 
     heights: ArrayLike | None = array(None, "m", "(rows, cols), rows along y")
@@ -49,9 +76,9 @@ class HeightField(Terrain):
                 "heights",
             )
         shape = np.shape(self.heights)
-        if len(shape) != 2 or min(shape) < 2 or shape[0] * shape[1] > MOST:
+        if len(shape) != 2 or min(shape) < 2 or shape[0] * shape[1] > MAX_HEIGHTS:
             raise InvalidValue(
-                f"HeightField: heights must be an array of at least 2 x 2 and at most {MOST}"
+                f"HeightField: heights must be an array of at least 2 x 2 and at most {MAX_HEIGHTS}"
                 f" numbers, not of shape {shape}.",
                 "heights",
             )
@@ -76,7 +103,24 @@ class HeightField(Terrain):
         cell: float | tuple[float, float] = 0.05,
         **more: Any,
     ) -> HeightField:
-        """Black is 0, white is `height` (m), a pixel is a height; y is greatest at the top."""
+        """Return the ground of a gray image: black is 0, white is `height`.
+
+        Parameters
+        ----------
+        path : str or Path
+            Image file; every pixel is one height, and y is greatest at the top.
+        height : float
+            Height of white, m.
+        cell : float or tuple of float
+            Distance between pixels, m.
+        **more
+            Other parameters of the height field.
+
+        Raises
+        ------
+        InvalidFile
+            If the file cannot be read as an image.
+        """
         from PIL import Image
 
         try:
@@ -128,8 +172,9 @@ class HeightField(Terrain):
         ]
 
     def _around(self, node: SX) -> SX:
-        """Indices (9,) of a node (column, row) and its neighbors, row by row; the border goes on
-        for ever.
+        """Return the indices (9,) of a node (column, row) and its neighbors, row by row.
+
+        Nodes beyond the border take the index of the border.
         """
         rows, cols = np.shape(self.heights)  # type: ignore[arg-type]
         column = [ca.fmin(ca.fmax(node[0] + k, 0), cols - 1) for k in (-1, 0, 1)]
@@ -137,7 +182,7 @@ class HeightField(Terrain):
         return ca.vertcat(*(i * cols + j for i in row for j in column))
 
     def _touch(self, point: SX, offset: SX, nine: list[SX]) -> tuple[SX, SX]:
-        """Distance and frame at an offset (2,), in cells, from the middle one of nine heights."""
+        """Return distance and frame at an offset (2,), in cells, from the middle height."""
         heights, slopes = zip(
             *(self._between(nine[k : k + 3], offset[0]) for k in (0, 3, 6)), strict=True
         )
@@ -146,8 +191,9 @@ class HeightField(Terrain):
         return _graph.touch(point, height, along_x / self._cell[0], along_y / self._cell[1])
 
     def _between(self, three: list[SX], t: SX) -> tuple[SX, SX]:
-        """Value and slope a cell of the line through three values at -1, 0, 1, averaged around t
-        over `rounding`.
+        """Return the value and slope per cell of the line through three values at -1, 0 and 1.
+
+        Both are averaged around t over `rounding`.
         """
         reach = self.rounding / 2
         after, before = three[2] - three[1], three[0] - three[1]

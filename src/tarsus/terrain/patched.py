@@ -17,8 +17,10 @@ from tarsus.terrain.base import Terrain
 
 @dataclass(frozen=True)
 class Patched(Terrain):
-    """The shape of `ground` (None: level at height zero), its material by patches: the last that
-    holds a point counts.
+    """Shape of another terrain, with a material given by patches.
+
+    The ground is level at height zero by default. The last patch that contains a point determines
+    its material.
     """
 
     ground: Terrain | None = component(None, "the terrain that has the shape")
@@ -70,7 +72,7 @@ class Patched(Terrain):
         return self.ground.surfaces(points, p) if self.ground else super().surfaces(points, p)
 
     def elevations(self, points: list[SX], p: Any) -> list[SX]:
-        """As the ground tells them: treads and tops with sharp edges."""
+        """Return the heights of the ground, with sharp edges."""
         return self.ground.elevations(points, p) if self.ground else super().elevations(points, p)
 
     def material(self, point: SX, p: Any) -> tuple[SX, SX]:

@@ -13,7 +13,15 @@ from tarsus.terrain.base import Terrain
 
 @dataclass(frozen=True)
 class Plane(Terrain):
-    """Level ground at height zero; tangents along x and y."""
+    """Level ground at height zero; contact tangents point along x and y.
+
+    Examples
+    --------
+    >>> from tarsus import Plane, Simulation
+    >>> simulation = Simulation("mini_cheetah", terrain=Plane())
+    >>> simulation.terrain.flat
+    True
+    """
 
     @property
     def flat(self) -> bool:

@@ -13,14 +13,28 @@ from numpy.typing import NDArray
 from tarsus.parameters import parameter
 from tarsus.terrain.base import Terrain
 
-FIVE_DEGREES = 0.0872664625997165  # rad
-
 
 @dataclass(frozen=True)
 class Slope(Terrain):
-    """Ground that rises by `angle` in the direction `heading`.
+    """Inclined plane through the origin of the world.
 
-    Tangent 1 points uphill, tangent 2 across.
+    The ground rises by `angle` in the direction `heading`. Tangent 1 points uphill, tangent 2
+    across.
+
+    Parameters
+    ----------
+    angle : float or array_like
+        Inclination, rad; 5 degrees by default.
+    heading : float or array_like
+        Direction of the rise, from x about z, rad.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tarsus import Simulation, Slope
+    >>> simulation = Simulation("mini_cheetah", terrain=Slope(angle=np.deg2rad(10)))
+    >>> round(float(np.rad2deg(simulation.terrain.angle)))
+    10
     """
 
     angle: float | NDArray = parameter(

@@ -49,9 +49,7 @@ class Steps(Terrain):
             )
 
     def parameters(self) -> dict[str, NDArray]:
-        """Stairs down are stairs up that climb towards -x: first riser, climbing direction, foot of
-        the stairs.
-        """
+        """Return the stairs' parameters; stairs down are stairs up that climb towards -x."""
         given = (np.asarray(v, float) for v in (self.rise, self.run, self.start))
         rise, run, start = np.broadcast_arrays(*given)
         down = rise < 0
@@ -86,13 +84,15 @@ class Steps(Terrain):
         return found[0], frame
 
     def elevations(self, points: list[SX], p: Any) -> list[SX]:
-        """The tread above or below a place, edges and corners taken as sharp."""
+        """Return the height of the tread at each position, with sharp edges and corners."""
         risers = [ca.floor(p.climb * (point[0] - p.first) / p.run) + 1 for point in points]
         return [p.foot + p.rise * ca.fmin(ca.fmax(k, 0), self.count) for k in risers]
 
     def _distance(self, s: SX, z: SX, p: Any) -> SX:
-        """Signed distance to the profile: that to the profile moved into the ground by the edges'
-        radius, less it.
+        """Return the signed distance to the profile.
+
+        It is the distance to the profile moved into the ground by the radius of the edges, less
+        that radius.
         """
         s, z, radius = (
             s - self.edge_radius,

@@ -1,4 +1,4 @@
-"""Ground of your own: a function of x and y."""
+"""Ground given by a function of x and y."""
 
 from __future__ import annotations
 
@@ -19,7 +19,28 @@ HINT = "write it with + - * / ** and functions of casadi, and casadi.if_else ins
 
 @dataclass(frozen=True)
 class Surface(Terrain):
-    """z = height(x, y), m; the slopes are found by differentiating the function."""
+    """Ground of height z = height(x, y); its slopes are found by differentiation.
+
+    Parameters
+    ----------
+    height : callable
+        Function of x and y, two CasADi symbols in m, that returns one height in m.
+
+    Raises
+    ------
+    InvalidValue
+        If the function fails on symbols, or does not return one finite number that depends on x and
+        y only.
+
+    Examples
+    --------
+    >>> import casadi
+    >>> from tarsus import Simulation, Surface
+    >>> waves = Surface(height=lambda x, y: 0.02 * casadi.sin(10 * x))
+    >>> simulation = Simulation("mini_cheetah", terrain=waves)
+    >>> simulation.terrain.flat
+    False
+    """
 
     height: Callable[[SX, SX], Any] | None = component(
         None, "of x and y, two CasADi symbols in m, such as lambda x, y: 0.02 * casadi.sin(10 * x)"

@@ -1,4 +1,4 @@
-"""Square tiles without an end: level ground, hills, stairs, waves and stones, side by side."""
+"""Square tiles without end: level ground, hills, stairs, waves and stones, side by side."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ SPREAD = 0.7548776662466927, 0.5698402909980532  # of stones: no neighbors are a
 
 @dataclass(frozen=True)
 class Tiles(Terrain):
-    """Tiles of `side`, the one about the origin level, each at height 0 along its border.
+    """Square tiles of edge length `side`, each at height 0 along its border.
+
+    The tile at the origin is level.
 
     Along x come level ground, a hill with a flat top, stairs up to the middle and down again, an
     egg box, and stones with grooves between them; along y every third of these. Risers and the
@@ -65,7 +67,7 @@ class Tiles(Terrain):
         return _graph.touch(point, height, *slopes)
 
     def _height(self, at: SX, p: Any) -> SX:
-        """Of the ground at a place (2,), m."""
+        """Return the height of the ground at a position (2,), m."""
         tile = ca.floor(at / self.side + 0.5)
         here = at - self.side * tile
         inward = self.side / 2 - ca.fmax(ca.fabs(here[0]), ca.fabs(here[1]))  # from the border
@@ -81,7 +83,10 @@ class Tiles(Terrain):
         return found
 
     def _stairs(self, inward: SX) -> SX:
-        """How many steps up, `inward` from the border, m: the first riser is a run from it."""
+        """Return the number of steps up at a distance `inward` from the border, m.
+
+        The first riser is one run from the border.
+        """
         done = ca.floor(inward / self.run)
         up = done - 1 + _ramp((inward - self.run * done) / min(self.edge, self.run))
         return ca.if_else(done < 1, 0, up)
@@ -92,7 +97,7 @@ class Tiles(Terrain):
         return self.side / max(1, round(self.side / self.size))
 
     def _stones(self, tile: SX, here: SX) -> SX:
-        """Height of the stone at a place (2,) of a tile (2,), -1 to 1, 0 in the grooves."""
+        """Return the stone's height at a position (2,) of a tile (2,), -1 to 1; 0 in grooves."""
         size = self._stone
         count = round(self.side / size)
         at = here / size + count / 2
@@ -104,6 +109,6 @@ class Tiles(Terrain):
 
 
 def _ramp(along: SX) -> SX:
-    """From 0 to 1 while `along` does, with level ends."""
+    """Return a transition from 0 to 1 while `along` goes from 0 to 1, with level ends."""
     part = ca.fmin(ca.fmax(along, 0), 1)
     return part * part * (3 - 2 * part)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from casadi import SX
 
-from tarsus.algebra.elimination import STRETCH, eliminated_dense, solve_tree
+from tarsus.algebra.elimination import UNKNOWNS_PER_LOOP, eliminated_dense, solve_tree
 from tarsus.program.codegen.emit import MIN_OUTLINED_LINES, Emitter, ir_text
 from tarsus.program.codegen.kernels import ColdShell
 from tarsus.program.codegen.layout import Target
@@ -128,7 +128,7 @@ def test_what_does_not_look_alike_is_written_out() -> None:
     assert not b.program(x=y).expanded.slices
 
 
-@pytest.mark.parametrize("size", [1, 5, STRETCH, 2 * STRETCH + 3])
+@pytest.mark.parametrize("size", [1, 5, UNKNOWNS_PER_LOOP, 2 * UNKNOWNS_PER_LOOP + 3])
 def test_a_system_is_solved_in_rounds(size: int) -> None:
     random = np.random.default_rng(size)
     A = random.normal(size=(3, size, size)) + 2 * size * np.eye(size)
