@@ -53,8 +53,8 @@ class Boxes(Terrain):
         shape = np.shape(self.position)
         if len(shape) not in (2, 3) or shape[-1] != 3 or not 0 < shape[-2] <= MAX_BOXES:
             raise InvalidValue(
-                f"boxes: position must have shape (n, 3) or (worlds, n, 3) with n up to {MAX_BOXES}, not"
-                f" {shape}.",
+                f"boxes: position must have shape (n, 3) or (worlds, n, 3) with n up to"
+                f" {MAX_BOXES}, not {shape}.",
                 "position",
             )
         if np.shape(self.half_sizes)[-1:] != (3,):

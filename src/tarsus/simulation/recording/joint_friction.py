@@ -51,6 +51,8 @@ def friction_residual(limits: Array, acted: tuple[Array, Array], u: Array, singl
     """
     at_end, friction = acted
     law = -limits * np.sign(u)
-    turns = (np.abs(u) > MIN_TURN_RATIO * (CREEP_RATE_FLOAT32 if single else CREEP_RATE)) & (at_end == 0)
+    turns = (np.abs(u) > MIN_TURN_RATIO * (CREEP_RATE_FLOAT32 if single else CREEP_RATE)) & (
+        at_end == 0
+    )
     off = np.where(turns, np.abs(friction - law), np.abs(friction) - limits)
     return np.where(limits > 0, np.maximum(off, 0), 0).max(-1, initial=0.0)

@@ -238,8 +238,8 @@ def log_warnings(mechanism: Mechanism, log: xr.Dataset) -> list[WarningRecord]:
     fast = log.attrs["fast_steps"]
     if fast:
         text = (
-            f"in {fast} steps a joint turned by more than {FAST_TURN_ANGLE:g} rad, so their velocity"
-            " terms were damped to create no energy; a smaller dt resolves such motion."
+            f"in {fast} steps a joint turned by more than {FAST_TURN_ANGLE:g} rad, so their"
+            " velocity terms were damped to create no energy; a smaller dt resolves such motion."
         )
         records.append(WarningRecord(text, "fast-steps-damped", "dt"))
     # impacts without a slot
