@@ -141,7 +141,7 @@ def test_terrain_tables_are_read_in_the_kernel() -> None:
 
 def test_the_order_on_demand_keeps_few_values_alive_and_the_tape_s_meaning() -> None:
     n = 40
-    nodes = [Node("input", (), place=(0, k)) for k in range(n)] + [
+    nodes = [Node("input", (), slot=(0, k)) for k in range(n)] + [
         Node("sq", (k,)) for k in range(n)
     ]
     nodes += [Node("add", (n if k == 1 else 2 * n + k - 2, n + k)) for k in range(1, n)]
@@ -159,7 +159,7 @@ def test_a_tape_within_few_registers_holds_no_more_and_means_the_same(
     again: list[int], early: list[int]
 ) -> None:
     random, n = np.random.default_rng(3), 40
-    nodes = [Node("input", (), place=(0, k)) for k in range(n)]
+    nodes = [Node("input", (), slot=(0, k)) for k in range(n)]
     nodes += [
         Node("add", (int(random.integers(k)), int(random.integers(max(k - 60, 0), k))))
         for k in range(n, 300)
