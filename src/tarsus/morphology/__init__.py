@@ -1,1 +1,1 @@
-"""The shape of a robot: its feet, its legs, a posture to stand in."""
+"""Shape of a robot: its feet, its legs, and a posture to stand in."""

@@ -1,8 +1,7 @@
-"""Candidates that matter on flat ground: of a body's, the corners of their convex hull.
+"""Find the contact candidates that matter on flat ground: the corners of convex hulls.
 
-A ball inside the hull of others that are as large and on the same body is never the lowest. One
-within a face or an edge of the hull may be as low as its corners, but these bear any load that it
-could bear.
+A sphere inside the convex hull of others of the same radius and body is never the lowest. One in a
+face or an edge of the hull can be as low as its corners, but these carry any load that it could.
 """
 
 from __future__ import annotations
@@ -15,37 +14,48 @@ from scipy.spatial import ConvexHull
 
 from tarsus.model.mechanism import Candidate
 
-FLAT = 1e-9  # of the largest extent: what is thinner lies in a plane, or on a line
+FLATNESS_TOLERANCE = 1e-9  # of the largest extent; thinner point sets are planar or collinear
 
 
 def hull_candidates(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates without those that are within the convex hull of others on their body, of the
-    same radius and friction; in the same order.
+    """Return the candidates that are corners of the convex hull of those like them.
 
-    Rims and ellipsoids stay, as their points travel.
+    Candidates are alike if they have the same body, radius and friction coefficient. Rims and
+    ellipsoids are all returned, because their contact points move.
+
+    Parameters
+    ----------
+    candidates
+        Contact candidates.
+
+    Returns
+    -------
+    tuple of Candidate
+        Candidates to evaluate, in the same order.
     """
     alike: dict[tuple[int, float, float], list[int]] = {}
-    kept = [candidate.outline is not None for candidate in candidates]
+    selected = [candidate.outline is not None for candidate in candidates]
     for k, candidate in enumerate(candidates):
         if candidate.outline is None:
             alike.setdefault((candidate.body, candidate.radius, candidate.friction), []).append(k)
     for group in alike.values():
         for k in hull_corners(np.array([candidates[at].position for at in group])):
-            kept[group[k]] = True
-    return tuple(candidate for candidate, stays in zip(candidates, kept, strict=True) if stays)
+            selected[group[k]] = True
+    return tuple(c for c, is_selected in zip(candidates, selected, strict=True) if is_selected)
 
 
 def hull_corners(points: NDArray[np.float64]) -> list[int]:
-    """Which of the points (n, 3) are the corners of their convex hull, of several alike the first;
-    also where all lie in a plane or on a line.
+    """Return the indices of points (n, 3) that are corners of their convex hull.
+
+    Of equal points the first counts. Points may be coplanar or collinear.
     """
-    # in as many directions as they extend to
+    # project on the directions in which they extend
     _, first = np.unique(points, axis=0, return_index=True)
     first = np.sort(first)
     centered = points[first] - points[first].mean(axis=0)
     _, extents, axes = np.linalg.svd(centered, full_matrices=False)
-    flat = centered @ axes[extents > FLAT * extents[:1]].T
-    # few points are all corners
+    flat = centered @ axes[extents > FLATNESS_TOLERANCE * extents[:1]].T
+    # the points of a simplex are all corners
     if len(flat) <= flat.shape[1] + 1:
         return first.tolist()
     if flat.shape[1] == 1:

@@ -1,4 +1,4 @@
-"""Whether a robot has fallen, by its base."""
+"""Detect falls from the tilt and height of the base."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ from tarsus.model.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 
-MIN_UPRIGHT = 0.5  # [1] cos(60 degrees): a base that leans more has tipped over
-MIN_HEIGHT_SHARE = 0.5  # [1] of the height at the start: a base below it has collapsed
+MIN_UPRIGHT = 0.5  # cos(60 degrees): a base that tilts more has tipped over
+MIN_HEIGHT_SHARE = 0.5  # of the height at the start: a base below it has collapsed
 
 
 def upright(robot: Mechanism, q: Array) -> Array:
-    """Cosine (...) of the angle between the base's z axis and the vertical, at q (..., nq).
+    """Return the cosine of the angle between the base's z axis and the vertical.
 
-    A fixed base stays upright: 1.
+    Parameters
+    ----------
+    robot
+        Robot; for a fixed base the cosine is 1.
+    q
+        Coordinates, shape (..., nq).
+
+    Returns
+    -------
+    Array
+        Cosines, shape (...).
     """
     if not robot.floating:
         return np.ones(q.shape[:-1])
@@ -24,15 +34,27 @@ def upright(robot: Mechanism, q: Array) -> Array:
 
 
 def has_fallen(robot: Mechanism, q: Array, height: Array) -> bool:
-    """Whether the base tilted by more than 60 degrees or sank to half its first height.
+    """Return whether the base tilted by more than 60 degrees or sank to half its first height.
 
-    q (n, nq) at n instants; height (n,) m of the base above the ground then.
+    Parameters
+    ----------
+    robot
+        Robot; one with a fixed base cannot fall.
+    q
+        Coordinates at n instants, shape (n, nq).
+    height
+        Height of the base above the ground at these instants, shape (n,), in m.
+
+    Returns
+    -------
+    bool
+        Whether it fell at any instant.
     """
     return first_fallen(robot, q, height) is not None
 
 
 def first_fallen(robot: Mechanism, q: Array, height: Array) -> int | None:
-    """Return the first of n instants at which the robot had fallen, as `fell` has it, or None."""
+    """Return the index of the first instant with the robot fallen (`has_fallen`), or None."""
     if not robot.floating:
         return None
     down = (upright(robot, q) < MIN_UPRIGHT) | (height < MIN_HEIGHT_SHARE * height[0])

@@ -1,4 +1,4 @@
-"""The feet of a robot, found by its shape."""
+"""Find the feet of a robot from its shape."""
 
 from __future__ import annotations
 
@@ -12,19 +12,29 @@ from tarsus.dynamics.kinematics import kinematics
 from tarsus.dynamics.support_points import lowest_point
 from tarsus.model.mechanism import Candidate, Mechanism
 
-MAX_CANDIDATES = 40  # candidates that one compiled step can hold
-A_FOOT = 4  # candidates a foot has at most
-SOLE = 0.01  # m: candidates of a foot that are not higher than this above its lowest
-ARMS = 0.3  # of the robot's height at zero joint angles: what ends higher is no foot
-ROBOTS = 64  # robots whose feet are remembered
+MAX_CANDIDATES = 40  # that one compiled step can evaluate
+MAX_PER_FOOT = 4  # candidates
+SOLE_THICKNESS = 0.01  # m; higher candidates of a foot are not part of its sole
+MAX_FOOT_HEIGHT = 0.3  # of the robot's height; links that end higher are arms
+CACHE_SIZE = 64  # robots
 
 
-@lru_cache(maxsize=ROBOTS)
+@lru_cache(maxsize=CACHE_SIZE)
 def feet(robot: Mechanism) -> tuple[Candidate, ...]:
-    """The lowest candidates of the links that end each leg, with all joints at zero, or of a robot
-    with closed loops in its keyframe "stand".
+    """Return the lowest contact candidates of the last link of each leg.
 
-    Found once for each robot object.
+    They are the lowest with all joints at zero; for a robot with closed loops, in the keyframe
+    "stand". The result is cached per robot.
+
+    Parameters
+    ----------
+    robot
+        Robot with `candidates`.
+
+    Returns
+    -------
+    tuple of Candidate
+        At most four candidates per foot, in the order of the robot.
     """
     if not robot.candidates:
         return ()
@@ -36,14 +46,14 @@ def feet(robot: Mechanism) -> tuple[Candidate, ...]:
     chosen: list[int] = []
     for _, touching in sorted(candidates_of_last_bodies(robot).items()):
         bottom = min(lowest[touching])
-        if bottom <= ground + ARMS * height:
-            sole = [k for k in touching if lowest[k] <= bottom + SOLE]
-            chosen += sorted(sole, key=lambda k: lowest[k])[:A_FOOT]
+        if bottom <= ground + MAX_FOOT_HEIGHT * height:
+            sole = [k for k in touching if lowest[k] <= bottom + SOLE_THICKNESS]
+            chosen += sorted(sole, key=lambda k: lowest[k])[:MAX_PER_FOOT]
     return tuple(robot.candidates[k] for k in sorted(chosen)[:MAX_CANDIDATES])
 
 
 def soles(robot: Mechanism) -> dict[int, list[Candidate]]:
-    """The `feet`, grouped by the body they belong to."""
+    """Return the `feet`, grouped by body."""
     by_body: dict[int, list[Candidate]] = {}
     for foot in feet(robot):
         by_body.setdefault(foot.body, []).append(foot)
@@ -51,20 +61,17 @@ def soles(robot: Mechanism) -> dict[int, list[Candidate]]:
 
 
 def candidates_of_last_bodies(mechanism: Mechanism) -> dict[int, list[int]]:
-    """Indices of the contact candidates on every body of the robot that carries no other, by
-    body.
-    """
+    """Return the indices of contact candidates on the last bodies of chains, by body."""
     parents = {body.parent for body in mechanism.bodies}
-    return {i: found for i, found in candidates_of_robot(mechanism).items() if i not in parents}
+    by_body = candidates_of_robot(mechanism)
+    return {i: indices for i, indices in by_body.items() if i not in parents}
 
 
 def candidates_of_robot(mechanism: Mechanism) -> dict[int, list[int]]:
-    """Indices of the contact candidates by body, those of free objects beside the robot left
-    out.
-    """
+    """Return the indices of the robot's contact candidates, by body; objects are excluded."""
     by_body: dict[int, list[int]] = {}
-    beside = tree.object_bodies(mechanism)
+    objects = tree.object_bodies(mechanism)
     for k, candidate in enumerate(mechanism.candidates):
-        if candidate.body not in beside:
+        if candidate.body not in objects:
             by_body.setdefault(candidate.body, []).append(k)
     return by_body

@@ -1,4 +1,4 @@
-"""Which solids of a robot that does not collide with itself went through each other in a motion."""
+"""Find solids of a robot without self-collision that pass through each other in a motion."""
 
 from __future__ import annotations
 
@@ -14,27 +14,40 @@ from tarsus.model.solids import Pair
 from tarsus.morphology.distances import distance_lower_bound, solid_center, solid_distance
 
 Array = NDArray[np.float64]
-THROUGH = 5e-3  # m: shapes stand for a body's surface to a few millimeters
-POSTURES = 256  # of a motion that are looked at
+MIN_DEPTH = 5e-3  # m; shapes approximate a body's surface to a few millimeters
+MAX_POSTURES = 256  # of a motion, that are checked
 
 
 def find_interpenetrations(
     mechanism: Mechanism, start: Array, q: Array
 ) -> list[tuple[Pair, float]]:
-    """Pairs that the file lets touch, apart at the coordinates `start` (m, nq), and deeper than
-    `THROUGH` in each other somewhere in a motion q (n, nq), with how deep, m; the deepest first.
+    """Return pairs of solids that interpenetrate during a motion.
+
+    Parameters
+    ----------
+    mechanism
+        Mechanism whose file lets the pairs touch.
+    start
+        Coordinates (m, nq) in which a reported pair does not overlap.
+    q
+        Coordinates (n, nq) of the motion.
+
+    Returns
+    -------
+    list of (Pair, float)
+        Pairs and their largest depth in m, the deepest first; only those deeper than `MIN_DEPTH`.
     """
     known = [pair for pair in pairs(mechanism) if not between(mechanism, pair)]
     if not known:
         return []
-    some = q[np.linspace(0, len(q) - 1, min(len(q), POSTURES)).astype(int)]
-    began, placed = poses(mechanism, start), poses(mechanism, some)
-    where = cache(lambda solid: solid_center(solid, placed))
-    found = []
+    some = q[np.linspace(0, len(q) - 1, min(len(q), MAX_POSTURES)).astype(int)]
+    at_start, in_motion = poses(mechanism, start), poses(mechanism, some)
+    center = cache(lambda solid: solid_center(solid, in_motion))
+    result = []
     for pair in known:
-        near = distance_lower_bound(pair, (where(pair.first), where(pair.second))) < -THROUGH
+        near = distance_lower_bound(pair, (center(pair.first), center(pair.second))) < -MIN_DEPTH
         if near.any():
-            deepest = -solid_distance(pair, (placed[0][near], placed[1][near])).min()
-            if deepest > THROUGH and solid_distance(pair, began).min() > 0:
-                found.append((pair, float(deepest)))
-    return sorted(found, key=lambda one: -one[1])
+            deepest = -solid_distance(pair, (in_motion[0][near], in_motion[1][near])).min()
+            if deepest > MIN_DEPTH and solid_distance(pair, at_start).min() > 0:
+                result.append((pair, float(deepest)))
+    return sorted(result, key=lambda row: -row[1])

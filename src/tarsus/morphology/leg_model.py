@@ -1,6 +1,6 @@
-"""A robot for a force controller: weight, inertia, its feet, and how they move with its joints.
+"""Model of a robot for force controllers: weight, inertia, and the feet with their Jacobians.
 
-Everything numeric is taken in the standing posture and is a constant of the compiled controller.
+Numbers are those of the standing posture, and constants of the compiled controller.
 """
 
 from __future__ import annotations
@@ -25,14 +25,21 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """A robot in its standing posture, base axes.
+    """Properties of a robot in its standing posture, base axes.
 
-    mass: kg
-    inertia: (3, 3) of the whole robot about the base's origin, kg m^2
-    height: of the base above the ground, m
-    effective: (3, 3) of each foot, kg: its inertia against its joints while the base is held
-    footing: (2,) where each foot should stand under a trunk at rest, m: its place in the posture,
-        all moved until their middle is below the robot's center of mass
+    Attributes
+    ----------
+    mass
+        Mass in kg.
+    inertia
+        Inertia (3, 3) of the whole robot about the base's origin, in kg m^2.
+    height
+        Height of the base above the ground, in m.
+    effective
+        Effective mass (3, 3) of each foot with the base fixed, in kg.
+    footing
+        Nominal position (2,) of each foot, in m: its position in the posture, shifted so that the
+        mean of all feet is below the robot's center of mass.
     """
 
     mass: float
@@ -43,11 +50,16 @@ class Standing:
 
 
 class Foot(NamedTuple):
-    """A foot at an instant, world axes.
+    """State of a foot, world axes.
 
-    arm: (3,) from the base's origin, m
-    velocity: (3,) m/s
-    jacobian: (3, 3) by the leg's joints
+    Attributes
+    ----------
+    arm
+        Position (3,) relative to the base's origin, in m.
+    velocity
+        Velocity (3,), in m/s.
+    jacobian
+        Jacobian (3, 3) with respect to the leg's joints.
     """
 
     arm: SX
@@ -56,52 +68,50 @@ class Foot(NamedTuple):
 
 
 def standing(mechanism: Mechanism, legs: tuple[Leg, ...], q: Array) -> Standing:
-    """Constants of a robot at coordinates q (nq,)."""
+    """Return the properties of a robot at coordinates q (nq,)."""
     if not mechanism.floating:
         raise Unsupported(
             f"{mechanism.name!r} has a fixed base: no gait can move it.", mechanism.name
         )
 
-    # what each foot resists with, and where it stands
+    # effective mass and position of each foot
     kin = kinematics(mechanism, SX(q))
     M = np.array(DM(crba.mass_matrix(kin, rnea.body_inertias(mechanism))))
     R = np.array(DM(kin.world_rotation[0]))
-    effective, places = [], []
+    effective, positions = [], []
     for leg in legs:
         joints, here = joint_velocities(mechanism, leg), foot(kin, leg)
         J, M_leg = np.array(DM(here.jacobian)), M[np.ix_(joints, joints)]
         effective.append(R.T @ np.linalg.inv(J @ np.linalg.solve(M_leg, J.T)) @ R)
-        places.append(R.T @ np.array(DM(here.arm)).ravel())
+        positions.append(R.T @ np.array(DM(here.arm)).ravel())
 
-    # the feet under the center of mass
+    # shift of the feet to below the center of mass
     about = M[3:6, :3] @ R / mechanism.mass  # [c]x of the center of mass c
-    shift = np.array([about[2, 1], about[0, 2]]) - np.mean(places, axis=0)[:2]
-    height = float(
-        np.mean([leg.radius - place[2] for leg, place in zip(legs, places, strict=True)])
-    )
-    return Standing(
-        mechanism.mass, M[3:6, 3:6], height, effective, [place[:2] + shift for place in places]
-    )
+    shift = np.array([about[2, 1], about[0, 2]]) - np.mean(positions, axis=0)[:2]
+    heights = [leg.radius - p[2] for leg, p in zip(legs, positions, strict=True)]
+    footing = [p[:2] + shift for p in positions]
+    height = float(np.mean(heights))
+    return Standing(mechanism.mass, M[3:6, 3:6], height, effective, footing)
 
 
 def foot(kin: Kinematics, leg: Leg) -> Foot:
-    """A leg's foot at the coordinates of `kin`."""
+    """Return the state of a leg's foot."""
     mechanism = kin.mechanism
-    place = mechanism.frame(leg.name)
-    point = constant(place.position)
-    columns = jacobian.point_jacobian(kin, place.body, point)
+    frame = mechanism.frame(leg.name)
+    point = constant(frame.position)
+    columns = jacobian.point_jacobian(kin, frame.body, point)
     velocity = SX.zeros(3)
     for i, column in columns.items():
         velocity += column * kin.u[i]
     joints = ca.horzcat(*(columns[i] for i in joint_velocities(mechanism, leg)))
-    return Foot(jacobian.position(kin, place.body, point) - kin.q[:3], velocity, joints)
+    return Foot(jacobian.position(kin, frame.body, point) - kin.q[:3], velocity, joints)
 
 
 def joint_velocities(mechanism: Mechanism, leg: Leg) -> list[int]:
-    """Where a leg's joints stand in u."""
+    """Return the indices of a leg's joints in u."""
     return [mechanism.u_slices[mechanism.joint_index(joint)].start for joint in leg.joints]
 
 
 def weight(kin: Kinematics) -> SX:
-    """g(q) (nu,) of the whole robot: what holds it against gravity."""
+    """Return g(q) (nu,), the generalized force that holds the robot against gravity."""
     return rnea.gravity_terms(kin, base_parameters.base_parameters(kin.mechanism))

@@ -1,9 +1,8 @@
-"""Three-joint legs found in a mechanism, and their forward kinematics.
+"""Find three-joint legs in a mechanism, and compute their forward kinematics.
 
-A leg is a chain abad (about x) - hip (about y) - knee (about y) from the base to a foot, whatever
-the signs of the axes, the offsets between the joints and the side the knee bends to. All vectors
-are in the base's axes at zero joint angles; the *hip frame* has them too, its origin at the abad
-joint.
+A leg is a chain abad (about x) - hip (about y) - knee (about y) from the base to a foot, with any
+signs of the axes, offsets between joints, and side to which the knee bends. All vectors are in the
+base's axes at zero joint angles. So is the *hip frame*, whose origin is at the abad joint.
 
 With o, t, s the vectors abad-hip, hip-knee, knee-foot, the foot in the hip frame is
 p = Rx(theta_0) (o + Ry(theta_1) (t + Ry(theta_2) s)), theta_i = sign_i q_i.
@@ -22,22 +21,31 @@ from tarsus.model.mechanism import Candidate, Mechanism
 from tarsus.morphology.feet import candidates_of_last_bodies
 
 Array = NDArray[np.float64]
-ALIGNED = 1e-3  # rad: a hinge's axis may be off by so much, the rounding of a file; a foot by a mm
+ALIGNED = 1e-3  # rad; tolerance on a hinge's axis, for the rounding of files
 
 
 @dataclass(frozen=True, eq=False)
 class Leg:
-    """One leg; vectors (3,) in m, base axes.
+    """Leg with abad, hip and knee joints; vectors (3,) are in m, base axes.
 
-    name: of its foot
-    joints: names of abad, hip, knee
-    signs: (3,) of their axes
-    hip: abad joint in the base
-    abad, thigh, shank: the vectors abad-hip, hip-knee, knee-foot
-    radius: of the foot, m
-    posture: (3,) joint angles standing, rad
-    bend: +1 or -1, the side the knee bends to (sign of the shank's angle against the thigh's, about
-        +y)
+    Attributes
+    ----------
+    name
+        Name of its foot.
+    joints
+        Names of the abad, hip and knee joints.
+    signs
+        Signs (3,) of their axes.
+    hip
+        Position of the abad joint in the base.
+    abad, thigh, shank
+        Vectors from abad to hip, hip to knee, and knee to foot.
+    radius
+        Radius of the foot, in m.
+    posture
+        Standing joint angles (3,), in rad.
+    bend
+        Side to which the knee bends: sign of the shank's angle minus the thigh's, about +y.
     """
 
     name: str
@@ -63,19 +71,24 @@ class Leg:
 
     @property
     def rest_angles(self) -> tuple[float, float]:
-        """Angles of thigh and shank against straight down, about +y, at zero joint angles, rad."""
+        """Angles of thigh and shank from straight down, about +y, at zero joint angles, rad."""
         return _down_angle(self.thigh), _down_angle(self.shank)
 
     @property
     def standing_foot(self) -> Array:
-        """The foot (3,) in the hip frame in the standing posture, m."""
+        """Position (3,) of the foot in the hip frame in the standing posture, m."""
         return foot_in_hip_frame(self, self.posture)
 
 
 def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
-    """A leg for every hinged last body that has a contact candidate, the farthest one its foot.
+    """Return a leg for every chain of hinges that ends in a body with contact candidates.
 
-    TarsusError if one is of another kind.
+    The foot is the farthest candidate of that body.
+
+    Raises
+    ------
+    Unsupported
+        If a chain is not a leg of abad, hip and knee.
     """
     reason = _why_no_legs(mechanism)
     if reason:
@@ -84,13 +97,13 @@ def find_legs(mechanism: Mechanism) -> tuple[Leg, ...]:
 
 
 def hinges_to(mechanism: Mechanism, body: int) -> list[int]:
-    """The hinged bodies on the way from the base to a body, the first one next to the base."""
+    """Return the hinged bodies on the path from the base to a body, in this order."""
     path = reversed(tree.path(mechanism, body))
     return [i for i in path if mechanism.bodies[i].joint.kind == "hinge"]
 
 
 def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
-    """The diagonal of each leg: 0 for front left and hind right, 1 for the others."""
+    """Return the diagonal of each leg: 0 for front left and hind right, 1 for the others."""
     if len(legs) != 4:
         raise Unsupported(_not_four(len(legs)), "legs")
     middle = np.mean([leg.hip for leg in legs], axis=0)
@@ -99,24 +112,24 @@ def diagonals(legs: tuple[Leg, ...]) -> tuple[int, ...]:
 
 
 def why_no_diagonal_legs(mechanism: Mechanism) -> str | None:
-    """In one sentence why `diagonals(find_legs(mechanism))` fails; None if it does not."""
+    """Return the reason why `diagonals(find_legs(mechanism))` fails; None if it does not."""
     count = len(_feet(mechanism))
     return _why_no_legs(mechanism) or (None if count == 4 else _not_four(count))
 
 
 def longest_stroke(mechanism: Mechanism) -> float:
-    """A distance, m, that a standing foot cannot sweep: twice the longest leg's thigh and shank."""
+    """Return a distance in m that no standing foot can sweep: twice the longest leg."""
     return 2 * max(sum(leg.lengths) for leg in find_legs(mechanism))
 
 
 def foot_in_hip_frame(leg: Leg, angles: Array) -> Array:
-    """Forward kinematics: the foot (3,) m in the hip frame at joint angles (3,) rad."""
+    """Return the position (3,) of the foot in the hip frame, in m, at joint angles (3,) in rad."""
     abad, hip, knee = leg.signs * angles
     return _about_x(abad) @ (leg.abad + _about_y(hip) @ (leg.thigh + _about_y(knee) @ leg.shank))
 
 
 def foot_jacobian(leg: Leg, angles: Array) -> Array:
-    """Derivative (3, 3) of `foot_in_hip_frame` by the joint angles, m/rad."""
+    """Return the derivative (3, 3) of `foot_in_hip_frame` with respect to joint angles, m/rad."""
     abad, hip, knee = leg.signs * angles
     plane = _about_x(abad)
     shank = _about_y(hip) @ _about_y(knee) @ leg.shank
@@ -131,7 +144,7 @@ def foot_jacobian(leg: Leg, angles: Array) -> Array:
 
 
 def _feet(mechanism: Mechanism) -> list[Candidate]:
-    """The farthest contact candidate of every hinged last body."""
+    """Return the farthest contact candidate of the last body of every chain of hinges."""
     return [
         max((mechanism.candidates[k] for k in touching), key=_reach)
         for body, touching in candidates_of_last_bodies(mechanism).items()
@@ -140,7 +153,7 @@ def _feet(mechanism: Mechanism) -> list[Candidate]:
 
 
 def _why_no_legs(mechanism: Mechanism) -> str | None:
-    """In one sentence why its last bodies are no legs of abad, hip and knee; None if they are."""
+    """Return the reason why a chain is not a leg of abad, hip and knee; None if all are."""
     feet = _feet(mechanism)
     if not feet:
         return f"{mechanism.name!r} has no legs: no last body of a chain has a contact candidate."
@@ -148,11 +161,11 @@ def _why_no_legs(mechanism: Mechanism) -> str | None:
         _, axes, _ = _chain(mechanism, foot)
         wanted = np.eye(3)[[0, 1, 1]]
         if len(axes) != 3 or not np.allclose(np.abs(axes), wanted, atol=ALIGNED):
-            listed = ", ".join(_told(axis) for axis in axes)
-            found = f"its axes are {listed}" if len(axes) == 3 else f"it has {len(axes)}"
+            listed = ", ".join(_format_axis(axis) for axis in axes)
+            actual = f"its axes are {listed}" if len(axes) == 3 else f"it has {len(axes)}"
             return (
                 f"the leg to {foot.name!r} of {mechanism.name!r} must have three hinges (abad, hip,"
-                f" knee) about x, y and y to within {ALIGNED:g} rad, but {found}."
+                f" knee) about x, y and y to within {ALIGNED:g} rad, but {actual}."
             )
         if not _leg(mechanism, foot).bend:
             return (
@@ -162,8 +175,7 @@ def _why_no_legs(mechanism: Mechanism) -> str | None:
     return None
 
 
-def _told(axis: Array) -> str:
-    """As a person writes it, to four digits."""
+def _format_axis(axis: Array) -> str:
     return f"({', '.join(f'{x:.4g}' for x in np.round(axis, 4) + 0.0)})"
 
 
@@ -172,8 +184,8 @@ def _not_four(count: int) -> str:
 
 
 def _chain(mechanism: Mechanism, foot: Candidate) -> tuple[list[int], list[Array], list[Array]]:
-    """A foot's hinges, their axes, and the places of hinges and foot, at zero joint angles."""
-    chain = _unbroken(mechanism, hinges_to(mechanism, foot.body))
+    """Return a foot's hinges, their axes, and the positions of hinges and foot, at zero angles."""
+    chain = _contiguous(mechanism, hinges_to(mechanism, foot.body))
     axes, points, turn = [], [], np.eye(3)
     for body in (mechanism.bodies[i] for i in chain):
         points.append(turn @ body.position)
@@ -184,11 +196,11 @@ def _chain(mechanism: Mechanism, foot: Candidate) -> tuple[list[int], list[Array
 
 
 def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
-    """The leg of three hinges that ends in a foot; its bend is 0 if the knee is straight."""
+    """Return the leg of three hinges that ends in a foot; its bend is 0 if the knee is straight."""
     chain, axes, points = _chain(mechanism, foot)
     signs = np.sign(np.sum(axes, axis=1))
     first, second, third = (mechanism.bodies[i].joint.name for i in chain)
-    posture = _posture(mechanism, chain)  # it says to which side the knee bends
+    posture = _posture(mechanism, chain)  # gives the side to which the knee bends
     knee = signs[2] * posture[2] + _down_angle(points[3]) - _down_angle(points[2])
     return Leg(
         name=foot.name,
@@ -204,15 +216,15 @@ def _leg(mechanism: Mechanism, foot: Candidate) -> Leg:
     )
 
 
-def _unbroken(mechanism: Mechanism, hinges: list[int]) -> list[int]:
-    """Those of the hinges that follow the last joint of another kind."""
+def _contiguous(mechanism: Mechanism, hinges: list[int]) -> list[int]:
+    """Return the hinges after the last joint of another kind."""
     parents = [mechanism.bodies[body].parent for body in hinges]
     breaks = [k for k in range(1, len(hinges)) if parents[k] != hinges[k - 1]]
     return hinges[max(breaks, default=0) :]
 
 
 def _posture(mechanism: Mechanism, chain: list[int]) -> Array:
-    """Standing angles: the keyframe "stand", else the middle of each joint's range."""
+    """Return standing angles: the keyframe "stand", else the middle of each joint's range."""
     if "stand" in mechanism.keyframes:
         stand = mechanism.keyframes["stand"]
         return np.array([stand[mechanism.q_slices[i].start] for i in chain], dtype=float)
@@ -223,7 +235,7 @@ def _posture(mechanism: Mechanism, chain: list[int]) -> Array:
 
 
 def _bend(angle: float) -> int:
-    """The sign of an angle in -pi to pi; 0 if it is nearly zero."""
+    """Return the sign of an angle wrapped to (-pi, pi); 0 if it is nearly zero."""
     angle = (angle + np.pi) % (2 * np.pi) - np.pi
     if abs(angle) < 1e-3:
         return 0
@@ -235,7 +247,7 @@ def _reach(candidate: Candidate) -> float:
 
 
 def _down_angle(vector: Array) -> float:
-    """Angle about +y that turns straight down into the vector's direction in the x-z plane, rad."""
+    """Return the angle about +y from straight down to a vector in the x-z plane, in rad."""
     return float(np.arctan2(-vector[0], -vector[2]))
 
 

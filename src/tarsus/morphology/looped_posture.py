@@ -1,8 +1,9 @@
-"""A posture to stand in for a robot with closed loops: as near zero joint angles, and its springs
-as near their rest, as soles that are level and below the center of mass allow.
+"""Find a standing posture of a robot with closed loops, by nonlinear least squares.
 
-A least-squares problem in the coordinates of all hinges and slides within their ranges, solved by
-trust-region reflective steps (Branch et al. 1999, as SciPy has them).
+Joint angles are as close to zero, and springs as close to rest, as possible with closed loops,
+level soles, and the center of mass above them. The unknowns are the coordinates of all hinges and
+slides within their ranges. SciPy's trust-region reflective method solves the problem (Branch et al.
+1999).
 """
 
 from __future__ import annotations
@@ -23,64 +24,67 @@ from tarsus.morphology.posture import nearest_drawn
 from tarsus.spatial.rotation import constant
 
 Array = NDArray[np.float64]
-CLOSED, LEVEL = 1e3, 1e2  # weights of gaps, and of soles and balance
-NEAR, ASIDE = 0.1, 1.0  # of angles from zero about y, and of other joints
-ALONG = 0.9  # |cos| of the angle to y of axes that bend a leg
-LONG = 0.5  # of a sole's longest extent: shorter ones need not be level
-MET = 1e-3  # m or rad: a posture that misses more of what it must meet is none
-MARGIN = 1e-3  # of a range, at either end
-FIRMER = (1e-3, 1e-2, 0.1, 1.0)  # of these weights, one after the other
-ROUNDS = 200
+GAP_WEIGHT, LEVEL_WEIGHT = 1e3, 1e2  # of gaps, and of level soles and balance
+BEND_WEIGHT, OTHER_WEIGHT = 0.1, 1.0  # of angles that bend a leg, and of other joints
+BEND_COSINE = 0.9  # |cos| of the angle to y, from which on an axis bends a leg
+MIN_EXTENT = 0.5  # of a sole's longest extent; shorter ones need not be level
+TOLERANCE = 1e-3  # m or rad, on the constraints
+MARGIN = 1e-3  # of a joint's range, at either end
+PENALTIES = (1e-3, 1e-2, 0.1, 1.0)  # factors on the constraints, one after the other
+MAX_EVALUATIONS = 200
 
 
 def stand(robot: Robot) -> Array | None:
-    """Coordinates (nq,) with all loops closed, of a robot on a stand as near zero as they go; None
-    if there are none, or a floating robot has no foot.
+    """Return standing coordinates (nq,) with closed loops; None if there are none.
+
+    A robot with a fixed base need not stand. A floating robot without feet has no posture.
     """
     from scipy.optimize import least_squares  # most of a second to import
 
-    # what moves, from where
+    # the unknowns, their start and their ranges
     single = [i for i, body in enumerate(robot.bodies) if body.joint.kind in ("hinge", "slide")]
     at = [robot.q_slices[i].start for i in single]
     joints = [robot.bodies[i].joint for i in single]
     start = nearest_drawn(robot)
     if not at or (robot.floating and not soles(robot)):
         return None
-    room = [MARGIN * min(joint.upper - joint.lower, 1.0) for joint in joints]
-    low = np.array([joint.lower + free for joint, free in zip(joints, room, strict=True)])
-    high = np.array([joint.upper - free for joint, free in zip(joints, room, strict=True)])
-    # what must be zero, and what should
+    margins = [MARGIN * min(joint.upper - joint.lower, 1.0) for joint in joints]
+    low = np.array([joint.lower + m for joint, m in zip(joints, margins, strict=True)])
+    high = np.array([joint.upper - m for joint, m in zip(joints, margins, strict=True)])
+    # constraints, and the residuals to minimize
     x = SX.sym("x", len(at))
     q = SX(start)
     q[at] = x
     kin = kinematics(robot, q)
-    on_feet = _stands(robot, kin) if robot.floating else SX(0, 1)
-    must = ca.vertcat(CLOSED * loop_constraints.gaps(kin), LEVEL * on_feet)
+    on_feet = _sole_residuals(robot, kin) if robot.floating else SX(0, 1)
+    constraints = ca.vertcat(GAP_WEIGHT * loop_constraints.gaps(kin), LEVEL_WEIGHT * on_feet)
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
-    pull = np.array([np.sqrt(joint.stiffness / max(weight, 1e-9)) for joint in joints])
+    spring = np.array([np.sqrt(joint.stiffness / max(weight, 1e-9)) for joint in joints])
     rest = np.array([joint.rest for joint in joints])
     zero = kinematics(robot, SX(robot.neutral()))
     bends = [
-        joint.kind == "hinge" and abs(joint_axis(zero, i)[1]) > ALONG
+        joint.kind == "hinge" and abs(joint_axis(zero, i)[1]) > BEND_COSINE
         for i, joint in zip(single, joints, strict=True)
     ]
-    led = {coupling.joint for coupling in robot.couplings}
-    near = np.where(bends, NEAR, ASIDE) * [joint.name not in led for joint in joints]
-    should = ca.vertcat(near * (x - start[at]), pull * (x - rest))
-    firmly = SX.sym("firmly")
-    asked = ca.vertcat(firmly * must, should)
-    residual = ca.Function("posture", [x, firmly], [asked, ca.jacobian(asked, x), must])
-    # the best of both, what must be weighing more and more
+    mimic = {coupling.joint for coupling in robot.couplings}
+    weights = np.where(bends, BEND_WEIGHT, OTHER_WEIGHT)
+    weights = weights * [joint.name not in mimic for joint in joints]
+    costs = ca.vertcat(weights * (x - start[at]), spring * (x - rest))
+    penalty = SX.sym("penalty")
+    residuals = ca.vertcat(penalty * constraints, costs)
+    outputs = [residuals, ca.jacobian(residuals, x), constraints]
+    evaluate = ca.Function("posture", [x, penalty], outputs)
+    # solve with increasing penalties
     best = np.clip(start[at], low, high)
-    for firm in FIRMER:
+    for factor in PENALTIES:
         best = least_squares(
-            lambda value, firm=firm: np.array(residual(value, firm)[0]).ravel(),
+            lambda value, factor=factor: np.array(evaluate(value, factor)[0]).ravel(),
             best,
-            jac=lambda value, firm=firm: np.array(residual(value, firm)[1]),  # type: ignore[arg-type]
+            jac=lambda value, factor=factor: np.array(evaluate(value, factor)[1]),  # type: ignore[arg-type]
             bounds=(low, high),
-            max_nfev=ROUNDS,
+            max_nfev=MAX_EVALUATIONS,
         ).x
-    if np.abs(np.array(residual(best, 1.0)[2])).max() > LEVEL * MET:
+    if np.abs(np.array(evaluate(best, 1.0)[2])).max() > LEVEL_WEIGHT * TOLERANCE:
         return None
     standing = start.copy()
     standing[at] = best
@@ -90,26 +94,24 @@ def stand(robot: Robot) -> Array | None:
         return None
 
 
-def _stands(robot: Robot, kin: Kinematics) -> SX:
-    """Of all soles what slants, and how far their heights differ; how far the center of mass is
-    from the middle between them; m.
-    """
+def _sole_residuals(robot: Robot, kin: Kinematics) -> SX:
+    """Return the tilt and height differences of soles, and the offset of the center of mass, m."""
     middles: list[SX] = []
-    asked: list[SX] = []
+    residuals: list[SX] = []
     touching = candidates_of_last_bodies(robot)
     for body in soles(robot):
         points = np.array([robot.candidates[k].position for k in touching[body]])
         middles.append(jacobian.position(kin, body, constant(points.mean(0))))
-        _, size, ways = np.linalg.svd(points - points.mean(0), full_matrices=False)
-        for length, way in zip(size, ways, strict=True):
-            if length > max(LONG * size[0], MET):
-                asked.append(ca.mtimes(kin.world_rotation[body], constant(way))[2])
+        _, size, axes = np.linalg.svd(points - points.mean(0), full_matrices=False)
+        for length, axis in zip(size, axes, strict=True):
+            if length > max(MIN_EXTENT * size[0], TOLERANCE):
+                residuals.append(ca.mtimes(kin.world_rotation[body], constant(axis))[2])
     middle = sum(middles[1:], middles[0]) / len(middles)
-    asked += [here[2] - middle[2] for here in middles]
+    residuals += [point[2] - middle[2] for point in middles]
     own = [i for i in range(len(robot.bodies)) if i not in tree.object_bodies(robot)]
     mass = sum(robot.bodies[i].inertia.mass for i in own)
     center = SX.zeros(3)
     for i in own:
         inertia = robot.bodies[i].inertia
         center += inertia.mass / mass * jacobian.position(kin, i, constant(inertia.com))
-    return ca.vertcat(*asked, (center - middle)[:2])
+    return ca.vertcat(*residuals, (center - middle)[:2])

@@ -1,4 +1,4 @@
-"""Rotor inertia for motors whose file gives none, and the back-EMF that limits their speed."""
+"""Add rotor inertia and back-EMF to motors whose file has none."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ INF = float("inf")
 
 
 def with_rotors(robot: Robot, share: float) -> Robot:
-    """The robot with share times the torque, N m, of its motor as the rotor inertia (kg m^2,
-    reflected) of every joint that has none; the same if none is added.
+    """Return the robot with rotor inertia at motor joints without armature.
+
+    Parameters
+    ----------
+    robot
+        Robot.
+    share
+        Reflected inertia (kg m^2) per torque limit (N m) of the motor.
+
+    Returns
+    -------
+    Robot
+        Robot with armature; the same object if nothing is added.
     """
     torque = {motor.joint: max(-motor.lower, motor.upper) for motor in robot.actuators}
     bodies, added = list(robot.bodies), False
@@ -24,17 +35,26 @@ def with_rotors(robot: Robot, share: float) -> Robot:
 
 
 def with_back_emf(robot: Robot, share: float) -> Robot:
-    """The robot with joints that a motor drives damped by share times its torque over the joint's
-    velocity limit, N m s/rad, where both are known.
+    """Return the robot with damping at motor joints, as caused by back-EMF.
 
-    With a share of 1 that is a motor on a voltage: its whole torque at rest, none left at the
-    limit.
+    Parameters
+    ----------
+    robot
+        Robot.
+    share
+        Damping relative to torque limit / velocity limit. With 1 a motor has its full torque at
+        rest and none at the velocity limit, as with a constant voltage.
+
+    Returns
+    -------
+    Robot
+        Robot with additional damping, where both limits are known.
     """
     torque = {motor.joint: max(-motor.lower, motor.upper) for motor in robot.actuators}
     bodies = list(robot.bodies)
     for k, body in enumerate(bodies):
         joint = body.joint
-        brake = share * torque.get(joint.name, 0.0) / joint.velocity_limit
-        if 0 < brake < INF:
-            bodies[k] = replace(body, joint=replace(joint, damping=joint.damping + brake))
+        damping = share * torque.get(joint.name, 0.0) / joint.velocity_limit
+        if 0 < damping < INF:
+            bodies[k] = replace(body, joint=replace(joint, damping=joint.damping + damping))
     return replace(robot, bodies=tuple(bodies))

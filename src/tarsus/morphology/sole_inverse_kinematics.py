@@ -1,15 +1,19 @@
-"""Joint angles that put a sole where it should be, for legs of six or seven hinges.
+"""Inverse kinematics of a sole, for legs of six or seven hinges.
 
-In closed form where three hip hinges (about z, x, y) meet in a point, knee and ankle turn about y,
-and the ankle's hinges (y, x, and z if there are seven) meet in another: with A the foot's rotation
-without a seventh joint's, v = A^T (hip - ankle) has the length that the knee must give (law of
-cosines), its direction gives the ankle's angles, and what is left of A are the hip's.
+There is a closed form if the three hip hinges (about z, x, y) intersect in a point, the knee is
+about y, and the ankle's hinges (y, x, and z if there are seven) intersect in a point. Let A be the
+foot's rotation without that of a seventh joint, and v = A^T (hip - ankle). The length of v gives
+the knee's angle (law of cosines), its direction the ankle's angles, and the rest of A the hip's.
 
-Else by a Gauss-Newton method (Nocedal and Wright 2006, section 10.3) with a fixed number of
-iterations, damped near singular postures, angles cut off at the joints' limits; what a seventh
-joint leaves free is pulled towards the standing posture.
+Other legs use a Gauss-Newton method with a fixed number of iterations. It is damped near singular
+postures, and angles are clipped at the joints' limits. A redundant seventh joint is pulled towards
+the standing posture.
 
-Both say how far the pose is missed: a pose out of reach gives the nearest leg that is found.
+Both methods return the error: for a pose out of reach, that of the closest leg found.
+
+References
+----------
+Nocedal and Wright 2006, section 10.3.
 """
 
 from __future__ import annotations
@@ -28,29 +32,39 @@ from tarsus.program.ir.symbolic import entries
 from tarsus.spatial.rotation import about_axis, constant
 
 Array = NDArray[np.float64]
-MEET = 1e-6  # m: axes that pass nearer to a point than this meet in it
-STRAIGHT = 1 - 1e-9  # |cos| of the knee's inner angle is kept below
+INTERSECTION_TOLERANCE = 1e-6  # m, on the distance of axes from their common point
+MAX_KNEE_COSINE = 1 - 1e-9
 ITERATIONS = 20
-DAMPING = 1e-4  # [1]: of the Gauss-Newton method, against lengths in units of the leg's
-PULL = 0.5  # part of the way to the posture that a free joint is pulled in an iteration
-REACHED = 1e-6  # m and rad: a pose that is missed by more counts as out of reach
+DAMPING = 1e-4  # of the Gauss-Newton method, with lengths in units of the leg's length
+POSTURE_GAIN = (
+    0.5  # share of the distance to the posture that a redundant joint moves per iteration
+)
+POSE_TOLERANCE = 1e-6  # m and rad; a larger error counts as out of reach
 Z, X, Y = np.eye(3)[[2, 0, 1]]
 
 
 class SoleAngles(NamedTuple):
-    """Joint angles (n,), rad, and by how much they miss the pose, m (rotation times leg length)."""
+    """Joint angles (n,), in rad, and the error of the pose, in m (rotation times leg length)."""
 
     angles: SX
-    missed: SX
+    error: SX
 
 
-class _Hinged(NamedTuple):
-    """A leg that has a closed form.
+class _Geometry(NamedTuple):
+    """Geometry of a leg that has a closed form, at zero joint angles.
 
-    signs: (n,) of its axes
-    hip: (3,) in the base; thigh, shank: (3,) hip-knee and knee-ankle; foot: (3,) ankle-sole
-    turned: (3, 3) the sole's frame, all at zero joint angles
-    bend: +1 or -1, the side the knee bends to
+    Attributes
+    ----------
+    signs
+        Signs (n,) of its axes.
+    hip
+        Position (3,) of the hip in the base, in m.
+    thigh, shank, foot
+        Vectors (3,) from hip to knee, knee to ankle, and ankle to sole, in m.
+    turned
+        Rotation (3, 3) of the sole frame.
+    bend
+        Side to which the knee bends, +1 or -1.
     """
 
     signs: Array
@@ -65,32 +79,51 @@ class _Hinged(NamedTuple):
 def sole_inverse_kinematics(
     leg: SoleLeg, R: SX, p: SX, start: SX | None = None, iterations: int = ITERATIONS
 ) -> SoleAngles:
-    """Angles for the sole's frame at rotation R (3, 3) and place p (3,), m, in the base.
+    """Return joint angles that put the sole frame at a pose in the base.
 
-    start: (n,) angles that the Gauss-Newton method starts from, by default the posture; of a leg
-    with a closed form, a seventh joint's angle is taken from it. The closed form does not look at
-    joint limits.
+    Parameters
+    ----------
+    leg
+        Leg with a sole.
+    R, p
+        Rotation (3, 3) and position (3,) of the sole frame in the base, in m.
+    start
+        Initial angles (n,) of the Gauss-Newton method; the standing posture by default. The closed
+        form takes the angle of a seventh joint from it.
+    iterations
+        Number of Gauss-Newton iterations.
+
+    Returns
+    -------
+    SoleAngles
+        Angles and error. The closed form ignores joint limits.
     """
     begin = SX(leg.posture) if start is None else start
-    hinged = _closed_form(leg)
-    if hinged is not None:
-        return _solved(hinged, R, p, begin)
+    geometry = _closed_form(leg)
+    if geometry is not None:
+        return _solve_closed_form(geometry, R, p, begin)
     return _gauss_newton(leg, R, p, begin, iterations)
 
 
 def sole_angles(leg: SoleLeg, R: Array, p: Array) -> Array:
-    """Return the same in numbers (n,); UnmetCondition for a pose out of reach or beyond a limit."""
-    found = sole_inverse_kinematics(leg, SX(R), SX(p))
-    angles = np.array(ca.evalf(found.angles)).ravel()
-    missed = float(ca.evalf(found.missed))
-    if missed > REACHED:
+    """Return numeric joint angles (n,), in rad.
+
+    Raises
+    ------
+    UnmetCondition
+        If the pose is out of reach, or a joint would exceed its limits.
+    """
+    solution = sole_inverse_kinematics(leg, SX(R), SX(p))
+    angles = np.array(ca.evalf(solution.angles)).ravel()
+    error = float(ca.evalf(solution.error))
+    if error > POSE_TOLERANCE:
         raise UnmetCondition(
             f"the sole of {leg.name!r} cannot reach {np.round(p, 4).tolist()} m in the base frame"
-            f" and misses it by {missed:.3g} m: choose a nearer pose.",
+            f" and misses it by {error:.3g} m: choose a closer pose.",
             leg.name,
         )
     for joint, angle, (lower, upper) in zip(leg.joints, angles, leg.limits, strict=True):
-        if not lower - REACHED <= angle <= upper + REACHED:
+        if not lower - POSE_TOLERANCE <= angle <= upper + POSE_TOLERANCE:
             raise UnmetCondition(
                 f"the sole of {leg.name!r} reaches {np.round(p, 4).tolist()} m in the base frame"
                 f" only with joint {joint!r} at {angle:.3g} rad, outside its range from"
@@ -101,42 +134,41 @@ def sole_angles(leg: SoleLeg, R: Array, p: Array) -> Array:
 
 
 def has_closed_form(leg: SoleLeg) -> bool:
-    """Whether its axes allow a solution without iterations."""
+    """Return whether the axes of a leg allow a closed-form solution."""
     return _closed_form(leg) is not None
 
 
 # ---------------------------------------------------------------- in closed form
 
 
-def _closed_form(leg: SoleLeg) -> _Hinged | None:
-    """The leg's constants; None where its axes are others."""
+def _closed_form(leg: SoleLeg) -> _Geometry | None:
+    """Return the geometry of a leg; None if its axes allow no closed form."""
     # axes and points at zero joint angles
-    turn, point, axes, points = np.eye(3), np.zeros(3), [], []
-    for home, place, axis in zip(leg.rotations, leg.positions, leg.axes, strict=True):
-        point = point + turn @ place
-        turn = turn @ home
-        axes.append(turn @ axis)
+    R, point, axes, points = np.eye(3), np.zeros(3), [], []
+    for home, position, axis in zip(leg.rotations, leg.positions, leg.axes, strict=True):
+        point = point + R @ position
+        R = R @ home
+        axes.append(R @ axis)
         points.append(point)
     wanted = np.array([Z, X, Y, Y, Y, X, Z][: leg.size])
     signs = np.sign(np.sum(np.array(axes) * wanted, axis=1))
     if not np.allclose(np.array(axes) * signs[:, None], wanted, atol=1e-9):
         return None
-    # three meet in the hip, two or three in the ankle, and thigh and shank lie in a plane
+    # three axes intersect in the hip, two or three in the ankle; thigh and shank are coplanar
     hip, knee, ankle = points[2], points[3], points[5]
     thigh, shank = knee - hip, points[4] - knee
-    apart = [points[0][:2] - hip[:2], (points[1] - hip)[1:], points[4] - ankle]
-    apart += [np.array([thigh[1], shank[1]]), (points[-1] - ankle)[:2]]
-    if max(np.abs(gap).max() for gap in apart) > MEET:
+    gaps = [points[0][:2] - hip[:2], (points[1] - hip)[1:], points[4] - ankle]
+    gaps += [np.array([thigh[1], shank[1]]), (points[-1] - ankle)[:2]]
+    if max(np.abs(gap).max() for gap in gaps) > INTERSECTION_TOLERANCE:
         return None
     knee_angle = signs[3] * leg.posture[3] + _polar(shank) - _polar(thigh)
     bend = -1.0 if np.sin(knee_angle) < 0 else 1.0
-    foot = point + turn @ leg.sole - ankle
-    return _Hinged(signs, hip, thigh, shank, foot, turn @ leg.level.T, bend)
+    foot = point + R @ leg.sole - ankle
+    return _Geometry(signs, hip, thigh, shank, foot, R @ leg.level.T, bend)
 
 
-def _solved(leg: _Hinged, R: SX, p: SX, start: SX) -> SoleAngles:
-    """The closed form."""
-    # the foot without what a seventh joint turns it by; the hip seen from the ankle
+def _solve_closed_form(leg: _Geometry, R: SX, p: SX, start: SX) -> SoleAngles:
+    # the foot without the rotation of a seventh joint; the hip relative to the ankle
     seventh = entries(start)[6:]
     last = about_axis(Z, leg.signs[6] * seventh[0]) if seventh else SX.eye(3)
     A = ca.mtimes([R, constant(leg.turned.T), last.T])
@@ -146,32 +178,32 @@ def _solved(leg: _Hinged, R: SX, p: SX, start: SX) -> SoleAngles:
     thigh, shank = float(np.hypot(*leg.thigh[::2])), float(np.hypot(*leg.shank[::2]))
     square = ca.dot(v, v)
     cos = (square - (thigh**2 + shank**2)) / (2 * thigh * shank)
-    inside = ca.fmin(ca.fmax(cos, -STRAIGHT), STRAIGHT)
+    inside = ca.fmin(ca.fmax(cos, -MAX_KNEE_COSINE), MAX_KNEE_COSINE)
     knee = _polar(leg.thigh) - _polar(leg.shank) + leg.bend * ca.acos(inside)
     reached = ca.sqrt(thigh**2 + shank**2 + 2 * thigh * shank * inside)
 
-    # the ankle by the hip's direction
+    # the ankle from the direction of the hip
     roll = ca.atan2(v[1], v[2])
     up = ca.sqrt(v[1] * v[1] + v[2] * v[2])
     c, s = ca.cos(knee), ca.sin(knee)
     x, z = leg.thigh[0] * c - leg.thigh[2] * s, leg.thigh[0] * s + leg.thigh[2] * c
     pitch = ca.atan2(-(x + leg.shank[0]), -(z + leg.shank[2])) - ca.atan2(v[0], up)
 
-    # the hip by what is left of the rotation
+    # the hip from the remaining rotation
     B = ca.mtimes([A, about_axis(X, -roll), about_axis(Y, -pitch - knee)])
     hip_roll = ca.asin(ca.fmin(ca.fmax(B[2, 1], -1.0), 1.0))
     hip = [ca.atan2(-B[0, 1], B[1, 1]), hip_roll, ca.atan2(-B[2, 0], B[2, 2])]
-    angles = constant(leg.signs[:6]) * ca.vertcat(*hip, knee, _turned(pitch), roll)
+    angles = constant(leg.signs[:6]) * ca.vertcat(*hip, knee, _wrapped(pitch), roll)
     return SoleAngles(ca.vertcat(angles, *seventh), ca.fabs(ca.sqrt(square) - reached))
 
 
 def _polar(vector: Array) -> float:
-    """Angle about y from straight up to a vector (3,), rad."""
+    """Return the angle about y from straight up to a vector (3,), in rad."""
     return float(np.arctan2(vector[0], vector[2]))
 
 
-def _turned(angle: SX) -> SX:
-    """An angle between -2 pi and 2 pi as one between -pi and pi."""
+def _wrapped(angle: SX) -> SX:
+    """Wrap an angle in (-2 pi, 2 pi) to (-pi, pi)."""
     full = 2 * float(np.pi)
     return angle - full * (angle > np.pi) + full * (angle < -np.pi)
 
@@ -180,29 +212,28 @@ def _turned(angle: SX) -> SX:
 
 
 def _gauss_newton(leg: SoleLeg, R: SX, p: SX, start: SX, iterations: int) -> SoleAngles:
-    """The iterations, one after the other."""
     lower, upper = leg.limits.T
     angles = start
     for _ in range(iterations):
         step = towards(sole_jacobian(leg, angles), _error(leg, R, p, angles), leg.length)
-        free = PULL * (SX(leg.posture) - angles)
+        free = POSTURE_GAIN * (SX(leg.posture) - angles)
         angles = ca.fmin(ca.fmax(angles + step.of(free), lower), upper)
     return SoleAngles(angles, ca.norm_2(_error(leg, R, p, angles) * _scale(leg)))
 
 
 def _error(leg: SoleLeg, R: SX, p: SX, angles: SX) -> SX:
-    """What is missing to the pose (6,): m, rad."""
-    turned, place = sole_pose(leg, angles)
-    return ca.vertcat(p - place, rotation_error(R, turned))
+    """Return the error of the pose (6,), in m and rad."""
+    rotation, position = sole_pose(leg, angles)
+    return ca.vertcat(p - position, rotation_error(R, rotation))
 
 
 def _scale(leg: SoleLeg) -> SX:
-    """Factors (6,) that make lengths of a pose's error."""
+    """Return factors (6,) that convert the error of a pose to lengths."""
     return SX([1, 1, 1, leg.length, leg.length, leg.length])
 
 
 def rotation_error(wanted: SX, actual: SX) -> SX:
-    """The turn (3,), rad, from one rotation (3, 3) to the wanted one, exact for small angles."""
+    """Return the rotation vector (3,), in rad, to the wanted rotation; exact for small angles."""
     crossed = SX.zeros(3)
     for k in range(3):
         crossed += ca.cross(actual[:, k], wanted[:, k])
@@ -210,12 +241,18 @@ def rotation_error(wanted: SX, actual: SX) -> SX:
 
 
 class Towards(NamedTuple):
-    """The damped least-squares answer of a leg to a wanted motion of its sole.
+    """Damped least-squares solution for a wanted motion of a leg's sole.
 
-    jacobian: (6, n)
-    wanted: (6,) m and rad, or rates of these
-    unit: (6,) factors that measure lengths in leg lengths
-    factor: of J J^T, damped, in these units
+    Attributes
+    ----------
+    jacobian
+        Jacobian (6, n) of the sole.
+    wanted
+        Wanted motion (6,), in m and rad, or rates.
+    unit
+        Factors (6,) that scale lengths by the leg's length.
+    factor
+        Factors of the damped J J^T in these units.
     """
 
     jacobian: SX
@@ -224,14 +261,14 @@ class Towards(NamedTuple):
     factor: Factor
 
     def of(self, free: SX) -> SX:
-        """Joint motion (n,) that gives the wanted one and else follows `free` (n,)."""
-        left = self.unit * (self.wanted - ca.mtimes(self.jacobian, free))
-        x = self.factor.solve(entries(left))
+        """Return the joint motion (n,) of the wanted one that is closest to `free` (n,)."""
+        residual = self.unit * (self.wanted - ca.mtimes(self.jacobian, free))
+        x = self.factor.solve(entries(residual))
         return free + ca.mtimes(self.jacobian.T, self.unit * ca.vertcat(*x))
 
 
 def towards(jacobian: SX, wanted: SX, length: float) -> Towards:
-    """Factored once, for a leg's Jacobian (6, n) and the sole's wanted motion (6,)."""
+    """Factorize the problem of a leg's Jacobian (6, n) and the sole's wanted motion (6,)."""
     unit = SX([1 / length] * 3 + [1.0] * 3)
     scaled = ca.mtimes(ca.diag(unit), jacobian)
     K = ca.mtimes(scaled, scaled.T) + DAMPING**2 * SX.eye(6)

@@ -1,8 +1,8 @@
-"""Legs of six or seven hinges with a flat sole, as humanoids have, and their forward kinematics.
+"""Find legs of six or seven hinges with a flat sole, and compute their forward kinematics.
 
-Vectors are in the base's axes with its origin as zero. A *sole's frame* lies in the middle of the
-sole's corners; it has the base's axes while the robot stands in its posture, so that a sole with
-rotation 1 is level and points ahead.
+Vectors are in the frame of the base. The origin of the *sole frame* is in the middle of the sole's
+corners. Its axes are those of the base in the standing posture, so that a sole with the identity as
+rotation is level and points ahead.
 """
 
 from __future__ import annotations
@@ -24,25 +24,38 @@ from tarsus.morphology.legs import hinges_to
 from tarsus.spatial.rotation import about_axis, constant
 
 Array = NDArray[np.float64]
-FEWEST, MOST = 6, 7  # hinges from the base to the sole
-FLAT = 0.005  # m: corners of a level sole are not higher than this above its lowest
-ROBOTS = 64  # robots whose legs are remembered
+MIN_HINGES, MAX_HINGES = 6, 7  # from the base to the sole
+MIN_WIDTH = 0.005  # m, of a sole
+CACHE_SIZE = 64  # robots
 
 
 @dataclass(frozen=True, eq=False)
 class SoleLeg:
-    """One leg.
+    """Leg of n hinges that ends in a flat sole.
 
-    name: of the body with the sole
-    joints: names of its hinges, from the base on
-    bodies: the bodies that they move, by number
-    rotations, positions, axes: (n, 3, 3), (n, 3), (n, 3) of each body in the one before it, the
-        first in the base, and of its hinge in its own frame, at zero joint angles
-    sole: (3,) the middle of the sole in the last body, m
-    level: (3, 3) the last body in the sole's frame
-    half: (2,) half of the sole's length and width, m
-    posture: (n,) joint angles standing, rad
-    limits: (n, 2) lower and upper, rad
+    Attributes
+    ----------
+    name
+        Name of the body with the sole.
+    joints
+        Names of its hinges, from the base on.
+    bodies
+        Indices of the bodies that they move.
+    rotations, positions
+        Poses of each body in the previous one, the first in the base, at zero joint angles, shapes
+        (n, 3, 3) and (n, 3), in m.
+    axes
+        Axes (n, 3) of the hinges, each in its body's frame.
+    sole
+        Middle (3,) of the sole in the last body, in m.
+    level
+        Rotation (3, 3) from the last body to the sole frame.
+    half
+        Half of the sole's length and width (2,), in m.
+    posture
+        Standing joint angles (n,), in rad.
+    limits
+        Lower and upper joint limits (n, 2), in rad.
     """
 
     name: str
@@ -64,13 +77,19 @@ class SoleLeg:
 
     @property
     def length(self) -> float:
-        """From the first joint to the sole along the leg, m."""
+        """Length of the leg from the first joint to the sole, m."""
         steps = [*np.linalg.norm(self.positions[1:], axis=1), np.linalg.norm(self.sole)]
         return float(np.sum(steps))
 
 
 def find_sole_legs(mechanism: Mechanism) -> tuple[SoleLeg, ...]:
-    """The legs that end in a sole, in the order of the bodies; TarsusError if one is none."""
+    """Return the legs that end in a sole, in the order of bodies.
+
+    Raises
+    ------
+    Unsupported
+        If the robot has no two such legs.
+    """
     reason = why_no_sole_legs(mechanism)
     if reason:
         raise Unsupported(reason, mechanism.name)
@@ -78,61 +97,61 @@ def find_sole_legs(mechanism: Mechanism) -> tuple[SoleLeg, ...]:
 
 
 def why_no_sole_legs(mechanism: Mechanism) -> str | None:
-    """In one sentence why `find_sole_legs` fails; None if it does not."""
+    """Return the reason why `find_sole_legs` fails; None if it does not."""
     name = repr(mechanism.name)
     if not mechanism.floating:
         return f"{name} has a fixed base: no gait can move it."
     if mechanism.loops or not mechanism.candidates:
         return f"{name} needs legs without closed loops and with contact candidates."
-    found = soles(mechanism)
-    if len(found) != 2:
-        return f"a gait for bipeds needs two feet, but {name} has {len(found)}."
-    for body, corners in found.items():
+    by_body = soles(mechanism)
+    if len(by_body) != 2:
+        return f"a gait for bipeds needs two feet, but {name} has {len(by_body)}."
+    for body, corners in by_body.items():
         chain, foot = hinges_to(mechanism, body), mechanism.bodies[body].name
-        if not FEWEST <= len(chain) <= MOST or not _hangs_on_base(mechanism, chain):
+        if not MIN_HINGES <= len(chain) <= MAX_HINGES or not _starts_at_base(mechanism, chain):
             return (
-                f"the leg to {foot!r} of {name} must consist of {FEWEST} or {MOST} hinges from the"
-                f" base to a flat foot, but it has {len(chain)}."
+                f"the leg to {foot!r} of {name} must consist of {MIN_HINGES} or {MAX_HINGES} hinges"
+                f" from the base to a flat foot, but it has {len(chain)}."
             )
         extent = np.ptp(_corners(mechanism, body, corners)[0], axis=0)
-        if len(corners) < 3 or np.sort(extent)[1] < FLAT:
+        if len(corners) < 3 or np.sort(extent)[1] < MIN_WIDTH:
             return f"the foot {foot!r} of {name} has no flat sole of at least three corners."
     return None
 
 
 def sole_pose(leg: SoleLeg, angles: SX) -> tuple[SX, SX]:
-    """Rotation (3, 3) and place (3,), m, of the sole's frame at joint angles (n,)."""
+    """Return the rotation (3, 3) and position (3,), in m, of the sole frame at angles (n,)."""
     R, p = SX.eye(3), SX.zeros(3)
-    for home, place, axis, angle in _hinges(leg, angles):
-        p = p + ca.mtimes(R, constant(place))
+    for home, position, axis, angle in _hinges(leg, angles):
+        p = p + ca.mtimes(R, constant(position))
         R = ca.mtimes([R, constant(home), about_axis(axis, angle)])
     return ca.mtimes(R, constant(leg.level.T)), p + ca.mtimes(R, constant(leg.sole))
 
 
 def sole_jacobian(leg: SoleLeg, angles: SX) -> SX:
-    """J (6, n): the sole's velocity (m/s) and angular velocity (rad/s) are J times the rates."""
+    """Return J (6, n): J times joint rates is the sole's velocity and angular velocity."""
     R, p, points, axes = SX.eye(3), SX.zeros(3), [], []
-    for home, place, axis, angle in _hinges(leg, angles):
-        p = p + ca.mtimes(R, constant(place))
+    for home, position, axis, angle in _hinges(leg, angles):
+        p = p + ca.mtimes(R, constant(position))
         R = ca.mtimes(R, constant(home))
         points.append(p)
         axes.append(ca.mtimes(R, constant(axis)))
         R = ca.mtimes(R, about_axis(axis, angle))
     end = p + ca.mtimes(R, constant(leg.sole))
-    columns = [ca.cross(a, end - at) for a, at in zip(axes, points, strict=True)]
+    columns = [ca.cross(a, end - point) for a, point in zip(axes, points, strict=True)]
     return ca.vertcat(ca.horzcat(*columns), ca.horzcat(*axes))
 
 
 def _hinges(leg: SoleLeg, angles: SX) -> list[tuple[Array, Array, Array, SX]]:
-    """Rotation, place and axis of every hinge, with its angle."""
+    """Return rotation, position, axis and angle of every hinge."""
     angle = ca.vertsplit(angles)
     return list(zip(leg.rotations, leg.positions, leg.axes, angle, strict=True))
 
 
-@lru_cache(maxsize=ROBOTS)
+@lru_cache(maxsize=CACHE_SIZE)
 def _legs(mechanism: Mechanism) -> tuple[SoleLeg, ...]:
-    found = soles(mechanism).items()
-    return tuple(_leg(mechanism, body, corners) for body, corners in found)
+    by_body = soles(mechanism).items()
+    return tuple(_leg(mechanism, body, corners) for body, corners in by_body)
 
 
 def _standing(mechanism: Mechanism) -> Array:
@@ -140,8 +159,9 @@ def _standing(mechanism: Mechanism) -> Array:
 
 
 def _corners(mechanism: Mechanism, body: int, corners: list[Candidate]) -> tuple[Array, Array]:
-    """The corners' centers (n, 3), of outlines the points that touch, from the last body's origin,
-    seen level where the robot stands; the last body's axes (3, 3) there.
+    """Return the corners (n, 3) of a sole in level axes, and the rotation of the body to them.
+
+    Corners are relative to the last body's origin. For an outline it is the contact point.
     """
     kin = kinematics(mechanism, SX(DM(np.asarray(_standing(mechanism)))))
     base, last = (np.array(DM(kin.world_rotation[i])) for i in (0, body))
@@ -154,8 +174,8 @@ def _corners(mechanism: Mechanism, body: int, corners: list[Candidate]) -> tuple
 
 
 def _leg(mechanism: Mechanism, body: int, corners: list[Candidate]) -> SoleLeg:
-    """The leg to a body with the corners of its sole."""
-    # the middle of the corners, seen level
+    """Return the leg to a body, given the corners of its sole."""
+    # the middle of the corners in level axes
     points, level = _corners(mechanism, body, corners)
     low = points[:, 2] - [corner.radius for corner in corners]
     middle = np.array([*(points.max(0) + points.min(0))[:2] / 2, low.min()])
@@ -178,6 +198,6 @@ def _leg(mechanism: Mechanism, body: int, corners: list[Candidate]) -> SoleLeg:
     )
 
 
-def _hangs_on_base(mechanism: Mechanism, chain: list[int]) -> bool:
-    """Whether the hinges follow each other from the floating base on."""
+def _starts_at_base(mechanism: Mechanism, chain: list[int]) -> bool:
+    """Return whether the hinges are contiguous from the floating base on."""
     return [mechanism.bodies[i].parent for i in chain] == [0, *chain[:-1]]

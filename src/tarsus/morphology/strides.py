@@ -1,7 +1,7 @@
-"""Legs that take turns: which feet are on the ground when, and how their joints lift them.
+"""Legs that alternate between stance and swing: their phase, and how their joints lift the foot.
 
-Four legs of three hinges trot, two with soles walk; what differs between them is said here, so that
-who follows a clock need not know how many there are.
+Four legs of three hinges trot; two legs with soles walk. This module hides the difference from
+code that follows a gait's clock.
 """
 
 from __future__ import annotations
@@ -30,21 +30,29 @@ from tarsus.morphology.sole_inverse_kinematics import sole_angles
 from tarsus.morphology.sole_leg import SoleLeg, find_sole_legs, sole_pose, why_no_sole_legs
 
 Array = NDArray[np.float64]
-KEPT = 16  # robots whose strides are remembered
-STAGES, LOOKS = 10, 5  # of bending a leg of three hinges, and Newton's steps in each
+CACHE_SIZE = 16  # robots
+STAGES, ITERATIONS = 10, 5  # of bending a leg of three hinges, and Newton iterations in each
 
 
 @dataclass(frozen=True, eq=False)
 class Stride(ABC):
-    """A leg whose turn comes once in a round of the clock.
+    """Leg that swings once in a period of the gait.
 
-    feet: names of the contact candidates that it stands on
-    half: the half of the round, 0 or 1, in which they shall be on the ground
-    joints: names of its hinges, from the base on
-    posture: (n,) their angles standing, rad
-    length: m, of the straight leg
-    sole: the body that it ends in, by number, and the direction (3,) there that is upwards while
-        the sole is level; None for a foot that is a point
+    Attributes
+    ----------
+    feet
+        Names of the contact candidates of its foot.
+    half
+        Half of the period, 0 or 1, in which the leg is in stance.
+    joints
+        Names of its hinges, from the base on.
+    posture
+        Standing joint angles (n,), in rad.
+    length
+        Length of the straight leg, in m.
+    sole
+        Index of the last body, and the direction (3,) in it that is up while the sole is level;
+        None for a point foot.
     """
 
     feet: tuple[str, ...]
@@ -56,18 +64,19 @@ class Stride(ABC):
 
     @abstractmethod
     def lifted(self, height: float) -> Array:
-        """Angles (n,) off the posture, rad, that lift the foot by a height, m."""
+        """Return joint angles (n,) off the posture, in rad, that lift the foot by a height in m."""
 
     @abstractmethod
     def bent(self, share: float) -> Array:
-        """Angles (n,), rad, with the foot straight above where it is in the posture, so that the
-        hip is no higher than a share of the straight leg; the posture if it is not.
+        """Return joint angles (n,), in rad, with the hip at a share of the straight leg's length.
+
+        The foot moves straight up from the posture. If the hip is lower, it is the posture itself.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class HingedStride(Stride):
-    """One of four legs of three hinges; feet are lifted along their Jacobian."""
+    """One of four legs of three hinges; the foot is lifted along its Jacobian."""
 
     leg: Leg
 
@@ -77,50 +86,59 @@ class HingedStride(Stride):
 
     def bent(self, share: float) -> Array:
         angles, foot = np.array(self.posture, float), self.leg.standing_foot
-        high = -share * self.length
-        if foot[2] >= high:
+        top = -share * self.length
+        if foot[2] >= top:
             return angles
         for part in np.linspace(0, 1, STAGES + 1)[1:]:
-            aim = foot + part * np.array([0.0, 0.0, high - foot[2]])
-            for _ in range(LOOKS):
-                off = aim - foot_in_hip_frame(self.leg, angles)
-                angles = angles + np.linalg.solve(foot_jacobian(self.leg, angles), off)
+            target = foot + part * np.array([0.0, 0.0, top - foot[2]])
+            for _ in range(ITERATIONS):
+                error = target - foot_in_hip_frame(self.leg, angles)
+                angles = angles + np.linalg.solve(foot_jacobian(self.leg, angles), error)
         return angles
 
 
 @dataclass(frozen=True, eq=False)
 class SoleStride(Stride):
-    """One of two legs with a flat sole, which stays level as it is lifted.
+    """One of two legs with a flat sole, which stays level when lifted.
 
-    place: (3,) of the sole standing, in the base, m
+    Attributes
+    ----------
+    position
+        Standing position (3,) of the sole in the base, in m.
     """
 
     leg: SoleLeg
-    place: Array
+    position: Array
 
     def lifted(self, height: float) -> Array:
         return self._raised(height) - self.posture
 
     def bent(self, share: float) -> Array:
-        depth = self.leg.positions[0][2] - self.place[2]
+        depth = self.leg.positions[0][2] - self.position[2]
         return self._raised(max(depth - share * self.length, 0.0))
 
     def _raised(self, height: float) -> Array:
         if height == 0:
             return np.array(self.posture, float)
-        return sole_angles(self.leg, np.eye(3), self.place + np.array([0.0, 0.0, height]))
+        return sole_angles(self.leg, np.eye(3), self.position + np.array([0.0, 0.0, height]))
 
 
 def why_no_strides(mechanism: Mechanism) -> str | None:
-    """In one sentence why `strides` fails; None if it does not."""
+    """Return the reason why `strides` fails; None if it does not."""
     if len(soles(mechanism)) == 2:
         return why_no_sole_legs(mechanism)
     return why_no_diagonal_legs(mechanism)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHE_SIZE)
 def strides(mechanism: Mechanism) -> tuple[Stride, ...]:
-    """The legs of a trot on four, or of a walk on two; TarsusError for others."""
+    """Return the legs of a quadruped that trots, or of a biped that walks.
+
+    Raises
+    ------
+    Unsupported
+        For other robots.
+    """
     if len(soles(mechanism)) == 2:
         return tuple(_of_sole(mechanism, leg) for leg in find_sole_legs(mechanism))
     legs = find_legs(mechanism)
@@ -131,8 +149,19 @@ def strides(mechanism: Mechanism) -> tuple[Stride, ...]:
 
 
 def crouch(robot: Robot, share: float) -> Robot:
-    """The robot standing with hips no higher than a share of its straight legs; the same if they
-    are not.
+    """Return the robot with a keyframe "stand" in which its hips are not higher than a share.
+
+    Parameters
+    ----------
+    robot
+        Robot with a keyframe "stand".
+    share
+        Largest height of the hips, relative to the length of straight legs.
+
+    Returns
+    -------
+    Robot
+        Robot with bent legs; the same object if they are bent enough.
     """
     q = np.array(robot.keyframes["stand"], dtype=float)
     for leg in strides(robot):
@@ -144,12 +173,12 @@ def crouch(robot: Robot, share: float) -> Robot:
 
 
 def _of_sole(mechanism: Mechanism, leg: SoleLeg) -> Stride:
-    """The left one's turn is first."""
-    place = np.array(ca.evalf(sole_pose(leg, SX(leg.posture))[1])).ravel()
+    """Return the stride of a leg with a sole; the left leg is in stance first."""
+    position = np.array(ca.evalf(sole_pose(leg, SX(leg.posture))[1])).ravel()
     feet = tuple(corner.name for corner in soles(mechanism)[leg.bodies[-1]])
     return SoleStride(
-        *(feet, int(place[1] < 0), leg.joints, leg.posture, leg.length),
+        *(feet, int(position[1] < 0), leg.joints, leg.posture, leg.length),
         sole=(leg.bodies[-1], leg.level[2]),
         leg=leg,
-        place=place,
+        position=position,
     )

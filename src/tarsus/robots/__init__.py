@@ -1,6 +1,7 @@
-"""Robots by name: one file is one robot, described as data with its sources by `describe()`.
+"""Built-in robots, one per file, and `load` for robots from files.
 
-To add a robot, write a file here whose `describe()` returns a `Mechanism`; its name is the file's.
+To add a robot, write a file here whose `describe()` returns a `Mechanism` with its sources. The
+robot's name is the name of the file.
 """
 
 from __future__ import annotations
@@ -19,58 +20,79 @@ if TYPE_CHECKING:
     from tarsus.dynamics.robot import Robot
 
 KIND = "robots"
-HELD = ("floating", "height")  # options that every robot has
+BASE_OPTIONS = ("floating", "height")  # options of all robots
 
 
 def load(path_or_name: str | Path, **options: Any) -> Robot:
-    """A robot by name, or from an MJCF, URDF or SDF file; also one of the package
-    example-robot-data by name ("go2"), if that is installed.
+    """Load a robot by name or from an MJCF, URDF or SDF file.
 
-    options: those of `describe` or of the importer; of all: floating=False holds the base in the
-        world, at `height` (m, of its origin) or where the file draws it, a built-in robot's where
-        it stands
+    Parameters
+    ----------
+    path_or_name
+        Name of a built-in robot, path of a file, or name of a robot of the package
+        example-robot-data ("go2"), if it is installed.
+    options
+        Options of the importer, or of `describe` of a built-in robot. For all robots,
+        floating=False fixes the base to the world, at `height` (m, of its origin). By default this
+        is where the file draws it, or where a built-in robot stands.
+
+    Returns
+    -------
+    Robot
+        The robot.
+
+    Raises
+    ------
+    TarsusError
+        If there is no such robot, or its file is invalid; the message suggests similar names.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> tarsus.load("hyq").name
+    'hyq'
     """
     from tarsus.dynamics.robot import Origin, Robot
     from tarsus.model.check import check
     from tarsus.model.fixed_base import check_height, fix_base
     from tarsus.model.read import check_options, read
 
-    # one of ours
+    # a built-in robot
     require(path_or_name)
     name = str(path_or_name)
     if name in registry.names(__name__):
-        own = {key: value for key, value in options.items() if key not in HELD}
+        own = {key: value for key, value in options.items() if key not in BASE_OPTIONS}
         describe = registry.member_module(__name__, "robot", name).describe
-        check_options(describe, own, HELD)
+        check_options(describe, own, BASE_OPTIONS)
         described = describe(**own)
         floating, height = options.get("floating", True), options.get("height")
         check_height(floating, height)
         described = described if floating else fix_base(described, height)
         return replace(Robot.of(check(described)), origin=Origin(options=options))
-    # a file, one's own or of the package
+    # a file, of the user or of the package
     path = Path(path_or_name)
-    if not _a_path(path):
+    if not _is_path(path):
         options = ({"floating": False} if name in ARMS else {}) | options
         path = file_of(name) or path
-    found = Robot.of(read(path, **options))
+    robot = Robot.of(read(path, **options))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return replace(found, origin=Origin(str(path.resolve()), digest, options))
+    return replace(robot, origin=Origin(str(path.resolve()), digest, options))
 
 
 def require(path_or_name: str | Path) -> None:
-    """TarsusError with near names unless it is a robot's name, or may be a path."""
+    """Raise TarsusError with similar names, unless it is a robot's name or may be a path."""
     if not isinstance(path_or_name, str | os.PathLike):
         raise InvalidValue(
             f"the robot must be given by its name or path, not {path_or_name!r}.", "robot"
         )
     name, known = str(path_or_name), registry.names(__name__)
-    if name in known or _a_path(Path(path_or_name)) or file_of(name) is not None:
+    if name in known or _is_path(Path(path_or_name)) or file_of(name) is not None:
         return
-    beside = [*LEGGED, *ARMS] if robots_folder() is not None else []
-    raise unknown_name("robot", name, [*known, *beside] if closest_names(name, beside) else known)
+    others = [*LEGGED, *ARMS] if robots_folder() is not None else []
+    raise unknown_name("robot", name, [*known, *others] if closest_names(name, others) else known)
 
 
-def _a_path(path: Path) -> bool:
-    """Whether it may be one, not a name; a folder called as a robot of the package is none."""
-    named_so = str(path) in LEGGED | ARMS and os.path.isdir(path)
-    return bool(path.suffix) or len(path.parts) > 1 or (os.path.exists(path) and not named_so)
+def _is_path(path: Path) -> bool:
+    """Return whether it may be a path; a folder with the name of a robot is not."""
+    is_name = str(path) in LEGGED | ARMS and os.path.isdir(path)
+    return bool(path.suffix) or len(path.parts) > 1 or (os.path.exists(path) and not is_name)

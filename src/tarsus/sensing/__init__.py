@@ -1,3 +1,3 @@
-"""Sensors, one kind a file."""
+"""Sensors, one kind per file."""
 
 KIND = "sensors"

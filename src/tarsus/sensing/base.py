@@ -1,9 +1,9 @@
-"""The base class of sensors: readings as expressions of the state, the loads and the ground.
+"""Base class of sensors: readings as expressions of the state, contact loads and the ground.
 
-To add a sensor: one file in `tarsus/sensing` with one frozen dataclass that derives from `Sensor`;
-the file's name is the sensor's name. It says what it reads in `channels`, and reads in `read`; what
-it remembers begins as `initial_memory`. It is compiled into the step of the simulations that ask
-for it, and costs nothing in others.
+To add a sensor, write one file in `tarsus/sensing` with one frozen dataclass that derives from
+`Sensor`; the file's name is the sensor's name. `channels` declares its readings, `read` computes
+them, and `initial_memory` initializes its memory. A sensor is compiled into the step of simulations
+that use it, and costs nothing in others.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ AXES = ("x", "y", "z")
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """The force on a body over the last step, at one contact with the ground or another body.
+    """Contact force on a body in the last step.
 
-    point (3,): where it acts, world, m
-    force (3,): the mean over the step, world axes, N
+    Attributes
+    ----------
+    point
+        Point of application (3,), in m, world frame.
+    force
+        Mean force (3,) over the step, in N, world axes.
     """
 
     point: SX
@@ -43,17 +47,26 @@ class Load:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """What sensors may look at after a step, as symbols.
+class SensorInput:
+    """Quantities that sensors can read after a step, as symbols.
 
-    before, after: the robot at the step's start and end, with velocities
-    pressed: the robot where the step looks at its contacts
-    loads: of the contacts on a body, by its name, seen there
-    dt: the step, s
-    heights: of the ground above z = 0 (m) below points (3,) of the world
-    ranges: distances (k,), m, of the ground from a point (3,) along k unit directions (3,), with
-        the greatest that is told and the spacing of looks, m
-    memory (m,): the sensor's own
+    Attributes
+    ----------
+    before, after
+        Kinematics at the start and the end of the step, with velocities.
+    pressed
+        Kinematics where the step evaluates contacts.
+    loads
+        Function that returns the contact forces on a body, by its name, evaluated at `pressed`.
+    dt
+        Step size in s.
+    heights
+        Function that returns the height of the ground (m) below points (3,) of the world.
+    ranges
+        Function (point, directions, reach, spacing) that returns distances (k,) to the ground along
+        k unit directions (3,), in m.
+    memory
+        Memory (m,) of the sensor.
     """
 
     before: Kinematics
@@ -66,35 +79,38 @@ class Seen:
     memory: SX
 
     @property
-    def passed(self) -> SX:
-        """How long it took from before to after, s: 0 where no step was made yet."""
+    def elapsed(self) -> SX:
+        """Time from `before` to `after`, s; 0 before the first step."""
         return SX(0) if self.before is self.after else self.dt
 
     def frame(self, name: str) -> Frame:
-        """A frame of the robot; "" is its first body's. TarsusError with near names."""
+        """Return a frame of the robot by name; "" is that of its first body."""
         return frame_named(self.after.mechanism, name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sensor(ABC):
-    """A sensor; implementations are frozen dataclasses.
+    """Sensor; implementations are frozen dataclasses.
 
-    What it tells is its reading, `delay` steps old, plus `bias`, plus noise: normal, independent in
-    time and from channel to channel. The same seed gives the same noise in the same world, episode
-    and step, however many worlds there are. Each may be one number, or one a world; noise and bias
-    also one a world and channel (worlds, k), or one a channel (1, k).
+    The output is the reading of `delay` steps ago, plus `bias`, plus noise. Noise is normal and
+    independent in time and between channels. The same seed gives the same noise in the same world,
+    episode and step, for any number of worlds. Each parameter is one number, or one per world;
+    noise and bias also one per world and channel (worlds, k), or one per channel (1, k).
 
-    exact: whether its readings, such as truths and times, take neither noise nor bias
+    Attributes
+    ----------
+    exact
+        Whether readings have neither noise nor bias, as those of flags and times.
     """
 
     exact: ClassVar[bool] = False
 
-    noise: Value = parameter(0.0, "[1]", "standard deviation, in the units read", "[0, inf)")
-    bias: Value = parameter(0.0, "[1]", "what is added, in the units read")
-    delay: int | NDArray[np.int64] = parameter(
-        0, "[1]", "steps from motion to reading", "[0, 1000]"
+    noise: Value = parameter(
+        0.0, "[1]", "standard deviation, in the units of the channel", "[0, inf)"
     )
-    seed: int = parameter(0, "[1]", "a noise of its own for each number", "[0, inf)")
+    bias: Value = parameter(0.0, "[1]", "offset, in the units of the channel")
+    delay: int | NDArray[np.int64] = parameter(0, "[1]", "delay of readings, in steps", "[0, 1000]")
+    seed: int = parameter(0, "[1]", "seed of the noise", "[0, inf)")
 
     def __post_init__(self) -> None:
         check(self)
@@ -103,60 +119,66 @@ class Sensor(ABC):
 
     @property
     def why_exact(self) -> str:
-        """What to tell who asks an exact sensor for noise or bias."""
+        """Error message for noise or bias of an exact sensor."""
         return (
-            f"{type(self).__name__} is exact and takes no noise or bias: give them to a LoadCell at"
-            " the same frame, and compare its force yourself."
+            f"{type(self).__name__} has no noise or bias: add them to a LoadCell at the same frame,"
+            " and compare its force with a threshold."
         )
 
     @abstractmethod
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """What it reads of this robot: {name: SI unit}; TarsusError if it does not fit."""
+        """Return the channels for a robot, {name: SI unit}.
+
+        Raises
+        ------
+        TarsusError
+            If the sensor does not fit the robot.
+        """
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """The memory (m,) at time zero; empty by default."""
+        """Return the memory (m,) at time zero; empty by default."""
         return np.zeros(0)
 
     @abstractmethod
-    def read(self, seen: Seen) -> tuple[SX, SX]:
-        """The channels (k,) after a step, and the memory (m,)."""
+    def read(self, seen: SensorInput) -> tuple[SX, SX]:
+        """Return the readings (k,) after a step, and the memory (m,)."""
 
 
-def at_frame() -> Any:
-    """The declaration of a sensor's frame: its name, "" for the first body's."""
-    return component("", "frame, contact candidate or body; the first body if left out")
+def frame_parameter() -> Any:
+    """Declare the frame of a sensor: its name, "" for that of the first body."""
+    return component("", "frame, contact candidate or body; the first body by default")
 
 
 def frame_named(mechanism: Mechanism, name: str) -> Frame:
-    """A frame of the robot by name, "" its first body's own; TarsusError with near names."""
+    """Return a frame of the robot by name; "" is that of its first body."""
     return mechanism.frame(name or mechanism.bodies[0].name)
 
 
-def place(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:
-    """Origin (3,), m, and rotation (3, 3) of a frame in the world."""
+def frame_pose(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:
+    """Return the origin (3,), in m, and rotation (3, 3) of a frame in the world."""
     R = kin.world_rotation[frame.body]
     origin = kin.world_position[frame.body] + ca.mtimes(R, constant(frame.position))
     return origin, ca.mtimes(R, constant(frame.rotation))
 
 
-def quaternion(kin: Kinematics, frame: Frame) -> SX:
-    """The unit quaternion (w, x, y, z) of a frame in the world."""
+def frame_quaternion(kin: Kinematics, frame: Frame) -> SX:
+    """Return the unit quaternion (w, x, y, z) of a frame in the world."""
     own = constant(quaternion_from_rotation(frame.rotation))
     return product(coordinates.quaternions(kin)[frame.body], own)
 
 
-def motion(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:
-    """Velocity (3,), m/s, of a frame's origin and its angular velocity (3,), rad/s, world axes."""
+def frame_velocity(kin: Kinematics, frame: Frame) -> tuple[SX, SX]:
+    """Return the velocity (m/s) and angular velocity (rad/s) of a frame, (3,) each, world axes."""
     point = constant(frame.position)
     columns = jacobian.point_jacobian(kin, frame.body, point)
-    turning = jacobian.angular_jacobian(kin, frame.body)
-    return _times(columns, kin.u), _times(turning, kin.u)
+    angular = jacobian.angular_jacobian(kin, frame.body)
+    return _times(columns, kin.u), _times(angular, kin.u)
 
 
 def _times(columns: jacobian.Columns, u: SX) -> SX:
     return sum((column * u[k] for k, column in columns.items()), SX.zeros(3))
 
 
-def along(name: str, unit: str) -> dict[str, str]:
-    """The channels of a vector."""
+def vector_channels(name: str, unit: str) -> dict[str, str]:
+    """Return the channels of a vector (3,)."""
     return {f"{name}_{axis}": unit for axis in AXES}

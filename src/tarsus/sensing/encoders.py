@@ -11,15 +11,15 @@ from casadi import SX
 from tarsus.errors import InvalidValue, unknown_name
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import component
-from tarsus.sensing.base import Seen, Sensor
+from tarsus.sensing.base import Sensor, SensorInput
 
 
 @dataclass(frozen=True)
 class Encoders(Sensor):
-    """Of all hinges and slides, or of those named; all positions first, then all rates."""
+    """Positions, then rates, of all hinges and slides or of named ones."""
 
     joints: str | tuple[str, ...] = component(
-        (), "names of joints; all hinges and slides if left out"
+        (), "names of joints; all hinges and slides by default"
     )
 
     def __post_init__(self) -> None:
@@ -33,7 +33,7 @@ class Encoders(Sensor):
         object.__setattr__(self, "joints", tuple(names))
 
     def _bodies(self, mechanism: Mechanism) -> list[int]:
-        """The bodies that the joints move."""
+        """Return the bodies that the joints move."""
         known = [b.joint.name for b in mechanism.bodies if b.joint.kind in ("hinge", "slide")]
         for name in self.joints:
             if name not in known:
@@ -43,13 +43,13 @@ class Encoders(Sensor):
         return [mechanism.joint_index(name) for name in self.joints or known]
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """A position and a rate of every joint."""
+        """Return a position and a rate for every joint."""
         joints = [mechanism.bodies[i].joint for i in self._bodies(mechanism)]
         units = ["rad" if joint.kind == "hinge" else "m" for joint in joints]
-        where = {j.name: unit for j, unit in zip(joints, units, strict=True)}
-        return where | {f"{name}_rate": f"{unit}/s" for name, unit in where.items()}
+        positions = {j.name: unit for j, unit in zip(joints, units, strict=True)}
+        return positions | {f"{name}_rate": f"{unit}/s" for name, unit in positions.items()}
 
-    def read(self, seen: Seen) -> tuple[SX, SX]:
+    def read(self, seen: SensorInput) -> tuple[SX, SX]:
         mechanism, kin = seen.after.mechanism, seen.after
         bodies = self._bodies(mechanism)
         angles = [kin.q[mechanism.q_slices[i].start] for i in bodies]

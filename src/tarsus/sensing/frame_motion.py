@@ -1,4 +1,4 @@
-"""Position, attitude and velocities of a frame, as a motion capture system tells them."""
+"""Position, orientation and velocities of a frame, as from a motion capture system."""
 
 from __future__ import annotations
 
@@ -11,37 +11,35 @@ from casadi import SX
 from tarsus.dynamics.kinematics import Kinematics
 from tarsus.model.mechanism import Frame, Mechanism
 from tarsus.sensing.base import (
-    Seen,
     Sensor,
-    along,
-    at_frame,
+    SensorInput,
     frame_named,
-    motion,
-    place,
-    quaternion,
+    frame_parameter,
+    frame_pose,
+    frame_quaternion,
+    frame_velocity,
+    vector_channels,
 )
 
 
 @dataclass(frozen=True)
 class FrameMotion(Sensor):
-    """Of a frame's origin and axes in the world."""
+    """Pose and velocity of a frame in the world."""
 
-    frame: str = at_frame()
+    frame: str = frame_parameter()
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """Position, unit quaternion (w, x, y, z), linear and angular velocity, world axes."""
+        """Return position, quaternion (w, x, y, z), linear and angular velocity, world axes."""
         frame_named(mechanism, self.frame)
-        turned = {f"quaternion_{k}": "1" for k in "wxyz"}
-        moving = along("velocity", "m/s") | along("angular_velocity", "rad/s")
-        return along("position", "m") | turned | moving
+        orientation = {f"quaternion_{k}": "1" for k in "wxyz"}
+        velocity = vector_channels("velocity", "m/s") | vector_channels("angular_velocity", "rad/s")
+        return vector_channels("position", "m") | orientation | velocity
 
-    def read(self, seen: Seen) -> tuple[SX, SX]:
+    def read(self, seen: SensorInput) -> tuple[SX, SX]:
         return frame_state(seen.after, seen.frame(self.frame)), seen.memory
 
 
 def frame_state(kin: Kinematics, frame: Frame) -> SX:
-    """Position (m), unit quaternion (w, x, y, z), velocity (m/s) and angular velocity (rad/s) of a
-    frame, world axes, (13,).
-    """
-    origin, _ = place(kin, frame)
-    return ca.vertcat(origin, quaternion(kin, frame), *motion(kin, frame))
+    """Return position (m), quaternion, velocity (m/s) and angular velocity (rad/s), (13,)."""
+    origin, _ = frame_pose(kin, frame)
+    return ca.vertcat(origin, frame_quaternion(kin, frame), *frame_velocity(kin, frame))

@@ -1,4 +1,4 @@
-"""Height scan: the ground around a frame on a grid that turns with its heading."""
+"""Height scan: the ground around a frame, on a grid that rotates with its heading."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from casadi import SX
 from tarsus.errors import InvalidValue
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
-from tarsus.sensing.base import Seen, Sensor, at_frame, frame_named, place
+from tarsus.sensing.base import Sensor, SensorInput, frame_named, frame_parameter, frame_pose
 
-MOST = 1000  # points of a grid
-UPRIGHT = 1e-6  # of the x axis seen from above: it has no heading
+MAX_COUNT = 1000  # grid points
+MIN_HORIZONTAL = 1e-6  # length of the projected x axis; a shorter one has no heading
 
 
 @dataclass(frozen=True)
 class HeightScan(Sensor):
-    """How far the ground lies above (positive) or below the frame's origin, from the terrain's
-    closed form; the grid is centered on the frame, its rows along the frame's x axis seen from
-    above, of an upright x axis to the right of its y axis.
+    """Height of the ground above the frame's origin, from the terrain's closed form.
+
+    The grid is centered on the frame. Its rows follow the frame's x axis, projected on the ground;
+    for a vertical x axis, the direction to the right of the y axis.
     """
 
-    frame: str = at_frame()
+    frame: str = frame_parameter()
     length: float = parameter(1.6, "m", "along the heading", "[0, inf)")
-    width: float = parameter(1.0, "m", "across it", "[0, inf)")
-    spacing: float = parameter(0.1, "m", "from point to point", "(0, inf)")
+    width: float = parameter(1.0, "m", "across the heading", "[0, inf)")
+    spacing: float = parameter(0.1, "m", "distance of grid points", "(0, inf)")
 
     def _points(self) -> list[tuple[float, float]]:
-        """Places (forward, left) of the grid's points, m, row by row from behind on the right."""
+        """Return the grid points (forward, left), in m, row by row from the rear right."""
         along, across = (round(side / self.spacing) + 1 for side in (self.length, self.width))
-        if along * across > MOST:
+        if along * across > MAX_COUNT:
             raise InvalidValue(
-                f"HeightScan: the grid has {along} x {across} points, more than {MOST}: increase"
-                " spacing.",
+                f"HeightScan: the grid has {along} x {across} points, more than {MAX_COUNT}:"
+                " increase spacing.",
                 "spacing",
             )
         x = self.spacing * (np.arange(along) - (along - 1) / 2)
@@ -44,14 +45,14 @@ class HeightScan(Sensor):
         return [(float(a), float(b)) for a in x for b in y]
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """One height a point."""
+        """Return one height per point."""
         frame_named(mechanism, self.frame)
         return {f"({x:.3g}, {y:.3g})": "m" for x, y in self._points()}
 
-    def read(self, seen: Seen) -> tuple[SX, SX]:
-        origin, R = place(seen.after, seen.frame(self.frame))
-        upright = ca.sumsqr(R[:2, 0]) < UPRIGHT**2
-        ahead = ca.if_else(upright, ca.vertcat(R[1, 1], -R[0, 1]), R[:2, 0])
+    def read(self, seen: SensorInput) -> tuple[SX, SX]:
+        origin, R = frame_pose(seen.after, seen.frame(self.frame))
+        vertical = ca.sumsqr(R[:2, 0]) < MIN_HORIZONTAL**2
+        ahead = ca.if_else(vertical, ca.vertcat(R[1, 1], -R[0, 1]), R[:2, 0])
         heading = ahead / ca.sqrt(ca.sumsqr(ahead))
         left = ca.vertcat(-heading[1], heading[0])
         points = [

@@ -12,14 +12,14 @@ from casadi import SX
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import choice
 from tarsus.sensing.base import (
-    Seen,
     Sensor,
-    along,
-    at_frame,
+    SensorInput,
     frame_named,
-    motion,
-    place,
-    quaternion,
+    frame_parameter,
+    frame_pose,
+    frame_quaternion,
+    frame_velocity,
+    vector_channels,
 )
 
 Attitude = Literal["up", "quaternion"]
@@ -27,34 +27,39 @@ Attitude = Literal["up", "quaternion"]
 
 @dataclass(frozen=True)
 class Imu(Sensor):
-    """At a frame, in its axes.
+    """Inertial measurement unit at a frame, in its axes.
 
-    The specific force is the mean over the step, the change of velocity by dt less gravity: it
-    shows impacts as an accelerometer with the bandwidth of a step would, 9.81 m/s^2 upward at rest
-    and zero in free fall. The attitude is told as the world's upward axis seen from the frame, as
-    much as an unaided unit can know of it; attitude="quaternion": as (w, x, y, z), heading and all.
+    The specific force is the mean over the step: the change of velocity divided by dt, minus
+    gravity. It shows impacts as an accelerometer with the bandwidth of a step would. It is 9.81
+    m/s^2 upward at rest and zero in free fall. The attitude is the world's upward axis in the
+    frame, which is all that an unaided unit can measure, or a quaternion with heading.
     """
 
-    frame: str = at_frame()
+    frame: str = frame_parameter()
     attitude: Attitude = choice(
         "up",
-        "how the attitude is told",
-        up="the world's upward axis seen from the frame (3,)",
+        "form of the attitude",
+        up="the world's upward axis in the frame (3,)",
         quaternion="the frame's unit quaternion (w, x, y, z) in the world (4,)",
     )
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """Specific force, angular velocity, attitude."""
+        """Return specific force, angular velocity and attitude."""
         frame_named(mechanism, self.frame)
-        whole = self.attitude == "quaternion"
-        told = {f"quaternion_{k}": "1" for k in "wxyz"} if whole else along("up", "1")
-        return along("specific_force", "m/s^2") | along("gyro", "rad/s") | told
+        full = self.attitude == "quaternion"
+        attitude = {f"quaternion_{k}": "1" for k in "wxyz"} if full else vector_channels("up", "1")
+        return (
+            vector_channels("specific_force", "m/s^2") | vector_channels("gyro", "rad/s") | attitude
+        )
 
-    def read(self, seen: Seen) -> tuple[SX, SX]:
+    def read(self, seen: SensorInput) -> tuple[SX, SX]:
         frame = seen.frame(self.frame)
-        _, R = place(seen.after, frame)
-        (before, _), (after, omega) = motion(seen.before, frame), motion(seen.after, frame)
+        _, R = frame_pose(seen.after, frame)
+        (before, _), (after, omega) = (
+            frame_velocity(seen.before, frame),
+            frame_velocity(seen.after, frame),
+        )
         gravity = SX(list(seen.after.mechanism.gravity_acceleration))
         force = ca.mtimes(R.T, (after - before) / seen.dt - gravity)
-        told = R[2, :].T if self.attitude == "up" else quaternion(seen.after, frame)
-        return ca.vertcat(force, ca.mtimes(R.T, omega), told), seen.memory
+        attitude = R[2, :].T if self.attitude == "up" else frame_quaternion(seen.after, frame)
+        return ca.vertcat(force, ca.mtimes(R.T, omega), attitude), seen.memory

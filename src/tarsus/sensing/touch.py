@@ -1,4 +1,4 @@
-"""Touch sensor: whether a body is on the ground or another body, and for how long it has been."""
+"""Touch sensor: whether a body is in contact, and since when."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from numpy.typing import NDArray
 
 from tarsus.model.mechanism import Mechanism
 from tarsus.parameters import parameter
-from tarsus.sensing.base import Seen, Sensor, at_frame, frame_named
+from tarsus.sensing.base import Sensor, SensorInput, frame_named, frame_parameter
 
 
 @dataclass(frozen=True)
 class TouchSensor(Sensor):
-    """The force on the body, of the ground and of other bodies, against a threshold. Neither noise
-    nor bias: they would falsify a truth and times.
+    """Comparison of the contact force on a body with a threshold.
+
+    It has neither noise nor bias, because its readings are a flag and times.
     """
 
     exact: ClassVar[bool] = True
-    frame: str = at_frame()
-    threshold: float = parameter(0.0, "N", "force that must be exceeded", "[0, inf)")
+    frame: str = frame_parameter()
+    threshold: float = parameter(0.0, "N", "force above which the body is in contact", "[0, inf)")
 
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
-        """1 where it touches, else 0; the time since it landed and since it left, 0 otherwise."""
+        """Return a flag of contact, the time since touchdown, and the time since lift-off."""
         frame_named(mechanism, self.frame)
         return {"on_ground": "1", "time_on_ground": "s", "time_in_air": "s"}
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
-        """The two times (2,)."""
+        """Return the two times (2,)."""
         return np.zeros(2)
 
-    def read(self, seen: Seen) -> tuple[SX, SX]:
+    def read(self, seen: SensorInput) -> tuple[SX, SX]:
         body = seen.after.mechanism.bodies[seen.frame(self.frame).body].name
         force = sum((load.force for load in seen.loads(body)), SX.zeros(3))
         on = ca.dot(force, force) > self.threshold**2
-        standing = ca.if_else(on, seen.memory[0] + seen.passed, 0)
-        flying = ca.if_else(on, 0, seen.memory[1] + seen.passed)
+        standing = ca.if_else(on, seen.memory[0] + seen.elapsed, 0)
+        flying = ca.if_else(on, 0, seen.memory[1] + seen.elapsed)
         return ca.vertcat(on, standing, flying), ca.vertcat(standing, flying)

@@ -21,7 +21,7 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.program import Program
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
-from tarsus.sensing.base import Load, Seen, Sensor
+from tarsus.sensing.base import Load, Sensor, SensorInput
 from tarsus.stepping.assemble import contact_kinematics
 from tarsus.stepping.base import Scene, Stepper
 from tarsus.terrain._rays import first_hits
@@ -146,7 +146,7 @@ def sense_step(
             sensor.initial_memory(uncut_mechanism(scene)).size,
         )
         late, own = max_delay(sensor), kept[f"sensing.{name}"]
-        seen = Seen(before, after, pressed, loads, moment.dt, heights, ranges, own[:m])
+        seen = SensorInput(before, after, pressed, loads, moment.dt, heights, ranges, own[:m])
         reading, memory = (entries(part) for part in read_sensor(name, sensor, seen, k))
         past, reported = [*reading, *entries(own)[m:]], ca.vertcat(*reading)
         if late:
@@ -159,7 +159,7 @@ def sense_step(
     return values
 
 
-def read_sensor(name: str, sensor: Sensor, seen: Seen, channels: int) -> tuple[SX, SX]:
+def read_sensor(name: str, sensor: Sensor, seen: SensorInput, channels: int) -> tuple[SX, SX]:
     """Return a sensor's reading and memory; raise InvalidValue if their sizes are wrong."""
     answer = sensor.read(seen)
     for what, part, size in zip(
@@ -204,7 +204,7 @@ def contact_free_readings(
     values: Values = {}
     for name, sensor in sensing.sensors:
         memory = SX(sensor.initial_memory(uncut_mechanism(scene)))
-        seen = Seen(kin, kin, kin, lambda body: [], dt, heights, ranges, memory)
+        seen = SensorInput(kin, kin, kin, lambda body: [], dt, heights, ranges, memory)
         reading = read_sensor(name, sensor, seen, len(sensor.channels(uncut_mechanism(scene))))[0]
         values[f"sensed.{name}"] = reading
         values[f"sensing.{name}"] = ca.vertcat(memory, *([reading] * max_delay(sensor)))
@@ -221,7 +221,7 @@ def _kinematics(scene: Scene, q: SX, u: SX) -> Kinematics:
 def _ground(
     scene: Scene, p: SimpleNamespace, b: Builder
 ) -> tuple[Callable[[list[SX]], list[SX]], Callable[[SX, list[SX], float, float], SX]]:
-    """Return the functions `heights` and `ranges` of `Seen`."""
+    """Return the functions `heights` and `ranges` of `SensorInput`."""
     terrain = scene.terrain
 
     def ranges(origin: SX, ways: list[SX], reach: float, spacing: float) -> SX:

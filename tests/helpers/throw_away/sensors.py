@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from casadi import SX
 
 from tarsus.model.mechanism import Mechanism
-from tarsus.sensing.base import Seen, Sensor
+from tarsus.sensing.base import Sensor, SensorInput
 
 
 @dataclass(frozen=True)
@@ -18,5 +18,5 @@ class ThrowAway(Sensor):
     def channels(self, mechanism: Mechanism) -> Mapping[str, str]:
         return {"height": "m"}
 
-    def read(self, seen: Seen) -> tuple[SX, SX]:
+    def read(self, seen: SensorInput) -> tuple[SX, SX]:
         return seen.after.world_position[0][2], seen.memory

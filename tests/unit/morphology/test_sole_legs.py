@@ -40,7 +40,7 @@ def compiled(leg: SoleLeg) -> Compiled:
     return Compiled(
         leg,
         ca.Function("forward", [q], [*sole_pose(leg, q), sole_jacobian(leg, q)], {"cse": True}),
-        ca.Function("inverse", [R, p], [found.angles, found.missed], {"cse": True}),
+        ca.Function("inverse", [R, p], [found.angles, found.error], {"cse": True}),
     )
 
 
