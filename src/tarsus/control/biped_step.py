@@ -51,7 +51,7 @@ class WalkMemory(NamedTuple):
         Commanded speed as far as it is reached, shape (3,): forwards, to the left, turning.
     heading
         Desired heading, shape (2,); zero until it is set.
-    liftoff, liftoff_direction
+    liftoff, pointing
         Where the swing sole left the ground, and its direction, shape (2,).
     foothold
         Where the swing foot goes, shape (2,).

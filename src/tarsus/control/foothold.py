@@ -34,7 +34,7 @@ def foothold(
         Where the foot would stand if the robot were at rest, shape (2,), in m.
     velocity
         Velocity of that point, shape (2,), in m/s.
-    asked
+    commanded
         Its commanded velocity, shape (2,), in m/s.
     remaining
         Time until touch-down, in s.

@@ -176,7 +176,7 @@ class WholeBody:
 
         Parameters
         ----------
-        asked
+        motion
             Desired accelerations.
         loads
             Share of the ground force on each foot. The shares sum to 1, or are all zero in flight.

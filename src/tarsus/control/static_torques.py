@@ -97,7 +97,7 @@ def _constraint_load(kin: Kinematics, load: Array, rise: Array, driven: Sequence
         Kinematics at rest.
     load
         Load on each velocity, shape (nu,), in N m or N.
-    up
+    rise
         Rate at which each foot rises per velocity, shape (feet, nu).
     driven
         Indices of the driven velocities.

@@ -69,7 +69,7 @@ def keep_heading(desired: ca.SX, actual: ca.SX, turned: ca.SX) -> tuple[ca.SX, c
 
     Parameters
     ----------
-    kept
+    desired
         Desired heading, shape (2,): a unit vector, or zero to start from the actual heading.
     actual
         Actual heading, shape (2,), close to a unit vector.

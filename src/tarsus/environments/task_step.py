@@ -43,7 +43,7 @@ def servo_step(
         Joint targets, shape (n,), in rad.
     gains
         kp and kd.
-    around
+    settings
         Step size, the law's parameters by name, the terrain's symbols and the inertias.
     b
         Builder of the program.

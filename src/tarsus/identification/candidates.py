@@ -119,13 +119,13 @@ class Candidates:
         for one in self.unknowns:
             value = columns[one.name]
             if one.part == "law":
-                registers[f"law.{one.columns}"] = value[:, None]
+                registers[f"law.{one.own}"] = value[:, None]
             elif one.part == "terrain":
-                terrain[one.columns] = value
+                terrain[one.own] = value
             elif one.part == "mass":
-                bodies.setdefault(one.columns, {})["mass"] = value
+                bodies.setdefault(one.own, {})["mass"] = value
             elif one.part in BODY_KINDS:
-                body, _, axis = one.columns.rpartition(".")
+                body, _, axis = one.own.rpartition(".")
                 bodies.setdefault(body, {})[f"{one.part}.{axis}"] = value
             elif one.part in JOINT_KINDS:
                 self._set_joints(registers, one, value)
@@ -228,7 +228,7 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
     for one in unknowns:
         if one.part in ("law", "terrain"):
             owner: Any = parts.law if one.part == "law" else parts.terrain
-            known = {n: p for n, p in declared(type(owner)).items() if p.numeric and not p.one}
+            known = {n: p for n, p in declared(type(owner)).items() if p.numeric and not p.scalar}
             if one.own not in known or getattr(owner, one.own) is None:
                 raise unknown_name(f"parameter of the {one.part} {name_of(owner)}", one.own, known)
             for end in (one.range.low, one.range.high):
@@ -254,11 +254,11 @@ def _start(one: Unknown, parts: ModelParts, robot: Robot) -> float:
     # value of the model
     value: Any = None
     if one.part in ("law", "terrain"):
-        value = getattr(parts.law if one.part == "law" else parts.terrain, one.value)
+        value = getattr(parts.law if one.part == "law" else parts.terrain, one.own)
     elif one.part == "mass":
-        value = robot.bodies[robot.body_index(one.value)].inertia.mass
+        value = robot.bodies[robot.body_index(one.own)].inertia.mass
     elif one.part == "com":
-        body, _, axis = one.value.rpartition(".")
+        body, _, axis = one.own.rpartition(".")
         value = robot.bodies[robot.body_index(body)].inertia.com["xyz".index(axis)]
     elif one.part == "inertia":
         value = 0.0
@@ -268,7 +268,7 @@ def _start(one: Unknown, parts: ModelParts, robot: Robot) -> float:
         values = [
             getattr(b.joint, one.part)
             for b in parts.robot.bodies
-            if b.joint.nq == 1 and one.value in (ALL, b.joint.name)
+            if b.joint.nq == 1 and one.own in (ALL, b.joint.name)
         ]
         value = float(np.mean(values)) if values else None
     if value is None or np.ndim(value) or not one.range.low <= float(value) <= one.range.high:

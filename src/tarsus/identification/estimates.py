@@ -103,7 +103,7 @@ def make_estimates(candidates: Candidates, fit: Fit, start: Array, ends: Array) 
     ----------
     candidates
         Candidates of the identification.
-    found
+    fit
         The fit.
     start
         Shares of the first guess, shape (p,).
@@ -213,9 +213,7 @@ def _derived(
 ) -> tuple[Estimate, ...]:
     """Return the inertias of bodies, in kg m^2, with intervals to first order."""
     unknowns, mechanism = candidates.unknowns, candidates.mechanism
-    bodies = dict.fromkeys(
-        one.values.rpartition(".")[0] for one in unknowns if one.part == "inertia"
-    )
+    bodies = dict.fromkeys(one.own.rpartition(".")[0] for one in unknowns if one.part == "inertia")
     scatter = np.sqrt(np.diag(covariance))
     ratio = float(np.max(half / np.maximum(scatter, 1e-300), initial=0.0))
     result = []
@@ -246,8 +244,8 @@ def _body_values(unknowns: Sequence[Unknown], shares: Array, body: str) -> Mappi
     """Return the inertial values of a body at shares (n, p), as `apply_values` takes them."""
     values: dict[str, Array] = {}
     for k, one in enumerate(unknowns):
-        if one.part == "mass" and one.values == body:
+        if one.part == "mass" and one.own == body:
             values["mass"] = one.range.at(shares[:, k])
-        elif one.part in BODY_KINDS and one.values.rpartition(".")[0] == body:
-            values[f"{one.part}.{one.values.rpartition('.')[2]}"] = one.range.at(shares[:, k])
+        elif one.part in BODY_KINDS and one.own.rpartition(".")[0] == body:
+            values[f"{one.part}.{one.own.rpartition('.')[2]}"] = one.range.at(shares[:, k])
     return values

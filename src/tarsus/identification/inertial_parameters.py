@@ -27,7 +27,7 @@ def apply_values(inertia: Inertia, values: Mapping[str, Array]) -> tuple[Array, 
 
     Parameters
     ----------
-    made
+    inertia
         Inertia of the model.
     values
         Identified values, shape (n,) each, by name: "mass", "com.x", ..., "inertia.xx", ...

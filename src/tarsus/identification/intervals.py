@@ -45,7 +45,7 @@ class Scatter:
         Standard deviation of the residuals, in units of the noise.
     covariance
         Covariance, shape (p, p).
-    loose
+    without_effect
         Mask of unknowns that do not affect the residuals, shape (p,).
     chance
         Increase of the cost that chance explains, shape (p,).

@@ -199,9 +199,7 @@ def law_unknowns(
     """
     others = [one for one in requested if one.part != "law"]
     freed = {
-        one.defaults: one
-        for one in requested
-        if one.part == "law" and one.defaults in declared(type(law))
+        one.own: one for one in requested if one.part == "law" and one.own in declared(type(law))
     }
     defaults = []
     for name, within in default_ranges(name_of(law), law).items():

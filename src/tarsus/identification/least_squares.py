@@ -54,7 +54,7 @@ class Fit:
         J^T J with respect to the shares, with the starts eliminated, shape (p, p).
     scores
         Gradient of each window, shape (W, p).
-    by_starts
+    start_jacobian
         Jacobian with respect to the starts, shape (W, rows, s).
     rounds
         Number of rounds.
@@ -163,7 +163,7 @@ class LeastSquares:
         widths = np.repeat(RANDOM_WIDTHS, DRAWS)[:, None, None]
         moves = widths * random.standard_normal((len(widths), *fit.starts[outliers].shape))
         subset, values = self._on(outliers), self.values(fit.shares[None])
-        observer = subset.rollouts.follow(values).of(np.zeros(len(moves), int))
+        observer = subset.rollouts.run_observer(values).of(np.zeros(len(moves), int))
         candidates = fit.starts[outliers] + moves
         residuals = subset.rollouts.residuals(
             np.repeat(values, len(moves), 0), observer, candidates

@@ -26,13 +26,13 @@ class NormalEquations:
 
     Attributes
     ----------
-    of_unknowns, of_starts, coupling
+    unknown_block, start_blocks, coupling
         Blocks of J^T J, shapes (p, p), (W, s, s) and (W, s, p).
-    slopes
+    window_gradients
         Contribution of each window to J^T r, shape (W, p).
-    known
+    prior_gradient
         Contribution of the prior knowledge, shape (p,).
-    gradient
+    start_gradient
         J^T r of the starts, shape (W, s).
     """
 

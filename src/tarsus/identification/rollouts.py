@@ -177,7 +177,7 @@ class Rollouts:
         ----------
         values
             Values of the unknowns, shape (candidates, unknowns).
-        followed
+        observer
             Result of `run_observer`.
         starts
             Shifts of the starts from the log, shape (candidates, W, 2 nu), in deviations; None:

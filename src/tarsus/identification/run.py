@@ -161,11 +161,11 @@ def identify(
     >>> simulation = tarsus.Simulation("mini_cheetah", controller="trot")
     >>> log = simulation.run(0.4)
     >>> spec = {
-    ...     "free": {"mass.trunk": {"low": 1.0, "high": 10.0}},
+    ...     "free": {"mass.base": {"low": 1.0, "high": 10.0}},
     ...     "search": {"windows": 4, "candidates": 4, "tries": 1, "scan": False},
     ... }
     >>> result = tarsus.identify(spec, logs=log)
-    >>> result["mass.trunk"].unit
+    >>> result["mass.base"].unit
     'kg'
     """
     prepared = prepare(spec, logs)

@@ -139,7 +139,7 @@ def cut_windows(
         Duration of a window, in s.
     every
         Time between starts, in s; None: one window after another.
-    most
+    limit
         Largest number of windows, evenly chosen.
 
     Raises

@@ -75,7 +75,7 @@ class Network:
             Weights, shape (count,).
         activations
             Result of `activations`.
-        slope
+        output_gradient
             Gradient of the loss with respect to the output, shape (n, out).
         """
         result = np.zeros(self.count, np.float32)

@@ -132,7 +132,7 @@ def with_settings(
     if not settings:
         return policy, ground
     task = task_from_metadata(policy.about)
-    other, ground = set_parameters({"task": task, "terrain": ground}, settings).task_parameters()
+    other, ground = set_parameters({"task": task, "terrain": ground}, settings).values()
     for text in settings:
         name = text.partition("=")[0].rpartition(".")[2]
         if name in NO_EFFECT and name in declared(type(task)):
@@ -158,7 +158,7 @@ def run_trials(
     ----------
     policy
         The policy.
-    course
+    trials
         The trials.
     law
         Name of a law; "mujoco" for MuJoCo at its defaults, "mujoco tuned" at these settings.
@@ -198,7 +198,7 @@ def compare_laws(
     ----------
     policy
         The policy.
-    course
+    trials
         The trials.
     laws
         Names of laws, or "mujoco".

@@ -61,7 +61,7 @@ class TrainingResult:
         Round from which this run resumed.
     last
         Statistics of the last round; None if there was none.
-    notices
+    warnings
         Warnings of the environment.
     stopped
         Whether Ctrl-C ended the run.
@@ -95,7 +95,7 @@ def learn(
 
     Parameters
     ----------
-    lesson
+    spec
         What to train.
     out
         Folder.

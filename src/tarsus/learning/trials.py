@@ -191,7 +191,7 @@ class TrialResult:
     seconds: float
     fell: int = 0
     diverged: int = 0
-    mean_errors: Mapping[str, float] | None = None
+    missed: Mapping[str, float] | None = None
     unconverged: float = 0.0
     failure: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
@@ -204,23 +204,23 @@ def trial_result(
 
     Parameters
     ----------
-    course
+    trials
         The trials.
-    who
+    setup
         Law, dt and terrain.
     measures
         Units of the measures, by name.
-    **found
+    **fields
         `measured`, shape (periods, trials, m), `lasted`, shape (trials,), and other fields of
         `TrialResult`.
     """
-    mean_errors = trials.mean_errors(fields.pop("measured"), lasted := fields.pop("lasted"))
+    errors = trials.mean_errors(fields.pop("measured"), lasted := fields.pop("lasted"))
     return TrialResult(
         **setup,
         trials=trials.count,
         seconds=trials.periods / trials.rate,
         fell=int((lasted < trials.periods).sum()),
-        mean_errors=dict(zip(measures, mean_errors.tolist(), strict=True)),
+        missed=dict(zip(measures, errors.tolist(), strict=True)),
         units=dict(measures),
         **fields,
     )

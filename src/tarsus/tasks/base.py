@@ -129,7 +129,7 @@ class Observed:
         The numbers, of magnitude one.
     noise
         Half width of their uniform noise.
-    image
+    mirror
         Mirror signs, shape (k,), for left and right exchanged, `MOTORS` or `MOVED`; None: unknown.
     bias
         Half width of an offset that stays constant for an episode; None: `bias` of the task times
@@ -175,10 +175,10 @@ class TrainingDefaults:
 class LearningTask(ABC):
     """Learning task; implementations are frozen dataclasses.
 
-    An action, shape (k,), shifts the targets of the joints that the task `moves`. They start from
-    the standing posture plus the task's `rhythm`; an action of 1 shifts a target by `reach`, times
-    the factor `widened`. From period to period the action moves a fraction `follow` of the way to
-    the requested one.
+    An action, shape (k,), shifts the targets of the joints that the task moves (`moved_motors`).
+    They start from the standing posture plus the task's `reference_motion`; an action of 1 shifts a
+    target by `reach`, times the factor `reach_factor`. From period to period the action moves a
+    fraction `follow` of the way to the requested one.
 
     Each world draws its own random numbers: at the start of an episode the posture, the heading,
     friction, mass and the bias of the observations; from time to time a command and a push.

@@ -93,7 +93,7 @@ class _Drop(Exhibit):
             ),
         ]  # fmt: skip
 
-    def scenario_checks(self, found: Mapping[int, DropOutcome], quick: bool) -> list[Check]:
+    def scenario_checks(self, outcomes: Mapping[int, DropOutcome], quick: bool) -> list[Check]:
         """Return the checks specific to this scenario."""
         raise NotImplementedError
 
@@ -203,10 +203,10 @@ class Scenario2(_Drop):
 def _curves(run: DropRun, world: int) -> dict[str, Any]:
     """Return the curves of one world."""
     strikes, feet = run.strikes_in(world), [run.contacts.index(foot) for foot in FEET]
-    scenario_checks = [k for k in range(len(run.contacts)) if k not in feet]
+    others = [k for k in range(len(run.contacts)) if k not in feet]
     return {
         "force": run.force[:, world][:, feet],
-        "body": run.force[:, world][:, scenario_checks].sum(axis=1),
+        "body": run.force[:, world][:, others].sum(axis=1),
         "strike_time": strikes.time,
         "strike_impulse": strikes.impulse[:, feet, 0],
         "com": run.com(world),

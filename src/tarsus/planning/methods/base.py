@@ -123,7 +123,7 @@ class SamplingMethod(ABC):
         ----------
         proposal
             Proposal of the samples.
-        tried
+        samples
             Samples, shape (samples, knots, n).
         cost
             Cost of each sample, shape (samples,).
