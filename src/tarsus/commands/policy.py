@@ -283,7 +283,7 @@ class PolicyCommand(Command):
 
     def _doctor(self, contract: Contract) -> int:
         from tarsus.policies.doctor import diagnosis
-        from tarsus.policies.inspection import finding_table
+        from tarsus.policies.inspection import suggestion_table
 
         bound = self._bound(contract)
         with self.progress() as progress:
@@ -294,12 +294,12 @@ class PolicyCommand(Command):
             print_json(asdict(found))
             return 0
         own = found.as_it_is
-        print(f"as it is: {100 * own.stood:.0f} % of the trials stood, score {own.score:.2f}")
+        print(f"As it is: {100 * own.stood:.0f} % of the trials stood, score {own.score:.2f}.")
         if not found.suggestions:
-            print("no single change of the contract makes it do clearly better")
+            print("No single change of the contract makes the policy do clearly better.")
             return 0
         from tarsus.viewer.tables import TextTable
 
-        print("changes that would make it do better, the best first")
-        TextTable(*finding_table(list(found.suggestions[:SHOWN])), ("mistake", "change")).print()
+        print("Changes that would make the policy do better, the best first:")
+        TextTable(*suggestion_table(found, SHOWN), ("mistake", "change")).print()
         return 0

@@ -1,14 +1,14 @@
-"""Which single change of a contract would make a policy walk.
+"""Find the single change of a contract that would make a policy do better.
 
-Every known mistake (`mistakes`) is mended in turn, and a few short trials are run. Changes under
-which the policy does clearly better than as it is are suggestions, the best first; of a contract
-that is right there should be none.
+Every known mistake (`mistakes`) is undone in turn, and a few short trials are run. Two things tell
+a right contract from a wrong one: how well the policy does as commanded, and how smooth its signals
+are, since training penalizes actions that jump. A contract that is right should get no suggestion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,34 +17,51 @@ from tarsus.errors import TarsusError
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Contract
 from tarsus.policies.mistakes import changes
-from tarsus.policies.rollout import rollout
-from tarsus.policies.worlds import Conditions, PolicyEngine
+from tarsus.policies.rollout import Rollout, rollout
+from tarsus.policies.worlds import FRICTION, Conditions, PolicyEngine
 
 COMMANDS = ((0.5, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.5), (0.0, 0.0, 0.0))
 SECONDS = 4.0
-PUSH, PUSH_AT = (0.4, 0.4), 2.0  # m/s, along the world's axes; s
-STANDS, OBEYS = 0.4, 0.6  # parts of the score
-BETTER = 0.1  # of the score: what a suggestion gains at least
+PUSH_TIME = 2.0  # s
+DIFFICULTIES = ((FRICTION, 0.4), (0.5, 0.8))  # friction [1] and push along each world axis, m/s
+STANDS, OBEYS = 0.4, 0.6  # shares of the score
+SMOOTHS = 0.15  # gained by signals that are twice as smooth
+MAX_SMOOTHS = 0.3
+MAX_LOSS = 0.1  # of the score, which smoother signals may cost
+MIN_GAIN = 0.1  # of a suggestion
+ROUGHNESS_FLOOR = 1e-4  # rad: smoother signals do not act
 
 
 @dataclass(frozen=True)
 class ContractTrial:
-    """How well a policy does with one change.
+    """Performance of a policy with one change of its contract.
 
     Parameters
     ----------
     mistake, change : str
-        Which mistake it would mend, and how.
+        Mistake that the change would undo, and the change in words.
     score : float
-        From 0, falls at once, to 1, does as it is told.
+        From 0, falls at once, to 1, does as commanded.
     stood : float
-        Part of the trials that did not fall.
+        Share of the trials without a fall.
+    roughness : float
+        Mean absolute second difference of the signals over control periods, in their unit.
     """
 
     mistake: str
     change: str
     score: float
     stood: float
+    roughness: float
+
+    def gain(self, before: ContractTrial) -> float:
+        """Return by how much this does better than another trial; negative if it does worse."""
+        better = self.score - before.score
+        measured = np.isfinite([self.roughness, before.roughness]).all()
+        if better < -MAX_LOSS or not measured:
+            return better
+        rough = max(self.roughness, ROUGHNESS_FLOOR), max(before.roughness, ROUGHNESS_FLOOR)
+        return better + float(np.clip(SMOOTHS * np.log2(rough[1] / rough[0]), 0.0, MAX_SMOOTHS))
 
 
 @dataclass(frozen=True)
@@ -96,29 +113,44 @@ def diagnosis(
             found.append(scored(name, said, BoundPolicy.of(changed, robot), dt, law))
         except TarsusError:
             continue  # sizes that do not fit: this is not the mistake
-    better = [finding for finding in found if finding.score > own.score + BETTER]
-    return ContractDiagnosis(own, tuple(sorted(better, key=lambda finding: -finding.score)))
+    better = [trial for trial in found if trial.gain(own) > MIN_GAIN]
+    return ContractDiagnosis(own, tuple(sorted(better, key=lambda trial: -trial.gain(own))))
 
 
 def scored(name: str, said: str, policy: BoundPolicy, dt: float, law: str) -> ContractTrial:
-    """Return how well a policy does as it is told, in short trials.
+    """Run short trials and score them.
 
-    The score of a trial is the part of its time that it stood and, if it never fell, how near its
-    mean velocity from the first second on comes to the command: 0 of one that stands still.
+    The score of a trial is the share of its time without a fall and, if it never fell, how close
+    its mean velocity from the first second on comes to the command: 0 if it stands still.
     """
-    command = np.array(COMMANDS)
-    worlds = PolicyEngine(law).worlds(policy, turned(policy), dt)
-    pushes = {PUSH_AT: np.tile(PUSH, (len(command), 1))}
-    done = rollout(policy, worlds, command, SECONDS, pushes=pushes)
+    command = np.tile(COMMANDS, (len(DIFFICULTIES), 1))
+    friction, push = np.repeat(DIFFICULTIES, len(COMMANDS), axis=0).T
+    conditions = replace(headed(policy, len(command)), friction=friction)
+    worlds = PolicyEngine(law).worlds(policy, conditions, dt, precision="float32")
+    pushes = {PUSH_TIME: np.stack([push, push], axis=1)}
+    done = rollout(policy, worlds, command, SECONDS, pushes=pushes, record=True)
     stood = np.minimum(done.fell, SECONDS) / SECONDS
     obeyed = np.clip(1 - done.velocity_error(), 0, 1) * done.survived
     score = float(np.mean(STANDS * stood + OBEYS * obeyed))
-    return ContractTrial(name, said, score, float(done.survived.mean()))
+    return ContractTrial(name, said, score, float(done.survived.mean()), roughness(done))
 
 
-def turned(policy: BoundPolicy) -> Conditions:
-    """Return trials that begin with different headings: axes of the world are none of the base."""
-    conditions = Conditions.alike(policy, len(COMMANDS))
-    half = np.pi * np.arange(len(COMMANDS)) / len(COMMANDS)
+def roughness(done: Rollout) -> float:
+    """Return the mean absolute second difference of recorded signals, up to each trial's fall.
+
+    Infinite if all fall in the first two control periods.
+    """
+    jumps = np.abs(np.diff(done.signals, 2, axis=0)).mean(axis=-1)
+    times = done.period * np.arange(2, 2 + len(jumps))
+    before_fall = np.less(times[:, None], done.fell)
+    if not before_fall.any():
+        return np.inf
+    return float(jumps[before_fall].mean())
+
+
+def headed(policy: BoundPolicy, trials: int) -> Conditions:
+    """Return trials with different headings: the axes of the base are not those of the world."""
+    conditions = Conditions.alike(policy, trials)
+    half = np.pi * (np.arange(trials) % len(COMMANDS)) / len(COMMANDS)
     conditions.q[:, 3:7] = np.stack([np.cos(half), 0 * half, 0 * half, np.sin(half)], axis=1)
     return conditions

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tarsus.policies.attitude import planar_velocity, rotations
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import Contract, numbers
-from tarsus.policies.doctor import ContractTrial
+from tarsus.policies.doctor import ContractDiagnosis
 from tarsus.policies.events import FirstEvents
 from tarsus.policies.margins import Margin
 from tarsus.policies.rollout import LOW, TILTED
@@ -154,10 +154,20 @@ def separation_table(separation: Separation) -> Table:
     return ["change", "stood", "95 % interval", "closes the difference"], cells
 
 
-def finding_table(found: list[ContractTrial]) -> tuple[list[str], list[list[str]]]:
-    """Return headings and rows: what would make a policy do better."""
-    heads = ["mistake", "change", "score", "stood / %"]
-    return heads, [[f.mistake, f.change, f"{f.score:.2f}", f"{100 * f.stood:.0f}"] for f in found]
+def suggestion_table(diagnosis: ContractDiagnosis, count: int) -> Table:
+    """Return headings and rows: the changes that would make a policy do better, the best first."""
+    heads = ["mistake", "change", "gain", "score", "stood (%)", "roughness"]
+    return heads, [
+        [
+            trial.mistake,
+            trial.change,
+            f"{trial.gain(diagnosis.as_it_is):.2f}",
+            f"{trial.score:.2f}",
+            f"{100 * trial.stood:.0f}",
+            f"{trial.roughness:.3f}",
+        ]
+        for trial in diagnosis.suggestions[:count]
+    ]
 
 
 def _short(value: Any) -> str:
