@@ -16,7 +16,7 @@ NAMES = [name for name in tarsus.__all__ if name != "__version__"]
 def examples(name: str) -> doctest.DocTest:
     """Return the examples in the docstring of a public name."""
     text = getattr(tarsus, name).__doc__ or ""
-    return doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+    return doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, name, None, None)
 
 
 EXAMPLES = {name: test for name in NAMES if (test := examples(name)).examples}
