@@ -161,7 +161,7 @@ class ModelTables:
                 table = self._current[term][:, columns].T
                 values[field] = dict(zip(names, table, strict=True))
         try:
-            self.simulation.set(mask=mask, **values)
+            self.simulation.set(where=mask, **values)
         except TarsusError:  # a number is out of range, and nothing was written
             self._current |= previous
             raise

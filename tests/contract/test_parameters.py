@@ -148,7 +148,7 @@ def test_a_gait_says_why_it_does_not_suit_a_robot(name: str) -> None:
 def test_several_numbers_where_one_belongs_are_refused(owner: type) -> None:
     """A field annotated as one number takes one; the message counts what was given."""
     for name, p in declared(owner).items():
-        if p.numeric and p.one:
+        if p.numeric and p.scalar:
             with refused(InvalidValue, name) as caught:
                 replace(sound(owner), **{name: (p.default or 1,) * 13})
             assert "13" in str(caught.value)

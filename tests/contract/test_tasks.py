@@ -45,7 +45,7 @@ def test_a_task_tells_what_it_asks(name: str) -> None:
     task = registry.member_class("tarsus.tasks", "task", name, LearningTask)().fitted(MINI_CHEETAH)
     assert declared(type(task)) and task.commands()
     for command, (low, high) in task.commands().items():
-        assert low <= high and f"{command}: " in (type(task).__doc__ or "")
+        assert low <= high and f"`{command}`" in (type(task).__doc__ or "")
 
 
 @pytest.mark.parametrize("name", TASKS)

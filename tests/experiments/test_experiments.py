@@ -140,8 +140,8 @@ SMALL = Experiment("Small", PAPER, "about", (First(), Second()))
 
 
 def test_a_part_brings_those_it_needs_in_reading_order() -> None:
-    assert [part.name for part in SMALL.chosen(["second"])] == ["first", "second"]
-    assert [part.name for part in SMALL.chosen(["first"])] == ["first"]
+    assert [part.name for part in SMALL.select(["second"])] == ["first", "second"]
+    assert [part.name for part in SMALL.select(["first"])] == ["first"]
     assert tarsus_papers.findings(SMALL, ["second"])["second"].data == {"double": 4.0}
 
 

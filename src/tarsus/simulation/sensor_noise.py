@@ -257,6 +257,6 @@ def add_noise(
     each = mixed(each ^ steps[..., 0])
     channel = mixed(each[..., None] ^ mixed(np.arange(2 * k, dtype=np.uint64)))
     uniform = (channel >> np.uint64(11)).astype(float) * 2.0**-53
-    # normal distribution (Box and Muller 1958)
+    # normal distribution, by the Box-Muller transform
     radius = np.sqrt(-2 * np.log1p(-uniform[..., :k]))
     return reading + bias + noise * radius * np.cos(2 * np.pi * uniform[..., k:])

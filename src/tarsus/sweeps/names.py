@@ -85,7 +85,7 @@ def structural(name: str, world: Mapping[str, Any]) -> bool:
         known = declared(kind)
         if own not in known:
             raise unknown_name(f"parameter of the {part} {world[part]}", own, known)
-        return not known[own].numeric or known[own].one
+        return not known[own].numeric or known[own].scalar
     return True
 
 

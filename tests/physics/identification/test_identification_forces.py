@@ -98,8 +98,8 @@ def test_forces_that_no_log_has_are_told(slid: Any) -> None:
 def test_a_log_is_thinned_to_means_of_what_acted() -> None:
     k = np.arange(9.0)
     log = MotionLog(0.001, k[:, None], -k[:, None], k[:, None], {"foot": np.tile(k, (3, 1)).T})
-    thin = log.sampled(0.004)
+    thin = log.resample(0.004)
     assert thin.dt == 0.004 and thin.q[:, 0].tolist() == [0, 4, 8]
     assert thin.action[:, 0].tolist() == [0, 2.5, 6.5] == thin.force["foot"][:, 2].tolist()
     with refused(InvalidValue, "log.sample"):
-        log.sampled(0.0025)
+        log.resample(0.0025)

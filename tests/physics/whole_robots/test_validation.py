@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy.integrate import solve_ivp
 from tarsus import cli, registry
 from tarsus.contact.base import Law
 from tarsus.contact.laws.soft_convex import SoftConvex
-from tarsus.engines.base import Engine, Motion, NotModeled, Start
+from tarsus.engines.base import Engine, Motion, NotModeled, Session, Start
 from tarsus.engines.mujoco import NOT_MODELED, MujocoEngine
 from tarsus.engines.tarsus import TarsusEngine
 from tarsus.mujoco_runs.settings import NAMED
@@ -236,18 +237,27 @@ class Ice(Engine):
     def step(self, dt: float) -> float:
         return dt
 
-    def motion(self, start: Start, dt: float, steps: int, skip: int) -> Motion:
-        u = np.broadcast_to(np.asarray(start.u), (steps, start.worlds, 6))
-        time = dt * np.arange(skip + 1, skip + steps + 1)[:, None, None]
-        q = np.array(np.broadcast_to(np.asarray(start.q), (steps, start.worlds, 7)))
-        q[..., :3] += time * u[..., :3]
-        contacts = len(start.body.candidates)
-        return Motion(
-            q,
-            u,
-            np.zeros((steps, start.worlds, contacts, 3)),
-            np.ones((steps, start.worlds), bool),
-            dt,
+    def begin(self, start: Start, dt: float) -> Session:
+        return Sliding(start, dt)
+
+
+class Sliding(Session):
+    """Bodies that move on for ever, touched by nothing."""
+
+    def __init__(self, start: Start, dt: float) -> None:
+        self.dt, self.worlds, self._contacts = dt, start.worlds, len(start.body.candidates)
+        self._q = np.array(np.broadcast_to(np.asarray(start.q, float), (start.worlds, 7)))
+        self._u = np.array(np.broadcast_to(np.asarray(start.u, float), (start.worlds, 6)))
+
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._q.copy(), self._u.copy()
+
+    def advance(self, steps: int) -> None:
+        self._q[:, :3] += steps * self.dt * self._u[:, :3]
+
+    def record(self, steps: int) -> Motion:
+        return replace(
+            super().record(steps), impulse=np.zeros((steps, self.worlds, self._contacts, 3))
         )
 
 

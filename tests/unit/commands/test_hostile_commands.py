@@ -51,7 +51,7 @@ def test_a_hostile_parameter_is_refused_or_sound(kind: str, fuzz: ModuleType) ->
                 if p.numeric and getattr(changed, p.name) is not None:
                     found = np.asarray(getattr(changed, p.name), float)
                     assert np.isfinite(found).all() and np.abs(found).max() <= MAX_VALUE
-                    assert not p.one or found.shape == ()
+                    assert not p.scalar or found.shape == ()
 
 
 def test_a_hostile_option_is_refused_in_a_sentence(

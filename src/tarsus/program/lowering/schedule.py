@@ -12,8 +12,8 @@ from tarsus.program.lowering.tape import Node, Tape
 def schedule_on_demand(t: Tape) -> Tape:
     """Return the tape with every value just before its first use.
 
-    Of the arguments of a node, the one that needs more registers comes first (Sethi and Ullman
-    1970).
+    Of the arguments of a node, the one that needs more registers comes first, as in
+    Sethi-Ullman numbering.
     """
     need = _registers_needed(t)
     order: list[int] = []
