@@ -298,7 +298,7 @@ def test_forces_act_at_the_center_of_mass_for_one_call(backend: Any, robot: Robo
     every(backend, q, u)
     force, torque = np.random.default_rng(5).normal(size=(2, WORLDS, 1, 3))
     backend.apply_body_force(np.array([0]), force, torque)
-    backend.wrenches.into_step(q, u)
+    backend.wrenches.write(q, u)
     model, forces = mujoco.MjModel.from_xml_string(XML), list[np.ndarray]()
     for world, push in enumerate(backend.simulation.backend.get("push")):
         data, expected = mujoco.MjData(model), np.zeros(robot.nu)
