@@ -24,7 +24,7 @@ from tarsus.viewer.access import Address
 from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
 from tarsus.viewer.page import Page
-from tarsus.viewer.watch import paced
+from tarsus.viewer.page_scene import run_loop
 
 SECONDS, SETTLED = 15.0, 10.0  # s: of a measurement, and before it
 FLAGS = ("--no-sandbox", "--disable-background-networking", "--ignore-gpu-blocklist")
@@ -76,7 +76,7 @@ def measured(browser: Any, robot: str, worlds: int, size: tuple[int, int]) -> st
         live.draw(seconds)
         got.frames += 1
 
-    thread = threading.Thread(target=paced, args=(draw, lambda: stop[0]))
+    thread = threading.Thread(target=run_loop, args=(draw, lambda: stop[0]))
     tab = browser.new_page(viewport={"width": size[0], "height": size[1]})
     asked = tab.context.new_cdp_session(tab)
     asked.send("Performance.enable")

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tarsus.sweeps.query import asked, picture, report
+from tarsus.sweeps.query import plot, report, run_sql
 from tarsus.sweeps.run import sweep
 from tarsus.sweeps.store import CHUNKS
 
@@ -70,15 +70,15 @@ def of_many_rows(folder: Path) -> None:
         pq.write_table(own, many / f"{k:06d}.parquet", compression="zstd")
     # what is asked of them
     begun = {
-        "count": lambda: asked(many.parent, "SELECT count(*) FROM rows"),
-        "three outcomes by whether it fell": lambda: asked(
+        "count": lambda: run_sql(many.parent, "SELECT count(*) FROM rows"),
+        "three outcomes by whether it fell": lambda: run_sql(
             many.parent,
             "SELECT fell, avg(speed), avg(energy), max(peak_force) FROM rows GROUP BY fell",
         ),
-        "the ten fastest": lambda: asked(
+        "the ten fastest": lambda: run_sql(
             many.parent, "SELECT * FROM rows ORDER BY speed DESC LIMIT 10"
         ),
-        "a picture": lambda: picture(many.parent, "law.mu", "speed"),
+        "a picture": lambda: plot(many.parent, "law.mu", "speed"),
         "a page": lambda: report(many.parent),
     }
     size = sum(path.stat().st_size for path in many.iterdir()) / 1e6

@@ -10,7 +10,7 @@ from typing import Any
 
 from tarsus import registry
 from tarsus.commands._parser import HELP, parse
-from tarsus.commands.base import BAD_INPUT, INTERRUPTED, Command, typed
+from tarsus.commands.base import BAD_INPUT, INTERRUPTED, Command, typed_arguments
 from tarsus.errors import InvalidValue, TarsusError, TarsusWarning
 
 COMMAND_PACKAGE = "tarsus.commands"
@@ -74,7 +74,7 @@ def _execute(arguments: list[str]) -> int:
         print(f"tarsus {__version__}")
         return 0
     # parse and run the command
-    typed.set(arguments)
+    typed_arguments.set(arguments)
     try:
         with warnings.catch_warnings():
             _print_warnings(quiet=False)
@@ -112,7 +112,7 @@ def _end_quietly() -> int:
 def commands() -> dict[str, type[Command]]:
     """Return all commands by name, in the order of the overview."""
     kinds: dict[str, Any] = registry.member_classes(COMMAND_PACKAGE, "command", Command)
-    return dict(sorted(kinds.items(), key=lambda item: item[1].place))
+    return dict(sorted(kinds.items(), key=lambda item: item[1].position))
 
 
 def _replace_unencodable() -> None:

@@ -14,8 +14,8 @@ from tarsus.commands.base import (
     File,
     Flag,
     Seconds,
-    called,
-    names_of,
+    argument,
+    checked_names,
     print_json,
 )
 from tarsus.errors import IncompatibleOptions, InvalidFile
@@ -26,7 +26,7 @@ from tarsus.files import json_text, write_text
 class Bench(Command):
     """Measure speed against MuJoCo on the same robot and trot."""
 
-    place: ClassVar[int] = 70
+    position: ClassVar[int] = 70
     topic: ClassVar[str] = "Speed and machine"
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus bench": "one world and 4096 beside MuJoCo, two minutes",
@@ -54,7 +54,7 @@ class Bench(Command):
     """Time G1 and ANYmal C with limits, friction, servos and self-collision on, beside MuJoCo."""
     robots: Annotated[
         str | None,
-        called("NAMES", "With --whole: other robots of example-robot-data, or files."),
+        argument("NAMES", "With --whole: other robots of example-robot-data, or files."),
     ] = None
     learning: Flag = False
     """Time control periods of an environment with and without a learner, beside MuJoCo (extra
@@ -63,8 +63,8 @@ class Bench(Command):
     """Compare with other simulators instead: ANYmal stands, flies and falls (docs/peers.md)."""
     engines: Annotated[
         str | None,
-        called("NAMES", "With --peers: only these (`tarsus list peers`), with commas between."),
-        names_of("simulator", "tarsus_bench.peers"),
+        argument("NAMES", "With --peers: only these (`tarsus list peers`), with commas between."),
+        checked_names("simulator", "tarsus_bench.peers"),
     ] = None
     history: File = None
     """Append the figures, with date, versions and processor, to this history (JSON, made if it is

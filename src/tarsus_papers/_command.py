@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command, Flag, called, print_json, written
+from tarsus.commands.base import FAILED, Command, Flag, argument, file_record, print_json
 
 
 @dataclass(frozen=True)
@@ -21,18 +21,18 @@ class Reproduce(Command):
     if a required check fails.
     """
 
-    place: ClassVar[int] = 60
+    position: ClassVar[int] = 60
     topic: ClassVar[str] = "Papers"
     examples: ClassVar[Mapping[str, str]] = {
         "tarsus reproduce": "the papers and their parts",
         "tarsus reproduce gehring2014 --parts table1 --quick --out out": "one table, in short",
     }
 
-    name: tyro.conf.Positional[Annotated[str, called("[NAME]")]] = ""
+    name: tyro.conf.Positional[Annotated[str, argument("[NAME]")]] = ""
     """Paper (`tarsus list experiments`)."""
-    out: Annotated[Path, called("FOLDER")] = Path(".")
+    out: Annotated[Path, argument("FOLDER")] = Path(".")
     """Folder for the page and the data."""
-    parts: Annotated[str, called("NAME,...")] = ""
+    parts: Annotated[str, argument("NAME,...")] = ""
     """Parts to reproduce, such as table1,figure5; by default all."""
     quick: Flag = False
     """Fewer and shorter runs, as in the tests."""
@@ -50,12 +50,12 @@ class Reproduce(Command):
         failures = tarsus_papers.failed(record)
         if self.json:
             rows = {name: part["rows"] for name, part in record["parts"].items()}
-            output = {"parts": rows, "failed": failures, "written": [written(f) for f in files]}
+            output = {"parts": rows, "failed": failures, "written": [file_record(f) for f in files]}
             print_json(output)
             return FAILED if failures else 0
         _print_rows(record)
         for file in files:
-            print(f"written {file}")
+            print(f"wrote {file}")
         for failure in failures:
             print(f"failed: {failure}", file=sys.stderr)
         return FAILED if failures else 0

@@ -104,9 +104,9 @@ def drawing() -> Iterator[Callable[[Any], None]]:
     stop, threads = threading.Event(), []
 
     def start(shown: Any) -> None:
-        from tarsus.viewer.watch import paced
+        from tarsus.viewer.page_scene import run_loop
 
-        thread = threading.Thread(target=paced, args=(shown.draw, stop.is_set))
+        thread = threading.Thread(target=run_loop, args=(shown.draw, stop.is_set))
         thread.start()
         threads.append(thread)
 
@@ -181,7 +181,7 @@ def test_sliders_and_buttons_change_the_simulation(
     visit.click("Reset")
     until(lambda: live.simulation.time < 0.01, "it is back at the start")
     # another law, from where it stands
-    live.wish(lambda: live.remake(replace(live.choice, law="compliant")))
+    live.request(lambda: live.rebuild(replace(live.choice, law="compliant")))
     until(lambda: live.choice.law == "compliant", "the law is another")
     visit.tab.get_by_text("Friction mu").wait_for(timeout=1000 * PATIENCE)
     assert not visit.complaints

@@ -20,7 +20,7 @@ from tarsus import cli
 from tarsus.identification.spec import parse_spec as identification_of
 from tarsus.policies.contract import Contract
 from tarsus.policies.policy_toml import overlaid
-from tarsus.sweeps.spec import of as sweep_of
+from tarsus.sweeps.spec import from_tables as sweep_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS, GROUPS = PROJECT["project"]["optional-dependencies"], PROJECT["dependency-groups"]

@@ -1,4 +1,4 @@
-"""The scripts that `tarsus completion` prints: all names stand in them, so that Tab is quick."""
+"""Shell scripts of `tarsus completion`; they contain all names, so that completion is fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tarsus.commands._options import Argument
 
 @dataclass(frozen=True)
 class CommandWords:
-    """A command, its summary and its options."""
+    """Name, summary and options of a command."""
 
     name: str
     summary: str
@@ -18,7 +18,7 @@ class CommandWords:
 
 
 def bash(commands: Sequence[CommandWords]) -> str:
-    """A function that is asked for the words that may stand at the cursor."""
+    """Return a bash function that completes the word at the cursor."""
     names = " ".join(known.name for known in commands)
     cases = "\n".join(_bash_case(known) for known in commands)
     return f"""\
@@ -44,20 +44,20 @@ complete -o bashdefault -o default -F _tarsus tarsus
 
 
 def _bash_case(known: CommandWords) -> str:
-    """One command: the values of the option before the cursor, else those that go by place."""
+    """Return one command's case: values of the option before the cursor, or of positionals."""
     flags = " ".join([*(flag for option in known.options for flag in option.flags), "--help"])
     rows = [f'    {known.name}) flags="{flags}"', '        case "$prev" in']
     for option in known.options:
         if option.flags and option.value:
             values = " ".join(option.choices)
             rows.append(f'            {"|".join(option.flags)}) values="{values}" ;;')
-    places = [name for option in known.options if not option.flags for name in option.choices]
-    rows += [f'            *) values="{" ".join(places)}" ;;', "        esac ;;"]
+    positional = [name for option in known.options if not option.flags for name in option.choices]
+    rows += [f'            *) values="{" ".join(positional)}" ;;', "        esac ;;"]
     return "\n".join(rows)
 
 
 def zsh(commands: Sequence[CommandWords]) -> str:
-    """A function of zsh's own completion, with what every name means."""
+    """Return a function for zsh's completion system, with the help text of every option."""
     described = "\n".join(f"        {_quoted(_colons(k.name, k.summary))}" for k in commands)
     cases = "\n".join(
         "\n".join([f"    {k.name})", "        _arguments -s \\", *_zsh_rows(k), "        ;;"])
@@ -89,7 +89,7 @@ fi
 
 
 def _zsh_rows(known: CommandWords) -> list[str]:
-    """The arguments of `_arguments`."""
+    """Return the arguments of zsh's `_arguments` for one command."""
     rows = []
     for option in known.options:
         action = f"({' '.join(option.choices)})" if option.choices else ""
@@ -101,13 +101,13 @@ def _zsh_rows(known: CommandWords) -> list[str]:
         value = f":{_colons(option.value, '')[:-1]}:{action}" if option.value else ""
         if not option.flags:
             rows.append(_quoted(f"*{value}"))
-        rows += [_quoted(f"*{flag}[{_bare(option.about)}]{value}") for flag in option.flags]
-    rows.append(_quoted("--help[Print this.]"))
+        rows += [_quoted(f"*{flag}[{_plain(option.about)}]{value}") for flag in option.flags]
+    rows.append(_quoted("--help[Show the help.]"))
     return [f"            {row} \\" for row in rows[:-1]] + [f"            {rows[-1]}"]
 
 
 def fish(commands: Sequence[CommandWords]) -> str:
-    """A line for every command and option."""
+    """Return one fish line for every command and option."""
     rows = ["complete -c tarsus -f"]
     for known in commands:
         about = _quoted(known.summary)
@@ -122,13 +122,13 @@ def fish(commands: Sequence[CommandWords]) -> str:
             takes = "" if not option.value else " -r" if option.flags else ""
             files = " -F" if option.file else ""
             values = f" -a '{' '.join(option.choices)}'" if option.choices else ""
-            about = f" -d {_quoted(_bare(option.about))}" if option.flags else ""
+            about = f" -d {_quoted(_plain(option.about))}" if option.flags else ""
             rows.append(f"{start}{names}{takes}{files}{values}{about}")
     return "\n".join(rows) + "\n"
 
 
 def _quoted(text: str) -> str:
-    """One word of a shell."""
+    """Return the text quoted as one word of a shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -136,8 +136,8 @@ def _colons(name: str, about: str) -> str:
     return f"{name.replace(':', chr(92) + ':')}:{about}"
 
 
-def _bare(text: str) -> str:
-    """A description without what closes it in zsh."""
+def _plain(text: str) -> str:
+    """Return a description without the characters that are special in zsh."""
     return text.replace("[", "(").replace("]", ")").replace(":", ";").replace("'", "")
 
 

@@ -1,4 +1,4 @@
-"""What `tarsus doctor` looks at, one function a part of the machine."""
+"""Checks of `tarsus doctor`, one function for each part of the machine."""
 
 from __future__ import annotations
 
@@ -20,14 +20,23 @@ from tarsus.installation import extra_install_command, requirements
 
 OK, MISSING, BAD = "ok", "missing", "bad"
 CACHE = "TARSUS_CACHE"
-PATIENCE = 10.0  # s for another program's answer
+TIMEOUT = 10.0  # s, for other programs
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing looked at.
+    """Result of one check.
 
-    state: OK, MISSING (an extra), or BAD (needed, and does not work); remedy: a command, or ""
+    Attributes
+    ----------
+    name
+        Part of the machine.
+    told
+        Result in words.
+    state
+        OK, MISSING (an optional part) or BAD (a required part that does not work).
+    remedy
+        Command that fixes the problem, or "".
     """
 
     name: str
@@ -36,8 +45,8 @@ class Diagnosis:
     remedy: str = ""
 
 
-def findings(progress: Callable[[str], None]) -> Iterator[Diagnosis]:
-    """Everything, in the order in which a run needs it."""
+def diagnoses(progress: Callable[[str], None]) -> Iterator[Diagnosis]:
+    """Run all checks, in the order in which a simulation needs the parts."""
     parts: tuple[tuple[str, Callable[[], Iterator[Diagnosis]]], ...] = (
         ("versions", _versions),
         ("processor", _processor),
@@ -47,22 +56,22 @@ def findings(progress: Callable[[str], None]) -> Iterator[Diagnosis]:
         ("extras", _extras),
         ("other programs", _programs),
     )
-    for name, look in parts:
-        progress(f"looking at {name}")
-        yield from look()
+    for name, check in parts:
+        progress(f"checking {name}")
+        yield from check()
 
 
 def _versions() -> Iterator[Diagnosis]:
-    """Tarsus, Python, and what Tarsus needs."""
+    """Check the versions of Tarsus, Python and the required packages."""
     from tarsus import __version__
 
     yield Diagnosis("tarsus", f"{__version__} in {Path(__file__).parents[1]}")
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
     yield Diagnosis("python", f"{platform.python_version()} ({sys.executable}) on {system}")
-    missing, old = _lacking("")
+    missing, old = _missing_packages("")
     if missing or old:
         yield Diagnosis(
-            "packages", f"lacking: {', '.join((*missing, *old))}", BAD, extra_install_command()
+            "packages", f"missing: {', '.join((*missing, *old))}", BAD, extra_install_command()
         )
     else:
         names = ("numpy", "casadi", "llvmlite", "scipy", "xarray", "mujoco")
@@ -70,45 +79,47 @@ def _versions() -> Iterator[Diagnosis]:
 
 
 def _processor() -> Iterator[Diagnosis]:
-    """Vector width, cores and threads."""
+    """Report vector width, cores and threads."""
     from tarsus.processes import usable_cores
     from tarsus.program.run import machine
 
     host = machine.host()
     lanes = f"{host.lanes(64)} worlds in float64, {host.lanes(32)} in float32"
-    yield Diagnosis("processor", f"{host.cpu}, vectors of {host.vector_bits} bits: {lanes}")
+    yield Diagnosis(
+        "processor", f"{host.cpu}, {host.vector_bits}-bit vectors: {lanes} per instruction"
+    )
     usable = usable_cores()
-    yield Diagnosis("threads", f"{usable} of {os.cpu_count()} may be used: threads={usable}")
+    yield Diagnosis("threads", f"{usable} of {os.cpu_count()} cores available: threads={usable}")
 
 
 def _compiler() -> Iterator[Diagnosis]:
-    """A small program, compiled and run."""
+    """Compile and run a small program."""
     from tarsus.program.ir.trace import Builder
     from tarsus.program.run.tiers import optimizes
     from tarsus.program.run.worlds import Worlds
 
-    began = perf_counter()
+    start = perf_counter()
     try:
         with _empty_cache():
             builder = Builder("doctor")
             x = builder.declare("x", 1)
             worlds = Worlds(builder.program(x=2 * x + 1), 5)
         worlds.advance(3)
-        right = bool((worlds.get("x") == 7).all())
-    except Exception as error:  # whatever is wrong with it is what is asked
+        correct = bool((worlds.get("x") == 7).all())
+    except Exception as error:  # the check reports every kind of failure
         yield Diagnosis("compiler", f"{type(error).__name__}: {error}", BAD)
         return
-    took = f"compiled and ran a program in {perf_counter() - began:.2f} s"
-    speed = "" if optimizes() else "; TARSUS_OPTIMIZE=0: code runs at half its speed"
-    if not right:
+    took = f"compiled and ran a program in {perf_counter() - start:.2f} s"
+    speed = "" if optimizes() else "; TARSUS_OPTIMIZE=0: code runs at half speed"
+    if not correct:
         yield Diagnosis("compiler", "a compiled program computes wrong numbers", BAD)
         return
-    yield Diagnosis("compiler", f"LLVM {_llvm()} {took}{speed}")
+    yield Diagnosis("compiler", f"LLVM {_llvm_version()} {took}{speed}")
 
 
 @contextmanager
 def _empty_cache() -> Iterator[None]:
-    """Nothing compiled before is found, and nothing is left."""
+    """Use an empty, temporary cache folder inside the `with` block."""
     before = os.environ.get(CACHE)
     with TemporaryDirectory() as folder:
         os.environ[CACHE] = folder
@@ -120,41 +131,41 @@ def _empty_cache() -> Iterator[None]:
                 os.environ[CACHE] = before
 
 
-def _llvm() -> str:
+def _llvm_version() -> str:
     import llvmlite.binding as llvm
 
     return ".".join(map(str, llvm.llvm_version_info))
 
 
 def _cache() -> Iterator[Diagnosis]:
-    """Where compiled code is kept, and whether it is."""
+    """Check that compiled code can be cached."""
     from tarsus.program.run import cache
 
     folder = cache.cache_folder()
     cache.write("doctor.o", b"doctor")
     if cache.read("doctor.o") != b"doctor":
-        told = f"nothing can be kept in {folder}: every start compiles anew"
-        yield Diagnosis("cache", told, MISSING, _set(CACHE, "a folder of your own"))
+        text = f"cannot write to {folder}: every start compiles again"
+        yield Diagnosis("cache", text, MISSING, _set_variable(CACHE, "FOLDER"))
         return
     (folder / "doctor.o").unlink(missing_ok=True)
     sizes = [file.stat().st_size for file in folder.iterdir() if file.is_file()]
-    yield Diagnosis("cache", f"{folder}: {len(sizes)} objects, {sum(sizes) / 1e6:.1f} MB")
+    yield Diagnosis("cache", f"{folder}: {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
 
 
-def _set(name: str, value: str) -> str:
-    """How an environment variable is set here."""
+def _set_variable(name: str, value: str) -> str:
+    """Return the command that sets an environment variable on this system."""
     return f"set {name}={value}" if sys.platform == "win32" else f"export {name}={value}"
 
 
 def _gpu() -> Iterator[Diagnosis]:
-    """An NVIDIA GPU, its driver, and CuPy."""
-    there = _answer("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
-    if not there:
-        yield Diagnosis("GPU", "no NVIDIA GPU is seen; device='cpu' needs none", MISSING)
+    """Check for an NVIDIA GPU, its driver and CuPy."""
+    gpus = _output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    if not gpus:
+        yield Diagnosis("GPU", "no NVIDIA GPU found; only device='cuda' needs one", MISSING)
         return
     from tarsus.program.run.cuda import cupy_with_gpu
 
-    names = "; ".join(line.replace(", ", ", driver ") for line in there.splitlines())
+    names = "; ".join(line.replace(", ", ", driver ") for line in gpus.splitlines())
     try:
         cupy = cupy_with_gpu()
     except TarsusError as error:
@@ -164,7 +175,7 @@ def _gpu() -> Iterator[Diagnosis]:
 
 
 def _extras() -> Iterator[Diagnosis]:
-    """What else can be installed, and what that is for."""
+    """Check the optional packages."""
     purposes = {
         "view": "tarsus view, tarsus render",
         "meshes": "collision meshes of URDF and SDF files",
@@ -172,18 +183,18 @@ def _extras() -> Iterator[Diagnosis]:
         "peers": "tarsus bench --peers",
     }
     extras = metadata.metadata("tarsus").get_all("Provides-Extra") or ()
-    for extra in (name for name in extras if name != "cuda"):  # that is the GPU's
+    for extra in (name for name in extras if name != "cuda"):  # `_gpu` checks that one
         purpose = f" ({purposes[extra]})" if extra in purposes else ""
-        missing, old = _lacking(extra)
+        missing, old = _missing_packages(extra)
         if missing or old:
-            told = f"without {', '.join((*missing, *old))}{purpose}"
-            yield Diagnosis(f"[{extra}]", told, MISSING, extra_install_command(extra))
+            text = f"missing: {', '.join((*missing, *old))}{purpose}"
+            yield Diagnosis(f"[{extra}]", text, MISSING, extra_install_command(extra))
         else:
             yield Diagnosis(f"[{extra}]", f"installed{purpose}")
 
 
-def _lacking(extra: str) -> tuple[list[str], list[str]]:
-    """Return what an extra, or "" for what is always needed, lacks: missing, and too old."""
+def _missing_packages(extra: str) -> tuple[list[str], list[str]]:
+    """Return the missing and the outdated packages of an extra, or of Tarsus itself for ""."""
     missing, old = [], []
     for needed in requirements(extra):
         try:
@@ -197,22 +208,21 @@ def _lacking(extra: str) -> tuple[list[str], list[str]]:
 
 
 def _programs() -> Iterator[Diagnosis]:
-    """Compilers of what `tarsus export --c` writes."""
-    found = [name for name in ("cc", "gcc", "clang", "cl", "cmake") if shutil.which(name)]
-    if found:
-        yield Diagnosis("C compiler", f"{', '.join(found)}: for what tarsus export --c writes")
+    """Check for a C compiler, which users of `tarsus export --c` need."""
+    names = [name for name in ("cc", "gcc", "clang", "cl", "cmake") if shutil.which(name)]
+    if names:
+        yield Diagnosis("C compiler", f"{', '.join(names)} (for the code of tarsus export --c)")
     else:
-        yield Diagnosis("C compiler", "none, for what tarsus export --c writes", MISSING)
+        text = "none found (for the code of tarsus export --c)"
+        yield Diagnosis("C compiler", text, MISSING)
 
 
-def _answer(*command: str) -> str:
-    """What another program prints; "" if it is not there or fails."""
+def _output(*command: str) -> str:
+    """Return what another program prints; "" if it is not installed or fails."""
     if shutil.which(command[0]) is None:
         return ""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,6 +1,7 @@
-"""`tarsus inspect`: what is taken of a robot's file, and the compiled step of the robot.
+"""Measurements and output of `tarsus inspect`.
 
-The step's blocks and operations, the time to compile it, and the registers of its GPU kernel.
+It shows what is read from a robot file, and the robot's compiled time step: blocks, operations,
+compile time, and the registers of the GPU kernel.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
     from tarsus.model.mechanism import Mechanism
 
-WIDTH = 120  # of what goes to a file or a pipe
-PATIENCE = 60.0  # s that the GPU's compiler may take, and NVIDIA's assembler
-SOME = 3  # names of what a block makes that a row shows
+PIPE_WIDTH = 120  # characters of a line in a file or a pipe
+GPU_TIMEOUT = 60.0  # s, for the GPU compiler, and for NVIDIA's assembler
+MAX_NAMES = 3  # outputs of a block that a row names
 COLUMNS = (
     "block",
     "operations",
@@ -41,8 +42,9 @@ COLUMNS = (
 
 
 def contents_of(robot: Mechanism, law: str) -> dict[str, Any]:
-    """Return what of the robot's file is simulated and what is not, its actuators, and the stages
-    of the law's contact solver.
+    """Return the supported and unsupported contents of a robot file as a JSON record.
+
+    The record also has the file's actuators and the stages of the law's contact solver.
     """
     return {
         "robot": robot.name,
@@ -57,9 +59,14 @@ def contents_of(robot: Mechanism, law: str) -> dict[str, Any]:
 
 
 def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
-    """Operations of every block of straight code and seconds to compile for the processor.
+    """Return the operations of every block of straight-line code, and the CPU compile time.
 
-    bits: of a number, 32 or 64
+    Parameters
+    ----------
+    simulation
+        Simulation whose time step is compiled.
+    bits
+        Size of a floating-point number, 32 or 64.
     """
     program = simulation.program
     blocks = []
@@ -69,77 +76,83 @@ def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
         operations = {"operations": sum(counts.values()), "by_name": counts}
         blocks.append({"in_loop": inside, "makes": made, **operations})
     lanes = machine.host().lanes(bits)
-    began = perf_counter()
+    start = perf_counter()
     native.assembly(program, Target(lanes, bits))
     return {
         "blocks": blocks,
         "bytes_per_world": simulation.bytes_per_world(),
         "lanes": lanes,
         "bits": bits,
-        "compile_seconds": perf_counter() - began,
+        "compile_seconds": perf_counter() - start,
     }
 
 
 def kernel(robot: Robot, law: str, bits: int, file: Path | None = None) -> dict[str, Any]:
-    """The GPU's kernel of the same step: its lines, registers and spills; where they are not known,
-    `ptx_unknown` says why.
+    """Return the lines, registers and spills of the step's GPU kernel.
 
-    For a whole robot its compiler and NVIDIA's assembler take many minutes and gigabytes: each is
-    ended after `PATIENCE`.
-    file: where to write the PTX text, if anywhere; then that is waited for
+    Values that are not available are None, and `ptx_unknown` gives the reason. For a whole robot,
+    compiler and assembler take many minutes and gigabytes, so each is stopped after `GPU_TIMEOUT`.
+
+    Parameters
+    ----------
+    robot, law
+        Robot and contact law.
+    bits
+        Size of a floating-point number, 32 or 64.
+    file
+        File to write the PTX text to; if set, the compiler has no time limit.
     """
-    found = dict.fromkeys(("ptx_lines", "ptx_resources", "ptx_unknown")) | {"ptx_chip": ptx.CHIP}
-    # in a process that can be ended, for LLVM cannot
+    report = dict.fromkeys(("ptx_lines", "ptx_resources", "ptx_unknown")) | {"ptx_chip": ptx.CHIP}
+    # LLVM cannot be interrupted, but its process can be stopped
     ptx.check_target()
     try:
-        text = run_in_child(partial(_text, robot, law, bits), None if file else PATIENCE)
+        text = run_in_child(partial(_ptx_text, robot, law, bits), None if file else GPU_TIMEOUT)
     except TimeoutError:
         unknown = (
-            f"The GPU's kernel was not ready after {PATIENCE:g} s, so its registers are not known;"
-            " --ptx FILE waits for it."
+            f"The GPU kernel was not compiled within {GPU_TIMEOUT:g} s, so its registers are not"
+            " known; --ptx FILE has no time limit."
         )
-        return found | {"ptx_unknown": unknown}
+        return report | {"ptx_unknown": unknown}
     except ChildProcessError as error:
-        return found | {"ptx_unknown": f"The GPU's kernel was not made: {error}."}
+        return report | {"ptx_unknown": f"The GPU kernel could not be compiled: {error}."}
     if isinstance(text, TarsusError):
         raise text
     if file:
         write_text({file: text})
-    # the registers
-    found["ptx_lines"] = len(text.splitlines())
+    report["ptx_lines"] = len(text.splitlines())
     try:
-        made = ptx.resources(text, seconds=PATIENCE)
+        resources = ptx.resources(text, seconds=GPU_TIMEOUT)
     except TimeoutError:
         unknown = (
-            f"NVIDIA's ptxas was ended after {PATIENCE:g} s, so the kernel's registers are not"
-            " known."
+            f"NVIDIA's ptxas did not finish within {GPU_TIMEOUT:g} s, so the kernel's registers are"
+            " not known."
         )
-        return found | {"ptx_unknown": unknown}
-    if made is None:
-        return found | {"ptx_unknown": "Install NVIDIA's ptxas to see registers and spills."}
-    return found | {"ptx_resources": vars(made)}
+        return report | {"ptx_unknown": unknown}
+    if resources is None:
+        return report | {"ptx_unknown": "Install NVIDIA's ptxas to see registers and spills."}
+    return report | {"ptx_resources": vars(resources)}
 
 
-def _text(robot: Robot, law: str, bits: int) -> str | TarsusError:
+def _ptx_text(robot: Robot, law: str, bits: int) -> str | TarsusError:
     try:
-        return ptx.ptx(simulated(robot, law, bits).program, bits)
+        return ptx.ptx(simulation(robot, law, bits).program, bits)
     except TarsusError as error:
         return error
 
 
-def simulated(robot: Robot, law: str, bits: int) -> Simulation:
-    """The simulation whose step is looked at."""
+def simulation(robot: Robot, law: str, bits: int) -> Simulation:
+    """Return the simulation whose time step is inspected."""
     return Simulation(robot, law, controller="auto", precision=f"float{bits}")
 
 
-def tell_step(found: dict[str, Any]) -> None:
-    """Print operations and memory of the step as a table to read."""
+def print_step(report: dict[str, Any]) -> None:
+    """Print a table of the step's operations, and its memory and compile time."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    # one row a block, named by what it makes
+    # one row per block, named by its outputs
     table = Table(
-        title=f"{found['robot']}: straight code, run once a step or in a loop, and what it makes",
+        title=f"{report['robot']}: code blocks, run once per step or in a loop, and their outputs",
         title_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -153,29 +166,29 @@ def tell_step(found: dict[str, Any]) -> None:
         ("div", "inv", "sqrt"),
         ("sin", "cos", "atan2", "acos", "asin"),
     )
-    for block in found["blocks"]:
+    for block in report["blocks"]:
         counts = [str(sum(block["by_name"].get(name, 0) for name in names)) for names in groups]
-        table.add_row(_name(block), str(block["operations"]), *counts)
+        table.add_row(_block_name(block), str(block["operations"]), *counts)
     console = _console()
     console.print(table)
     console.print(
-        f"{found['bytes_per_world']:.0f} bytes per world; {found['lanes']} lanes of {found['bits']}"
-        f" bits compile in {found['compile_seconds']:.2f} s"
+        f"{report['bytes_per_world']:.0f} bytes per world; compile time"
+        f" {report['compile_seconds']:.2f} s for {report['lanes']} lanes of {report['bits']} bits"
     )
 
 
-def tell_kernel(found: dict[str, Any]) -> None:
-    """Print what the GPU's kernel takes, or why that is not known."""
-    lines, resources = found["ptx_lines"], found["ptx_resources"]
-    told = [f"PTX for {found['ptx_chip']}: {lines} lines"] if lines is not None else []
+def print_kernel(report: dict[str, Any]) -> None:
+    """Print the size and resources of the GPU kernel, or why they are not known."""
+    lines, resources = report["ptx_lines"], report["ptx_resources"]
+    size = [f"PTX for {report['ptx_chip']}: {lines} lines"] if lines is not None else []
     if resources is None:
-        _console().print(". ".join([*told, found["ptx_unknown"]]))
+        _console().print(". ".join([*size, report["ptx_unknown"]]))
         return
     _console().print(
-        f"{told[0]}, {resources['registers']}"
-        f" registers, {resources['spill_stores']} / {resources['spill_loads']} bytes of spill"
-        f" stores / loads, {resources['planned_stores']} / {resources['planned_loads']} bytes that"
-        f" Tarsus itself keeps in memory, {resources['stack']} bytes of stack,"
+        f"{size[0]}, {resources['registers']} registers,"
+        f" {resources['spill_stores']} / {resources['spill_loads']} bytes of spill stores / loads,"
+        f" {resources['planned_stores']} / {resources['planned_loads']} bytes of stores / loads"
+        f" planned by Tarsus, {resources['stack']} bytes of stack,"
         f" {resources['code']} bytes of code"
     )
 
@@ -183,31 +196,31 @@ def tell_kernel(found: dict[str, Any]) -> None:
 def _console() -> Console:
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
-def tell_contents(found: dict[str, Any]) -> None:
-    """What of the robot's file is simulated, what is left out, and its actuators, as tables."""
+def print_contents(report: dict[str, Any]) -> None:
+    """Print tables of the supported and unsupported contents of the file, and its actuators."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
-    # taken, and left out
+    # supported and unsupported contents
     console = _console()
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
-    for what, told in found.get("taken", {}).items():
-        table.add_row(what, escape(told))
-    for text in found.get("left_out", ()):
-        table.add_row("[yellow]left out[/]", escape(text[0].upper() + text[1:]))
-    if stages := found.get("solver_stages"):
+    for name, text in report.get("taken", {}).items():
+        table.add_row(name, escape(text))
+    for text in report.get("left_out", ()):
+        table.add_row("[yellow]unsupported[/]", escape(text[0].upper() + text[1:]))
+    if stages := report.get("solver_stages"):
         table.add_row("contact solver", " → ".join(stages))
     if table.row_count:
         console.print(table)
         console.print()
-    # the file's actuators
-    rows = found.get("actuators", [])
+    # actuators of the file
+    rows = report.get("actuators", [])
     if rows:
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         columns = [column for column in rows[0] if any(row[column] for row in rows)]
@@ -218,8 +231,8 @@ def tell_contents(found: dict[str, Any]) -> None:
         console.print(table)
 
 
-def _name(block: dict[str, Any]) -> str:
-    """A block by the first registers that it makes."""
-    made = [name for name in block["makes"] if not name.startswith("more")]
-    more = ", ..." if len(made) > SOME else ""
-    return f"{'loop' if block['in_loop'] else 'once'}: {', '.join(made[:SOME])}{more}"
+def _block_name(block: dict[str, Any]) -> str:
+    """Return a name for a block, from the first registers that it computes."""
+    outputs = [name for name in block["makes"] if not name.startswith("more")]
+    more = ", ..." if len(outputs) > MAX_NAMES else ""
+    return f"{'loop' if block['in_loop'] else 'once'}: {', '.join(outputs[:MAX_NAMES])}{more}"

@@ -1,4 +1,4 @@
-"""The flags on what a robot's joints and bodies do beside its motors, shared by commands."""
+"""Options for joints, self-collision and sensors, shared by commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from tarsus import registry
-from tarsus.commands.base import Checked, Flag, Group, called, name_of, number
+from tarsus.commands.base import ArgumentCheck, Flag, Group, argument, checked_name, number
 from tarsus.errors import IncompatibleOptions, InvalidValue
 
 if TYPE_CHECKING:
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from tarsus.simulation.options import Options
 
 SENSORS = "tarsus.sensing"
-SENSOR = name_of("sensor", SENSORS)
+SENSOR = checked_name("sensor", SENSORS)
 
 
 @dataclass(frozen=True)
 class JointFlags(Group):
-    """Limits and dry friction of joints, and contact between a robot's own bodies."""
+    """Options for joint limits, dry joint friction and self-collision."""
 
     no_limits: Flag = False
-    """Skip the stops at the ends of the joints' ranges."""
-    bounce: Annotated[float, number("NUMBER"), called("NUMBER")] = 0.0
+    """Skip joint limits."""
+    bounce: Annotated[float, number("NUMBER"), argument("NUMBER")] = 0.0
     """Coefficient of restitution at joint limits, 0 to 1."""
     no_stiction: Flag = False
-    """Skip dry friction at rest: it is a damper then, and a step takes half the time."""
+    """Skip static joint friction: it becomes viscous damping, and a step takes half the time."""
     self_collision: Flag = False
-    """Spheres, capsules, boxes and cylinders of the robot touch each other."""
+    """Simulate contact between the robot's own spheres, capsules, boxes and cylinders."""
 
     @property
     def options(self) -> Options:
-        """Those of a `Simulation`."""
+        """Keyword arguments for `Simulation`."""
         return {
             "limits": not self.no_limits,
             "bounce": self.bounce,
@@ -44,38 +44,49 @@ class JointFlags(Group):
 
     @property
     def changed(self) -> list[str]:
-        """The flags that differ from their defaults, as they are typed."""
-        found = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
-        return [f"--{name.replace('_', '-')}" for name in found]
+        """Options that differ from their defaults, as the user types them."""
+        names = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+        return [f"--{name.replace('_', '-')}" for name in names]
 
     def check(self) -> None:
-        """TarsusError for a number out of its range, before anything heavy is imported."""
+        """Raise TarsusError for a restitution out of range, or one without joint limits."""
         if not 0 <= self.bounce <= 1:
             raise InvalidValue(f"--bounce must be from 0 to 1, not {self.bounce:g}.", "--bounce")
         if self.bounce and self.no_limits:
             raise IncompatibleOptions(
-                "--bounce needs joint limits: leave out --no-limits.", "--bounce"
+                "--bounce needs joint limits: remove --no-limits.", "--bounce"
             )
 
 
-Joints = Annotated[JointFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="Joints")]
+Joints = Annotated[JointFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="Joint")]
 
 
 def _check_sensors(given: str) -> None:
-    """TarsusError with near names unless every name is a kind of sensor, or a file (.py)."""
+    """Raise TarsusError unless every name is a sensor or a Python file."""
     for word in given.split(","):
         SENSOR.check(word.partition(":")[0].strip())
 
 
-SensorNames = Annotated[str | None, called("NAME[:FRAME],..."), Checked(_check_sensors)]
+SensorNames = Annotated[str | None, argument("NAME[:FRAME],..."), ArgumentCheck(_check_sensors)]
 
 
-def sensors(given: str | None) -> list[Sensor]:
-    """The sensors named, each at the frame after its colon; TarsusError for one that takes none."""
+def sensors(text: str | None) -> list[Sensor]:
+    """Return the sensors in a list such as "imu,touch:FR_foot".
+
+    Parameters
+    ----------
+    text
+        Names separated by commas, each with an optional frame after a colon.
+
+    Raises
+    ------
+    InvalidValue
+        If a frame is given for a sensor that has none.
+    """
     from tarsus.sensing.base import Sensor
 
-    found = list[Sensor]()
-    for word in given.split(",") if given else ():
+    made = list[Sensor]()
+    for word in text.split(",") if text else ():
         name, colon, frame = (part.strip() for part in word.partition(":"))
         kind: Any = registry.class_named(SENSORS, "sensor", name, Sensor)
         if colon and "frame" not in {f.name for f in fields(kind)}:
@@ -83,5 +94,5 @@ def sensors(given: str | None) -> list[Sensor]:
                 f"the sensor {name!r} has no frame: write {name!r}, not {f'{name}:{frame}'!r}.",
                 name,
             )
-        found.append(kind(frame=frame) if colon else kind())
-    return found
+        made.append(kind(frame=frame) if colon else kind())
+    return made

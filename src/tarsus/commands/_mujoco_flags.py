@@ -1,4 +1,4 @@
-"""The flags that choose the settings at which MuJoCo is shown, shared by commands."""
+"""Options that choose MuJoCo's settings in a comparison, shared by commands."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from tarsus.commands.base import Checked, Group, Settings, called, each_setting
+from tarsus.commands.base import ArgumentCheck, Group, Settings, all_settings, argument
 
 if TYPE_CHECKING:
     from tarsus.mujoco_runs.settings import ShownSettings
 
 
 def _check(names: str) -> None:
-    """TarsusError with near names for settings that have no name here."""
+    """Raise TarsusError for unknown names of settings."""
     from tarsus.mujoco_runs.settings import names_listed
 
     names_listed(names)
 
 
-SettingNames = Annotated[str | None, called("NAME,..."), Checked(_check)]
-"""Names of MuJoCo's settings with commas between them, or all; None for what a command shows."""
+SettingNames = Annotated[str | None, argument("NAME,..."), ArgumentCheck(_check)]
+"""Names of MuJoCo settings separated by commas, or "all"; None for the command's default."""
 
 
 @dataclass(frozen=True)
 class MujocoFlags(Group):
-    """MuJoCo's settings in a comparison (docs/contact_truth.md)."""
+    """Options for MuJoCo's settings in a comparison (docs/contact_truth.md)."""
 
     mujoco: SettingNames = None
-    """MuJoCo's settings, one row each: default (its own), tuned (its tuning guide's), discrete
-    (tuned with the newer integrator) or all; by default default,tuned."""
+    """MuJoCo settings to compare: default (MuJoCo's own), tuned (as MuJoCo's tuning guide
+    recommends), discrete (tuned, with the newer integrator), or all. (default: default,tuned)"""
     mujoco_set: Settings = ()
-    """Another row with settings of your own on top of MuJoCo's defaults: solref=0.005,1
+    """Compare also these settings, applied to MuJoCo's defaults, such as solref=0.005,1
     impratio=100 integrator=implicitfast."""
 
     def check(self) -> None:
-        """TarsusError for a name or a setting that MuJoCo does not have."""
+        """Raise TarsusError for a setting that MuJoCo does not have."""
         if self.mujoco is not None or self.mujoco_set:
             self.shown.own_settings()
 
     @property
     def shown(self) -> ShownSettings:
-        """The settings chosen."""
+        """Selected settings."""
         from tarsus.mujoco_runs.settings import SHOWN, ShownSettings, names_listed
 
         names = SHOWN if self.mujoco is None else names_listed(self.mujoco)
-        return ShownSettings(names, tuple(each_setting(self.mujoco_set)))
+        return ShownSettings(names, tuple(all_settings(self.mujoco_set)))
 
 
 Mujoco = Annotated[MujocoFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="MuJoCo")]

@@ -1,4 +1,4 @@
-"""A command's arguments as the completion of shells and the help show them."""
+"""Arguments of a command as shell completion and the help show them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,29 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import tyro
 
-from tarsus.commands.base import Checked, Group
+from tarsus.commands.base import ArgumentCheck, Group
 
 POSITIONAL = tyro.conf.Positional
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument.
+    """One argument of a command.
 
-    flags: "--dt", or several names; none of a positional argument
-    value: placeholder of its value, "" of a flag; about: its help
-    choices: the values that are known; fixed: whether there are no others; file: whether it may be
-    a path
+    Attributes
+    ----------
+    flags
+        Option names, such as ("--quiet", "-q"); empty for a positional argument.
+    value
+        Placeholder of the value; "" for a flag.
+    about
+        Help text.
+    choices
+        Known values.
+    fixed
+        Whether only `choices` are allowed.
+    file
+        Whether the value may be a path.
     """
 
     flags: tuple[str, ...]
@@ -38,74 +48,74 @@ class Argument:
 
 def options(kind: type) -> list[Argument]:
     """Return the arguments of a command, positional ones first."""
-    return sorted(_of_class(kind), key=lambda option: bool(option.flags))
+    return sorted(_class_arguments(kind), key=lambda option: bool(option.flags))
 
 
-def _of_class(owner: type) -> Iterator[Argument]:
-    """Yield those of a dataclass, and of the groups of flags in it."""
+def _class_arguments(owner: type) -> Iterator[Argument]:
+    """Yield the arguments of a dataclass and of the option groups in it."""
     hints = get_type_hints(owner, include_extras=True)
     about = field_texts(owner)
     for f in fields(owner):  # type: ignore[arg-type]
-        plain, marks = _unwrapped(hints[f.name])
+        plain, annotations = _unwrap(hints[f.name])
         if isinstance(plain, type) and issubclass(plain, Group):
-            yield from _of_class(plain)
+            yield from _class_arguments(plain)
         else:
-            yield _option(f, plain, marks, about.get(f.name, ""))
+            yield _field_argument(f, plain, annotations, about.get(f.name, ""))
 
 
-def _option(f: Field[Any], plain: Any, marks: list[Any], about: str) -> Argument:
-    """Return one field's argument."""
-    words = [m for m in marks if hasattr(m, "metavar") and m.metavar is not None]
-    value = words[-1].metavar if words else "" if plain is bool else f.name.upper()
-    given = [m.help for m in marks if getattr(m, "help", None)]
-    # what it may be
-    choices = [str(part) for part in get_args(plain)] if get_origin(plain) is Literal else []
-    if choices and not words:
+def _field_argument(f: Field[Any], plain: Any, annotations: list[Any], about: str) -> Argument:
+    """Return the argument of one field."""
+    named = [a for a in annotations if hasattr(a, "metavar") and a.metavar is not None]
+    value = named[-1].metavar if named else "" if plain is bool else f.name.upper()
+    helps = [a.help for a in annotations if getattr(a, "help", None)]
+    # allowed values
+    choices = [str(choice) for choice in get_args(plain)] if get_origin(plain) is Literal else []
+    if choices and not named:
         value = "|".join(choices)
-    known = [name for m in marks if isinstance(m, Checked) for name in m.names()]
+    known = [name for a in annotations if isinstance(a, ArgumentCheck) for name in a.names()]
     file = Path in (plain, *get_args(plain)) or value.split("|")[0] in ("ROBOT", "LOG", "RUN")
-    # how it is called
-    short = [name for m in marks for name in getattr(m, "aliases", None) or ()]
-    flags = () if POSITIONAL in marks else (f"--{f.name.replace('_', '-')}", *short)
+    # option names
+    short = [name for a in annotations for name in getattr(a, "aliases", None) or ()]
+    flags = () if POSITIONAL in annotations else (f"--{f.name.replace('_', '-')}", *short)
     return Argument(
         flags,
         value,
-        given[-1] if given else about,
+        helps[-1] if helps else about,
         tuple(choices or known),
         bool(choices),
         file,
     )
 
 
-def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:
-    """The type without what it is annotated with, inside of unions too, and all of that."""
-    marks: list[Any] = []
+def _unwrap(hint: Any) -> tuple[Any, list[Any]]:
+    """Return a type without its annotations, also inside unions, and the list of annotations."""
+    annotations: list[Any] = []
     while hasattr(hint, "__metadata__"):
-        marks[:0] = hint.__metadata__
+        annotations[:0] = hint.__metadata__
         hint = hint.__origin__
-    parts = [part for part in get_args(hint) if part is not type(None)]
+    members = [member for member in get_args(hint) if member is not type(None)]
     if get_origin(hint) is Union or type(hint).__name__ == "UnionType":
-        inner, more = _unwrapped(parts[0])
-        return inner, [*more, *marks]
-    return hint, marks
+        inner, more = _unwrap(members[0])
+        return inner, [*more, *annotations]
+    return hint, annotations
 
 
 def field_texts(owner: type) -> dict[str, str]:
-    """Return the help of each field of a dataclass: the string under it, on one line."""
-    pairs = (pair for above in reversed(owner.__mro__) for pair in _texts(above))
+    """Return the help text of each field of a dataclass: the string under it, on one line."""
+    pairs = (pair for base in reversed(owner.__mro__) for pair in _class_texts(base))
     return {name: " ".join(text.split()) for name, text in pairs}
 
 
 @cache
-def _texts(owner: type) -> list[tuple[str, str]]:
-    """The string under each field of a class."""
+def _class_texts(owner: type) -> list[tuple[str, str]]:
+    """Return the name of each field in a class's source, with the string under it."""
     if owner is object or not hasattr(owner, "__dataclass_fields__"):
         return []
     body = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
     assert isinstance(body, ast.ClassDef)
-    found = []
-    for above, below in zip(body.body, body.body[1:], strict=False):
-        told = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
-        if isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name) and told:
-            found.append((above.target.id, str(below.value.value)))  # type: ignore[attr-defined]
-    return found
+    texts = []
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        documented = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and documented:
+            texts.append((field.target.id, str(text.value.value)))  # type: ignore[attr-defined]
+    return texts

@@ -1,4 +1,4 @@
-"""Print what `tarsus --help` shows: every command by topic, with examples."""
+"""Print the overview of `tarsus --help`: every command by topic, with examples."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from tarsus.commands.base import Command
 
 ABOUT = "Simulate legged robots in contact with the ground; choose and compare contact laws."
 EXAMPLES = {
-    "tarsus demo": "half a minute of what this is",
-    "tarsus run mini_cheetah --out out": "ten seconds of trot: a log and a picture",
-    "tarsus compare mini_cheetah --laws moreau,compliant,mujoco": "contact laws side by side",
-    "tarsus doctor": "what this machine has, and what is missing",
+    "tarsus demo": "see what Tarsus does, in half a minute",
+    "tarsus run mini_cheetah --out out": "simulate ten seconds of trot; write a log and a plot",
+    "tarsus compare mini_cheetah --laws moreau,compliant,mujoco": "compare contact laws",
+    "tarsus doctor": "check this machine and list what is missing",
 }
 HINTS = """\
-`tarsus COMMAND --help` explains a command, with examples; `tarsus --version`
-prints the version; `tarsus completion bash` completes names with the Tab key."""
+Run `tarsus COMMAND --help` for the options and examples of a command,
+`tarsus --version` for the version, and `tarsus completion --help` to complete
+names with the Tab key."""
 
 
 def print_overview(commands: Mapping[str, type[Command]]) -> None:
-    """Print all commands by topic, those that a newcomer needs first at the top."""
+    """Print all commands by topic, ordered by their `position`."""
     lines: list[str] = ["usage: tarsus COMMAND [options]", "", ABOUT]
     topics: dict[str, list[str]] = {}
     for name, kind in commands.items():

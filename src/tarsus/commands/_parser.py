@@ -1,7 +1,7 @@
-"""Read a command's arguments with tyro, and turn what tyro rejects into one sentence.
+"""Parse a command's arguments with tyro, and print its help.
 
-The help is tyro's own. Its boxes have the headings that a command's `groups` name, and the examples
-follow them. Errors are one sentence each (`_refusals`).
+The help is tyro's own. Its boxes have the headings in the command's `groups`; the examples follow
+them. Each error is one sentence (`_usage_errors`).
 """
 
 from __future__ import annotations
@@ -27,64 +27,77 @@ from tarsus.commands._options import field_texts
 from tarsus.commands.base import Command, Group
 
 HELP = ("-h", "--help")
-EXIT_CODES = "Exit codes: 0 done, 1 ran and failed, 2 bad input, 130 interrupted by Ctrl-C."
+EXIT_CODES = "Exit codes: 0 success, 1 failure, 2 invalid input, 130 interrupted by Ctrl-C."
 CONFIG = (tyro.conf.FlagCreatePairsOff,)
-MAX_LINE = 80  # characters of a line of prose
+LINE_WIDTH = 80  # characters, for prose
 
 
 def parse(name: str, kind: type[Command], words: Sequence[str]) -> Command:
-    """Return the command with its arguments.
+    """Return the command with its arguments; print the help and exit for `-h` or `--help`.
 
-    Prints the help and exits if the words ask for it. Raises UnknownName for an option or a value
-    that does not exist, InvalidValue for one that is missing or of the wrong type.
+    Parameters
+    ----------
+    name
+        Name of the command.
+    kind
+        Class of the command.
+    words
+        Arguments that follow the command's name.
+
+    Raises
+    ------
+    UnknownName
+        If an option or a value does not exist.
+    InvalidValue
+        If an argument is missing or has the wrong type.
     """
     if any(word in HELP for word in words):
         _print_help(name, kind)
         raise SystemExit(0)
 
-    with _sentences(name, kind):
+    with _tyro_errors(name, kind):
         return tyro.cli(
             kind, prog=f"tarsus {name}", args=words, config=CONFIG, registry=_registry()
         )
 
 
-def _sentences(name: str, kind: type[Command]) -> AbstractContextManager[None]:
-    """Raise what tyro rejects as a TarsusError; a tyro without its events draws its own box."""
+def _tyro_errors(name: str, kind: type[Command]) -> AbstractContextManager[None]:
+    """Raise tyro's errors as TarsusError; without its event API tyro prints its own error box."""
     try:
-        from tarsus.commands._refusals import as_errors
+        from tarsus.commands._usage_errors import raise_usage_errors
     except ImportError:
         return nullcontext()
-    return as_errors(name, kind)
+    return raise_usage_errors(name, kind)
 
 
 def example_lines(examples: Mapping[str, str]) -> list[str]:
-    """Return each command line with what it does below it."""
-    return [row for line, what in examples.items() for row in (f"  {line}", f"      {what}")]
+    """Return each example command line, followed by the line that describes it."""
+    return [row for line, text in examples.items() for row in (f"  {line}", f"      {text}")]
 
 
 # ------------------------------------------------------------------------------------------- types
 
 
 def _registry() -> ConstructorRegistry:
-    """Return tyro's rules with ours for whole numbers, whose error is a sentence for users."""
+    """Return tyro's rules, plus one for integers whose error message users can read."""
     registry = ConstructorRegistry()
-    registry.primitive_rule(_whole_number)
+    registry.primitive_rule(_integer)
     return registry
 
 
-def _whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+def _integer(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     if {*get_args(info.type)} - {NoneType} != {int} and info.type is not int:
         return None
     return PrimitiveConstructorSpec(
         nargs=1,
         metavar="NUMBER",
-        instance_from_str=_read_whole_number,
+        instance_from_str=_read_integer,
         is_instance=lambda value: value is None or isinstance(value, int),
         str_from_instance=lambda value: [str(value)],
     )
 
 
-def _read_whole_number(words: list[str]) -> int:
+def _read_integer(words: list[str]) -> int:
     try:
         return int(words[0])
     except ValueError:
@@ -96,7 +109,7 @@ def _read_whole_number(words: list[str]) -> int:
 
 def _print_help(name: str, kind: type[Command]) -> None:
     """Print tyro's help, the rest of the docstring, the examples and the exit codes."""
-    with suppress(SystemExit):  # tyro exits when it has printed its part
+    with suppress(SystemExit):  # tyro exits after it printed its part
         tyro.cli(
             kind,
             prog=f"tarsus {name}",
@@ -108,7 +121,7 @@ def _print_help(name: str, kind: type[Command]) -> None:
     _, _, details = (kind.__doc__ or "").partition("\n\n")
     lines = list[str]()
     for paragraph in filter(None, details.split("\n\n")):
-        lines += [*textwrap.wrap(" ".join(paragraph.split()), MAX_LINE), ""]
+        lines += [*textwrap.wrap(" ".join(paragraph.split()), LINE_WIDTH), ""]
     if kind.examples:
         lines += ["Examples:", *example_lines(kind.examples), ""]
     print("\n".join([*lines, EXIT_CODES]), flush=True)
@@ -117,25 +130,25 @@ def _print_help(name: str, kind: type[Command]) -> None:
 def _with_headings(kind: type[Command]) -> ConstructorRegistry:
     """Return rules that split a command's options into one box for each of its `groups`.
 
-    tyro draws a box for each nested structure, so each heading becomes one. They are used for the
-    help alone: arguments are parsed into the fields of the command itself.
+    tyro draws a box for each nested structure, so each heading becomes a structure. The rules serve
+    only the help: arguments are parsed into the fields of the command itself.
     """
     registry = _registry()
     boxes: dict[type, tuple[StructFieldSpec, ...]] = {}
-    asked = set[type]()
+    expanding = set[type]()
 
     @registry.struct_rule
     def split(info: StructTypeInfo) -> StructConstructorSpec | None:
         if info.type in boxes:
             return StructConstructorSpec(dict, boxes[info.type])
         ours = isinstance(info.type, type) and issubclass(info.type, Command | Group)
-        if not ours or info.type in asked:
+        if not ours or info.type in expanding:
             return None
-        asked.add(info.type)  # so that the next line asks tyro's own rule
-        found: Any = ConstructorRegistry.get_struct_spec(info)
-        asked.remove(info.type)
+        expanding.add(info.type)  # so that the next line applies tyro's own rule
+        spec: Any = ConstructorRegistry.get_struct_spec(info)
+        expanding.remove(info.type)
         texts = field_texts(info.type)
-        fields = {f.name: replace(f, helptext=texts.get(f.name)) for f in found.fields}
+        fields = {f.name: replace(f, helptext=texts.get(f.name)) for f in spec.fields}
         if info.type is not kind:
             return StructConstructorSpec(dict, tuple(fields.values()))
         headings = list[StructFieldSpec]()
@@ -151,6 +164,6 @@ def _with_headings(kind: type[Command]) -> ConstructorRegistry:
 
 def _titled(heading: str, box: type) -> StructFieldSpec:
     """Return a field that tyro draws as a box with this heading."""
-    marks = tyro.conf.OmitArgPrefixes, tyro.conf.arg(name=heading, help="")
-    hint: Any = Annotated[box, *marks]
+    annotations = tyro.conf.OmitArgPrefixes, tyro.conf.arg(name=heading, help="")
+    hint: Any = Annotated[box, *annotations]
     return StructFieldSpec(heading.replace(" ", "_"), hint, tyro.MISSING_NONPROP)

@@ -1,4 +1,4 @@
-"""One line on standard error that moves: what is being done, how far it is and for how long."""
+"""Progress display on standard error: the current stage, a bar and the elapsed time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-COLD = "compiling for falls and joint stops, once"
+COLD = "compiling rarely used code (cached for later runs)"
 
 
 class Progress:
-    """A bar in a `with` block: on a terminal, unless quiet; it is gone when the block ends.
+    """Progress bar in a `with` block; it disappears when the block ends.
 
-    verbose: each thing that is done stays as a line with the seconds since the start, also where
-    standard error is no terminal.
+    Parameters
+    ----------
+    quiet
+        Whether to show nothing.
+    verbose
+        Whether to print one line per stage with the seconds since the start, even if standard error
+        is not a terminal.
     """
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
@@ -22,7 +27,7 @@ class Progress:
         self._drawn = sys.stderr.isatty() and (verbose or not quiet)
         self._bar: Any = None
         self._task: Any = None
-        self._began, self._said = perf_counter(), ""
+        self._start, self._stage = perf_counter(), ""
 
     def __enter__(self) -> Progress:
         if self._drawn:
@@ -30,10 +35,10 @@ class Progress:
             from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
 
-            words = TextColumn("{task.description}", markup=False)
+            description = TextColumn("{task.description}", markup=False)
             self._bar = Bar(
                 SpinnerColumn(),
-                words,
+                description,
                 BarColumn(),
                 TimeElapsedColumn(),
                 console=Console(stderr=True),
@@ -44,49 +49,51 @@ class Progress:
         if self._bar is not None or self.verbose:
             from tarsus.program.run.cold_functions import WAITING
 
-            WAITING.append(self._waits)
+            WAITING.append(self._on_compile)
         return self
 
     def __exit__(self, *error: object) -> None:
         if self._bar is not None or self.verbose:
             from tarsus.program.run.cold_functions import WAITING
 
-            WAITING.remove(self._waits)
+            WAITING.remove(self._on_compile)
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
     def say(self, text: str) -> None:
-        """Something else is being done; nobody knows for how long."""
-        self._said = text
+        """Show the next stage, whose duration is unknown."""
+        self._stage = text
         if self._bar is not None:
             self._bar.update(self._task, description=text, total=None, completed=0)
-        self._add(text)
+        self._log(text)
 
     def result(self, text: str) -> None:
-        """One of several results, as soon as it is there: a line that stays, also where standard
-        error is no terminal.
-        """
+        """Print a line that stays, such as one of several results, even without a terminal."""
         if self._bar is not None:
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
         elif not self._quiet:
             print(text, file=sys.stderr, flush=True)
 
-    def _add(self, text: str) -> None:
-        """A line, if all are kept."""
+    def _log(self, text: str) -> None:
+        """Print a line with the elapsed time if `verbose` is set."""
         if self.verbose:
-            line = f"[{perf_counter() - self._began:6.1f} s] {text}"
+            line = f"[{perf_counter() - self._start:6.1f} s] {text}"
             print(line, file=sys.stderr, flush=True)
 
-    def _waits(self, so: bool) -> None:
-        """A run waits for code, or goes on."""
+    def _on_compile(self, waiting: bool) -> None:
+        """Show that the run waits for the compiler, or that it continues."""
         bar = self._bar  # another thread may end it
         if bar is not None:
-            bar.update(self._task, description=f"{self._said}: {COLD}" if so else self._said)
-        self._add(COLD if so else "compiled")
+            text = f"{self._stage}: {COLD}" if waiting else self._stage
+            bar.update(self._task, description=text)
+        self._log(COLD if waiting else "compiled")
 
     def towards(self, end: float) -> Callable[[float], None] | None:
-        """A function that tells how far it is on the way to `end`; None where nothing is drawn."""
+        """Return a function that moves the bar to a value between 0 and `end`.
+
+        Returns None if no bar is drawn.
+        """
         bar, task = self._bar, self._task
         if bar is None:
             return None

@@ -1,4 +1,4 @@
-"""The flags on how a robot is loaded, shared by commands that take one."""
+"""Options for loading a robot, shared by the commands that take one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from tarsus.commands.base import Flag, Group, called, number
+from tarsus.commands.base import Flag, Group, argument, number
 from tarsus.errors import IncompatibleOptions
 
 if TYPE_CHECKING:
@@ -17,20 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BaseFlags(Group):
-    """How the robot's file is read (docs/own_robot.md)."""
+    """Options for reading a robot file (docs/own_robot.md)."""
 
     fixed_base: Flag = False
-    """Hold the robot's base fixed, where its file draws it, as of an arm on a table."""
-    base_height: Annotated[float | None, number("METERS"), called("METERS")] = None
-    """With --fixed-base: how high its origin is held."""
-    asset_folder: Annotated[tyro.conf.UseAppendAction[tuple[Path, ...]], called("FOLDER")] = ()
-    """A folder outside the robot's own that its meshes, textures and packages may be read from; may
-    be given several times.
-    """
+    """Fix the robot's base to the world at the pose in its file, as for an arm on a table."""
+    base_height: Annotated[float | None, number("METERS"), argument("METERS")] = None
+    """Height of the fixed base's origin, with --fixed-base."""
+    asset_folder: Annotated[tyro.conf.UseAppendAction[tuple[Path, ...]], argument("FOLDER")] = ()
+    """Extra folder to read the robot's meshes, textures and packages from; may be repeated."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """Those of `tarsus.load`."""
+        """Keyword arguments for `tarsus.load`."""
         folders = {"asset_folders": [*map(str, self.asset_folder)]} if self.asset_folder else {}
         if not self.fixed_base:
             return folders
@@ -38,16 +36,16 @@ class BaseFlags(Group):
         return {"floating": False, **height, **folders}
 
     def load(self, robot: str) -> Robot:
-        """A robot by name or from a file."""
+        """Load a robot by name or from a file."""
         from tarsus import robots
 
         return robots.load(robot, **self.options)
 
     def check(self) -> None:
-        """TarsusError for a height of what is not held, before anything heavy is imported."""
+        """Raise IncompatibleOptions for `--base-height` without `--fixed-base`."""
         if self.base_height is not None and not self.fixed_base:
             raise IncompatibleOptions(
-                "--base-height needs a fixed base: give --fixed-base too.", "--base-height"
+                "--base-height needs a fixed base: add --fixed-base.", "--base-height"
             )
 
 

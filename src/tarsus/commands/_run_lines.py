@@ -1,4 +1,4 @@
-"""What `tarsus run` shows and leaves: its progress, its summary in words, its log and picture."""
+"""Output of `tarsus run`: the summary on the terminal, the log file and the plot."""
 
 from __future__ import annotations
 
@@ -15,53 +15,52 @@ if TYPE_CHECKING:
 
 
 def log_file(out: Path, name: str) -> Path:
-    """Where the log of a robot of this name goes."""
+    """Return the path of the log of the robot `name` in the folder `out`."""
     from tarsus.files import file_name
 
     return out / f"{file_name(name)}.nc"
 
 
-def picture(log: xr.Dataset, numbers: dict[str, Any], path: Path) -> Path:
-    """The picture of a run beside its log, whole or not at all."""
+def save_plot(log: xr.Dataset, summary: dict[str, Any], path: Path) -> Path:
+    """Draw the log, save the plot next to `path` as .png, and return its path."""
     from tarsus.viewer.figure import run_figure, save
 
-    went = "" if numbers["height_final"] is None else f"{numbers['distance']:.2f} m in "
+    distance = "" if summary["height_final"] is None else f"{summary['distance']:.2f} m in "
     title = (
-        f"{numbers['robot']}, {numbers['law']}, dt {1e3 * numbers['dt']:g} ms:"
-        f" {went}{numbers['duration']:g} s"
+        f"{summary['robot']}, {summary['law']}, dt = {1e3 * summary['dt']:g} ms:"
+        f" {distance}{summary['duration']:g} s"
     )
     save(run_figure(log, title), path.with_suffix(".png"))
     return path.with_suffix(".png")
 
 
-def tell(numbers: dict[str, Any], files: list[Path]) -> None:
-    """A summary to read."""
+def print_summary(summary: dict[str, Any], files: list[Path]) -> None:
+    """Print the summary of a run, its warnings and the files that were written."""
     from rich.console import Console
     from rich.table import Table
 
-    # a table of two columns
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
-    # a run that diverged has few of them
-    for name, text in summary_lines(numbers).items():
-        if text and ("diverged" not in numbers or name in ("robot", "motion")):
+    # most rows mean nothing for a run that diverged
+    for name, text in summary_lines(summary).items():
+        if text and ("diverged" not in summary or name in ("robot", "motion")):
             table.add_row(name, text)
-    if numbers["sensors"] and not files:
-        table.add_row("readings", "those of every step go into a log: --out FOLDER")
-    for warning in numbers["warnings"]:
+    if summary["sensors"] and not files:
+        table.add_row("sensors", "to save the readings of every step, add --out FOLDER")
+    for warning in summary["warnings"]:
         table.add_row("[yellow]warning[/]", warning)
     for file in files:
-        table.add_row("written", str(file))
-    with console.capture() as drawn:
+        table.add_row("wrote", str(file))
+    with console.capture() as capture:
         console.print(table)
-    print("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
-def ended(failure: Mapping[str, str], files: Sequence[Path]) -> int:
-    """Why the run ended early, if it did, on standard error; returns the exit code."""
-    kept = f"; the log up to there is in {files[0]}" if files else ""
+def report_failure(failure: Mapping[str, str], files: Sequence[Path]) -> int:
+    """Print to standard error why the run ended early, if it did, and return the exit code."""
+    saved = f"; the log up to that time is in {files[0]}" if files else ""
     for text in failure.values():
-        print(f"error: {text.removesuffix('.')}{kept}.", file=sys.stderr)
+        print(f"error: {text.removesuffix('.')}{saved}.", file=sys.stderr)
     return INTERRUPTED if "interrupted" in failure else FAILED if failure else 0

@@ -1,14 +1,13 @@
-"""The base class of the commands.
+"""Base class of the commands, and the arguments that several commands share.
 
-To add a command: one file here with one frozen dataclass that derives from `Command`. Its name is
-the file's, its docstring its help (the first sentence is its line in `tarsus --help`), its fields
-are its arguments, explained by the strings under them. `place` and `topic` say where `tarsus
---help` has it, `examples` end its own help, `groups` head its options there. Every command has the
-flags of `OutputFlags`: with `json` it prints one JSON document and nothing else, and `progress` is
-quiet if it shall be.
+To add a command, add a file to this folder with one frozen dataclass that derives from `Command`.
+The file's name is the command's name. The docstring is its help, and the first sentence is its line
+in `tarsus --help`. The fields are its arguments; the string under each field is the help text.
+Every command has the flags of `OutputFlags`: with `--json` it prints one JSON document and nothing
+else, and `progress` respects `--quiet`.
 
-The types below are the arguments that several commands share, each with its word in the help,
-`ROBOT`, `NAME`, `SECONDS`, ..., and with its explanation where that is the same for all.
+The types below are shared arguments. Each has its placeholder in the help (`ROBOT`, `NAME`,
+`SECONDS`, ...), and its help text where that is the same for all commands.
 """
 
 from __future__ import annotations
@@ -30,39 +29,52 @@ from tarsus.files import json_text
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
-typed: ContextVar[Sequence[str]] = ContextVar("typed", default=())
-"""The command line's arguments as they were typed."""
+typed_arguments: ContextVar[Sequence[str]] = ContextVar("typed_arguments", default=())
+"""The arguments of the command line as the user typed them."""
 
 
 def _default(value: str) -> str:
-    """A default as the help shows it: empty for a flag and for "not given"."""
+    """Return how the help shows a default: empty for a flag and for None."""
     return "" if value in ("None", "True", "False", "", "''") else f"(default: {value})"
 
 
-def called(name: str | None, help: str | None = None, short: str | None = None) -> Any:
-    """How the help calls an argument's value, None for a flag, which has none; and what it says of
-    it, where the string under the field does not.
+def argument(name: str | None, help: str | None = None, short: str | None = None) -> Any:
+    """Return the annotation that describes an argument in the help.
 
-    short: a second name, such as "-q"
+    Parameters
+    ----------
+    name
+        Placeholder of the value, such as "SECONDS"; None for a flag, which has no value.
+    help
+        Help text; None to use the string under the field.
+    short
+        Short option name, such as "-q".
     """
     aliases = (short,) if short else None
     return tyro.conf.arg(metavar=name, help=help, help_behavior_hint=_default, aliases=aliases)
 
 
 @dataclass(frozen=True)
-class Checked:
-    """Marks an argument whose value is checked at once, before anything heavy is imported.
+class ArgumentCheck:
+    """Annotation that checks an argument early, before any slow import.
 
-    check: raises TarsusError; names: gives the values that are known, for completion
+    Attributes
+    ----------
+    check
+        Function that raises TarsusError for an invalid value.
+    names
+        Function that returns the known values, for shell completion.
     """
 
     check: Callable[[Any], None]
     names: Callable[[], Sequence[str]] = tuple
 
 
-def name_of(kind: str, package: str, *also: str) -> Checked:
-    """The name of a file in a folder, or one of `also`; or the path of a Python file, which is
-    trusted from here on, of a terrain also of an MJCF file.
+def checked_name(kind: str, package: str, *also: str) -> ArgumentCheck:
+    """Return a check that a name is a member of `package`, one of `also`, or a path.
+
+    A path to a Python file is accepted for every kind, and the file is trusted from then on. A
+    terrain may also be a path to an MJCF file.
     """
 
     def check(name: str) -> None:
@@ -71,35 +83,38 @@ def name_of(kind: str, package: str, *also: str) -> Checked:
         elif not (package == TERRAINS and name.endswith(".xml")):
             registry.check_name(package, kind, name, also)
 
-    return Checked(check, lambda: (*registry.names(package), *also))
+    return ArgumentCheck(check, lambda: (*registry.names(package), *also))
 
 
-def names_of(kind: str, package: str, *also: str) -> Checked:
-    """The same for several names with commas between them."""
-    one = name_of(kind, package, *also)
+def checked_names(kind: str, package: str, *also: str) -> ArgumentCheck:
+    """Return the check of `checked_name` for several names separated by commas."""
+    one = checked_name(kind, package, *also)
 
     def check(names: str) -> None:
         for name in registry.split_names(names):
             one.check(name)
 
-    return Checked(check, one.names)
+    return ArgumentCheck(check, one.names)
 
 
 def _number(words: list[str]) -> float:
     try:
-        found = float(words[0])
+        value = float(words[0])
     except ValueError:
         raise ValueError(f"{words[0]!r} is not a number") from None
-    if not isfinite(found):
+    if not isfinite(value):
         raise ValueError(f"{words[0]!r} is not a finite number")
-    return found
+    return value
 
 
-def number(called: str) -> Any:
-    """A number with this word for it in the help; None stands for "not given"."""
+def number(name: str) -> Any:
+    """Return the annotation of a finite number whose placeholder in the help is `name`.
+
+    The field's default may be None, which means that the option is not set.
+    """
     return tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,
-        metavar=called,
+        metavar=name,
         instance_from_str=_number,
         is_instance=lambda value: value is None or isinstance(value, float | int),
         str_from_instance=lambda value: [str(value)],
@@ -108,86 +123,94 @@ def number(called: str) -> Any:
 
 LAWS, STEPPERS = "tarsus.contact.laws", "tarsus.stepping.methods"
 GAITS, TERRAINS = "tarsus.control.gaits", "tarsus.terrain"
-AUTO = "auto"  # in place of a gait's name
-OWN = "or path to a Python file with your own"
+AUTO = "auto"  # choose the gait from the robot
+OWN_FILE = "or path to your own Python file"
 
 RobotName = Annotated[
     tyro.conf.Positional[str],
-    called(
+    argument(
         "ROBOT",
-        "Built-in robot (`tarsus list robots`), one of example-robot-data (go2), or path to an"
-        " MJCF, URDF or SDF file.",
+        "Built-in robot (`tarsus list robots`), robot of the package example-robot-data (such as"
+        " go2), or path to an MJCF, URDF or SDF file.",
     ),
-    Checked(robots.require, lambda: registry.names("tarsus.robots")),
+    ArgumentCheck(robots.require, lambda: registry.names("tarsus.robots")),
 ]
 LawName = Annotated[
-    str, called("NAME", f"Contact law (`tarsus list laws`), {OWN}."), name_of("law", LAWS)
+    str,
+    argument("NAME", f"Contact law (`tarsus list laws`), {OWN_FILE}."),
+    checked_name("law", LAWS),
 ]
 StepperName = Annotated[
     str,
-    called("NAME", f"Time-stepping method (`tarsus list steppers`), {OWN}."),
-    name_of("stepper", STEPPERS),
+    argument("NAME", f"Time-stepping method (`tarsus list steppers`), {OWN_FILE}."),
+    checked_name("stepper", STEPPERS),
 ]
 TerrainName = Annotated[
     str,
-    called(
+    argument(
         "NAME",
-        f"Terrain (`tarsus list terrains`), {OWN}, or to an MJCF file: its fixed shapes.",
+        "Terrain (`tarsus list terrains`), path to your own Python file, or path to an MJCF file,"
+        " whose fixed shapes become the terrain.",
     ),
-    name_of("terrain", TERRAINS),
+    checked_name("terrain", TERRAINS),
 ]
 GaitName = Annotated[
     str,
-    called(
+    argument(
         "NAME",
-        f"Gait (`tarsus list gaits`), {OWN}, or auto: trot if the robot can, else stand.",
+        "Gait (`tarsus list gaits`), path to your own Python file, or auto: trot if the robot can"
+        " trot, else stand.",
     ),
-    name_of("gait", GAITS, AUTO),
+    checked_name("gait", GAITS, AUTO),
 ]
 Trust = Annotated[
     tyro.conf.UseAppendAction[tuple[Path, ...]],
-    called(
+    argument(
         "FILE",
-        "Python file with a law, terrain, ... of your own, which may run if the data names it.",
+        "Python file that may run if the data refers to it, such as your own law or terrain; may be"
+        " repeated.",
     ),
-    Checked(lambda files: registry.trust(*files)),
+    ArgumentCheck(lambda files: registry.trust(*files)),
 ]
 Settings = Annotated[
     tyro.conf.UseAppendAction[tuple[tuple[str, ...], ...]],
-    called("NAME=VALUE ..."),
+    argument("NAME=VALUE ..."),
 ]
-"""What `--set` was given, each time."""
+"""Values of an option such as `--set`, which may be repeated: one tuple per use."""
 
 
-def each_setting(given: tuple[tuple[str, ...], ...]) -> list[str]:
-    """Return every NAME=VALUE of a flag that may be given several times."""
+def all_settings(given: tuple[tuple[str, ...], ...]) -> list[str]:
+    """Return every NAME=VALUE of an option that may be repeated."""
     return [setting for group in given for setting in group]
 
 
-Seconds = Annotated[float, number("SECONDS"), called("SECONDS")]
-Number = Annotated[float | None, number("NUMBER"), called("NUMBER")]
-Folder = Annotated[Path | None, called("FOLDER")]
-File = Annotated[Path | None, called("FILE")]
-Flag = Annotated[bool, called(None)]
+Seconds = Annotated[float, number("SECONDS"), argument("SECONDS")]
+Number = Annotated[float | None, number("NUMBER"), argument("NUMBER")]
+Folder = Annotated[Path | None, argument("FOLDER")]
+File = Annotated[Path | None, argument("FILE")]
+Flag = Annotated[bool, argument(None)]
 
 
 class Group:
-    """Flags that several commands share, a frozen dataclass; the help shows them together."""
+    """Base class of options that several commands share; the help lists them under one heading.
+
+    Subclasses are frozen dataclasses.
+    """
 
     def check(self) -> None:
-        """Raise TarsusError for a value that none of the commands takes."""
+        """Raise TarsusError for a value that no command accepts."""
 
 
 @dataclass(frozen=True)
 class OutputFlags(Group):
-    """What a command prints besides its result."""
+    """Options for what a command prints besides its result."""
 
     json: Flag = False
     """Print one JSON document and nothing else."""
-    quiet: Annotated[bool, called(None, short="-q")] = False
-    """Print the result and errors alone: no progress, no warnings."""
-    verbose: Annotated[bool, called(None, short="-v")] = False
-    """Tell on standard error what is done, with times, also where that is no terminal."""
+    quiet: Annotated[bool, argument(None, short="-q")] = False
+    """Print only the result and errors: no progress, no warnings."""
+    verbose: Annotated[bool, argument(None, short="-v")] = False
+    """Print each stage with its time to standard error, even if that is not a terminal."""
 
     def check(self) -> None:
         if self.quiet and self.verbose:
@@ -198,14 +221,21 @@ class OutputFlags(Group):
 
 @dataclass(frozen=True)
 class Command(ABC):
-    """A command with its arguments.
+    """Base class of a command with its arguments.
 
-    place: where `tarsus --help` lists it, smaller first; topic: under which heading
-    examples: command lines and what each of them does; groups: headings of its help, and the
-    names of the fields under each, with blanks between them
+    Attributes
+    ----------
+    position
+        Position in `tarsus --help`; smaller numbers come first.
+    topic
+        Heading in `tarsus --help`.
+    examples
+        Example command lines, each with a description of what it does.
+    groups
+        Headings of the command's help, each with the names of its fields separated by spaces.
     """
 
-    place: ClassVar[int] = 100
+    position: ClassVar[int] = 100
     topic: ClassVar[str] = "More"
     examples: ClassVar[Mapping[str, str]] = {}
     groups: ClassVar[Mapping[str, str]] = {}
@@ -215,39 +245,45 @@ class Command(ABC):
 
     @classmethod
     def summary(cls) -> str:
-        """Return the first sentence of the docstring, its line in `tarsus --help`."""
+        """Return the first sentence of the docstring, which is the line in `tarsus --help`."""
         return (cls.__doc__ or "").partition("\n\n")[0]
 
     @property
     def json(self) -> bool:
-        """Whether one JSON document is printed and nothing else."""
+        """Whether to print one JSON document and nothing else."""
         return self.output.json
 
     def progress(self) -> Progress:
-        """Tells on standard error what is being done, as the flags want it."""
+        """Return the progress display that the flags ask for; it writes to standard error."""
         return Progress(quiet=self.output.quiet or self.json, verbose=self.output.verbose)
 
     def check_names(self) -> None:
-        """TarsusError for a name that is not there, before anything heavy is imported."""
+        """Raise TarsusError for an unknown name or invalid value, before any slow import."""
         for name, hint in get_type_hints(type(self), include_extras=True).items():
-            given = getattr(self, name, None)
-            if isinstance(given, Group):
-                given.check()
+            value = getattr(self, name, None)
+            if isinstance(value, Group):
+                value.check()
                 continue
-            for mark in getattr(hint, "__metadata__", ()):
-                if isinstance(mark, Checked) and given is not None:
-                    mark.check(given)
+            for annotation in getattr(hint, "__metadata__", ()):
+                if isinstance(annotation, ArgumentCheck) and value is not None:
+                    annotation.check(value)
 
     @abstractmethod
     def execute(self) -> int:
-        """Do it; returns the exit code. TarsusError for bad input."""
+        """Run the command and return the exit code.
+
+        Raises
+        ------
+        TarsusError
+            If the input is invalid.
+        """
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output; null stands for what is not finite."""
+    """Print one JSON document to standard output; null represents NaN and infinity."""
     print(json_text(value))
 
 
-def written(path: Path) -> dict[str, Any]:
-    """What a JSON document says of a file that was written."""
+def file_record(path: Path) -> dict[str, Any]:
+    """Return the entry of a JSON document for a file that was written."""
     return {"file": str(path), "bytes": path.stat().st_size}

@@ -1,4 +1,4 @@
-"""`tarsus cite`: what to cite for a run."""
+"""`tarsus cite`: print the references for a run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ROBOTS = "tarsus.robots"
 
 @dataclass(frozen=True)
 class Cite(Command):
-    """Print BibTeX entries of the papers and data that a run uses."""
+    """Print BibTeX entries for the papers and data that a run uses."""
 
-    place: ClassVar[int] = 90
+    position: ClassVar[int] = 90
     topic: ClassVar[str] = "Papers"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus cite mini_cheetah": "the default run's papers, as BibTeX",
-        "tarsus cite hyq --law hunt_crossley --gait virtual_model": "those of another one",
+        "tarsus cite mini_cheetah": "cite the default law, stepper and gait",
+        "tarsus cite hyq --law hunt_crossley --gait virtual_model": "cite another law and gait",
     }
 
     robot: RobotName
@@ -36,18 +36,17 @@ class Cite(Command):
     def execute(self) -> int:
         from tarsus.references.data import TARSUS
 
-        # what is used for what
+        # each reference, and the parts of the run that use it
         used: dict[str, list[str]] = {}
         entries, without = {}, {}
-        for what, citation in [("Tarsus", (TARSUS.at(),)), *_citations(self)]:
+        for part, citation in [("Tarsus", (TARSUS.at(),)), *_citations(self)]:
             if isinstance(citation, str):
-                without[what] = citation or "no reference is known"
+                without[part] = citation or "no reference is known"
                 continue
             for cited in citation:
                 entries[cited.reference.key] = cited.reference
-                place = f" ({cited.where})" if cited.where else ""
-                used.setdefault(cited.reference.key, []).append(f"{what}{place}")
-        # told
+                location = f" ({cited.where})" if cited.where else ""
+                used.setdefault(cited.reference.key, []).append(f"{part}{location}")
         if self.json:
             cited = [
                 {"key": key, "used_for": used[key], "bibtex": reference.bibtex()}
@@ -55,27 +54,27 @@ class Cite(Command):
             ]
             print_json({"entries": cited, "without": without})
             return 0
-        for what, instead in without.items():
-            print(f"% {what}: {instead}")
+        for part, reason in without.items():
+            print(f"% {part}: {reason}")
         for key, reference in entries.items():
-            print("\n".join([f"% {place}" for place in used[key]]))
+            print("\n".join([f"% {use}" for use in used[key]]))
             print(reference.bibtex(), end="\n\n")
         return 0
 
 
-def _citations(asked: Cite) -> list[tuple[str, Citation]]:
-    """The parts of the run, named for the reader, with their references."""
+def _citations(command: Cite) -> list[tuple[str, Citation]]:
+    """Return the parts of the run, described for the reader, with their references."""
     from tarsus import registry
     from tarsus.simulation import default_controller, resolve
 
-    robot = asked.base.load(asked.robot)
-    _, gait = default_controller.prepare(robot, asked.gait, DEFAULT_DT, [])
-    numbers: Citation = "read from a file"
-    if asked.robot in registry.names(ROBOTS):
-        numbers = getattr(registry.member_module(ROBOTS, "robot", asked.robot), "CITATION", "")
+    robot = command.base.load(command.robot)
+    _, gait = default_controller.prepare(robot, command.gait, DEFAULT_DT, [])
+    robot_data: Citation = "read from a file"
+    if command.robot in registry.names(ROBOTS):
+        robot_data = getattr(registry.member_module(ROBOTS, "robot", command.robot), "CITATION", "")
     return [
-        (f"robot {robot.name}", numbers),
-        (f"contact law {asked.law}", resolve.law(asked.law).citation),
-        (f"stepper {asked.stepper}", resolve.stepper(asked.stepper).citation),
+        (f"robot {robot.name}", robot_data),
+        (f"contact law {command.law}", resolve.law(command.law).citation),
+        (f"stepper {command.stepper}", resolve.stepper(command.stepper).citation),
         (f"gait {registry.name_of(gait)}", getattr(gait, "citation", "")),
     ]

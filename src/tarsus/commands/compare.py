@@ -1,4 +1,4 @@
-"""`tarsus compare`: one robot under every law."""
+"""`tarsus compare`: run one robot under several contact laws and step sizes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tarsus.commands.base import (
     Number,
     RobotName,
     Seconds,
-    called,
-    names_of,
+    argument,
+    checked_names,
     print_json,
 )
 from tarsus.errors import InvalidValue, UnmetCondition
@@ -28,44 +28,48 @@ from tarsus.errors import InvalidValue, UnmetCondition
 
 @dataclass(frozen=True)
 class Compare(Command):
-    """Run one robot under several contact laws and step sizes, side by side.
+    """Compare contact laws and step sizes on one robot.
 
-    Robot, controller and start are the same; the same criteria judge every run. MuJoCo runs at its
-    defaults and at the settings that its tuning guide recommends.
+    All runs share the robot, the controller and the initial state, and are judged by the same
+    criteria. MuJoCo runs with its default settings and with those that its tuning guide recommends.
     """
 
-    place: ClassVar[int] = 30
+    position: ClassVar[int] = 30
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus compare mini_cheetah --laws moreau,mujoco --dts 0.001,0.0025": "two at two steps",
-        "tarsus compare hyq --mujoco tuned --mujoco-set impratio=10": "MuJoCo at these settings",
-        "tarsus compare hyq --no-bars --no-search --out out": "all laws, quickly; a picture",
+        "tarsus compare mini_cheetah --laws moreau,mujoco --dts 0.001,0.0025": "compare two engines"
+        " at two step sizes",
+        "tarsus compare hyq --mujoco tuned --mujoco-set impratio=10": "compare all laws with MuJoCo"
+        " at these settings",
+        "tarsus compare hyq --no-bars --no-search --out out": "compare all laws quickly; write a"
+        " plot",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Comparison": "laws dts",
         "Motion and ground": "gait duration friction restitution",
-        "Effort": "no_bars no_search",
-        "Results": "out",
+        "Computation": "no_bars no_search",
+        "Result": "out",
     }
 
     robot: RobotName
-    laws: Annotated[str, called("NAME,..."), names_of("law", LAWS, "mujoco", "all")] = "all"
-    """Contact laws (`tarsus list laws`), paths of your own, mujoco for MuJoCo itself, or all."""
-    dts: Annotated[str, called("SECONDS,...")] = "0.0001,0.001,0.0025"
-    """Lengths of the time step."""
+    laws: Annotated[str, argument("NAME,..."), checked_names("law", LAWS, "mujoco", "all")] = "all"
+    """Contact laws: names (`tarsus list laws`), paths to your own Python files, mujoco (the MuJoCo
+    engine), or all."""
+    dts: Annotated[str, argument("SECONDS,...")] = "0.0001,0.001,0.0025"
+    """Time steps."""
     gait: GaitName = "auto"
     duration: Seconds = 4.0
     """Simulated time of each run."""
     friction: Number = None
-    """Friction coefficient of every law; by default the robot's file's, else each law's own."""
+    """Friction coefficient of every law. (default: that of the robot file, else each law's own)"""
     restitution: Number = None
-    """Coefficient of restitution of every law that has one; by default each law's own."""
+    """Coefficient of restitution of every law that has one. (default: each law's own)"""
     no_bars: Flag = False
-    """Skip the error bars (runs at dt/2 and dt/4)."""
+    """Skip the error bars, which need extra runs at dt/2 and dt/4."""
     no_search: Flag = False
     """Skip the search for the largest stable time step of every law."""
     out: Folder = None
-    """Write the picture ROBOT_laws.png to this folder."""
+    """Write the plot ROBOT_laws.png to this folder."""
     settings: Mujoco = field(default_factory=MujocoFlags)
     joints: Joints = field(default_factory=JointFlags)
     base: Base = field(default_factory=BaseFlags)
@@ -80,7 +84,7 @@ class Compare(Command):
         from tarsus.comparison import laws, picture, report
         from tarsus.files import check_writable, file_name
 
-        # complain before the long measurement, not after it
+        # reject invalid input before the long measurement, not after it
         robot = self.base.load(self.robot)
         if not robot.candidates:
             raise UnmetCondition(
@@ -89,9 +93,9 @@ class Compare(Command):
             )
         if self.out:
             check_writable(self.out)
-        # every law at every step
-        given = {"mu": self.friction, "e_N": self.restitution}
-        material = {name: value for name, value in given.items() if value is not None}
+        # run every law at every step size
+        options = {"mu": self.friction, "e_N": self.restitution}
+        material = {name: value for name, value in options.items() if value is not None}
         bars, search = not self.no_bars, not self.no_search
         extra = laws.Extra(material, bars, search, self.joints.options, self.settings.shown)
         with self.progress() as progress:
@@ -100,7 +104,7 @@ class Compare(Command):
             )
         if self.out:
             self.out.mkdir(parents=True, exist_ok=True)
-            to = self.out / f"{file_name(robot.name)}_laws.png"
-            picture.picture(runs, robot, to)
+            path = self.out / f"{file_name(robot.name)}_laws.png"
+            picture.picture(runs, robot, path)
         print_json(report.rows(runs)) if self.json else report.tell(runs)
         return 0

@@ -1,4 +1,4 @@
-"""`tarsus completion`: names by the Tab key, in bash, zsh and fish."""
+"""`tarsus completion`: tab completion for bash, zsh and fish."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from tarsus.commands.base import Command, print_json
 
 @dataclass(frozen=True)
 class Completion(Command):
-    """Print a script that completes commands, options and names in a shell.
+    """Print a script for tab completion in a shell.
 
-    It knows what is installed now: print it again after an update, or evaluate it in the shell's
-    start file, as in the examples.
+    The script completes commands, options and names that are installed now. Run it in the shell's
+    start file, as in the examples, or print it again after an update.
     """
 
-    place: ClassVar[int] = 95
+    position: ClassVar[int] = 95
     topic: ClassVar[str] = "Speed and machine"
     examples: ClassVar[Mapping[str, str]] = {
-        'eval "$(tarsus completion bash)"': "in ~/.bashrc; for zsh, behind compinit in ~/.zshrc",
-        "tarsus completion fish > ~/.config/fish/completions/tarsus.fish": "for fish, once",
+        'eval "$(tarsus completion bash)"': "line for ~/.bashrc",
+        'eval "$(tarsus completion zsh)"': "line for ~/.zshrc, after compinit",
+        "tarsus completion fish > ~/.config/fish/completions/tarsus.fish": "run once for fish",
     }
 
     shell: tyro.conf.Positional[Literal["bash", "zsh", "fish"]]
-    """Shell that the script is for."""
+    """Shell."""
 
     def execute(self) -> int:
         known = []

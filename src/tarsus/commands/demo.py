@@ -1,4 +1,4 @@
-"""`tarsus demo`: half a minute that shows what this is."""
+"""`tarsus demo`: a demonstration of half a minute."""
 
 from __future__ import annotations
 
@@ -15,85 +15,87 @@ from tarsus.commands.base import FAILED, Command, Flag, print_json
 
 ROBOT, MUJOCO = "mini_cheetah", "mujoco"
 LAWS = ("moreau", "compliant", MUJOCO)
-TROT, EACH = 3.0, 1.0  # s simulated: the first run, the one of each law
-WORLDS, WEIGHTS = 1024, 2.0  # robots that are pushed, and the strongest push, in robot's weights
-BEFORE, PUSH, AFTER = 0.5, 0.15, 1.5  # s of trot, of the push, and until who lies is counted
-JUDGED = ("creep_max", "penetration_max", "normal_force_max")
-RATE = 25.0  # pictures a second
-GROUPS, BAR = 10, 40  # rows of pushes, letters of a bar
+TROT_DURATION, LAW_DURATION = 3.0, 1.0  # s simulated: the first run, and each run of a law
+WORLDS, MAX_PUSH = 1024, 2.0  # pushed robots; the strongest push in body weights
+BEFORE, PUSH, AFTER = 0.5, 0.15, 1.5  # s before, during and after the push
+CRITERIA = ("creep_max", "penetration_max", "normal_force_max")
+FRAME_RATE = 25.0  # 1/s
+BAR_COUNT, BAR_WIDTH = 10, 40  # rows of the bar chart, characters of a full bar
 
 
 @dataclass(frozen=True)
 class Demo(Command):
-    """Show in half a minute what this is.
+    """Show what Tarsus does, in half a minute.
 
-    A quadruped trots, first alone, then under other contact laws and on MuJoCo, then a thousand of
-    them are pushed sideways, each harder than the one before. Nothing is written.
+    A quadruped trots, first with the default contact law, then with other laws and on MuJoCo. Then
+    a thousand of them are pushed sideways, each harder than the one before. No files are written.
     """
 
-    place: ClassVar[int] = 5
+    position: ClassVar[int] = 5
     topic: ClassVar[str] = "Simulate"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus demo": "with a film in the terminal",
-        "tarsus demo --no-film --json": "the figures alone",
-        "tarsus demo --mujoco all": "MuJoCo at all of its named settings",
+        "tarsus demo": "run the demo with an animation in the terminal",
+        "tarsus demo --no-film --json": "print only the measurements",
+        "tarsus demo --mujoco all": "include MuJoCo at all named settings",
     }
 
     no_film: Flag = False
-    """Skip the film."""
+    """Skip the animation."""
     settings: Mujoco = field(default_factory=MujocoFlags)
 
     def execute(self) -> int:
         from tarsus import robots
 
-        # one robot, several laws, many worlds; each part is told when it is there
-        began = time.perf_counter()
+        # one robot, several laws, many worlds; print each part as soon as it is ready
+        start = time.perf_counter()
         robot = robots.load(ROBOT)
         parts = {"trot": _trot, "laws": partial(_laws, self.settings.shown), "worlds": _worlds}
-        tellers = {"trot": _tell_trot, "laws": _tell_laws, "worlds": _tell_worlds}
-        found: dict[str, Any] = {}
+        printers = {"trot": _print_trot, "laws": _print_laws, "worlds": _print_worlds}
+        results: dict[str, Any] = {}
         for name, measure in parts.items():
             with self.progress() as progress:
-                found[name], log = measure(robot, progress)
+                results[name], log = measure(robot, progress)
             if not self.json:
-                tellers[name](found[name])
+                printers[name](results[name])
             if log is not None and sys.stdout.isatty() and not (self.json or self.no_film):
-                _film(log)
-        found["seconds"] = time.perf_counter() - began
-        print_json(found) if self.json else _tell_end(found)
-        return FAILED if found["trot"]["fell"] else 0
+                _play(log)
+        results["seconds"] = time.perf_counter() - start
+        print_json(results) if self.json else _print_end(results)
+        return FAILED if results["trot"]["fell"] else 0
 
 
 def _trot(robot: Any, progress: Progress) -> tuple[dict[str, Any], Any]:
-    """One trot, how long it took to compile and to run, and its log."""
+    """Simulate one trot; return its summary, with the compile time, and its log."""
     from tarsus.simulation.recording.summary import summary
     from tarsus.simulation.simulation import Simulation
 
     progress.say("compiling Mini Cheetah, its gait and a contact law")
-    began = time.perf_counter()
+    start = time.perf_counter()
     simulation = Simulation(robot, controller="trot")
-    compiled = time.perf_counter() - began
-    log = simulation.run(TROT)
+    compile_seconds = time.perf_counter() - start
+    log = simulation.run(TROT_DURATION)
     numbers = summary(simulation, log)
-    kept = ("distance", "duration", "dt", "creep_max", "unconverged_steps", "realtime_factor")
-    told = {key: numbers[key] for key in (*kept, "iterations_mean", "fell")}
-    return {"compile_seconds": compiled} | told, log
+    keys = ("distance", "duration", "dt", "creep_max", "unconverged_steps", "realtime_factor")
+    shown = {key: numbers[key] for key in (*keys, "iterations_mean", "fell")}
+    return {"compile_seconds": compile_seconds} | shown, log
 
 
-def _tell_trot(found: dict[str, Any]) -> None:
-    steps = round(found["duration"] / found["dt"])
-    _say(
+def _print_trot(result: dict[str, Any]) -> None:
+    steps = round(result["duration"] / result["dt"])
+    duration, factor = result["duration"], result["realtime_factor"]
+    _print_section(
         "One robot",
-        f"Mini Cheetah and its trot became machine code in {found['compile_seconds']:.1f} s.",
-        f"{found['duration']:g} s of it took {found['duration'] / found['realtime_factor']:.3f} s:"
-        f" {found['realtime_factor']:,.0f} times real time. It went {found['distance']:.2f} m.",
-        f"{steps - found['unconverged_steps']} of {steps} steps solved their contacts; a standing"
-        f" foot never crept faster than {1e3 * found['creep_max']:.3f} mm/s.",
+        "Mini Cheetah and its trot were compiled to machine code in"
+        f" {result['compile_seconds']:.1f} s.",
+        f"Simulating {duration:g} s took {duration / factor:.3f} s, {factor:,.0f} times faster than"
+        f" real time. The robot walked {result['distance']:.2f} m.",
+        f"The contact solver converged in {steps - result['unconverged_steps']} of {steps} steps."
+        f" Stance feet drifted by at most {1e3 * result['creep_max']:.3f} mm/s.",
     )
 
 
 def _laws(mujoco: Any, robot: Any, progress: Progress) -> tuple[list[dict[str, Any]], None]:
-    """The same trot under other laws of contact, and in MuJoCo at some settings, judged alike."""
+    """Simulate the same trot under several contact laws and in MuJoCo; return one row for each."""
     from tarsus.comparison import laws
 
     named = {name: law for name, law in laws.laws_named(",".join(LAWS)).items() if law is not None}
@@ -102,23 +104,23 @@ def _laws(mujoco: Any, robot: Any, progress: Progress) -> tuple[list[dict[str, A
     for name, law in named.items():
         progress.say(f"the same trot under {name}")
         make, _ = laws.maker(robot, "trot", law, {})
-        run = laws.run_of(name, make(0.0025), EACH)
+        run = laws.run_of(name, make(0.0025), LAW_DURATION)
         settings = {} if run.settings is None else {"settings": asdict(run.settings)}
-        rows.append({"law": name} | {key: run.numbers[key] for key in JUDGED} | settings)
+        rows.append({"law": name} | {key: run.numbers[key] for key in CRITERIA} | settings)
     return rows, None
 
 
-def _tell_laws(found: list[dict[str, Any]]) -> None:
+def _print_laws(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from tarsus.mujoco_runs.settings import MujocoSettings, printed
 
-    _say("One trot, several laws of contact", "Robot, gait and start are the same.")
+    _print_section("One trot, several contact laws", "Robot, gait and initial state are the same.")
     table = Table(box=None, pad_edge=False)
-    for column in ("law", "worst creep / mm/s", "depth / mm", "peak force / N"):
+    for column in ("law", "max. foot drift / (mm/s)", "max. depth / mm", "peak force / N"):
         table.add_column(column, justify="left" if column == "law" else "right")
-    for row in found:
+    for row in rows:
         table.add_row(
             row["law"],
             f"{1e3 * row['creep_max']:.3f}",
@@ -127,75 +129,74 @@ def _tell_laws(found: list[dict[str, Any]]) -> None:
         )
     console = Console(highlight=False)
     console.print(table)
-    given = {row["law"]: row["settings"] for row in found if "settings" in row}
-    for line in printed({name: MujocoSettings(**values) for name, values in given.items()}):
+    settings = {row["law"]: row["settings"] for row in rows if "settings" in row}
+    for line in printed({name: MujocoSettings(**values) for name, values in settings.items()}):
         console.print(f"[dim]{line}[/]")
 
 
 def _worlds(robot: Any, progress: Progress) -> tuple[dict[str, Any], None]:
-    """Many at once, each pushed to the side by another force."""
+    """Simulate many robots at once, each pushed sideways by a different force."""
     import numpy as np
 
     from tarsus.morphology.fall import MIN_UPRIGHT, upright
     from tarsus.processes import usable_cores
     from tarsus.simulation.simulation import Simulation
 
-    # what is pushed
     progress.say(f"compiling for {WORLDS} worlds")
     threads, trunk = usable_cores(), robot.body_names[0]
-    many = Simulation(robot, controller="trot", worlds=WORLDS, threads=threads, pushes=trunk)
-    weights = np.linspace(0.0, WEIGHTS, WORLDS)
+    batch = Simulation(robot, controller="trot", worlds=WORLDS, threads=threads, pushes=trunk)
+    weights = np.linspace(0.0, MAX_PUSH, WORLDS)
     force = robot.mass * 9.81 * weights
-    # trot, push, see
-    progress.say(f"{WORLDS} worlds trot and are pushed")
-    began = time.perf_counter()
-    many.advance(BEFORE)
-    many.set(push={trunk: np.column_stack([0 * force, force, 0 * force])})
-    many.advance(PUSH)
-    many.set(push={trunk: (0.0, 0.0, 0.0)})
-    many.advance(AFTER)
-    took = time.perf_counter() - began
-    stands = upright(many.robot, many.q) > MIN_UPRIGHT
-    parts = np.array_split(np.arange(WORLDS), GROUPS)
+    # trot, push, count who is still upright
+    progress.say(f"pushing {WORLDS} trotting robots")
+    start = time.perf_counter()
+    batch.advance(BEFORE)
+    batch.set(push={trunk: np.column_stack([0 * force, force, 0 * force])})
+    batch.advance(PUSH)
+    batch.set(push={trunk: (0.0, 0.0, 0.0)})
+    batch.advance(AFTER)
+    seconds = time.perf_counter() - start
+    stands = upright(batch.robot, batch.q) > MIN_UPRIGHT
+    bins = np.array_split(np.arange(WORLDS), BAR_COUNT)
     rows = [
-        {"weights": [float(weights[p[0]]), float(weights[p[-1]])], "upright": stands[p].mean()}
-        for p in parts
+        {"weights": [float(weights[k[0]]), float(weights[k[-1]])], "upright": stands[k].mean()}
+        for k in bins
     ]
     simulated = BEFORE + PUSH + AFTER
     return {
         "worlds": WORLDS,
         "threads": threads,
         "simulated": simulated,
-        "took": took,
+        "took": seconds,
         "rows": rows,
     }, None
 
 
-def _tell_worlds(found: dict[str, Any]) -> None:
-    worlds, simulated = found["worlds"], found["simulated"]
-    _say(
+def _print_worlds(result: dict[str, Any]) -> None:
+    worlds, simulated, seconds = result["worlds"], result["simulated"], result["took"]
+    _print_section(
         f"{worlds} robots, each pushed harder than the one before",
-        f"{simulated:g} s of each in {found['took']:.1f} s on {found['threads']} threads:"
-        f" {worlds * simulated / found['took']:,.0f} times real time in all.",
-        f"push of {PUSH:g} s / weights   still upright",
+        f"Simulating {simulated:g} s of every robot took {seconds:.1f} s on {result['threads']}"
+        f" threads, {worlds * simulated / seconds:,.0f} times faster than real time in total.",
+        f"push for {PUSH:g} s / body weights   still upright",
     )
-    for row in found["rows"]:
+    for row in result["rows"]:
         low, high = row["weights"]
-        bar = "#" * round(BAR * row["upright"])
-        print(f"         {low:.2f} to {high:.2f}   {row['upright']:4.0%}  {bar}")
+        bar = "#" * round(BAR_WIDTH * row["upright"])
+        print(f"                {low:.2f} to {high:.2f}   {row['upright']:4.0%}  {bar}")
 
 
-def _tell_end(found: dict[str, Any]) -> None:
-    _say(
-        f"That took {found['seconds']:.0f} s. Go on with",
-        "tarsus run mini_cheetah --out out      a log and a picture",
-        "tarsus view mini_cheetah               push it around in a browser",
-        "tarsus compare your_robot.urdf         your own robot, law by law",
-        "tarsus --help                          all commands",
+def _print_end(results: dict[str, Any]) -> None:
+    _print_section(
+        f"The demo took {results['seconds']:.0f} s. Next, try",
+        "tarsus run mini_cheetah --out out      simulate; write a log and a plot",
+        "tarsus view mini_cheetah               push a robot around in a browser",
+        "tarsus compare your_robot.urdf         compare contact laws on your own robot",
+        "tarsus --help                          list all commands",
     )
 
 
-def _say(title: str, *lines: str) -> None:
+def _print_section(title: str, *lines: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -205,8 +206,8 @@ def _say(title: str, *lines: str) -> None:
         console.print(Text(line))
 
 
-def _film(log: Any) -> None:
-    """The log in the terminal, as fast as it was."""
+def _play(log: Any) -> None:
+    """Animate the log in the terminal, in real time."""
     from rich.live import Live
     from rich.text import Text
 
@@ -215,7 +216,7 @@ def _film(log: Any) -> None:
 
     with Live(auto_refresh=False) as screen:
         due = time.perf_counter()
-        for frame in SideView(track(log)).frames(RATE):
+        for frame in SideView(track(log)).frames(FRAME_RATE):
             screen.update(Text(frame), refresh=True)
-            due += 1 / RATE
+            due += 1 / FRAME_RATE
             time.sleep(max(due - time.perf_counter(), 0.0))

@@ -1,4 +1,4 @@
-"""`tarsus doctor`: what this machine has, and what is missing."""
+"""`tarsus doctor`: check this machine and list what is missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from tarsus.commands._doctor_checks import BAD, MISSING, OK, Diagnosis, findings
+from tarsus.commands._doctor_checks import BAD, MISSING, OK, Diagnosis, diagnoses
 from tarsus.commands.base import FAILED, Command, print_json
 
 SIGNS = {OK: ("ok", "green"), MISSING: ("--", "yellow"), BAD: ("!!", "red")}
@@ -14,43 +14,46 @@ SIGNS = {OK: ("ok", "green"), MISSING: ("--", "yellow"), BAD: ("!!", "red")}
 
 @dataclass(frozen=True)
 class Doctor(Command):
-    """Look at this machine: processor, compiler, cache, GPU, packages.
+    """Check this machine: processor, compiler, cache, GPU and packages.
 
-    What is missing is told with the command that adds it. Nothing of `--` is needed to simulate;
-    exits with 1 if something of `!!` is, and does not work.
+    Missing items are listed with the command that installs them. Items marked `--` are optional;
+    items marked `!!` are required and do not work, and the exit code is then 1.
     """
 
-    place: ClassVar[int] = 75
+    position: ClassVar[int] = 75
     topic: ClassVar[str] = "Speed and machine"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus doctor": "before the first run, and in a report of a bug",
-        "tarsus doctor --json": "the same for a program",
+        "tarsus doctor": "check the machine before the first run, or for a bug report",
+        "tarsus doctor --json": "print the checks as JSON",
     }
 
     def execute(self) -> int:
         with self.progress() as progress:
-            found = list(findings(progress.say))
-        print_json([asdict(finding) for finding in found]) if self.json else _tell(found)
-        return FAILED if any(finding.state == BAD for finding in found) else 0
+            results = list(diagnoses(progress.say))
+        print_json([asdict(result) for result in results]) if self.json else _print(results)
+        return FAILED if any(result.state == BAD for result in results) else 0
 
 
-def _tell(found: Sequence[Diagnosis]) -> None:
-    """A line for each, its remedy below."""
+def _print(results: Sequence[Diagnosis]) -> None:
+    """Print a line for each result, with its remedy below."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
-    for finding in found:
-        sign, color = SIGNS[finding.state]
-        head = Text.assemble((sign, color), f"  {finding.name:14} ", finding.told)
+    for result in results:
+        sign, color = SIGNS[result.state]
+        head = Text.assemble((sign, color), f"  {result.name:14} ", result.told)
         console.print(head)
-        if finding.remedy:
-            console.print(Text(f"{'':19}add it: {finding.remedy}", "cyan"))
-    counts = {state: sum(f.state == state for f in found) for state in SIGNS}
+        if result.remedy:
+            console.print(Text(f"{'':19}fix: {result.remedy}", "cyan"))
+    counts = {state: sum(result.state == state for result in results) for state in SIGNS}
     console.print()
     if counts[BAD]:
-        console.print(f"{counts[BAD]} of {len(found)} do not work; see `!!` above.")
+        console.print(f"{counts[BAD]} of {len(results)} checks failed; see `!!` above.")
     elif counts[MISSING]:
-        console.print(f"What a simulation needs works; {counts[MISSING]} extras are not there.")
+        console.print(
+            f"Everything that a simulation needs works; {counts[MISSING]} optional items are"
+            " missing."
+        )
     else:
         console.print("Everything works.")

@@ -1,4 +1,4 @@
-"""`tarsus export`: a log as CSV, Parquet or MCAP; a robot and its step as C."""
+"""`tarsus export`: write a log as CSV, Parquet or MCAP; write a robot and its step as C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import (
     AUTO,
     GAITS,
-    Checked,
+    ArgumentCheck,
     Command,
     Folder,
     LawName,
@@ -22,11 +22,11 @@ from tarsus.commands.base import (
     Settings,
     StepperName,
     TerrainName,
-    called,
-    each_setting,
-    name_of,
+    all_settings,
+    argument,
+    checked_name,
+    file_record,
     print_json,
-    written,
 )
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, unknown_name
 from tarsus.simulation.time_steps import DEFAULT_DT
@@ -34,50 +34,52 @@ from tarsus.simulation.time_steps import DEFAULT_DT
 if TYPE_CHECKING:
     from tarsus.simulation.simulation import Simulation
 
-TABLES, MCAP, LOG, NONE = (".csv", ".parquet"), ".mcap", ".nc", "none"
+TABLE_SUFFIXES, MCAP_SUFFIX, LOG_SUFFIX = (".csv", ".parquet"), ".mcap", ".nc"
+NO_GAIT = "none"
 
 
 @dataclass(frozen=True)
 class Export(Command):
-    """Write a log as CSV, Parquet or MCAP (for Foxglove), or a robot as C.
+    """Export a log as CSV, Parquet or MCAP (for Foxglove), or a robot as C code.
 
-    A CSV file and C need nothing more; Parquet and MCAP need the extra `exchange`, which
-    `tarsus doctor` shows how to install.
+    Parquet and MCAP need the extra `exchange`; `tarsus doctor` shows how to install it.
     """
 
-    place: ClassVar[int] = 54
+    position: ClassVar[int] = 54
     topic: ClassVar[str] = "Simulate"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus export out/mini_cheetah.nc out/trot.csv": "a log for spreadsheets",
-        "tarsus export out/mini_cheetah.nc out/trot.mcap": "a log for Foxglove",
-        "tarsus export mini_cheetah --c out/c": "dynamics and the step as C, with tests",
+        "tarsus export out/mini_cheetah.nc out/trot.csv": "export a log for a spreadsheet",
+        "tarsus export out/mini_cheetah.nc out/trot.mcap": "export a log for Foxglove",
+        "tarsus export mini_cheetah --c out/c": "write dynamics and time step as C, with tests",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Log": "robot",
         "C": "c law gait dt set contacts terrain stepper",
     }
 
-    what: Annotated[tyro.conf.Positional[str], called("LOG|ROBOT")]
-    """A log of `tarsus run` (.nc); with --c a robot: a built-in one's name, or a file."""
-    to: Annotated[tyro.conf.Positional[Path | None], called("FILE")] = None
-    """Where a log goes: *.csv, *.parquet or *.mcap."""
-    robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
-    """Robot of the log, in place of the one that it names (for .mcap)."""
+    what: Annotated[tyro.conf.Positional[str], argument("LOG|ROBOT")]
+    """A log of `tarsus run` (.nc); with --c, a robot: a built-in name or a file."""
+    to: Annotated[tyro.conf.Positional[Path | None], argument("FILE")] = None
+    """File to write for a log: *.csv, *.parquet or *.mcap."""
+    robot: Annotated[str | None, argument("ROBOT"), ArgumentCheck(robots.require)] = None
+    """Use this robot instead of the one that the log names (for .mcap)."""
     c: Folder = None
-    """Write dynamics, Jacobians and a step as C, with test vectors and CMake, to this folder."""
+    """Write C code to this folder: dynamics, Jacobians, a time step, test vectors and CMake
+    files."""
     law: LawName = "moreau"
     gait: Annotated[
         str,
-        called("NAME", "Gait of the C step, auto, or none: torques come in as `action`."),
-        name_of("gait", GAITS, AUTO, NONE),
+        argument("NAME", "Gait of the C code, auto, or none: torques are the input `action`."),
+        checked_name("gait", GAITS, AUTO, NO_GAIT),
     ] = AUTO
     dt: Seconds = DEFAULT_DT
-    """Length of the C step."""
+    """Time step of the C code."""
     set: Settings = ()
-    """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
-    contacts: Annotated[str | None, called("NAME,...")] = None
-    """Points that may touch: names, patterns, feet or all; by default 16, or the feet: what else
-    may touch makes the C code several times as long."""
+    """Set parameters of the law, gait, stepper or terrain (`tarsus list --parameters`), such as
+    solver=sor kp=60."""
+    contacts: Annotated[str | None, argument("NAME,...")] = None
+    """Contact candidates to include: names, patterns, feet, or all. More candidates make the C code
+    much longer. (default: all if there are at most 16, else the feet)"""
     terrain: TerrainName = "plane"
     stepper: StepperName = "midpoint"
     base: Base = field(default_factory=BaseFlags)
@@ -86,23 +88,23 @@ class Export(Command):
         if self.c is not None:
             if self.to is not None:
                 raise IncompatibleOptions(
-                    f"--c writes to its own folder: leave out {self.to.name!r}.", "--c"
+                    f"--c writes to its own folder: remove {self.to.name!r}.", "--c"
                 )
             robots.require(self.what)
         with self.progress() as progress:
             progress.say(f"exporting {self.what}")
             files = self._c(self.c) if self.c is not None else self._log(Path(self.what))
         if self.json:
-            print_json({"written": [written(path) for path in files]})
+            print_json({"written": [file_record(path) for path in files]})
             return 0
         for path in files:
-            print(f"written {path} ({path.stat().st_size / 1e6:.2f} MB)")
+            print(f"wrote {path} ({path.stat().st_size / 1e6:.2f} MB)")
         return 0
 
     def _log(self, log_file: Path) -> list[Path]:
-        """The log in its new format."""
-        known = (*TABLES, MCAP)
-        if log_file.suffix != LOG:
+        """Write the log in the format of `to` and return the files."""
+        known = (*TABLE_SUFFIXES, MCAP_SUFFIX)
+        if log_file.suffix != LOG_SUFFIX:
             raise InvalidFile(
                 f"{log_file.name!r} is not a log (.nc): to export a robot, give --c FOLDER.",
                 log_file,
@@ -120,13 +122,13 @@ class Export(Command):
         log = read_log(log_file)
         check_writable(self.to.parent)
         self.to.parent.mkdir(parents=True, exist_ok=True)
-        if self.to.suffix == MCAP:
-            own = self.base.load(self.robot) if self.robot else robot_of(log)
-            return write_mcap(log, own, self.to)
+        if self.to.suffix == MCAP_SUFFIX:
+            robot = self.base.load(self.robot) if self.robot else robot_of(log)
+            return write_mcap(log, robot, self.to)
         return write_table(log, self.to)
 
     def _c(self, folder: Path) -> list[Path]:
-        """The robot and its step as C."""
+        """Write the robot and its time step as C and return the files."""
         from tarsus.exchange.c_export import export_c
         from tarsus.files import check_writable
 
@@ -134,7 +136,7 @@ class Export(Command):
         return export_c(self._simulation(), folder)
 
     def _simulation(self) -> Simulation:
-        """Whose step is written."""
+        """Return the simulation whose time step is written."""
         from tarsus.simulation.contact_selection import FEET, default_contacts
         from tarsus.simulation.simulation import Simulation
 
@@ -145,8 +147,8 @@ class Export(Command):
             self.law,
             self.stepper,
             self.terrain,
-            None if self.gait == NONE else self.gait,
+            None if self.gait == NO_GAIT else self.gait,
             self.dt,
-            parameters=each_setting(self.set),
+            parameters=all_settings(self.set),
             contacts=self.contacts or feet,
         )

@@ -1,4 +1,4 @@
-"""`tarsus identify`: parameters of robot, contact and ground from logs."""
+"""`tarsus identify`: identify parameters of robot, contact and ground from logs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tarsus.commands.base import (
     Command,
     Folder,
     Trust,
-    called,
-    names_of,
+    argument,
+    checked_names,
+    file_record,
     print_json,
-    written,
 )
 from tarsus.errors import InvalidValue
 
@@ -32,39 +32,41 @@ if TYPE_CHECKING:
 class Identify(Command):
     """Identify parameters of robot, contact and ground from logs.
 
-    What a spec may say: docs/identification.md. With --laws it ranks contact laws by how well they
-    repeat what was held out.
+    docs/identification.md describes the spec file. With --laws, contact laws are ranked by how well
+    they predict data that was held out.
     """
 
-    place: ClassVar[int] = 64
+    position: ClassVar[int] = 64
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus identify slope.toml --out found": "estimates, intervals; a page",
-        "tarsus identify slope.toml --laws all": "which law would you choose?",
+        "tarsus identify slope.toml --out result": "estimate parameters; write a report",
+        "tarsus identify slope.toml --laws all": "rank all contact laws",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Identification": "laws trust",
         "Computation": "threads",
-        "Results": "out",
+        "Result": "out",
     }
 
     spec: tyro.conf.Positional[
-        Annotated[Path, called("SPEC.toml", "Logs, model, and what is identified.")]
+        Annotated[
+            Path,
+            argument("SPEC.toml", "Spec of the identification: logs, model and unknowns."),
+        ]
     ]
-    laws: Annotated[str | None, called("NAME,..."), names_of("law", LAWS, "all")] = None
-    """Contact laws to rank by cross-validation (`tarsus list laws`), paths of your own, or all."""
+    laws: Annotated[str | None, argument("NAME,..."), checked_names("law", LAWS, "all")] = None
+    """Contact laws to rank by cross-validation: names (`tarsus list laws`), paths to your own
+    Python files, or all."""
     trust: Trust = ()
-    threads: Annotated[int | None, called("NUMBER")] = None
-    """Threads; by default as many cores as this process may use. The results do not depend on
-    it."""
+    threads: Annotated[int | None, argument("NUMBER")] = None
+    """Number of threads; it does not affect the results. (default: all available cores)"""
     out: Folder = None
-    """Folder for identify.json, identify.html and, without --laws, identify.png."""
+    """Write identify.json, identify.html and, without --laws, identify.png to this folder."""
 
     def execute(self) -> int:
         from tarsus.files import check_writable
         from tarsus.processes import usable_cores
 
-        # what is asked
         if self.threads is not None and self.threads < 1:
             raise InvalidValue(f"--threads must be at least 1, not {self.threads}.", "--threads")
         if self.out is not None:
@@ -73,60 +75,62 @@ class Identify(Command):
         return self._rank(threads) if self.laws else self._identify(threads)
 
     def _identify(self, threads: int) -> int:
-        """Identify, tell, and draw."""
+        """Identify, write the files and print the result."""
         from tarsus.identification.run import identify
 
         with self.progress() as progress:
-            found = identify(self.spec, None, threads, progress.say)
-        record = asdict(found)
-        files = self._written(record)
+            result = identify(self.spec, None, threads, progress.say)
+        record = asdict(result)
+        files = self._write_json(record)
         if self.out is not None:
             from tarsus.identification.figures import identification_figure
             from tarsus.identification.page import page
             from tarsus.viewer.figure import save
 
             files.append(self.out / "identify.png")
-            save(identification_figure(found), files[-1])
-            files.append(self._page(page(found)))
-        return self._told(record, files, lambda: _print(found))
+            save(identification_figure(result), files[-1])
+            files.append(self._write_page(page(result)))
+        return self._print(record, files, lambda: _print_result(result))
 
     def _rank(self, threads: int) -> int:
-        """Rank laws, and tell."""
+        """Rank laws, write the files and print the ranking."""
         from tarsus.identification.laws import rank_laws
 
         assert self.laws is not None
-        given = registry.split_names(self.laws)
-        names = "all" if "all" in given else given
+        requested = registry.split_names(self.laws)
+        names = "all" if "all" in requested else requested
         with self.progress() as progress:
-            found = rank_laws(self.spec, names, None, threads, progress.say)
-        record = asdict(found)
-        files = self._written(record)
+            ranking = rank_laws(self.spec, names, None, threads, progress.say)
+        record = asdict(ranking)
+        files = self._write_json(record)
         if self.out is not None:
             from tarsus.identification.page import ranking_page
 
-            files.append(self._page(ranking_page(found)))
-        return self._told(record, files, lambda: _print_laws(found))
+            files.append(self._write_page(ranking_page(ranking)))
+        return self._print(record, files, lambda: _print_ranking(ranking))
 
-    def _told(self, record: Mapping[str, Any], files: list[Path], tell: Callable[[], None]) -> int:
-        """The exit code, when the record is printed as JSON, or by `tell` with what was written."""
+    def _print(
+        self, record: Mapping[str, Any], files: list[Path], print_text: Callable[[], None]
+    ) -> int:
+        """Print the record as JSON, or as text with the written files; return the exit code."""
         if self.json:
-            print_json({**record, "written": [written(file) for file in files]})
+            print_json({**record, "written": [file_record(file) for file in files]})
             return 0
-        tell()
+        print_text()
         for file in files:
-            print(f"written {file}")
+            print(f"wrote {file}")
         return 0
 
-    def _page(self, text: str) -> Path:
-        """The page in its file."""
+    def _write_page(self, text: str) -> Path:
+        """Write the HTML page and return its path."""
         from tarsus.files import write_text
 
         assert self.out is not None
         write_text({self.out / "identify.html": text})
         return self.out / "identify.html"
 
-    def _written(self, record: Mapping[str, Any]) -> list[Path]:
-        """The record in a file, if a folder is given."""
+    def _write_json(self, record: Mapping[str, Any]) -> list[Path]:
+        """Write the record as JSON, if `out` is set, and return the files."""
         if self.out is None:
             return []
         from tarsus.files import json_text, write_text
@@ -137,54 +141,69 @@ class Identify(Command):
         return [path]
 
 
-def _print(found: Identification) -> None:
-    """A table, residuals, and what a reader must know."""
-    known = any(one.true is not None for one in found.estimates)
-    head = ["parameter", "estimate", "95 % interval", "unit", "first guess"]
-    rows = [head + (["true", "error"] if known else [])]
-    for one in (*found.estimates, *found.derived):
-        rows.append(_row(one, known))
+def _print_result(result: Identification) -> None:
+    """Print the estimates, the residuals and the remarks."""
+    known = any(estimate.true is not None for estimate in result.estimates)
+    head = ["parameter", "estimate", "95 % interval", "unit", "initial guess"]
+    rows = [head + (["true value", "error"] if known else [])]
+    for estimate in (*result.estimates, *result.derived):
+        rows.append(_estimate_row(estimate, known))
     _print_table(rows)
-    kinds = {"first guess": found.before, "identified": found.after, "held out": found.held_out}
-    train, test = found.windows
-    print(f"\nresiduals in deviations of the noise; {train} windows, {test} held out, {found.law}")
+    kinds = {
+        "initial guess": result.before,
+        "identified": result.after,
+        "held out": result.held_out,
+    }
+    train, test = result.windows
+    print(
+        f"\nresiduals, in standard deviations of the noise (law {result.law}, {train} windows,"
+        f" {test} held out)"
+    )
     for name, errors in kinds.items():
         if errors:
-            listed = ", ".join(f"{what} {value:.4g}" for what, value in errors.items())
+            listed = ", ".join(f"{quantity} {value:.4g}" for quantity, value in errors.items())
             print(f"  {name}: {listed}")
-    for sentence in found.sentences:
+    for sentence in result.sentences:
         print(f"- {sentence}")
 
 
-def _row(one: Estimate, known: bool) -> list[str]:
-    from tarsus.viewer.numbers import ends
+def _estimate_row(estimate: Estimate, known: bool) -> list[str]:
+    from tarsus.viewer.number_format import interval
 
-    interval = "open" if one.open else ends(one.low, one.high, 4, " .. ")
-    row = [one.name, f"{one.value:.5g}", interval, one.unit, f"{one.start:.4g}"]
+    limits = "open" if estimate.open else interval(estimate.low, estimate.high, 4, " .. ")
+    row = [
+        estimate.name,
+        f"{estimate.value:.5g}",
+        limits,
+        estimate.unit,
+        f"{estimate.start:.4g}",
+    ]
     if known:
-        row += ["" if one.true is None else f"{one.true:.4g}", one.told_error]
+        row += ["" if estimate.true is None else f"{estimate.true:.4g}", estimate.told_error]
     return row
 
 
-def _print_laws(found: LawRanking) -> None:
-    """Laws, best first."""
-    from tarsus.viewer.numbers import ends, short_name
+def _print_ranking(ranking: LawRanking) -> None:
+    """Print the laws, best first."""
+    from tarsus.viewer.number_format import interval, short_name
 
-    rows = [["law", "held-out error", "95 % interval", "behind the best", "parameters", "dt / s"]]
-    for law in found.laws:
+    rows = [
+        ["law", "held-out error", "95 % interval", "excess over the best", "parameters", "dt / s"]
+    ]
+    for law in ranking.laws:
         behind = f"{law.behind[0]:.3g} ({law.behind[1]:.3g} .. {law.behind[2]:.3g})"
-        interval = ends(law.low, law.high, 4, " .. ")
+        limits = interval(law.low, law.high, 4, " .. ")
         name = f"{short_name(law.law)} *" if law.as_good else short_name(law.law)
         rows.append(
-            [name, f"{law.error:.4g}", interval, behind, str(law.parameters), f"{law.dt:.3g}"]
+            [name, f"{law.error:.4g}", limits, behind, str(law.parameters), f"{law.dt:.3g}"]
         )
     _print_table(rows)
     print(
-        f"\n{found.windows} windows, {found.folds} folds; errors in deviations of the noise."
-        f" Choose {found.chosen}: of the laws marked *, which these data cannot tell from the"
-        " best, it has the fewest parameters."
+        f"\nErrors are in standard deviations of the noise ({ranking.windows} windows,"
+        f" {ranking.folds} folds). These data cannot distinguish the laws marked * from the best."
+        f" Choose {ranking.chosen}: of these, it has the fewest parameters."
     )
-    for text in found.failed:
+    for text in ranking.failed:
         print(f"- not ranked: {text}")
 
 

@@ -1,4 +1,4 @@
-"""`tarsus inspect`: what a robot's file holds, and what the compiler makes of it."""
+"""`tarsus inspect`: show what Tarsus reads from a robot file, and the compiled time step."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tarsus.errors import TarsusWarning
 
 @dataclass(frozen=True)
 class Inspect(Command):
-    """Show what is taken of a robot's file, and what is left out.
+    """Show what Tarsus reads from a robot file, and what it does not support.
 
-    With `--code` also the step that the robot compiles to.
+    With `--code`, show the size of the robot's compiled time step too.
     """
 
-    place: ClassVar[int] = 80
+    position: ClassVar[int] = 80
     topic: ClassVar[str] = "Speed and machine"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus inspect robot.urdf": "what of a file is taken, and what is left out",
-        "tarsus inspect mini_cheetah --code": "operations, memory and compile time of its step",
-        "tarsus inspect mini_cheetah --ptx kernel.ptx": "the GPU's code",
+        "tarsus inspect robot.urdf": "list supported and unsupported elements of a file",
+        "tarsus inspect mini_cheetah --code": "show operations, memory and compile time of a step",
+        "tarsus inspect mini_cheetah --ptx kernel.ptx": "write the GPU code",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Compiled step": "code ptx law precision",
@@ -32,18 +32,18 @@ class Inspect(Command):
 
     robot: RobotName
     code: Flag = False
-    """Compile its step, and show operations of its blocks, memory and the GPU's registers."""
+    """Compile a time step; show the operations of its blocks, its memory and GPU registers."""
     law: LawName = "moreau"
     precision: Literal["float32", "float64"] = "float32"
-    """Number format of the step."""
+    """Floating-point precision of the compiled step."""
     ptx: File = None
-    """The same, and write the GPU kernel as PTX text (NVIDIA's assembly language) to this file."""
+    """Like --code, and write the GPU kernel as PTX (NVIDIA's assembly language) to this file."""
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         from tarsus.commands import _inspection
 
-        # what is taken of the file; what it warns of stands below
+        # read the file; its own list of unsupported elements replaces the warning
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TarsusWarning)
             robot = self.base.load(self.robot)
@@ -52,26 +52,26 @@ class Inspect(Command):
                 warnings.warn_explicit(
                     warning.message, warning.category, warning.filename, warning.lineno
                 )
-        found = _inspection.contents_of(robot, self.law)
+        report = _inspection.contents_of(robot, self.law)
         if not self.json:
-            _inspection.tell_contents(found)
-        # the step, first for the processor
-        asked = self.law != "moreau" or self.precision != "float32"
-        if self.code or self.ptx or asked:
+            _inspection.print_contents(report)
+        # compile the step, first for the CPU
+        step_options = self.law != "moreau" or self.precision != "float32"
+        if self.code or self.ptx or step_options:
             bits = 32 if self.precision == "float32" else 64
             with self.progress() as progress:
                 progress.say(f"compiling {self.robot}")
-                found |= _inspection.compiled_step(
-                    _inspection.simulated(robot, self.law, bits), bits
+                report |= _inspection.compiled_step(
+                    _inspection.simulation(robot, self.law, bits), bits
                 )
             if not self.json:
-                _inspection.tell_step(found)
+                _inspection.print_step(report)
             with self.progress() as progress:
-                most = "" if self.ptx else f", at most {2 * _inspection.PATIENCE:g} s"
-                progress.say(f"compiling {self.robot} for a GPU{most}")
-                found |= _inspection.kernel(robot, self.law, bits, self.ptx)
+                limit = "" if self.ptx else f" (at most {2 * _inspection.GPU_TIMEOUT:g} s)"
+                progress.say(f"compiling {self.robot} for a GPU{limit}")
+                report |= _inspection.kernel(robot, self.law, bits, self.ptx)
             if not self.json:
-                _inspection.tell_kernel(found)
+                _inspection.print_kernel(report)
         if self.json:
-            print_json(found)
+            print_json(report)
         return 0

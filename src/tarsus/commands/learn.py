@@ -1,4 +1,4 @@
-"""`tarsus learn`: a policy for a task, learned in many worlds at once."""
+"""`tarsus learn`: train a policy for a task in many worlds at once."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tarsus import robots
 from tarsus.commands.base import (
     INTERRUPTED,
     LAWS,
-    OWN,
+    OWN_FILE,
     TERRAINS,
-    Checked,
+    ArgumentCheck,
     Command,
     Flag,
     Number,
     Settings,
-    called,
-    each_setting,
-    name_of,
+    all_settings,
+    argument,
+    checked_name,
+    file_record,
     number,
     print_json,
-    written,
 )
 from tarsus.errors import InvalidValue, TarsusError, WarningRecord
 
@@ -35,74 +35,77 @@ if TYPE_CHECKING:
     from tarsus.learning.training_spec import TrainingSpec
 
 TASKS, METHODS = "tarsus.tasks", "tarsus.learning.methods"
-SHOWN = 4.0  # s of the run whose end is drawn
+STRIP_DURATION = 4.0  # s, of the run that strip.png shows
 
 
 @dataclass(frozen=True)
 class Learn(Command):
-    """Learn a policy for a task, in many worlds at once.
+    """Train a policy for a task in many worlds at once.
 
-    A run that was killed goes on where it was last kept, to the same bits. The folder gets
-    policy.npz, curve.jsonl with a line a round, curve.png and strip.png. It needs the extra
-    `learn`, which `tarsus doctor` shows how to install.
+    The folder receives policy.npz, curve.jsonl (one line per round), curve.png and strip.png. If
+    the folder already holds a policy, training resumes; an interrupted run continues from its last
+    checkpoint with bit-identical results. This command needs the extra `learn`; `tarsus doctor`
+    shows how to install it.
     """
 
-    place: ClassVar[int] = 50
+    position: ClassVar[int] = 50
     topic: ClassVar[str] = "Learn"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus learn velocity --out walk": "a first walk",
-        "tarsus learn velocity --out fast --seconds 60 --set speed=0.5,2": "other speeds",
+        "tarsus learn velocity --out walk": "train a walk that follows velocity commands",
+        "tarsus learn velocity --out fast --seconds 60 --set speed=0.5,2": "train at other speeds,"
+        " for one minute",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Task": "robot law terrain dt set",
         "Training": "method seed rounds seconds every threads",
-        "Results": "out no_pictures onnx",
+        "Result": "out no_pictures onnx",
     }
 
     task: tyro.conf.Positional[
         Annotated[
-            str, called("TASK", f"Task (`tarsus list tasks`), {OWN}."), name_of("task", TASKS)
+            str,
+            argument("TASK", f"Task (`tarsus list tasks`), {OWN_FILE}."),
+            checked_name("task", TASKS),
         ]
     ]
-    out: Annotated[Path, called("FOLDER")]
-    """Folder of the policy; what was learned there already is gone on with."""
-    robot: Annotated[str, called("ROBOT"), Checked(robots.require)] = "mini_cheetah"
+    out: Annotated[Path, argument("FOLDER")]
+    """Folder for the policy. Training resumes if it already holds one."""
+    robot: Annotated[str, argument("ROBOT"), ArgumentCheck(robots.require)] = "mini_cheetah"
     """Built-in robot (`tarsus list robots`) or path to an MJCF, URDF or SDF file."""
-    law: Annotated[str | None, called("NAME"), name_of("law", LAWS)] = None
-    """Contact law that it learns under; by default what the task is best learned with."""
-    terrain: Annotated[str | None, called("NAME"), name_of("terrain", TERRAINS)] = None
-    """Terrain that it learns on; by default the task's own."""
-    dt: Annotated[float | None, number("SECONDS"), called("SECONDS")] = None
-    """Length of a step; a control period has a whole number of them. By default 0.004, or 0.002
-    where servos would hardly damp."""
+    law: Annotated[str | None, argument("NAME"), checked_name("law", LAWS)] = None
+    """Contact law to train with. (default: the one recommended for the task)"""
+    terrain: Annotated[str | None, argument("NAME"), checked_name("terrain", TERRAINS)] = None
+    """Terrain to train on. (default: the task's)"""
+    dt: Annotated[float | None, number("SECONDS"), argument("SECONDS")] = None
+    """Time step; the control period must be a multiple of it. (default: 0.004, or 0.002 for servos
+    with little damping)"""
     set: Settings = ()
-    """Parameters of the task, the method and the law, as `tarsus list tasks --parameters` shows
-    them; task.NAME, ppo.NAME where two have that name. What is not set is what the task is best
-    learned with on this robot; it is printed."""
-    method: Annotated[str, called("NAME"), name_of("method", METHODS)] = "ppo"
-    """How it learns: ppo, ars."""
-    seed: Annotated[int, called("NUMBER")] = 0
-    """Of all that is drawn at random."""
-    rounds: Annotated[int | None, called("NUMBER")] = None
-    """Rounds after which it ends, all runs together; by default the method's own."""
+    """Set parameters of the task, the method or the law (`tarsus list tasks --parameters`); write
+    task.NAME or ppo.NAME if two share a name. Parameters that you do not set take the values
+    recommended for this task and robot, which are printed."""
+    method: Annotated[str, argument("NAME"), checked_name("method", METHODS)] = "ppo"
+    """Learning method: ppo or ars."""
+    seed: Annotated[int, argument("NUMBER")] = 0
+    """Seed of all random numbers."""
+    rounds: Annotated[int | None, argument("NUMBER")] = None
+    """Stop after this number of rounds, including those of resumed runs. (default: the
+    method's)"""
     seconds: Number = None
-    """Seconds after which it ends, all runs together."""
-    every: Annotated[float, number("SECONDS"), called("SECONDS")] = 10.0
-    """Between two checkpoints; 0: after each round."""
-    threads: Annotated[int | None, called("NUMBER")] = None
-    """Threads; by default as many cores as this process may use. The results do not depend on
-    it."""
+    """Stop after this training time, including that of resumed runs."""
+    every: Annotated[float, number("SECONDS"), argument("SECONDS")] = 10.0
+    """Time between checkpoints; 0 saves one after every round."""
+    threads: Annotated[int | None, argument("NUMBER")] = None
+    """Number of threads; it does not affect the results. (default: all available cores)"""
     no_pictures: Flag = False
     """Skip curve.png and strip.png."""
     onnx: Flag = False
-    """Also write policy.onnx: what is seen in, actions out (extra `onnx`)."""
+    """Write policy.onnx too, which maps observations to actions (needs the extra `onnx`)."""
 
     def execute(self) -> int:
         from tarsus.learning.run import StopCondition, learn
         from tarsus.learning.training_defaults import with_training_defaults
         from tarsus.processes import usable_cores
 
-        # what is asked
         for name in ("rounds", "seconds", "threads"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -114,91 +117,108 @@ class Learn(Command):
 
             onnx_package()
         names = ("task", "robot", "law", "terrain", "dt", "method", "seed")
-        settings = tuple(each_setting(self.set))
+        settings = tuple(all_settings(self.set))
         lesson = with_training_defaults(
             {name: getattr(self, name) for name in names} | {"settings": settings}
         )
         rounds = self.rounds
         if rounds is None and self.seconds is None:
             rounds = lesson.task_and_method()[1].rounds
-        # learn, then draw
+        # train, then draw
         with self.progress() as progress:
             progress.say(f"compiling {self.robot}")
             until = StopCondition(rounds, self.seconds, self.every)
             threads = self.threads or usable_cores()
-            found = learn(
-                lesson, self.out, until, lambda r, s: progress.say(told(r, s, {})), threads
+            result = learn(
+                lesson, self.out, until, lambda r, s: progress.say(round_line(r, s, {})), threads
             )
             files = [self.out / "policy.npz", self.out / "curve.jsonl"]
-            progress.say("writing what was learned")
-            found = self._more(lesson, found, files)
-        self._print(lesson, found, files)
-        return INTERRUPTED if found.stopped else 0
+            progress.say("writing the policy and plots")
+            result = self._write(lesson, result, files)
+        self._print(lesson, result, files)
+        return INTERRUPTED if result.stopped else 0
 
-    def _more(
-        self, lesson: TrainingSpec, found: TrainingResult, files: list[Path]
+    def _write(
+        self, lesson: TrainingSpec, result: TrainingResult, files: list[Path]
     ) -> TrainingResult:
-        """Write the files that are asked for, and add them to `files`; what they need is imported
-        when all is learned. What cannot be drawn is a notice of what is returned.
+        """Write the optional files and add them to `files`.
+
+        Returns the result, with a notice if a plot could not be drawn. The plotting libraries are
+        imported here, after training.
         """
         if self.onnx:
             from tarsus.learning.onnx_file import save_onnx
 
-            files.append(save_onnx(found.policy, self.out / "policy.onnx"))
-        if not self.no_pictures and not found.stopped:
+            files.append(save_onnx(result.policy, self.out / "policy.onnx"))
+        if not self.no_pictures and not result.stopped:
             from tarsus.learning.figures import record_log, save_curve, save_strip
-            from tarsus.viewer.numbers import short_name
+            from tarsus.viewer.number_format import short_name
 
             try:
                 robot = short_name(str(lesson.robot))
                 title = f"{robot}, {lesson.task}, {short_name(str(lesson.law))}"
                 curve = self.out / "curve.png"
-                files.append(save_curve(found.curve, curve, title, found.units))
-                log = record_log(found.policy, SHOWN, law=lesson.law, terrain=lesson.terrain)
+                files.append(save_curve(result.curve, curve, title, result.units))
+                log = record_log(
+                    result.policy, STRIP_DURATION, law=lesson.law, terrain=lesson.terrain
+                )
                 files.append(save_strip(log, self.out / "strip.png", title))
             except TarsusError as error:
-                text = f"some pictures were not drawn: {error}"
+                text = f"could not draw all plots: {error}"
                 notice = WarningRecord(text, "pictures-not-drawn", error.subject)
-                return replace(found, warnings=(*found.warnings, notice))
-        return found
+                return replace(result, warnings=(*result.warnings, notice))
+        return result
 
-    def _print(self, lesson: TrainingSpec, found: TrainingResult, files: list[Path]) -> None:
+    def _print(self, lesson: TrainingSpec, result: TrainingResult, files: list[Path]) -> None:
         if self.json:
-            last = {} if found.last is None else asdict(found.last)
-            told_too = {"rounds": found.rounds, "resumed": found.resumed, "seconds": found.spent}
-            told_too |= {
+            record = {
+                "rounds": result.rounds,
+                "resumed": result.resumed,
+                "seconds": result.spent,
                 "lesson": asdict(lesson),
-                "interrupted": found.stopped,
-                "notices": found.warnings,
+                "interrupted": result.stopped,
+                "notices": result.warnings,
+                "last": {} if result.last is None else asdict(result.last),
+                "written": [file_record(file) for file in files],
             }
-            print_json(told_too | {"last": last, "written": [written(file) for file in files]})
+            print_json(record)
             return
-        print(f"learned with {_words(lesson)}")
-        if found.resumed:
-            print(f"went on after round {found.resumed}")
-        if found.last is not None:
-            print(told(found.last, found.spent, found.units))
-        for notice in found.warnings:
+        print(f"trained with {_lesson_options(lesson)}")
+        if result.resumed:
+            print(f"resumed after round {result.resumed}")
+        if result.last is not None:
+            print(round_line(result.last, result.spent, result.units))
+        for notice in result.warnings:
             print(f"warning: {notice}")
         for file in files:
-            print(f"written {file}")
+            print(f"wrote {file}")
 
 
-def told(found: Round, spent: float, units: Mapping[str, str]) -> str:
-    """A round in a line."""
-    missed = ", ".join(f"{k} {v:.3f} {units.get(k, '')}".rstrip() for k, v in found.missed.items())
-    terms = ", ".join(f"{name} {value:.2f}" for name, value in found.terms.items())
-    troubles = {"diverged": found.diverged, "steps unconverged": found.unconverged}
-    level = "" if found.level is None else f" ground times {found.level:.2f};"
-    trouble = "".join(f"; {count} {name}" for name, count in troubles.items() if count)
+def round_line(result: Round, seconds: float, units: Mapping[str, str]) -> str:
+    """Return one line that summarizes a round.
+
+    Parameters
+    ----------
+    result
+        Result of the round.
+    seconds
+        Training time so far, in s.
+    units
+        Unit of each tracking error.
+    """
+    errors = ", ".join(f"{k} {v:.3f} {units.get(k, '')}".rstrip() for k, v in result.missed.items())
+    terms = ", ".join(f"{name} {value:.2f}" for name, value in result.terms.items())
+    problems = {"diverged": result.diverged, "steps unconverged": result.unconverged}
+    level = "" if result.level is None else f" terrain scale {result.level:.2f};"
+    counts = "".join(f"; {count} {name}" for name, count in problems.items() if count)
     return (
-        f"round {found.round}, {found.periods / 1e6:.2f} M periods, {spent:.1f} s:{level}"
-        f" missed {missed};"
-        f" {found.falls:.3f} falls a second; paid {found.paid:.2f} a second ({terms}){trouble}"
+        f"round {result.round}, {result.periods / 1e6:.2f} M periods, {seconds:.1f} s:{level}"
+        f" tracking error {errors}; {result.falls:.3f} falls/s;"
+        f" reward {result.paid:.2f}/s ({terms}){counts}"
     )
 
 
-def _words(lesson: TrainingSpec) -> str:
-    """What it was learned with, as the options that ask for it."""
+def _lesson_options(lesson: TrainingSpec) -> str:
+    """Return the settings of a training run as command-line options."""
     settings = f" --set {' '.join(lesson.settings)}" if lesson.settings else ""
     return f"--law {lesson.law} --terrain {lesson.terrain} --dt {lesson.dt:g}{settings}"

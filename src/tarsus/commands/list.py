@@ -1,4 +1,4 @@
-"""`tarsus list`: what there is, by the files in a folder and the plug-ins of its kind."""
+"""`tarsus list`: list the members of each kind, from its folder and from plug-ins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import tyro
 
 from tarsus import plugins, registry
-from tarsus.commands.base import Checked, Command, Flag, called, print_json
+from tarsus.commands.base import ArgumentCheck, Command, Flag, argument, print_json
 from tarsus.errors import IncompatibleOptions, PluginError, unknown_name
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ FOLDERS = {
     "engines": "tarsus.engines",
 }
 
-FAMILIES = {  # kinds with parameters: where their base class is, and its name
+BASE_CLASSES = {  # kinds with parameters: module and name of their base class
     "laws": ("tarsus.contact.base", "Law"),
     "steppers": ("tarsus.stepping.base", "Stepper"),
     "terrains": ("tarsus.terrain.base", "Terrain"),
@@ -48,11 +48,11 @@ FAMILIES = {  # kinds with parameters: where their base class is, and its name
 
 
 def folders() -> dict[str, str]:
-    """The folder of every kind that is listed, those that plug-ins bring last."""
-    brought = plugins.registered(plugins.KINDS_GROUP)
-    for kind in sorted(FOLDERS.keys() & brought):
-        raise plugins.name_conflict("kinds", kind, "tarsus", brought[kind].package)
-    return FOLDERS | {kind: plugin.module for kind, plugin in sorted(brought.items())}
+    """Return the folder of every kind; kinds of plug-ins come last."""
+    plugin_kinds = plugins.registered(plugins.KINDS_GROUP)
+    for kind in sorted(FOLDERS.keys() & plugin_kinds):
+        raise plugins.name_conflict("kinds", kind, "tarsus", plugin_kinds[kind].package)
+    return FOLDERS | {kind: plugin.module for kind, plugin in sorted(plugin_kinds.items())}
 
 
 def _kinds() -> tuple[str, ...]:
@@ -66,32 +66,33 @@ def _check_kind(kind: str) -> None:
 
 @dataclass(frozen=True)
 class List(Command):
-    """List robots, laws, steppers, terrains, gaits, sensors, tasks and goals."""
+    """List robots, contact laws, steppers, terrains, gaits, sensors and tasks."""
 
-    place: ClassVar[int] = 20
+    position: ClassVar[int] = 20
     topic: ClassVar[str] = "Simulate"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus list": "everything, a line each",
-        "tarsus list laws --parameters": "contact laws with their parameters",
-        "tarsus list robots --json": "names and descriptions as JSON",
+        "tarsus list": "list everything, one line each",
+        "tarsus list laws --parameters": "list contact laws with their parameters",
+        "tarsus list robots --json": "print names and descriptions as JSON",
     }
 
     what: Annotated[
         tyro.conf.Positional[str],
-        called("[KIND]"),
-        Checked(_check_kind, _kinds),
+        argument("[KIND]"),
+        ArgumentCheck(_check_kind, _kinds),
     ] = "all"
-    """Of what there is: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks, goals,
-    planners, scenes; or a kind that a plug-in brings, such as experiments or peers.
+    """What to list: robots, laws, solvers, steppers, terrains, gaits, sensors, tasks, goals,
+    planners, scenes, or a kind that a plug-in adds, such as experiments or peers.
     """
 
     parameters: Flag = False
-    """Their parameters too (not of robots, solvers, scenes, papers, peers), with unit and range."""
+    """List parameters too, with unit and range (not for robots, solvers, scenes and plug-in
+    kinds)."""
 
     def execute(self) -> int:
-        if self.parameters and self.what not in ("all", *FAMILIES):
+        if self.parameters and self.what not in ("all", *BASE_CLASSES):
             raise IncompatibleOptions(
-                f"--parameters applies to {', '.join(FAMILIES)}, not to {self.what}.",
+                f"--parameters applies to {', '.join(BASE_CLASSES)}, not to {self.what}.",
                 "--parameters",
             )
         known = folders()
@@ -106,37 +107,37 @@ class List(Command):
             for name, summary in _summaries(kind, folder).items():
                 indent = "  " if self.what == "all" else ""
                 print(_hanging(f"{indent}{name:20} ", summary))
-                if self.parameters and kind in FAMILIES:
+                if self.parameters and kind in BASE_CLASSES:
                     _print_parameters(kind, name)
         return 0
 
 
 def _summaries(kind: str, folder: str) -> dict[str, str]:
-    """The first sentence of every member, read without running its file.
+    """Return the first sentence of every member's docstring, read without running its file.
 
-    A plug-in that cannot be read, or a kind of one, is left out with a warning.
+    A plug-in that cannot be read is skipped with a warning.
     """
-    found = dict[str, str]()
+    summaries = dict[str, str]()
     if kind not in FOLDERS:
-        brought = plugins.registered(plugins.KINDS_GROUP)[kind]
+        plugin = plugins.registered(plugins.KINDS_GROUP)[kind]
         try:
-            if not hasattr(brought.load(), "__path__"):
-                raise brought.broken("its module must be a folder of members")
+            if not hasattr(plugin.load(), "__path__"):
+                raise plugin.broken("its module must be a folder of members")
         except PluginError as error:
             registry.warn_skipped(error)
-            return found
+            return summaries
     for name in registry.names(folder):
         try:
-            said = ast.get_docstring(registry.parse_member(folder, name)) or ""
+            text = ast.get_docstring(registry.parse_member(folder, name)) or ""
         except PluginError as error:
             registry.warn_skipped(error)
         else:
-            found[name] = " ".join(said.partition("\n\n")[0].split())
-    return found
+            summaries[name] = " ".join(text.partition("\n\n")[0].split())
+    return summaries
 
 
 def _hanging(head: str, text: str) -> str:
-    """Return a line; on a terminal wrapped, the text under itself."""
+    """Return head and text on one line; on a terminal, wrap the text with a hanging indent."""
     if not sys.stdout.isatty():
         return head + text
     width = max(shutil.get_terminal_size().columns, len(head) + 20)
@@ -145,28 +146,28 @@ def _hanging(head: str, text: str) -> str:
 
 
 def _as_json(kind: str, folder: str, parameters: bool) -> list[dict[str, Any]]:
-    """The members of a kind, with what the table says of each."""
+    """Return the members of a kind as JSON records."""
     from tarsus.parameters import COLUMNS
 
-    found: list[dict[str, Any]] = []
+    members: list[dict[str, Any]] = []
     for name, summary in _summaries(kind, folder).items():
         member: dict[str, Any] = {"name": name, "summary": summary}
-        if parameters and kind in FAMILIES:
+        if parameters and kind in BASE_CLASSES:
             heads = [heading.lower() for heading in COLUMNS]
             member["parameters"] = [dict(zip(heads, row, strict=True)) for row in _rows(kind, name)]
-        found.append(member)
-    return found
+        members.append(member)
+    return members
 
 
 def _rows(kind: str, name: str) -> list[ParameterRow]:
-    """The table of one member's parameters."""
+    """Return the parameter table of one member."""
     from tarsus import parameters
 
-    base, family = FAMILIES[kind]
+    module, class_name = BASE_CLASSES[kind]
     owner: Any
     try:
         owner = registry.member_class(
-            FOLDERS[kind], kind, name, getattr(importlib.import_module(base), family)
+            FOLDERS[kind], kind, name, getattr(importlib.import_module(module), class_name)
         )
     except PluginError as error:
         registry.warn_skipped(error)
@@ -175,7 +176,7 @@ def _rows(kind: str, name: str) -> list[ParameterRow]:
 
 
 def _print_parameters(kind: str, name: str) -> None:
-    """The table of one member: in columns, wrapped in a terminal, one line per row in a pipe."""
+    """Print the parameters of one member: a wrapped table on a terminal, plain lines in a pipe."""
     from tarsus.parameters import COLUMNS
 
     rows = _rows(kind, name)

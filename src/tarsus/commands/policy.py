@@ -1,4 +1,4 @@
-"""`tarsus policy`: a policy trained elsewhere, its contract, and what it does under every law."""
+"""`tarsus policy`: inspect, run and check a policy that was trained with other software."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tarsus import registry, robots
 from tarsus.commands.base import (
     LAWS,
     TERRAINS,
-    Checked,
+    ArgumentCheck,
     Command,
     File,
     Flag,
     Folder,
     Seconds,
     Settings,
-    called,
-    each_setting,
-    name_of,
-    names_of,
+    all_settings,
+    argument,
+    checked_name,
+    checked_names,
     print_json,
 )
 from tarsus.errors import InvalidValue
@@ -35,40 +35,48 @@ if TYPE_CHECKING:
     from tarsus.policies.contract import Contract
 
 PEER = "mujoco"
-SHOWN = 5  # suggestions
+MAX_SUGGESTIONS = 5  # that `doctor` prints
 
 
 def _require(robot: str | None) -> None:
-    """Raise UnknownName with near names unless the robot, if one is named, can be loaded."""
+    """Raise TarsusError if a robot is named that cannot be loaded."""
     if robot is not None:
         robots.require(robot)
 
 
-MovedRobot = Annotated[
+PolicyRobot = Annotated[
     str | None,
-    called("ROBOT", "Robot that it moves: built in, or path to an MJCF, URDF or SDF file."),
-    Checked(_require, lambda: registry.names("tarsus.robots")),
+    argument(
+        "ROBOT", "Robot that the policy controls: built-in, or path to an MJCF, URDF or SDF file."
+    ),
+    ArgumentCheck(_require, lambda: registry.names("tarsus.robots")),
 ]
 
 
 @dataclass(frozen=True)
 class PolicyCommand(Command):
-    """Run a policy trained elsewhere, and check what it depends on.
+    """Inspect, run and check a policy that was trained with other software.
 
-    inspect prints its contract: every value, where it came from, and what is missing. run simulates
-    it. check runs the same trials under several contact laws and in MuJoCo, and finds how far
-    friction, pushes, delays, gains, mass and noise may go. doctor finds the single change of the
-    contract that would make the policy walk.
+    `inspect` prints the policy's contract: every value, its source, and what is missing.
+
+    `run` simulates the policy.
+
+    `check` runs the same trials under several contact laws and in MuJoCo. It also finds the limits
+    of friction, pushes, delays, gains, mass and noise that the policy tolerates.
+
+    `doctor` finds the single change of the contract that would make the policy walk.
     """
 
-    place: ClassVar[int] = 52
+    position: ClassVar[int] = 52
     topic: ClassVar[str] = "Learn"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus policy inspect policy.onnx --robot g1.xml": "what it sees and what it moves",
-        "tarsus policy run policy.toml --robot go1.xml --ask 1 0 0 --out out": "a log of 10 s",
-        "tarsus policy run policy.onnx --robot g1.xml --law compliant": "on softer ground",
-        "tarsus policy check policy.onnx --robot g1.xml --laws all": "who falls under which law",
-        "tarsus policy doctor policy.toml --robot go1.xml": "why does it not walk",
+        "tarsus policy inspect policy.onnx --robot g1.xml": "list observations, actions and gains",
+        "tarsus policy run policy.toml --robot go1.xml --ask 1 0 0 --out out": "walk forward for"
+        " 10 s; write a log",
+        "tarsus policy run policy.onnx --robot g1.xml --law compliant": "walk on softer ground",
+        "tarsus policy check policy.onnx --robot g1.xml --laws all": "count the falls under every"
+        " law",
+        "tarsus policy doctor policy.toml --robot go1.xml": "find out why it does not walk",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Policy": "config set robot ask",
@@ -79,55 +87,56 @@ class PolicyCommand(Command):
 
     action: Annotated[
         tyro.conf.Positional[Literal["inspect", "run", "check", "doctor"]],
-        called("ACTION", "inspect, run, check or doctor."),
+        argument("ACTION", "inspect, run, check or doctor."),
     ]
     policy: tyro.conf.Positional[
         Annotated[
             Path,
-            called(
+            argument(
                 "POLICY",
                 "Network (.onnx, TorchScript), policy.toml, or a folder with one of them.",
             ),
         ]
     ]
-    robot: MovedRobot = None
+    robot: PolicyRobot = None
     config: File = None
-    """Contract: the trainer's deploy.yaml, or a policy.toml; by default the one in the network's
-    folder."""
+    """Contract: the trainer's deploy.yaml, or a policy.toml. (default: the one in the network's
+    folder)"""
     set: Settings = ()
-    """Values of the contract: rate=50 scale=0.25 (`tarsus policy inspect` lists them)."""
-    ask: Annotated[tuple[float, float, float], called("M/S M/S RAD/S")] = (0.5, 0.0, 0.0)
-    """Velocity asked for: forward, to the left, and turning left."""
-    law: Annotated[str, called("NAME"), name_of("law", LAWS)] = "moreau"
-    """Contact law of a run, and of the margins."""
+    """Set values of the contract, such as rate=50 scale=0.25 (`tarsus policy inspect` lists
+    them)."""
+    ask: Annotated[tuple[float, float, float], argument("M/S M/S RAD/S")] = (0.5, 0.0, 0.0)
+    """Commanded velocity: forward, left, and turning left."""
+    law: Annotated[str, argument("NAME"), checked_name("law", LAWS)] = "moreau"
+    """Contact law for `run`, `doctor` and the limits of `check`."""
     engine: Literal["tarsus", "mujoco"] = "tarsus"
-    """Simulator of a run."""
-    laws: Annotated[str, called("NAME,..."), names_of("law", LAWS, PEER, "all")] = (
+    """Simulator for `run`."""
+    laws: Annotated[str, argument("NAME,..."), checked_names("law", LAWS, PEER, "all")] = (
         "moreau,soft_convex,compliant,hertz,mujoco"
     )
-    """Contact laws of the trials; mujoco adds MuJoCo at default and tuned settings, all is every
-    one."""
+    """Contact laws for `check`; mujoco adds MuJoCo with default and tuned settings; or all."""
     dt: Seconds = 0.0025
-    """Length of a time step."""
-    terrain: Annotated[str, called("NAME"), name_of("terrain", TERRAINS)] = "plane"
-    """Ground of a run."""
+    """Time step."""
+    terrain: Annotated[str, argument("NAME"), checked_name("terrain", TERRAINS)] = "plane"
+    """Terrain for `run`."""
     duration: Seconds = 10.0
     """Simulated time."""
-    trials: Annotated[int, called("NUMBER")] = 200
-    """How many, for each law; a fifth of them for each value of a margin."""
-    seed: Annotated[int, called("NUMBER")] = 0
-    """Of what is drawn for the trials."""
+    trials: Annotated[int, argument("NUMBER")] = 200
+    """Number of trials for each law; the search for limits uses a fifth of it for each value."""
+    seed: Annotated[int, argument("NUMBER")] = 0
+    """Seed of the trials' random numbers."""
     survival_only: Flag = False
-    """Skip the margins: how far friction, pushes, delays, ... may go under --law."""
+    """Skip the search for the limits of friction, pushes, delays and so on."""
     out: Folder = None
-    """Write the log of a run, or the report of a check as JSON, to this folder."""
+    """Write the log of `run`, or the report of `check` as JSON, to this folder."""
     write: File = None
-    """With inspect: write the contract to this file, policy.toml say, to complete it there."""
+    """With `inspect`, write the contract to this file, such as policy.toml, to complete it
+    there."""
 
     def execute(self) -> int:
         from tarsus.policies.loading import contract_of
 
-        settings = each_setting(self.set)
+        settings = all_settings(self.set)
         contract = contract_of(self.policy, self.config, settings)
         if self.action == "inspect":
             return self._inspect(contract)
@@ -135,7 +144,7 @@ class PolicyCommand(Command):
             if not value > 0:
                 raise InvalidValue(f"{flag} must be positive, not {value:g}.", flag)
         if self.trials < 1 or self.seed < 0:
-            raise InvalidValue("--trials must be at least 1, and --seed at least 0.", "--trials")
+            raise InvalidValue("--trials must be at least 1 and --seed at least 0.", "--trials")
         actions = {"run": self._run, "check": self._check, "doctor": self._doctor}
         return actions[self.action](contract)
 
@@ -159,27 +168,28 @@ class PolicyCommand(Command):
         from tarsus.viewer.tables import TextTable
 
         table = [[escape(cell) for cell in row] for row in rows(contract)]
-        TextTable(["value", "is", "from"], table, ("value", "is", "from")).print()
+        head = ["name", "value", "source"]
+        TextTable(head, table, head).print()
         for question in contract.missing():
             likely = f" Likely: {', '.join(question.choices)}." if question.choices else ""
             print(f"missing: {question.name}, {question.meaning}.{likely}")
         for doubt in contract.doubts:
-            print(f"doubt: {doubt}")
+            print(f"uncertain: {doubt}")
         if self.write is not None:
-            print(f"written: {self.write}")
+            print(f"wrote {self.write}")
         return 0
 
-    def _moved(self) -> str:
-        """The robot that is named; InvalidValue if none is."""
+    def _required_robot(self) -> str:
+        """Return `robot`; raise InvalidValue if it is not set."""
         if self.robot is None:
-            raise InvalidValue("name the robot that the policy moves: --robot FILE.", "--robot")
+            raise InvalidValue("name the robot that the policy controls: --robot FILE.", "--robot")
         return self.robot
 
     def _bound(self, contract: Contract) -> BoundPolicy:
         from tarsus.policies.binding import BoundPolicy
         from tarsus.simulation import resolve
 
-        return BoundPolicy.of(contract, resolve.robot(self._moved()))
+        return BoundPolicy.of(contract, resolve.robot(self._required_robot()))
 
     def _run(self, contract: Contract) -> int:
         from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -190,18 +200,18 @@ class PolicyCommand(Command):
         from tarsus.simulation.recording.log import save_log
         from tarsus.simulation.simulation import Simulation
 
-        drive = PolicyController(contract, self._moved(), self.ask)
-        bound = drive.bound
+        controller = PolicyController(contract, self._required_robot(), self.ask)
+        bound = controller.bound
         simulation: Any
         if self.engine == PEER:
-            simulation = MujocoSimulation(bound.driven, None, self.terrain, drive, self.dt)
+            simulation = MujocoSimulation(bound.driven, None, self.terrain, controller, self.dt)
         else:
             simulation = Simulation(
-                bound.driven, self.law, terrain=self.terrain, controller=drive, dt=self.dt
+                bound.driven, self.law, terrain=self.terrain, controller=controller, dt=self.dt
             )
-        begin = Conditions.alike(bound, 1).q
-        heights = standing_heights(simulation.robot, simulation.terrain, begin)
-        simulation.set(q=placed(begin, heights, bound)[0])
+        initial = Conditions.alike(bound, 1).q
+        heights = standing_heights(simulation.robot, simulation.terrain, initial)
+        simulation.set(q=placed(initial, heights, bound)[0])
         with self.progress() as progress:
             try:
                 log = simulation.run(self.duration, progress.towards(self.duration))
@@ -209,16 +219,16 @@ class PolicyCommand(Command):
                 if error.log is None:
                     raise
                 log = error.log
-        found = outcome(bound, log, np.asarray(self.ask, float))
+        result = outcome(bound, log, np.asarray(self.ask, float))
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             file = self.out / f"{bound.robot.name}_policy.nc"
             save_log(log, file)
-            found["log"] = str(file)
+            result["log"] = str(file)
         if self.json:
-            print_json(found)
+            print_json(result)
             return 0
-        for name, value in found.items():
+        for name, value in result.items():
             print(f"{name}: {value}")
         return 0
 
@@ -253,7 +263,7 @@ class PolicyCommand(Command):
         else:
             self._print_check(check)
             for file in written:
-                print(f"Written: {file}")
+                print(f"wrote {file}")
         return 0
 
     @staticmethod
@@ -287,19 +297,19 @@ class PolicyCommand(Command):
 
         bound = self._bound(contract)
         with self.progress() as progress:
-            found = diagnosis(
+            result = diagnosis(
                 bound.contract, bound.robot, dt=self.dt, law=self.law, say=progress.say
             )
         if self.json:
-            print_json(asdict(found))
+            print_json(asdict(result))
             return 0
-        own = found.as_it_is
+        own = result.as_it_is
         print(f"As it is: {100 * own.stood:.0f} % of the trials stood, score {own.score:.2f}.")
-        if not found.suggestions:
+        if not result.suggestions:
             print("No single change of the contract makes the policy do clearly better.")
             return 0
         from tarsus.viewer.tables import TextTable
 
         print("Changes that would make the policy do better, the best first:")
-        TextTable(*suggestion_table(found, SHOWN), ("mistake", "change")).print()
+        TextTable(*suggestion_table(result, MAX_SUGGESTIONS), ("mistake", "change")).print()
         return 0

@@ -1,4 +1,4 @@
-"""`tarsus rerun`: run again what a log says, and compare bit for bit."""
+"""`tarsus rerun`: repeat the run of a log and compare the results bit for bit."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ import tyro
 
 from tarsus import robots
 from tarsus.commands._robot_flags import Base, BaseFlags
-from tarsus.commands.base import FAILED, Checked, Command, File, Trust, called, print_json
+from tarsus.commands.base import FAILED, ArgumentCheck, Command, File, Trust, argument, print_json
 
 if TYPE_CHECKING:
     from tarsus.comparison.rerun import RunAgain
 
-SHOWN = 12  # rows of deviations
-LETTERS = 24  # of a value
+MAX_ROWS = 12  # deviations that are printed
+MAX_LENGTH = 24  # characters of a printed value
 
 
 @dataclass(frozen=True)
 class Rerun(Command):
-    """Run again what a log says was run, and compare every variable bit for bit.
+    """Repeat the run of a log and compare every variable bit for bit.
 
-    Exit code 0: the same bits; 1: not, and what differs is printed.
+    The exit code is 0 if the results are bit-identical. Otherwise it is 1, and the differences are
+    printed.
     """
 
-    place: ClassVar[int] = 52
+    position: ClassVar[int] = 52
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus rerun out/mini_cheetah.nc": "does this machine make the same bits?",
+        "tarsus rerun out/mini_cheetah.nc": "check that this machine reproduces a log",
     }
 
-    log: Annotated[tyro.conf.Positional[Path], called("LOG")]
-    """A log of `tarsus run` or of `Simulation.run` (.nc), whole or partial."""
-    robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
-    """Robot in place of the one that the log names, such as its file where it is now."""
+    log: Annotated[tyro.conf.Positional[Path], argument("LOG")]
+    """Log of `tarsus run` or `Simulation.run` (.nc), complete or partial."""
+    robot: Annotated[str | None, argument("ROBOT"), ArgumentCheck(robots.require)] = None
+    """Use this robot instead of the one that the log names, for example if its file has moved."""
     out: File = None
     """Write the new log to this file (.nc)."""
     trust: Trust = ()
@@ -49,64 +50,63 @@ class Rerun(Command):
 
         path = log_path(self.out) if self.out else None
         with self.progress() as progress:
-            progress.say(f"running {self.log} again")
-            found = rerun(self.log, **({"robot": self.base.load(self.robot)} if self.robot else {}))
+            progress.say(f"repeating the run of {self.log}")
+            options = {"robot": self.base.load(self.robot)} if self.robot else {}
+            result = rerun(self.log, **options)
         if path:
-            save_log(found.log, path)
-        print_json(told(found)) if self.json else _tell(self.log, found)
-        return 0 if found.reproduced else FAILED
+            save_log(result.log, path)
+        print_json(_as_json(result)) if self.json else _print(self.log, result)
+        return 0 if result.reproduced else FAILED
 
 
-def told(found: RunAgain) -> dict[str, Any]:
-    """What `--json` prints."""
+def _as_json(result: RunAgain) -> dict[str, Any]:
     return {
-        "reproduced": found.reproduced,
-        "steps": found.steps,
-        "variables": found.variables,
-        "otherwise": {name: list(pair) for name, pair in found.otherwise.items()},
-        "deviations": [asdict(deviation) for deviation in found.deviations],
-        "notes": list(found.notes),
+        "reproduced": result.reproduced,
+        "steps": result.steps,
+        "variables": result.variables,
+        "otherwise": {name: list(pair) for name, pair in result.otherwise.items()},
+        "deviations": [asdict(deviation) for deviation in result.deviations],
+        "notes": list(result.notes),
     }
 
 
-def _tell(path: Path, found: RunAgain) -> None:
-    """A verdict, and tables of what differs."""
+def _print(path: Path, result: RunAgain) -> None:
+    """Print the verdict, and tables of the differences."""
     from rich.console import Console
     from rich.table import Table
 
-    # the verdict
     console = Console(highlight=False, width=110, soft_wrap=True)
-    if found.reproduced:
-        count = f"{found.steps} steps, {found.variables} variables"
+    if result.reproduced:
+        count = f"{result.steps} steps, {result.variables} variables"
         console.print(f"[green]reproduced[/] bit for bit: {path}, {count}")
     else:
-        count = f"{len(found.deviations)} of {found.variables} variables differ"
-        console.print(f"[red]not reproduced[/]: {path}, {found.steps} steps, {count}")
-    for note in found.notes:
+        count = f"{len(result.deviations)} of {result.variables} variables differ"
+        console.print(f"[red]not reproduced[/]: {path}, {result.steps} steps, {count}")
+    for note in result.notes:
         console.print(f"[yellow]note[/] {note}")
-    # what was not as it was
-    if found.otherwise:
-        table = Table("what", "then", "now", title="not as it was", title_justify="left")
-        for name, pair in found.otherwise.items():
-            table.add_row(name, *(_short(value) for value in pair))
-        console.print(table)
-    if found.deviations:
+    if result.otherwise:
         table = Table(
-            "variable",
-            "first at",
-            "numbers",
-            "largest",
-            title="came out otherwise",
+            *("item", "in the log", "now"),
+            title="differences in software and inputs",
             title_justify="left",
         )
-        for row in found.deviations[:SHOWN]:
-            at = "" if row.time is None else f"{row.time:.4f} s, step {row.step}"
-            table.add_row(row.name, at, str(row.count), f"{row.largest:.1e}")
+        for name, pair in result.otherwise.items():
+            table.add_row(name, *(_shorten(value) for value in pair))
         console.print(table)
-        if len(found.deviations) > SHOWN:
-            console.print(f"and {len(found.deviations) - SHOWN} more; --json has them all")
+    if result.deviations:
+        table = Table(
+            *("variable", "first difference", "differing values", "largest difference"),
+            title="differences in the results",
+            title_justify="left",
+        )
+        for row in result.deviations[:MAX_ROWS]:
+            first = "" if row.time is None else f"{row.time:.4f} s, step {row.step}"
+            table.add_row(row.name, first, str(row.count), f"{row.largest:.1e}")
+        console.print(table)
+        if len(result.deviations) > MAX_ROWS:
+            console.print(f"and {len(result.deviations) - MAX_ROWS} more; --json lists them all")
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = str(value)
-    return text if len(text) <= LETTERS else f"{text[: LETTERS - 4]} ..."
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 4]} ..."

@@ -1,4 +1,4 @@
-"""`tarsus robots check`: which robots load, and stand; with --mujoco, how MuJoCo moves them."""
+"""`tarsus robots check`: check that robots load and stand; with --mujoco, compare with MuJoCo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
 import tyro
 
 from tarsus.commands._robot_flags import Base, BaseFlags
-from tarsus.commands.base import Command, File, Flag, Seconds, called, print_json
+from tarsus.commands.base import Command, File, Flag, Seconds, argument, print_json
 from tarsus.errors import IncompatibleOptions, InvalidFile, join_names
 from tarsus.files import check_writable, write_text
 
@@ -21,48 +21,53 @@ if TYPE_CHECKING:
     from tarsus.validation.two_engines.outcome import TruthRow
 
 T = TypeVar("T")
-CHECKED, BESIDE = "checked robots", "robots beside MuJoCo"  # what a page's table is called
-HEAD = ("robot", "dof", "mass / kg", "left out", "servos", "dt / ms", "stands", "lower by / mm")
-HEAD = (*HEAD, "tilt / deg", "unconverged", "time / s")
-SCENES = ("robot", "scene", "MuJoCo", "alike until / s", "events till then", "events")
-SCENES = (*SCENES, "latest / steps", "trunk / mm", "angles / deg")
-SCENES = (*SCENES, "MuJoCo itself: alike until / s", "events", "mm")
-SCENES = (*SCENES, "deg", "unconverged", "remark")
-SECONDS = 10.0
-SOME = 2  # events that a remark names
+CHECK_TABLE, MUJOCO_TABLE = "checked robots", "robots beside MuJoCo"  # names in a Markdown page
+CHECK_COLUMNS = (
+    *("robot", "DOF", "mass / kg", "unsupported", "servos", "dt / ms", "result", "sinks / mm"),
+    *("tilt / deg", "unconverged steps", "wall time / s"),
+)
+MUJOCO_COLUMNS = (
+    *("robot", "scene", "MuJoCo settings", "agree until / s", "events until then", "all events"),
+    *("largest delay / steps", "position difference / mm", "joint difference / deg"),
+    *("MuJoCo vs MuJoCo: agree until / s", "events", "mm"),
+    *("deg", "unconverged steps", "remark"),
+)
+STAND_DURATION = 10.0  # s
+MAX_REMARK_EVENTS = 2
 
 
 @dataclass(frozen=True)
 class Robots(Command):
-    """Load robots and let them stand: one table of what came of it.
+    """Check that robots load and stand, and print the results in a table.
 
-    `tarsus robots check` takes the built-in robots and those of the package example-robot-data,
-    each held for ten seconds by its own servos or by the gait `stand`. It exits with 1 if one that
-    was named does not stand. With `--mujoco` a robot
-    flies, drops, stands and falls in Tarsus and in MuJoCo from one file, one with a fixed base
-    swings and holds its posture (docs/validation.md).
+    Without names, `tarsus robots check` checks the built-in robots and those of the package
+    example-robot-data. Each must stand for ten seconds with its own servos or the gait `stand`. The
+    exit code is 1 if a robot that was named does not stand.
+
+    With `--mujoco`, each robot flies, drops, stands and falls in Tarsus and in MuJoCo from the same
+    file. A robot with a fixed base swings and holds its posture (docs/validation.md).
     """
 
-    place: ClassVar[int] = 55
+    position: ClassVar[int] = 55
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus robots check mini_cheetah robot.urdf": "two robots, each held for ten seconds",
-        "tarsus robots check --mujoco robot.xml": "one file in both engines",
+        "tarsus robots check mini_cheetah robot.urdf": "let two robots stand for ten seconds",
+        "tarsus robots check --mujoco robot.xml": "simulate one file in both engines",
     }
 
     what: tyro.conf.Positional[Literal["check"]]
-    """check: load them, let them stand."""
-    robots: tyro.conf.Positional[Annotated[tuple[str, ...], called("ROBOT")]] = ()
-    """Only these: built-in ones, names of the package's robots, or paths to files."""
-    duration: Seconds = SECONDS
-    """How long each stands; not with --mujoco, whose scenes have their own times."""
+    """check: load the robots and let them stand."""
+    robots: tyro.conf.Positional[Annotated[tuple[str, ...], argument("ROBOT")]] = ()
+    """Robots to check: built-in robots, robots of example-robot-data, or paths to files. (default:
+    all)"""
+    duration: Seconds = STAND_DURATION
+    """How long each robot must stand; not with --mujoco, whose scenes have fixed durations."""
     mujoco: Flag = False
-    """Compare with MuJoCo, as hard as its steps allow and at its named settings: events and poses
-    of a flight, a limp drop, a stand and a fall; of a fixed base a swing and a hold."""
+    """Compare contact events and poses with MuJoCo, with contacts as stiff as its time step allows
+    and at its named settings."""
     page: File = None
-    """Write the table to this Markdown file: a new one, or between the lines `<!-- checked robots
-    -->` (with --mujoco `<!-- robots beside MuJoCo -->`) and `<!-- end of ... -->` of one that is
-    there."""
+    """Write the table to this Markdown file. An existing file needs the lines `<!-- checked robots
+    -->` (with --mujoco: `<!-- robots beside MuJoCo -->`) and `<!-- end of ... -->` around it."""
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
@@ -70,9 +75,8 @@ class Robots(Command):
         from tarsus.validation.robot_check import checked, named
         from tarsus.validation.two_engines import truth
 
-        # what is asked, and whether its table has a place
         step_count(self.duration, 1e-3)
-        if self.mujoco and self.duration != SECONDS:
+        if self.mujoco and self.duration != STAND_DURATION:
             raise IncompatibleOptions(
                 "--duration cannot be combined with --mujoco, whose scenes have fixed durations.",
                 "--duration",
@@ -82,68 +86,87 @@ class Robots(Command):
                 "--fixed-base cannot be combined with --mujoco, whose scenes need a floating base.",
                 "--fixed-base",
             )
-        before, after = _around(self.page, BESIDE if self.mujoco else CHECKED)
+        before, after = _page_around(self.page, MUJOCO_TABLE if self.mujoco else CHECK_TABLE)
         chosen = named(self.robots or (truth.ROBOTS if self.mujoco else ()))
-        # its rows; of robots that were named each shall stand
         failed = False
         with self.progress() as progress:
             if self.mujoco:
-                beside = list(_each(truth.rows(chosen, progress.say), _met, progress.result))
-                table = ToldTable(
-                    SCENES, [_scene(row) for row in beside], ("robot", "scene", "MuJoCo", "remark")
+                compared = list(
+                    _reporting(truth.rows(chosen, progress.say), _compared_line, progress.result)
                 )
-                told, closing = [row.as_json() for row in beside], truth.stated()
+                table = ResultTable(
+                    MUJOCO_COLUMNS,
+                    [_compared_cells(row) for row in compared],
+                    ("robot", "scene", "MuJoCo settings", "remark"),
+                )
+                records, closing = [row.as_json() for row in compared], truth.stated()
             else:
-                known = checked(chosen, self.duration, progress.say, self.base.options)
-                rows = list(_each(known, _stood, progress.result))
+                checks = checked(chosen, self.duration, progress.say, self.base.options)
+                rows = list(_reporting(checks, _checked_line, progress.result))
                 failed = bool(self.robots) and not all(row.well for row in rows)
                 short = without_common_folder([row.robot for row in rows])
-                cells = [_cells(row, name) for row, name in zip(rows, short, strict=True)]
-                table = ToldTable(HEAD, cells, ("robot", "stands"))
-                told, closing = [row.as_json() for row in rows], _closing(rows)
-        # told
-        print_json(told) if self.json else table.tell(closing)
+                cells = [_checked_cells(row, name) for row, name in zip(rows, short, strict=True)]
+                table = ResultTable(CHECK_COLUMNS, cells, ("robot", "result"))
+                records, closing = [row.as_json() for row in rows], _closing_line(rows)
+        # print, and write the page
+        print_json(records) if self.json else table.print(closing)
         if self.page is not None:
             self.page.parent.mkdir(parents=True, exist_ok=True)
             write_text({self.page: f"{before}\n{table.markdown()}{after}"})
         return int(failed)
 
 
-def _each(rows: Iterable[T], line: Callable[[T], str], tell: Callable[[str], None]) -> Iterator[T]:
-    """The rows, each told in a line as soon as it is there."""
+def _reporting(
+    rows: Iterable[T], line: Callable[[T], str], report: Callable[[str], None]
+) -> Iterator[T]:
+    """Yield the rows, and report a line for each as soon as it is ready."""
     for row in rows:
-        tell(line(row))
+        report(line(row))
         yield row
 
 
-def _stood(row: CheckedRobot) -> str:
+def _checked_line(row: CheckedRobot) -> str:
     return f"{row.robot}: {row.outcome}{f': {row.why}' if row.why else ''} ({row.seconds:.1f} s)"
 
 
-def _met(row: TruthRow) -> str:
+def _compared_line(row: TruthRow) -> str:
     if row.found is None:
         return f"{row.robot}: {f'{row.scene}: ' if row.scene else ''}{row.why}"
-    ends = f"{_figure(1e3 * row.found.place)} mm, {_figure(degrees(row.found.angle))} deg apart"
-    beside = f", MuJoCo {row.settings}" if row.settings else ""
-    alike = f"alike until {row.found.together:.2f} s, then " if row.settings else ""
-    return f"{row.robot}: {row.scene} of {row.seconds:g} s{beside}: {alike}{ends}"
+    position = f"{_two_digits(1e3 * row.found.place)} mm"
+    angle = f"{_two_digits(degrees(row.found.angle))} deg"
+    settings = f", MuJoCo {row.settings}" if row.settings else ""
+    until = f"they agree until {row.found.together:.2f} s, then " if row.settings else ""
+    return (
+        f"{row.robot}: {row.scene}, {row.seconds:g} s{settings}: {until}differ by {position},"
+        f" {angle}"
+    )
 
 
 @dataclass(frozen=True)
-class ToldTable:
-    """Cells under a head; `left`: columns of words."""
+class ResultTable:
+    """Table for the terminal and for a Markdown page.
+
+    Attributes
+    ----------
+    head
+        Headings.
+    rows
+        Cells of each row.
+    left
+        Headings of left-aligned columns.
+    """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     left: Sequence[str]
 
     def markdown(self) -> str:
-        """For a page."""
+        """Return the table as Markdown."""
         lines = [self.head, ["---"] * len(self.head), *self.rows]
         return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
-    def tell(self, closing: str) -> None:
-        """Wrapped in a terminal, with a last line."""
+    def print(self, closing: str) -> None:
+        """Print the table, wrapped on a terminal, and a closing line."""
         from rich.markup import escape
 
         from tarsus.viewer.tables import TextTable, text_console
@@ -154,10 +177,8 @@ class ToldTable:
         console.print(closing)
 
 
-def _around(page: Path | None, name: str) -> tuple[str, str]:
-    """What of a page, or of a new one, stands around the table called so; TarsusError if it has no
-    place for one.
-    """
+def _page_around(page: Path | None, name: str) -> tuple[str, str]:
+    """Return a page's text before and after the table `name`; raise InvalidFile without markers."""
     if page is None:
         return "", ""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
@@ -168,7 +189,7 @@ def _around(page: Path | None, name: str) -> tuple[str, str]:
         before, has_begin, rest = page.read_text(encoding="utf-8").partition(begin)
     except UnicodeDecodeError:
         raise InvalidFile(
-            f"{str(page)!r} is not a Markdown file: its text is not UTF-8.", page
+            f"cannot read {str(page)!r}: it is not UTF-8 text; save it as UTF-8.", page
         ) from None
     _, has_end, after = rest.partition(end)
     if not has_begin or not has_end:
@@ -180,7 +201,7 @@ def _around(page: Path | None, name: str) -> tuple[str, str]:
 
 
 def without_common_folder(names: Sequence[str]) -> list[str]:
-    """Names as they are, paths without the folders that all paths among them share."""
+    """Return the names, with the folders that all paths among them share removed."""
     folders = [Path(name).parts[:-1] for name in names if os.sep in name]
     shared = 0
     for parts in zip(*folders, strict=False):
@@ -190,11 +211,11 @@ def without_common_folder(names: Sequence[str]) -> list[str]:
     return [str(Path(*Path(name).parts[shared:])) if os.sep in name else name for name in names]
 
 
-def _cells(row: CheckedRobot, name: str) -> list[str]:
-    """A row of the table, in the columns of `HEAD`."""
-    told = f"{row.outcome}: {row.why}" if row.why else row.outcome
+def _checked_cells(row: CheckedRobot, name: str) -> list[str]:
+    """Return the cells of a row in the columns `CHECK_COLUMNS`."""
+    result = f"{row.outcome}: {row.why}" if row.why else row.outcome
     if row.file.endswith("visual shapes"):
-        told += " (on its visual shapes)"
+        result += " (on its visual shapes)"
     return [
         name,
         _number(row.dof, "d"),
@@ -202,7 +223,7 @@ def _cells(row: CheckedRobot, name: str) -> list[str]:
         "" if row.dof is None else str(len(row.left_out)),
         row.servos,
         _number(row.dt and 1e3 * row.dt, "g"),
-        told,
+        result,
         _number(None if row.sinks is None else 1e3 * row.sinks, ".1f"),
         _number(row.tilt, ".1f"),
         _number(row.unconverged, "d"),
@@ -210,49 +231,49 @@ def _cells(row: CheckedRobot, name: str) -> list[str]:
     ]
 
 
-def _closing(rows: Sequence[CheckedRobot]) -> str:
-    well = sum(row.well for row in rows)
+def _closing_line(rows: Sequence[CheckedRobot]) -> str:
+    passed = sum(row.well for row in rows)
     return (
-        f"{well} of {len(rows)} stand or hold; `tarsus inspect FILE` names what of one is left out"
+        f"{passed} of {len(rows)} robots stand or hold their posture. `tarsus inspect FILE` lists"
+        " the unsupported elements of a file."
     )
 
 
-def _scene(row: TruthRow) -> list[str]:
-    """A row of the table, in the columns of `SCENES`."""
+def _compared_cells(row: TruthRow) -> list[str]:
+    """Return the cells of a row in the columns `MUJOCO_COLUMNS`."""
     if row.why:
-        return [row.robot, row.scene, row.settings, *[""] * (len(SCENES) - 4), row.why]
-    # what is said beside the figures
+        return [row.robot, row.scene, row.settings, *[""] * (len(MUJOCO_COLUMNS) - 4), row.why]
     remarks = [] if row.order is None else [f"order {row.order:.2f}"]
-    for events, whose in ((row.ours_alone, "Tarsus"), (row.theirs_alone, "MuJoCo")):
-        remarks += [f"in {whose} alone: {join_names(events, SOME)}"] if events else []
-    # the figures
-    found, soft = row.found, row.soft
-    assert found is not None
-    ends = [_figure(1e3 * found.place), _figure(degrees(found.angle))]
-    where, remark = [row.robot, row.scene, row.settings], "; ".join(remarks)
+    for events, engine in ((row.ours_alone, "Tarsus"), (row.theirs_alone, "MuJoCo")):
+        if events:
+            remarks.append(f"only in {engine}: {join_names(events, MAX_REMARK_EVENTS)}")
+    result, mujoco = row.found, row.soft
+    assert result is not None
+    differences = [_two_digits(1e3 * result.place), _two_digits(degrees(result.angle))]
+    scene, remark = [row.robot, row.scene, row.settings], "; ".join(remarks)
     if row.order is not None:
-        return [*where, *[""] * 4, *ends, *[""] * 5, remark]
-    itself = [""] * 4
-    if soft is not None:
-        itself = [f"{soft.together:.2f}", f"{soft.within} of {soft.shared}"]
-        itself += [_figure(1e3 * soft.place), _figure(degrees(soft.angle))]
+        return [*scene, *[""] * 4, *differences, *[""] * 5, remark]
+    mujoco_cells = [""] * 4
+    if mujoco is not None:
+        mujoco_cells = [f"{mujoco.together:.2f}", f"{mujoco.within} of {mujoco.shared}"]
+        mujoco_cells += [_two_digits(1e3 * mujoco.place), _two_digits(degrees(mujoco.angle))]
     return [
-        *where,
-        f"{found.together:.2f}",
-        f"{found.early_within} of {found.early}",
-        f"{found.within} of {found.shared}",
-        f"{found.latest:+d}",
-        *ends,
-        *itself,
+        *scene,
+        f"{result.together:.2f}",
+        f"{result.early_within} of {result.early}",
+        f"{result.within} of {result.shared}",
+        f"{result.latest:+d}",
+        *differences,
+        *mujoco_cells,
         str(row.unsolved),
         remark,
     ]
 
 
-def _figure(value: float) -> str:
-    """Two digits, and no exponent."""
+def _two_digits(value: float) -> str:
+    """Return a positive number with two significant digits and no exponent."""
     return f"{value:.4f}" if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
-def _number(value: float | None, how: str) -> str:
-    return "" if value is None else format(value, how)
+def _number(value: float | None, spec: str) -> str:
+    return "" if value is None else format(value, spec)

@@ -1,4 +1,4 @@
-"""`tarsus run`: simulate a robot on the ground; a summary, a log and a picture."""
+"""`tarsus run`: simulate a robot on the ground; print a summary, write a log and a plot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from tarsus import registry
 from tarsus.commands._joint_flags import JointFlags, Joints, SensorNames, sensors
 from tarsus.commands._robot_flags import Base, BaseFlags
-from tarsus.commands._run_lines import ended, log_file, picture, tell
+from tarsus.commands._run_lines import log_file, print_summary, report_failure, save_plot
 from tarsus.commands.base import (
     AUTO,
     GAITS,
@@ -29,11 +29,11 @@ from tarsus.commands.base import (
     Settings,
     StepperName,
     TerrainName,
-    called,
-    each_setting,
+    all_settings,
+    argument,
     number,
     print_json,
-    typed,
+    typed_arguments,
 )
 from tarsus.errors import (
     IncompatibleOptions,
@@ -52,29 +52,29 @@ if TYPE_CHECKING:
     Simulated = Simulation | MujocoSimulation
 
 
-OURS_ALONE = {  # arguments that MuJoCo has no use for, and why
+TARSUS_ONLY = {  # arguments that MuJoCo does not support, and the reason
     "law": "MuJoCo has its own contact model; set it with --set solref=... solimp=... mu=...",
     "stepper": "MuJoCo has its own integrators; choose one with --set integrator=...",
     "precision": "MuJoCo computes in float64",
     "coordinates": "MuJoCo uses the joint coordinates of the tree",
     "actuators": "MuJoCo drives the joints with ideal motors",
-    "keyframe": "MuJoCo starts from the standing pose",
+    "keyframe": "a MuJoCo run starts from the standing pose",
     "sensors": "a MuJoCo run logs only the state",
 }
 
 
 @dataclass(frozen=True)
 class Run(Command):
-    """Simulate a robot; print a summary, write a log and a picture."""
+    """Simulate a robot and print a summary; with --out, write a log and a plot."""
 
-    place: ClassVar[int] = 10
+    position: ClassVar[int] = 10
     topic: ClassVar[str] = "Simulate"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus run mini_cheetah --out out": "ten seconds of trot; out/mini_cheetah.nc and .png",
-        "tarsus run mini_cheetah --law compliant --dt 0.001": "springs instead",
-        "tarsus run arm.urdf --fixed-base --sensors encoders": "your own arm, on a table",
-        "tarsus run mini_cheetah --engine mujoco --json": "the same trot on MuJoCo, as JSON",
-        "tarsus run hyq --view": "watch it live in a browser",
+        "tarsus run mini_cheetah --out out": "trot for 10 s; write out/mini_cheetah.nc and .png",
+        "tarsus run mini_cheetah --law compliant --dt 0.001": "use spring-damper contacts",
+        "tarsus run arm.urdf --fixed-base --sensors encoders": "simulate an arm from your own file",
+        "tarsus run mini_cheetah --engine mujoco --json": "run the same trot on MuJoCo, print JSON",
+        "tarsus run hyq --view": "watch a live simulation in a browser",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Contact": "law friction set",
@@ -82,7 +82,7 @@ class Run(Command):
         "Motion": "gait speed",
         "Time and computation": "duration dt stepper engine precision",
         "Robot": "contacts coordinates actuators keyframe sensors",
-        "Results": "out view",
+        "Result": "out view",
     }
 
     robot: RobotName
@@ -91,47 +91,50 @@ class Run(Command):
     duration: Seconds = 10.0
     """Simulated time."""
     dt: Seconds = DEFAULT_DT
-    """Length of a time step."""
-    slope: Annotated[float, number("DEGREES"), called("DEGREES")] = 0.0
-    """Incline of the ground, rising along x."""
+    """Time step."""
+    slope: Annotated[float, number("DEGREES"), argument("DEGREES")] = 0.0
+    """Slope of the ground, rising along x."""
     friction: Number = None
-    """Friction coefficient; by default the law's own."""
+    """Friction coefficient. (default: the contact law's)"""
     set: Settings = ()
-    """Parameters of law, gait, stepper, terrain (`tarsus list --parameters`): solver=sor kp=60."""
-    contacts: Annotated[str | None, called("NAME,...")] = None
-    """Points that may touch: names, patterns such as *_foot, feet, or all (the default on flat
-    ground)."""
-    coordinates: Annotated[str, called("KIND")] = "minimal"
-    """Joints kept as constraints: minimal (none), extended, maximal (all); docs/coordinates.md."""
-    speed: Annotated[float | None, number("M/S"), called("M/S")] = None
-    """Commanded forward speed; by default the gait's own."""
+    """Set parameters of the law, gait, stepper or terrain (`tarsus list --parameters`), such as
+    solver=sor kp=60."""
+    contacts: Annotated[str | None, argument("NAME,...")] = None
+    """Contact candidates to simulate: names, patterns such as *_foot, feet, or all. (default on
+    flat ground: all)"""
+    coordinates: Annotated[str, argument("KIND")] = "minimal"
+    """Joints to model as constraints: minimal (none), extended, or maximal (all); see
+    docs/coordinates.md."""
+    speed: Annotated[float | None, number("M/S"), argument("M/S")] = None
+    """Commanded forward speed. (default: the gait's)"""
     actuators: Literal["motor", "file"] = "motor"
-    """Motors that take a gait's torques, or the servos of the robot's file (docs/actuators.md)."""
-    keyframe: Annotated[str | None, called("NAME")] = None
-    """Keyframe of the file to start from; by default stand, home or the like."""
+    """motor: ideal motors driven by the gait's torques; file: the actuators of the robot file
+    (docs/actuators.md)."""
+    keyframe: Annotated[str | None, argument("NAME")] = None
+    """Keyframe of the robot file to start from. (default: stand, home or similar)"""
     sensors: SensorNames = None
-    """Sensors (`tarsus list sensors`) read every step into the log: imu,touch:FR_foot."""
+    """Sensors to log at every step (`tarsus list sensors`), such as imu,touch:FR_foot."""
     terrain: TerrainName = "plane"
     stepper: StepperName = "midpoint"
     engine: Literal["tarsus", "mujoco"] = "tarsus"
-    """Simulator. MuJoCo has a contact and integrators of its own: --set solref=0.02,1 solimp=...
-    integrator=implicit cone=pyramidal impratio=10 mu=0.8."""
+    """Simulator. MuJoCo uses its own contact model and integrators; configure them with --set
+    solref=0.02,1 solimp=... integrator=implicit cone=pyramidal impratio=10 mu=0.8."""
     precision: Literal["float64", "float32"] = "float64"
-    """Number format of the simulation."""
+    """Floating-point precision of the simulation."""
     out: Folder = None
-    """Write the log ROBOT.nc (netCDF) and the picture ROBOT.png to this folder."""
+    """Write the log ROBOT.nc (netCDF) and the plot ROBOT.png to this folder."""
     view: Flag = False
-    """Watch it live in a browser instead, with sliders, until Ctrl-C (docs/watch.md)."""
+    """Watch a live simulation in a browser instead, with sliders, until Ctrl-C (docs/watch.md)."""
     joints: Joints = field(default_factory=JointFlags)
     base: Base = field(default_factory=BaseFlags)
 
     @property
     def parameters(self) -> list[str]:
-        """All that `--set` was given."""
-        return each_setting(self.set)
+        """Every NAME=VALUE of `--set`."""
+        return all_settings(self.set)
 
     def check_names(self) -> None:
-        """Those of the parameters too; what a law of one's own declares is seen when it is read."""
+        """Check the names in `--set` too, unless they may belong to a user's own file."""
         super().check_names()
         from tarsus.simulation.part_parameters import RunPart, resolve_assignment
 
@@ -143,12 +146,12 @@ class Run(Command):
         if self.actuators == "file":
             chosen["actuators"] = "tarsus.control", "file_actuators"
         parts = [
-            RunPart(whose, name, registry.parameter_names(folder, name))
-            for whose, (folder, asked) in chosen.items()
+            RunPart(kind, name, registry.parameter_names(folder, name))
+            for kind, (folder, choice) in chosen.items()
             for name in registry.names(folder)
-            if asked in (name, AUTO)
+            if choice in (name, AUTO)
         ]
-        if not any(asked.endswith(registry.PYTHON_SUFFIX) for _, asked in chosen.values()):
+        if not any(choice.endswith(registry.PYTHON_SUFFIX) for _, choice in chosen.values()):
             for setting in self.parameters:
                 resolve_assignment(setting, parts)
 
@@ -159,8 +162,8 @@ class Run(Command):
         from tarsus.simulation.recording.summary import summary
 
         if self.view:
-            return _watched(self)
-        # make the simulation, keeping every warning as a notice
+            return _view(self)
+        # build the simulation, collecting every warning as a notice
         progress = self.progress()
         with warnings.catch_warnings(record=True) as caught, progress:
             warnings.simplefilter("always", TarsusWarning)
@@ -171,9 +174,9 @@ class Run(Command):
             *notices,
         ]
         simulation.warnings[:0] = notices
-        # run it; a run that diverged or was interrupted leaves what came before
+        # run it; a run that diverged or was interrupted still has the log up to then
         failure: dict[str, str] = {}
-        token = provenance.command_line.set(shlex.join(["tarsus", *typed.get()]))
+        token = provenance.command_line.set(shlex.join(["tarsus", *typed_arguments.get()]))
         path = log_file(self.out, simulation.robot.name) if self.out else None
         try:
             with progress:
@@ -186,141 +189,143 @@ class Run(Command):
             failure = {"diverged" if isinstance(stop, Diverged) else "interrupted": str(stop)}
         finally:
             provenance.command_line.reset(token)
-        # sum it up, draw and print it
-        numbers = summary(simulation, log) | failure
-        numbers["warnings"] = [text for text in numbers["warnings"] if text not in failure.values()]
-        files = [path, picture(log, numbers, path)] if path else []
-        shown = numbers | {"warnings": []} if self.output.quiet else numbers
-        print_json(numbers) if self.json else tell(shown, files)
-        return ended(failure, files)
+        # summarize, draw and print
+        results = summary(simulation, log) | failure
+        results["warnings"] = [text for text in results["warnings"] if text not in failure.values()]
+        files = [path, save_plot(log, results, path)] if path else []
+        shown = results | {"warnings": []} if self.output.quiet else results
+        print_json(results) if self.json else print_summary(shown, files)
+        return report_failure(failure, files)
 
 
-def _watched(given: Run) -> int:
-    """The simulation on a page; TarsusError for arguments that need an end."""
+def _view(command: Run) -> int:
+    """Show a live simulation; raise TarsusError for options that need a run of finite length."""
     from tarsus.viewer.live import watch
     from tarsus.viewer.live_panel import Choice
 
     for name in ("out", "json"):
-        if getattr(given, name):
+        if getattr(command, name):
             raise IncompatibleOptions(
                 f"--{name} cannot be combined with --view, which runs until you stop it.",
                 f"--{name}",
             )
-    if given.engine != "tarsus":
+    if command.engine != "tarsus":
         raise IncompatibleOptions(
-            f"--view cannot be combined with --engine {given.engine}: write a log with --out, then"
-            " open it with `tarsus view`.",
+            f"--view cannot be combined with --engine {command.engine}: write a log with --out,"
+            " then open it with `tarsus view`.",
             "--view",
         )
 
-    def made(choice: Choice) -> Simulation:
-        changed = replace(given, law=choice.law, gait=choice.gait, dt=choice.dt)
-        if choice.law != given.law or choice.gait != given.gait:
+    def make(choice: Choice) -> Simulation:
+        changed = replace(command, law=choice.law, gait=choice.gait, dt=choice.dt)
+        if choice.law != command.law or choice.gait != command.gait:
             changed = replace(changed, set=())
-        return _at_speed(_on_tarsus(changed, _ground(changed))[0], given.speed)
+        return _with_speed(_tarsus_simulation(changed, _terrain(changed))[0], command.speed)
 
-    return watch(made, Choice(given.law, given.gait, given.dt))
+    return watch(make, Choice(command.law, command.gait, command.dt))
 
 
-def _ground(given: Run) -> Terrain | str:
-    """The terrain asked for."""
+def _terrain(command: Run) -> Terrain | str:
+    """Return the terrain that `--terrain` or `--slope` selects."""
     import numpy as np
 
     from tarsus.terrain.slope import Slope
 
-    if given.slope and given.terrain != "plane":
+    if command.slope and command.terrain != "plane":
         raise IncompatibleOptions(
-            f"--slope inclines the plane: it cannot be combined with --terrain {given.terrain}.",
+            f"--slope inclines the plane: it cannot be combined with --terrain {command.terrain}.",
             "--slope",
         )
-    if not abs(given.slope) < 90:
+    if not abs(command.slope) < 90:
         raise InvalidValue(
-            f"--slope must be between -90 and 90 degrees, not {given.slope:g}.", "--slope"
+            f"--slope must be between -90 and 90 degrees, not {command.slope:g}.", "--slope"
         )
-    return Slope(angle=np.deg2rad(given.slope)) if given.slope else given.terrain
+    return Slope(angle=np.deg2rad(command.slope)) if command.slope else command.terrain
 
 
-def _simulation(given: Run) -> tuple[Simulated, list[WarningRecord]]:
-    """The simulation asked for, and a notice for each argument that it ignores."""
-    terrain = _ground(given)
-    # the simulation, and the speed that its gait is to walk at
-    simulation, notices = (
-        _on_mujoco(given, terrain) if given.engine == "mujoco" else _on_tarsus(given, terrain)
-    )
-    return _at_speed(simulation, given.speed), notices
+def _simulation(command: Run) -> tuple[Simulated, list[WarningRecord]]:
+    """Return the simulation, and a notice for each argument that it ignores."""
+    terrain = _terrain(command)
+    make = _mujoco_simulation if command.engine == "mujoco" else _tarsus_simulation
+    simulation, notices = make(command, terrain)
+    return _with_speed(simulation, command.speed), notices
 
 
-def _at_speed(simulation: Any, given: float | None) -> Any:
-    """The simulation, told the speed given, or its gait's own."""
-    own = getattr(simulation.controller, "commands", {}).get("speed")
-    speed = own if given is None else given
+def _with_speed(simulation: Any, speed: float | None) -> Any:
+    """Command the speed, or the gait's default speed, and return the simulation."""
+    default = getattr(simulation.controller, "commands", {}).get("speed")
+    speed = default if speed is None else speed
     if speed is not None:
         simulation.set(command={"speed": speed})
     return simulation
 
 
-def _on_tarsus(given: Run, terrain: Terrain | str) -> tuple[Simulation, list[WarningRecord]]:
-    """The simulation on our own steps."""
+def _tarsus_simulation(
+    command: Run, terrain: Terrain | str
+) -> tuple[Simulation, list[WarningRecord]]:
+    """Return the simulation on Tarsus's own engine, and a notice for each ignored argument."""
     from tarsus.parameters import names_with_role
     from tarsus.simulation import resolve
     from tarsus.simulation.options import Options
     from tarsus.simulation.part_parameters import ParameterSetting
     from tarsus.simulation.simulation import Simulation
 
-    # the friction coefficient by the name that the law has for it
-    notices, parameters = list[WarningRecord](), list[ParameterSetting](given.parameters)
-    if given.friction is not None:
-        names = names_with_role(type(resolve.law(given.law)), "friction")
+    # the law's own name for its friction coefficient
+    notices, parameters = list[WarningRecord](), list[ParameterSetting](command.parameters)
+    if command.friction is not None:
+        names = names_with_role(type(resolve.law(command.law)), "friction")
         if names:
-            parameters.insert(0, (f"law.{names[0]}", given.friction))
+            parameters.insert(0, (f"law.{names[0]}", command.friction))
         else:
-            text = f"--friction is ignored: the law {given.law!r} has no friction coefficient."
-            notices.append(WarningRecord(text, "friction-ignored", str(given.law)))
+            text = f"--friction is ignored: the law {command.law!r} has no friction coefficient."
+            notices.append(WarningRecord(text, "friction-ignored", str(command.law)))
     options: Options = {
-        "precision": given.precision,
-        "coordinates": given.coordinates,
+        "precision": command.precision,
+        "coordinates": command.coordinates,
         "parameters": parameters,
-        "actuators": given.actuators,
-        "keyframe": given.keyframe,
-        **given.joints.options,
+        "actuators": command.actuators,
+        "keyframe": command.keyframe,
+        **command.joints.options,
     }
-    if given.sensors is not None:
-        options["sensors"] = sensors(given.sensors)
-    if given.contacts is not None:
-        options["contacts"] = given.contacts
-    with resolve.ignore_own_ground(given.robot, terrain):
-        robot = given.base.load(given.robot)
-    if given.view and robot.floating:
+    if command.sensors is not None:
+        options["sensors"] = sensors(command.sensors)
+    if command.contacts is not None:
+        options["contacts"] = command.contacts
+    with resolve.ignore_own_ground(command.robot, terrain):
+        robot = command.base.load(command.robot)
+    if command.view and robot.floating:
         options["pushes"] = robot.body_names[0]
-    made = Simulation(robot, given.law, given.stepper, terrain, given.gait, given.dt, **options)
-    return made, notices
+    parts = robot, command.law, command.stepper, terrain, command.gait, command.dt
+    return Simulation(*parts, **options), notices
 
 
-def _on_mujoco(given: Run, terrain: Terrain | str) -> tuple[MujocoSimulation, list[WarningRecord]]:
-    """The simulation on MuJoCo; TarsusError for what is ours alone."""
+def _mujoco_simulation(
+    command: Run, terrain: Terrain | str
+) -> tuple[MujocoSimulation, list[WarningRecord]]:
+    """Return the simulation on MuJoCo; raise TarsusError for arguments that it does not support."""
     from tarsus.mujoco_runs.settings import MujocoSettings
     from tarsus.mujoco_runs.simulation import MujocoSimulation
     from tarsus.simulation import resolve
     from tarsus.simulation.part_parameters import assigned_names
 
-    for name, instead in OURS_ALONE.items():
+    for name, reason in TARSUS_ONLY.items():
         default = next(f.default for f in fields(Run) if f.name == name)
         flag = f"--{name}"
-        said = any(word == flag or word.startswith(f"{flag}=") for word in typed.get())
-        if said or getattr(given, name) != default:
+        typed = any(word == flag or word.startswith(f"{flag}=") for word in typed_arguments.get())
+        if typed or getattr(command, name) != default:
             raise IncompatibleOptions(
-                f"{flag} cannot be combined with --engine mujoco: {instead}.", flag
+                f"{flag} cannot be combined with --engine mujoco: {reason}.", flag
             )
-    for flag in given.joints.changed:
+    for flag in command.joints.changed:
         raise IncompatibleOptions(
-            f"{flag} cannot be combined with --engine mujoco: it sets the joints of Tarsus's own"
+            f"{flag} cannot be combined with --engine mujoco: it applies only to Tarsus's own"
             " engine.",
             flag,
         )
-    with resolve.ignore_own_ground(given.robot, terrain):
-        robot = given.base.load(given.robot)
-    told = list[WarningRecord]()
-    replaced = assigned_names(given.parameters, "engine", MujocoSettings())
-    settings = MujocoSettings.of_file(robot, told, given.friction, replaced)
-    parts = robot, settings, terrain, given.gait, given.dt
-    return MujocoSimulation(*parts, given.contacts, given.parameters), told
+    with resolve.ignore_own_ground(command.robot, terrain):
+        robot = command.base.load(command.robot)
+    notices = list[WarningRecord]()
+    replaced = assigned_names(command.parameters, "engine", MujocoSettings())
+    settings = MujocoSettings.of_file(robot, notices, command.friction, replaced)
+    parts = robot, settings, terrain, command.gait, command.dt
+    return MujocoSimulation(*parts, command.contacts, command.parameters), notices

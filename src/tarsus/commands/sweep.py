@@ -1,4 +1,4 @@
-"""`tarsus sweep`: thousands of simulations that survive a kill."""
+"""`tarsus sweep`: thousands of simulations; a killed sweep can be resumed."""
 
 from __future__ import annotations
 
@@ -10,46 +10,48 @@ from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from tarsus.commands.base import FAILED, Command, Flag, Trust, called, name_of, print_json
+from tarsus.commands.base import FAILED, Command, Flag, Trust, argument, checked_name, print_json
 
 ENGINES = "tarsus.sweeps.engines"
-TOLD = 5  # reasons for failures
+MAX_REASONS = 5  # reasons for failures that are printed
 
 
 @dataclass(frozen=True)
 class Sweep(Command):
-    """Run simulations on a grid, a Latin hypercube or at random.
+    """Run simulations over a grid, Latin hypercube or random sample of parameters.
 
-    What a spec may say: docs/sweeps.md. A sweep that was killed goes on where it stopped. Exits
-    with 1 if chunks could not be made, or all worlds failed (of a dry run: all that it tried).
+    docs/sweeps.md describes the spec file. A sweep that was interrupted resumes where it stopped.
+    The exit code is 1 if a chunk could not be simulated or if every world failed; in a dry run, if
+    every world that was tried failed.
     """
 
-    place: ClassVar[int] = 62
+    position: ClassVar[int] = 62
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus sweep trot.toml --out trot --dry-run": "how many worlds, and how long",
-        "tarsus sweep trot.toml --out trot --workers 8": "run it, or go on with it",
-        "tarsus sweep trot.toml --out trot --trajectories fell": "with the logs of those who fell",
+        "tarsus sweep trot.toml --out trot --dry-run": "estimate worlds, time and disk space",
+        "tarsus sweep trot.toml --out trot --workers 8": "start or resume the sweep",
+        "tarsus sweep trot.toml --out trot --trajectories fell": "save the logs of falls",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Run": "out engine workers trust",
         "Recording": "trajectories dry_run",
     }
 
-    spec: tyro.conf.Positional[Annotated[Path, called("SPEC.toml", "What is varied and how.")]]
-    out: Annotated[Path, called("FOLDER")]
-    """Folder for the rows; what is there already is not made again."""
+    spec: tyro.conf.Positional[
+        Annotated[Path, argument("SPEC.toml", "Spec of the sweep: what to vary and how.")]
+    ]
+    out: Annotated[Path, argument("FOLDER")]
+    """Folder for the results; worlds that it already contains are skipped."""
     trust: Trust = ()
-    engine: Annotated[str, called("NAME"), name_of("engine", ENGINES)] = "processes"
-    """Where chunks are worked on: processes, ray, slurm, or inline: in this process."""
-    workers: Annotated[int | None, called("NUMBER")] = None
-    """How many at once; by default as many as there are."""
-    trajectories: Annotated[str | None, called("WHICH")] = None
-    """Worlds that keep their log, in place of what the spec says: all, failed, an outcome such as
-    fell (where it is not zero), a number (so many), or samples with commas (3,17)."""
+    engine: Annotated[str, argument("NAME"), checked_name("engine", ENGINES)] = "processes"
+    """Where to simulate: processes, ray, slurm, or inline (this process)."""
+    workers: Annotated[int | None, argument("NUMBER")] = None
+    """Number of parallel workers. (default: all that are available)"""
+    trajectories: Annotated[str | None, argument("WHICH")] = None
+    """Worlds whose log to save, instead of the spec's choice: all, failed, an outcome such as fell
+    (where it is not zero), the number of worlds, or sample numbers separated by commas (3,17)."""
     dry_run: Flag = False
-    """Only say how many worlds and steps there are, how long they take and how large the kept
-    trajectories are."""
+    """Only estimate the number of worlds and steps, the time and the size of the saved logs."""
 
     def execute(self) -> int:
         from tarsus.errors import InvalidValue
@@ -57,9 +59,8 @@ class Sweep(Command):
 
         if self.workers is not None and self.workers < 1:
             raise InvalidValue(f"--workers must be at least 1, not {self.workers}.", "--workers")
-        # the sweep
         with self.progress() as progress:
-            found = sweep(
+            result = sweep(
                 self.spec,
                 self.out,
                 self.engine,
@@ -68,51 +69,51 @@ class Sweep(Command):
                 progress.say,
                 self.trajectories,
             )
-        # what it did, or would do
-        kept, size = found.trajectories, f"{found.megabytes:.3g} MB"
-        why = found.failures if self.dry_run else _failures(self.out)
-        failed, of = sum(why.values()), found.tried if self.dry_run else found.worlds
-        warned = [] if self.dry_run else _warned(self.out)
+        # results, or the estimate of a dry run
+        logs, size = result.trajectories, f"{result.megabytes:.3g} MB"
+        reasons = result.failures if self.dry_run else _failures(self.out)
+        failed, tried = sum(reasons.values()), result.tried if self.dry_run else result.worlds
+        warnings = [] if self.dry_run else _warnings(self.out)
         if self.json:
-            print_json(vars(found) | {"failures": why, "warnings": warned})
+            print_json(vars(result) | {"failures": reasons, "warnings": warnings})
         elif self.dry_run:
             print(
-                f"{found.worlds} worlds of {found.groups} compiled steps, {found.steps} steps,"
-                f" {found.chunks} chunks; about {found.expected:.0f} s on one worker"
-                + (f"; at most {kept} trajectories, about {size}" if kept else "")
+                f"{result.worlds} worlds in {result.chunks} chunks, {result.groups} programs to"
+                f" compile, {result.steps} steps; about {result.expected:.0f} s on one worker"
+                + (f"; at most {logs} trajectories, about {size}" if logs else "")
             )
         else:
             print(
-                f"{found.worlds} worlds in {found.chunks} chunks: {found.done} made in"
-                f" {found.seconds:.1f} s, {found.skipped} were there; rows in {self.out}"
-                + (f"; {kept} trajectories, {size}" if kept else "")
+                f"{result.worlds} worlds in {result.chunks} chunks: simulated {result.done} chunks"
+                f" in {result.seconds:.1f} s, skipped {result.skipped} that were done; results in"
+                f" {self.out}" + (f"; {logs} trajectories, {size}" if logs else "")
             )
         if failed and not self.json:
-            print(f"{failed} of {of} worlds{' that were tried' if self.dry_run else ''} failed:")
-            for text, worlds in list(why.items())[:TOLD]:
+            print(f"{failed} of {tried}{' tried' if self.dry_run else ''} worlds failed:")
+            for text, worlds in list(reasons.items())[:MAX_REASONS]:
                 print(f"  {worlds}: {text}")
         if not self.json:
-            for one in warned:
-                print(f"warning, {one['worlds']} of {found.worlds} worlds: {one['message']}")
-        for text in found.lost:
-            print(f"lost: {text}", file=sys.stderr)
-        return FAILED if found.lost or failed == of else 0
+            for one in warnings:
+                print(f"warning in {one['worlds']} of {result.worlds} worlds: {one['message']}")
+        for text in result.lost:
+            print(f"not simulated: {text}", file=sys.stderr)
+        return FAILED if result.lost or failed == tried else 0
 
 
 def _failures(folder: Path) -> dict[str, int]:
-    """How many worlds failed for what reason, the most frequent first."""
+    """Return the number of failed worlds for each reason, the most frequent first."""
     from tarsus.sweeps import query
     from tarsus.sweeps.store import Store
 
-    if not Store(folder).there():
+    if not Store(folder).finished():
         return {}
-    found = query.failures(folder)
-    return dict(zip(found["failure"].tolist(), map(int, found["worlds"]), strict=True))
+    table = query.failures(folder)
+    return dict(zip(table["failure"].tolist(), map(int, table["worlds"]), strict=True))
 
 
-def _warned(folder: Path) -> list[dict[str, Any]]:
-    """What the worlds were warned of, a line for each kind."""
+def _warnings(folder: Path) -> list[dict[str, Any]]:
+    """Return one record for each kind of warning in the sweep."""
     from tarsus.sweeps import query
     from tarsus.sweeps.store import Store
 
-    return query.warned(folder) if Store(folder).there() else []
+    return query.warnings(folder) if Store(folder).finished() else []

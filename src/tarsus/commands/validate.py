@@ -1,4 +1,4 @@
-"""`tarsus validate`: closed-form scenes for every law; real recordings with `--real`."""
+"""`tarsus validate`: test laws on scenes with known outcomes, or on real recordings."""
 
 from __future__ import annotations
 
@@ -6,93 +6,92 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tarsus.commands._mujoco_flags import SettingNames
 from tarsus.commands.base import (
     FAILED,
     LAWS,
     STEPPERS,
-    Checked,
+    ArgumentCheck,
     Command,
     File,
     Flag,
     Folder,
-    called,
-    name_of,
+    argument,
+    checked_name,
     print_json,
 )
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue
-
-if TYPE_CHECKING:
-    from tarsus.validation.real.base import RealOutcome
 
 PEER, SCENES, REAL = "mujoco", "tarsus.validation.scenes", "tarsus.validation.real"
 ENGINES, OWN_ENGINE = "tarsus.engines", "tarsus"
 
 
-def _law() -> Checked:
-    """Return what `--law` takes: a law, or another engine."""
+def _law_check() -> ArgumentCheck:
+    """Return the check of `--law`: a contact law, or another engine."""
     from tarsus import registry
 
     engines = (name for name in registry.names(ENGINES) if name != OWN_ENGINE)
-    return name_of("law", LAWS, *engines)
+    return checked_name("law", LAWS, *engines)
 
 
-LAW_OR_ENGINE = Checked(lambda name: _law().check(name), lambda: _law().names())
+LAW_OR_ENGINE = ArgumentCheck(lambda name: _law_check().check(name), lambda: _law_check().names())
 
 
 @dataclass(frozen=True)
 class Validate(Command):
-    """Test laws and steppers on scenes whose outcome is known, or on recordings.
+    """Test laws and steppers on scenes with known outcomes, or on recordings.
 
-    MuJoCo runs next to them at its named settings. A law is judged by what it claims to model, and
-    so is MuJoCo. Exits with 1 if a law misses its tolerance; MuJoCo counts only with `--law
-    mujoco`. With `--real` laws are compared with recordings, at given and at identified parameters
-    (docs/real_world.md).
+    Laws and MuJoCo are judged only on the effects that they claim to model. The exit code is 1 if a
+    law misses its tolerance; MuJoCo counts only with `--law mujoco`.
+
+    With `--real`, laws are compared with recordings of a real experiment, with given and with
+    identified parameters (docs/real_world.md).
     """
 
-    place: ClassVar[int] = 40
+    position: ClassVar[int] = 40
     topic: ClassVar[str] = "Compare and check"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus validate --law moreau": "one law in all scenes",
-        "tarsus validate --scene rolling_cylinder": "one scene under all laws",
-        "tarsus validate --scene creep --unclaimed": "also what laws do not claim",
-        "tarsus validate --law my_law.py": "a law of your own",
-        "tarsus validate --real cube_tosses --out out": "laws and recordings",
+        "tarsus validate --law moreau": "test one law in all scenes",
+        "tarsus validate --scene rolling_cylinder": "test all laws in one scene",
+        "tarsus validate --scene creep --unclaimed": "include effects that laws do not claim",
+        "tarsus validate --law my_law.py": "test your own law",
+        "tarsus validate --real cube_tosses --out out": "compare laws with recordings",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Scenes": "law scene stepper mujoco unclaimed workers",
-        "Recordings": "real data out candidates at",
+        "Scene": "law scene stepper mujoco unclaimed workers",
+        "Recording": "real data out candidates at",
     }
 
-    law: Annotated[str | None, called("NAME"), LAW_OR_ENGINE] = None
-    """Contact law (`tarsus list laws`), path to a Python file with your own, or mujoco; by default
-    all."""
-    scene: Annotated[str | None, called("NAME"), name_of("scene", SCENES)] = None
-    """Scene (`tarsus list scenes`); by default all."""
-    stepper: Annotated[str | None, called("NAME"), name_of("stepper", STEPPERS)] = None
-    """Time-stepping method (`tarsus list steppers`); by default all."""
+    law: Annotated[str | None, argument("NAME"), LAW_OR_ENGINE] = None
+    """Contact law (`tarsus list laws`), path to your own Python file, or another engine such as
+    mujoco (`tarsus list engines`). (default: all)"""
+    scene: Annotated[str | None, argument("NAME"), checked_name("scene", SCENES)] = None
+    """Scene (`tarsus list scenes`). (default: all)"""
+    stepper: Annotated[str | None, argument("NAME"), checked_name("stepper", STEPPERS)] = None
+    """Time-stepping method (`tarsus list steppers`). (default: all)"""
     mujoco: SettingNames = None
-    """MuJoCo's settings: default (its own), tuned (its tuning guide's), discrete (tuned with the
-    newer integrator); by default all."""
+    """MuJoCo settings: default (MuJoCo's own), tuned (as its tuning guide recommends) or discrete
+    (tuned, with the newer integrator). (default: all)"""
     unclaimed: Flag = False
-    """Also measure what a law or MuJoCo does not claim to model; these rows are not judged."""
-    workers: Annotated[int | None, called("NUMBER")] = None
-    """How many processes at once; by default as many as there are cores, if there is enough to
-    do. The rows are the same."""
-    real: Annotated[str | None, called("NAME"), name_of("real experiment", REAL)] = None
-    """Real experiment, such as cube_tosses, instead of scenes."""
+    """Measure effects that a law or MuJoCo does not claim to model too; these rows are not
+    judged."""
+    workers: Annotated[int | None, argument("NUMBER")] = None
+    """Number of processes; it does not affect the results. (default: all available cores, for large
+    tables)"""
+    real: Annotated[str | None, argument("NAME"), checked_name("real experiment", REAL)] = None
+    """Compare with this real experiment instead of scenes, such as cube_tosses."""
     data: File = None
-    """With --real: the file with its recordings, by default the one that its environment variable
-    names."""
+    """With --real, file with the recordings. (default: the file that the experiment's environment
+    variable names)"""
     out: Folder = None
-    """With --real: folder for NAME.html and NAME.json."""
-    candidates: Annotated[int, called("NUMBER")] = 96
-    """With --real: sets of parameters tried for each law."""
+    """With --real, write the report NAME.html and the data NAME.json to this folder."""
+    candidates: Annotated[int, argument("NUMBER")] = 96
+    """With --real, number of parameter sets to try for each law."""
     at: File = None
-    """With --real: NAME.json of an earlier run; its identified parameters are taken, and none
-    identified."""
+    """With --real, use the identified parameters in this NAME.json of an earlier run instead of
+    identifying them."""
 
     def execute(self) -> int:
         if self.real is not None:
@@ -106,21 +105,20 @@ class Validate(Command):
         from tarsus.validation import report, table
 
         with self.progress() as progress:
-            asked = self.law, self.scene, self.stepper, progress.say, self.unclaimed, self.workers
-            rows = table.validate(*asked, names_listed(self.mujoco or "all"))
+            choice = self.law, self.scene, self.stepper, progress.say, self.unclaimed, self.workers
+            rows = table.validate(*choice, names_listed(self.mujoco or "all"))
         print_json([row.as_json() for row in rows]) if self.json else report.tell(rows)
         judged = [row for row in rows if row.law not in table.peers() or row.law == self.law]
         return FAILED if any(row.status == table.FAIL for row in judged) else 0
 
     def _real(self, name: str) -> int:
-        """Hold laws against a recording; the page and the data into a folder, if one is named."""
+        """Compare laws with recordings; write the page and the data if `out` is set."""
         from tarsus import registry
         from tarsus.files import check_writable, json_text, write_text
         from tarsus.processes import usable_cores
         from tarsus.validation import report
         from tarsus.validation.real.base import RealExperiment, RealRequest
 
-        # what is asked, and whether it can be written
         excluded = {
             "--scene": self.scene,
             "--stepper": self.stepper,
@@ -137,38 +135,39 @@ class Validate(Command):
             )
         if self.out is not None:
             check_writable(self.out)
-        every = (*registry.names(LAWS), PEER)
-        laws = (self.law,) if self.law else every
-        at = _identified(self.at) if self.at else None
-        # what is found
+        laws = (self.law,) if self.law else (*registry.names(LAWS), PEER)
+        parameters = _read_identified(self.at) if self.at else None
+        # measure
         experiment = registry.member_class(REAL, "real experiment", name, RealExperiment)()
         with self.progress() as progress:
-            tell = progress.say
-            threads = usable_cores()
-            request = RealRequest(self.data, laws, self.candidates, at, threads=threads, tell=tell)
-            found = experiment.measure(request)
+            say, threads = progress.say, usable_cores()
+            request = RealRequest(
+                self.data, laws, self.candidates, parameters, threads=threads, tell=say
+            )
+            outcome = experiment.measure(request)
+        # write and print
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
-            record = json_text(found.record, indent=1)
-            files = {self.out / f"{name}.html": found.page, self.out / f"{name}.json": record}
+            record = json_text(outcome.record, indent=1)
+            files = {self.out / f"{name}.html": outcome.page, self.out / f"{name}.json": record}
             write_text(files)
         if self.json:
-            print_json(found.record["rows"])
+            print_json(outcome.record["rows"])
         else:
-            report.tell_real(found.record["rows"])
-            self._written(name, found)
+            report.tell_real(outcome.record["rows"])
+            self._print_files(name)
         return 0
 
-    def _written(self, name: str, found: RealOutcome) -> None:
-        """Say where the page is."""
+    def _print_files(self, name: str) -> None:
+        """Print the paths of the page and the data."""
         if self.out is None:
-            print("no page: --out FOLDER writes one")
+            print("to write a report page, add --out FOLDER")
         for kind in ("html", "json") if self.out else ():
-            print(f"written {self.out}/{name}.{kind}")
+            print(f"wrote {self.out}/{name}.{kind}")
 
 
-def _identified(path: Path) -> dict[str, Any]:
-    """Law -> its identified parameters, of an earlier run's file."""
+def _read_identified(path: Path) -> dict[str, Any]:
+    """Return the identified parameters of each law from the file of an earlier run."""
     try:
         laws = json.loads(path.read_text(encoding="utf-8"))["laws"]
         return {law: dict(each["values"]) for law, each in laws.items()}

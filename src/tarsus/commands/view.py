@@ -1,4 +1,4 @@
-"""`tarsus view`: logs, or a live simulation, in a browser."""
+"""`tarsus view`: show logs or a live simulation in a browser."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import tyro
 from tarsus import robots
 from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import (
-    Checked,
+    ArgumentCheck,
     Command,
     GaitName,
     LawName,
     Seconds,
     TerrainName,
     Trust,
-    called,
+    argument,
 )
 from tarsus.errors import IncompatibleOptions, InvalidValue
 from tarsus.simulation.time_steps import DEFAULT_DT
@@ -28,61 +28,63 @@ if TYPE_CHECKING:
     from tarsus.viewer.access import Address
     from tarsus.viewer.live_panel import Choice
 
-LOG = ".nc"
+LOG_SUFFIX = ".nc"
 
 
 @dataclass(frozen=True)
 class View(Command):
-    """Watch logs, or a robot that is simulated live, in a browser.
+    """Show logs, or a live simulation of a robot, in a browser.
 
-    Of several logs, the first is solid and the others are ghosts. It needs the extra `view`, which
-    `tarsus doctor` shows how to install.
+    With several logs, the first is solid and the others are transparent. This command needs the
+    extra `view`; `tarsus doctor` shows how to install it.
     """
 
-    place: ClassVar[int] = 15
+    position: ClassVar[int] = 15
     topic: ClassVar[str] = "Simulate"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus view mini_cheetah": "a live simulation, with sliders and pushes",
-        "tarsus view hyq --worlds 1000 --vary friction=0.1:0.9": "a thousand, each on its ground",
-        "tarsus view out/moreau.nc out/compliant.nc": "two logs, one a ghost of the other",
+        "tarsus view mini_cheetah": "simulate live, with sliders and pushes",
+        "tarsus view hyq --worlds 1000 --vary friction=0.1:0.9": "1000 robots, each with its own"
+        " friction",
+        "tarsus view out/moreau.nc out/compliant.nc": "overlay two logs",
     }
     groups: ClassVar[Mapping[str, str]] = {
-        "Logs": "robot trust",
+        "Log": "robot trust",
         "Live simulation": "law gait terrain dt worlds vary",
         "Page": "port host allow_host",
     }
 
-    what: tyro.conf.Positional[Annotated[tuple[str, ...], called("LOG|ROBOT")]]
+    what: tyro.conf.Positional[Annotated[tuple[str, ...], argument("LOG|ROBOT")]]
     """Logs of `tarsus run` (.nc), or one robot: a built-in name, or an MJCF, URDF or SDF file."""
-    robot: Annotated[str | None, called("ROBOT"), Checked(robots.require)] = None
-    """Robot of the logs, in place of the one that they name."""
+    robot: Annotated[str | None, argument("ROBOT"), ArgumentCheck(robots.require)] = None
+    """Use this robot instead of the one that the logs name."""
     law: LawName = "moreau"
     gait: GaitName = "auto"
     terrain: TerrainName = "plane"
     dt: Seconds = DEFAULT_DT
-    """Length of a time step of a live simulation."""
-    worlds: Annotated[int, called("COUNT")] = 1
-    """So many robots, all but the first without forces and plots."""
-    vary: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], called("NAME=FIRST:LAST")] = ()
-    """Parameter of the law that differs between them, from first to last: friction=0.1:0.9."""
-    port: Annotated[int, called("PORT")] = 8080
-    """Where the page is: the first free one of twenty from here on; 0: any."""
-    host: Annotated[str, called("ADDRESS")] = "127.0.0.1"
-    """Address of this machine to serve the page on; 0.0.0.0: all. If other machines reach it, the
-    URL ends in a token."""
-    allow_host: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], called("NAME")] = ()
-    """Another host name by which browsers reach the page, such as a proxy's; once for each."""
+    """Time step."""
+    worlds: Annotated[int, argument("COUNT")] = 1
+    """Number of robots. Forces and plots are shown only for the first."""
+    vary: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], argument("NAME=FIRST:LAST")] = ()
+    """Law parameter to vary linearly from the first robot to the last, such as friction=0.1:0.9."""
+    port: Annotated[int, argument("PORT")] = 8080
+    """Port of the page. If it is in use, the next free one of twenty is taken; 0 takes any."""
+    host: Annotated[str, argument("ADDRESS")] = "127.0.0.1"
+    """Address to serve the page on; 0.0.0.0 means every address of this machine. If other machines
+    can reach it, the URL contains an access token."""
+    allow_host: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], argument("NAME")] = ()
+    """Extra host name by which browsers reach the page, such as that of a proxy; may be
+    repeated."""
     trust: Trust = ()
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
-        logs = [name for name in self.what if name.endswith(LOG)]
+        logs = [name for name in self.what if name.endswith(LOG_SUFFIX)]
         if not self.what:
             raise InvalidValue("name what to view: logs of `tarsus run` (.nc) or a robot.", "what")
         robots_named = [name for name in self.what if name not in logs]
         if logs and robots_named:
             raise IncompatibleOptions(
-                f"logs cannot be viewed together with a robot: leave out {robots_named[0]!r}.",
+                f"logs cannot be viewed together with a robot: remove {robots_named[0]!r}.",
                 robots_named[0],
             )
         if len(robots_named) > 1:
@@ -98,8 +100,10 @@ class View(Command):
         from tarsus.viewer.track import track
 
         viser()
-        own = self.base.load(self.robot) if self.robot else None
-        return watch([track(read_log(path), own) for path in paths], titles(paths), self._address())
+        robot = self.base.load(self.robot) if self.robot else None
+        return watch(
+            [track(read_log(path), robot) for path in paths], titles(paths), self._address()
+        )
 
     def _live(self, name: str) -> int:
         robots.require(name)
@@ -110,19 +114,20 @@ class View(Command):
         from tarsus.processes import usable_cores
         from tarsus.simulation import resolve
         from tarsus.simulation.simulation import Simulation
-        from tarsus.viewer.crowd import MOST, variations
+        from tarsus.viewer.extra_worlds import MAX_WORLDS, variations
         from tarsus.viewer.live import watch
         from tarsus.viewer.live_panel import Choice
 
-        # what is asked
-        if not 1 <= self.worlds <= MOST:
-            raise InvalidValue(f"--worlds must be from 1 to {MOST}, not {self.worlds}.", "--worlds")
+        if not 1 <= self.worlds <= MAX_WORLDS:
+            raise InvalidValue(
+                f"--worlds must be from 1 to {MAX_WORLDS}, not {self.worlds}.", "--worlds"
+            )
         vary = variations(self.vary, resolve.law(self.law))
         robot = self.base.load(name)
         pushed = robot.body_names[:1] if robot.floating else ()
 
-        # what is simulated, now and when the page changes it
-        def made(choice: Choice) -> Simulation:
+        # called now, and again when the user changes a setting on the page
+        def make(choice: Choice) -> Simulation:
             return Simulation(
                 robot,
                 choice.law,
@@ -135,7 +140,7 @@ class View(Command):
             )
 
         choice = Choice(self.law, self.gait, self.dt, self.worlds)
-        return watch(made, choice, self._address(), vary)
+        return watch(make, choice, self._address(), vary)
 
     def _address(self) -> Address:
         from tarsus.viewer.access import Address

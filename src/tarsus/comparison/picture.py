@@ -19,7 +19,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.files import atomic_write
 from tarsus.simulation.recording.attitude import has_floating_base, trunk_angles
 from tarsus.viewer.colors import COLORS
-from tarsus.viewer.numbers import short_name
+from tarsus.viewer.number_format import short_name
 
 Array = NDArray[np.float64]
 FEW_LAWS = 4  # that many share a panel; more have one panel each

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from tarsus.comparison.laws import LawRun
 from tarsus.mujoco_runs.settings import printed
-from tarsus.viewer.numbers import plus_minus, short_name
+from tarsus.viewer.number_format import plus_minus, short_name
 from tarsus.viewer.tables import TextTable, text_console
 
 Value = Callable[[dict[str, Any]], Any]

@@ -1,1 +1,1 @@
-"""Logs in other formats: tables (CSV, Parquet), MCAP for Foxglove, ROS 2 bags, MuJoCo's states."""
+"""Exchange formats: tables (CSV, Parquet), MCAP for Foxglove, ROS 2 bags, and C code."""

@@ -1,11 +1,11 @@
-"""Test, example and CMakeLists.txt of C code, with gaps for names and vectors."""
+"""Templates of the test, the example and CMakeLists.txt of exported C code."""
 
 from __future__ import annotations
 
 UNITS = """\
 /* SI units. q: world position, quaternion (w, x, y, z), joints; u: world linear and body angular
- * velocity, joint rates. Nothing is allocated and nothing is shared: every record is a world of its
- * own, and may be stepped in any thread. */"""
+ * velocity, joint rates. The code allocates no memory and has no shared state: every record is a
+ * separate world and may be stepped in any thread. */"""
 
 TEST = """{head}
 #include "{name}.h"
@@ -19,24 +19,24 @@ TEST = """{head}
 #define STEPS 200
 #define SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-static long compared = 0, other_bits = 0, failures = 0;
+static long compared = 0, different = 0, failures = 0;
 static double worst = 0.0;
 
-/* within {tolerance} of what Python computes, relative to numbers above 1 */
-static void compare(const char *what, const double *found, const double *expected, size_t count)
+/* the tolerance is {tolerance}, relative for values above 1 */
+static void compare(const char *name, const double *actual, const double *expected, size_t count)
 {{
     for (size_t i = 0; i < count; ++i) {{
         const double scale = fmax(1.0, fabs(expected[i]));
-        const double off = fabs(found[i] - expected[i]) / scale;
-        const int same = memcmp(&found[i], &expected[i], sizeof(double)) == 0;
-        const int both_nan = isnan(found[i]) && isnan(expected[i]);
+        const double error = fabs(actual[i] - expected[i]) / scale;
+        const int same = memcmp(&actual[i], &expected[i], sizeof(double)) == 0;
+        const int both_nan = isnan(actual[i]) && isnan(expected[i]);
         ++compared;
-        other_bits += !same && !both_nan;
-        if (off > worst)
-            worst = off;
-        if (!both_nan && !(off <= {tolerance})) {{
+        different += !same && !both_nan;
+        if (error > worst)
+            worst = error;
+        if (!both_nan && !(error <= {tolerance})) {{
             if (++failures <= 20)
-                printf("%s[%zu]: %.17g, not %.17g\\n", what, i, found[i], expected[i]);
+                printf("%s[%zu]: %.17g, expected %.17g\\n", name, i, actual[i], expected[i]);
         }}
     }}
 }}
@@ -44,15 +44,15 @@ static void compare(const char *what, const double *found, const double *expecte
 int main(void)
 {{
 {body}
-    printf("%ld numbers compared, %ld with other bits, largest difference %.1e, %ld failures\\n",
-           compared, other_bits, worst, failures);
+    printf("%ld numbers compared, %ld not bit-identical, largest error %.1e, %ld failures\\n",
+           compared, different, worst, failures);
     return failures != 0;
 }}
 """
 
 EXAMPLE = """{head}
-/* A main loop, and how long a step takes. On a robot the loop waits for its period, reads sensors
- * into d.q and d.u, and sends d.tau to the motors. */
+/* A main loop that measures the time of a step. On a robot, the loop would wait for its period,
+ * read the sensors into d.q and d.u, and send d.tau to the motors. */
 #include "{name}.h"
 
 #include <stdio.h>
@@ -72,20 +72,20 @@ int main(void)
     static {name}_t d; /* {size} */
     double longest = 0.0, unsolved = 0.0;
     {name}_init(&d);
-    {name}_step(&d); /* the caches warm up */
-    const double began = now();
+    {name}_step(&d); /* warm up the caches */
+    const double begin = now();
     for (long k = 0; k < STEPS; ++k) {{
         const double start = now();
         {name}_step(&d);
-        const double took = now() - start;
-        if (took > longest)
-            longest = took;
+        const double elapsed = now() - start;
+        if (elapsed > longest)
+            longest = elapsed;
         unsolved += d.converged[0] < 1.0;
     }}
-    const double mean = (now() - began) / STEPS;
-    printf("%d steps of %g s: mean %.2f us, longest %.2f us a step, %.0f unsolved\\n", STEPS,
+    const double mean = (now() - begin) / STEPS;
+    printf("%d steps of %g s: mean %.2f us, longest %.2f us per step, %.0f unsolved\\n", STEPS,
            d.dt[0], 1e6 * mean, 1e6 * longest, unsolved);
-    printf("%.0f times real time; q after them:", d.dt[0] / mean);
+    printf("%.0f times faster than real time; final q:", d.dt[0] / mean);
     for (int i = 0; i < {name_upper}_NQ && i < 7; ++i)
         printf(" %.4f", d.q[i]);
     printf("\\n");
@@ -93,7 +93,7 @@ int main(void)
 }}
 """
 
-CMAKE = """# {told}
+CMAKE = """# {description}
 cmake_minimum_required(VERSION 3.10)
 project({name} C)
 
@@ -103,16 +103,16 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
-# without fused multiply-add instructions a step calls the library's fma: right, but slower
+# without fused multiply-add instructions, a step calls the library's fma, which is slower
 option(NATIVE "compile for this machine's processor" ON)
 
 add_library({name} STATIC {name}.c)
 target_include_directories({name} PUBLIC .)
 if(NOT MSVC)
-  # nothing is contracted that is not written as fma, or the bits would not be Python's
+  # contract only explicit calls of fma, so that results are bit-identical to those of Python
   target_compile_options({name} PRIVATE -ffp-contract=off -fno-math-errno)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # its vectorizer contracts additions and subtractions side by side in spite of that
+    # GCC's vectorizer contracts adjacent additions and subtractions despite -ffp-contract=off
     target_compile_options({name} PRIVATE -fno-tree-slp-vectorize)
   endif()
   target_link_libraries({name} PUBLIC m)

@@ -1,4 +1,4 @@
-"""The texts of the files that `tarsus export --c` writes."""
+"""Text of the files that `tarsus export --c` writes."""
 
 from __future__ import annotations
 
@@ -16,35 +16,48 @@ TOLERANCE = "1e-12"
 NOTES: Mapping[str, str] = {
     "q": "coordinates: world position, quaternion (w, x, y, z), joints",
     "u": "velocities: world linear, body angular, joint rates",
-    "memory": "the contact law's",
-    "control": "the gait's",
-    "steps": "done so far; time is steps * dt",
+    "memory": "memory of the contact law",
+    "control": "memory of the gait",
+    "steps": "number of steps done; the time is steps * dt",
     "bilateral": "impulses of loop joints, N s",
     "impulse": "contact impulses over the step, N s: normal, tangent 1, tangent 2 of each",
-    "iterations": "of the contact solver",
+    "iterations": "iterations of the contact solver",
     "converged": "1 if the step was solved and is finite",
     "tau": "motor torques during the step, N m",
-    "dt": "length of a step, s",
-    "action": "torques from outside, N m",
-    "command": "what the gait is told",
-    "episode": "of the sensors' noise: no step looks at it",
-    "noise": "no step adds it: readings are without noise",
-    "bias": "no step adds it: readings are without bias",
+    "dt": "time step, s",
+    "action": "input torques, N m",
+    "command": "commands of the gait",
+    "episode": "not used: number of the sensor noise's episode",
+    "noise": "not used: the step adds no sensor noise",
+    "bias": "not used: the step adds no sensor bias",
     "push": "external forces (N) and moments (N m), world axes",
 }
 
 
 @dataclass(frozen=True)
 class CSource:
-    """What the files are made of.
+    """Parts of the C files.
 
-    name: prefix of every C name; told: lines for the head; sizes: constants by name; record: the
-    type of a world's record; init: the function that starts it; declarations: signatures and
-    meanings; code: helpers and functions
+    Attributes
+    ----------
+    name
+        Prefix of every C name.
+    description
+        Lines of the header comment.
+    sizes
+        Constants by name.
+    record
+        Type of a world's record.
+    init
+        Function that initializes a record.
+    declarations
+        Signatures and meanings of the functions.
+    code
+        Helpers and functions.
     """
 
     name: str
-    told: Sequence[str]
+    description: Sequence[str]
     sizes: Mapping[str, int]
     record: str
     init: str
@@ -54,8 +67,18 @@ class CSource:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Inputs (n, size) of a function and its results (n, size); of the step the registers that make
-    a result, in order.
+    """Test vectors of one function.
+
+    Attributes
+    ----------
+    function
+        Name of the function.
+    inputs
+        Names and values of the inputs, each of shape (n, size).
+    results
+        Results, shape (n, size).
+    registers
+        For the step, the registers that a result consists of, in order; else empty.
     """
 
     function: str
@@ -65,13 +88,13 @@ class Vectors:
 
 
 def head(parts: CSource) -> str:
-    """The comment above every file."""
-    return "/* " + "\n * ".join(parts.told) + "\n */\n"
+    """Return the comment at the top of every file."""
+    return "/* " + "\n * ".join(parts.description) + "\n */\n"
 
 
 def header(parts: CSource) -> str:
-    """NAME.h."""
-    # constants and functions, between what C++ and a second #include need
+    """Return the text of NAME.h."""
+    # constants and functions, inside the include guard and extern "C"
     guard = f"{parts.name.upper()}_H"
     constants = [
         f"#define {parts.name.upper()}_{key.upper()} {size}" for key, size in parts.sizes.items()
@@ -91,10 +114,10 @@ def header(parts: CSource) -> str:
             "#endif",
             "",
             parts.record,
-            "/* the start: the robot stands, every parameter has its value */",
+            "/* initialize: the robot stands, and every parameter has its default value */",
             f"void {parts.name}_init({parts.name}_t *d);",
             "",
-            "/* one step of dt: controller, torque limits, contacts, motion */",
+            "/* one time step: controller, torque limits, contacts and motion */",
             f"void {parts.name}_step({parts.name}_t *d);",
             "",
             *functions,
@@ -109,14 +132,14 @@ def header(parts: CSource) -> str:
 
 
 def source(parts: CSource) -> str:
-    """NAME.c."""
+    """Return the text of NAME.c."""
     includes = [f'#include "{parts.name}.h"', "", "#include <math.h>", "#include <stddef.h>"]
     includes += ["#include <stdint.h>", "#include <string.h>", ""]
     return "\n".join([head(parts), *includes, *parts.code, parts.init])
 
 
 def vectors_text(parts: CSource, vectors: Sequence[Vectors]) -> str:
-    """NAME_vectors.h: inputs and what Python computes."""
+    """Return the text of NAME_vectors.h: inputs, and the results of Python."""
     lines = [head(parts)]
     inputs: dict[str, Array] = {}
     for vector in vectors:
@@ -136,7 +159,7 @@ def _table(name: str, values: Array) -> str:
 
 
 def test(parts: CSource, vectors: Sequence[Vectors]) -> str:
-    """test_NAME.c: every function against its vectors."""
+    """Return the text of test_NAME.c, which compares every function with its test vectors."""
     body = []
     for vector in vectors:
         count, size = vector.results.shape
@@ -155,12 +178,12 @@ def test(parts: CSource, vectors: Sequence[Vectors]) -> str:
 
 
 def _step_test(parts: CSource, vector: Vectors) -> list[str]:
-    from_start = vector.inputs[0][1].shape[1]
+    nu = vector.inputs[0][1].shape[1]
     lines = [
         f"    for (int k = 0; k < {len(vector.results)}; ++k) {{",
         f"        static {parts.name}_t d;",
         f"        {parts.name}_init(&d);",
-        f"        for (int i = 0; i < {from_start}; ++i)",
+        f"        for (int i = 0; i < {nu}; ++i)",
         "            d.u[i] = given_step_u[k][i];",
         "        for (int step = 0; step < STEPS; ++step)",
         f"            {parts.name}_step(&d);",
@@ -168,24 +191,24 @@ def _step_test(parts: CSource, vector: Vectors) -> list[str]:
     ]
     for register in vector.registers:
         member = identifier(register)
-        told = f"{vector.function}: {member}"
+        label = f"{vector.function}: {member}"
         lines += [
-            f'        compare("{told}", d.{member}, expected, SIZE(d.{member}));',
+            f'        compare("{label}", d.{member}, expected, SIZE(d.{member}));',
             f"        expected += SIZE(d.{member});",
         ]
     return [*lines, "        (void)expected;", "    }"]
 
 
 def example(parts: CSource) -> str:
-    """example.c: a main loop with the time of a step."""
+    """Return the text of example.c, a main loop that measures the time of a step."""
     return EXAMPLE.format(
         head=head(parts),
         name=parts.name,
         name_upper=parts.name.upper(),
-        size="a world: some tens of kilobytes",
+        size="one world: tens of kilobytes",
     )
 
 
 def cmake(parts: CSource) -> str:
-    """CMakeLists.txt."""
-    return CMAKE.format(name=parts.name, told=parts.told[0])
+    """Return the text of CMakeLists.txt."""
+    return CMAKE.format(name=parts.name, description=parts.description[0])

@@ -1,4 +1,4 @@
-"""A log as an MCAP file for Foxglove: frames that move, joints, contact forces, numbers to plot."""
+"""Export a log as an MCAP file for Foxglove: frames, joints, contact forces and signals."""
 
 from __future__ import annotations
 
@@ -19,21 +19,46 @@ from tarsus.simulation.recording.log_schema import check_log, check_robot
 
 Array = NDArray[Any]
 WORLD = "world"
-ARROW = 0.3  # m: length of a force as large as the robot's weight
-THICK = 0.008  # m
+WEIGHT_LENGTH = 0.3  # m, arrow length of a force equal to the robot's weight
+ARROW_DIAMETER = 0.008  # m
 COLOR = (0.84, 0.37, 0.0, 0.9)
 NEEDED = (
     *("q", "u", "tau", "gap", "slip_speed", "state"),
     *("force_contact", "force_world", "contact_point"),
 )
-NUMBERS = ("iterations", "converged", "kinetic_energy", "potential_energy", "equation_residual")
+SOLVER_VARIABLES = (
+    *("iterations", "converged", "kinetic_energy", "potential_energy", "equation_residual"),
+)
 
 
 def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
-    """Write an MCAP file of one world, whole or not at all; the files written.
+    """Write an MCAP file of a log of one world, atomically.
 
-    /tf: foxglove.FrameTransforms, every body in `world`; /joint_states: foxglove.JointStates;
-    /contacts: foxglove.SceneUpdate, an arrow for every contact force; /feet, /trunk, /solver: JSON
+    The topics are
+
+    - ``/tf``: foxglove.FrameTransforms, with every body relative to ``world``;
+    - ``/joint_states``: foxglove.JointStates;
+    - ``/contacts``: foxglove.SceneUpdate, with an arrow for every contact force;
+    - ``/feet``, ``/trunk``, ``/solver``: JSON.
+
+    Parameters
+    ----------
+    log
+        Log of one world.
+    robot
+        Robot of the log.
+    to
+        File to write.
+
+    Returns
+    -------
+    list of Path
+        Files that were written.
+
+    Raises
+    ------
+    Unsupported
+        If the log contains several worlds.
     """
     foxglove = needed_library("foxglove", "MCAP", "exchange")
     if "world" in log.dims:
@@ -43,9 +68,8 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
     log = check_log(log, NEEDED)
     robot = check_robot(log, robot)
     q, u = (log[f"{x}_uncut" if f"{x}_uncut" in log else x].values for x in "qu")
-    # message by message, in order of time
     poses = _poses(robot, q)
-    # in memory: the library hides the cause of a failed write, such as a full disk
+    # write to memory first, because the library hides why a write failed, such as a full disk
     content, context = BytesIO(), foxglove.Context()
     writer = foxglove.open_mcap(content, context=context)
     channels = _Channels(foxglove, context)
@@ -68,14 +92,14 @@ def write_mcap(log: xr.Dataset, robot: Robot, to: Path) -> list[Path]:
 
 
 class _Channels:
-    """The topics of a file."""
+    """Channels of a file, one for each topic."""
 
     def __init__(self, foxglove: Any, context: Any) -> None:
-        typed = needed_library("foxglove.channels", "MCAP", "exchange")
+        channels = needed_library("foxglove.channels", "MCAP", "exchange")
         needed_library("foxglove.messages", "MCAP", "exchange")
-        self.frames = typed.FrameTransformsChannel("/tf", context=context)
-        self.joints = typed.JointStatesChannel("/joint_states", context=context)
-        self.contacts = typed.SceneUpdateChannel("/contacts", context=context)
+        self.frames = channels.FrameTransformsChannel("/tf", context=context)
+        self.joints = channels.JointStatesChannel("/joint_states", context=context)
+        self.contacts = channels.SceneUpdateChannel("/contacts", context=context)
         topics = ("/feet", "/trunk", "/solver")
         self.feet, self.trunk, self.solver = (
             foxglove.Channel(topic, message_encoding="json", context=context) for topic in topics
@@ -83,12 +107,12 @@ class _Channels:
 
 
 def _poses(robot: Robot, q: Array) -> dict[str, tuple[Array, Array]]:
-    """Places (n, 3) and quaternions (n, 4) of every body."""
-    found = {}
+    """Return positions (n, 3) and quaternions (n, 4) of every body."""
+    poses = {}
     for name in robot.body_names:
-        turned = np.array([quaternion_from_rotation(R) for R in robot.rotation(q, name)])
-        found[name] = robot.position(q, name), turned
-    return found
+        quaternions = np.array([quaternion_from_rotation(R) for R in robot.rotation(q, name)])
+        poses[name] = robot.position(q, name), quaternions
+    return poses
 
 
 def _quaternion(messages: Any, p: Array) -> Any:
@@ -113,20 +137,20 @@ def _frames(messages: Any, poses: dict[str, tuple[Array, Array]], times: Array) 
                     timestamp=_stamp(messages, now),
                     parent_frame_id=WORLD,
                     child_frame_id=name,
-                    translation=_vector(messages, place[k]),
-                    rotation=_quaternion(messages, turned[k]),
+                    translation=_vector(messages, positions[k]),
+                    rotation=_quaternion(messages, quaternions[k]),
                 )
-                for name, (place, turned) in poses.items()
+                for name, (positions, quaternions) in poses.items()
             ]
         )
 
 
 def _joints(messages: Any, log: xr.Dataset, robot: Robot, state: tuple[Array, Array]) -> Any:
     q, u = state
-    driven = {a.joint: k for k, a in enumerate(robot.actuators)}
-    single = [
-        (body.joint.name, at.start, to.start)
-        for body, at, to in zip(robot.bodies, robot.q_slices, robot.u_slices, strict=True)
+    motors = {a.joint: k for k, a in enumerate(robot.actuators)}
+    joints = [
+        (body.joint.name, columns.start, rates.start)
+        for body, columns, rates in zip(robot.bodies, robot.q_slices, robot.u_slices, strict=True)
         if body.joint.nq == 1
     ]
     tau, times = log["tau"].values, np.rint(log["time"].values * 1e9).astype(np.int64).tolist()
@@ -136,18 +160,17 @@ def _joints(messages: Any, log: xr.Dataset, robot: Robot, state: tuple[Array, Ar
             joints=[
                 messages.JointState(
                     name=name,
-                    position=float(q[k, at]),
-                    velocity=float(u[k, to]),
-                    effort=float(tau[k, driven[name]]) if name in driven else None,
+                    position=float(q[k, i]),
+                    velocity=float(u[k, j]),
+                    effort=float(tau[k, motors[name]]) if name in motors else None,
                 )
-                for name, at, to in single
+                for name, i, j in joints
             ],
         )
 
 
 def _arrows(messages: Any, log: xr.Dataset, robot: Robot) -> Any:
-    """An arrow along every force, as long as its share of the weight."""
-    # lengths by the robot's weight
+    """Yield an arrow for every contact force, scaled by the robot's weight."""
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration)) or 1.0
     names = [str(name) for name in log["contact"].values]
     force, point = log["force_world"].values, log["contact_point"].values
@@ -159,18 +182,17 @@ def _arrows(messages: Any, log: xr.Dataset, robot: Robot) -> Any:
             size = float(np.linalg.norm(force[k, i]))
             arrows = []
             if size > 0:
-                where = messages.Pose(
+                pose = messages.Pose(
                     position=_vector(messages, point[k, i]),
-                    orientation=_quaternion(messages, _towards(force[k, i] / size)),
+                    orientation=_quaternion(messages, _quaternion_to(force[k, i] / size)),
                 )
-                long = ARROW * size / weight
                 arrows.append(
                     messages.ArrowPrimitive(
-                        pose=where,
-                        shaft_length=long,
-                        shaft_diameter=THICK,
-                        head_length=3 * THICK,
-                        head_diameter=2 * THICK,
+                        pose=pose,
+                        shaft_length=WEIGHT_LENGTH * size / weight,
+                        shaft_diameter=ARROW_DIAMETER,
+                        head_length=3 * ARROW_DIAMETER,
+                        head_diameter=2 * ARROW_DIAMETER,
                         color=color,
                     )
                 )
@@ -182,15 +204,16 @@ def _arrows(messages: Any, log: xr.Dataset, robot: Robot) -> Any:
         yield messages.SceneUpdate(entities=entities)
 
 
-def _towards(direction: Array) -> Array:
-    """The quaternion (4,) that turns the x axis into a unit vector."""
+def _quaternion_to(direction: Array) -> Array:
+    """Return the quaternion (4,) that rotates the x axis to a unit vector."""
     axis = np.cross([1.0, 0.0, 0.0], direction)
     size = float(np.linalg.norm(axis))
     axis = axis / size if size > 1e-12 else np.array([0.0, 0.0, 1.0])
     return quaternion_from_rotation(rotation_about(axis, float(np.arctan2(size, direction[0]))))
 
 
-def _plain(value: Any) -> Any:
+def _finite(value: Any) -> float | None:
+    """Return a number for JSON; None if it is not finite."""
     number = float(value)
     return number if np.isfinite(number) else None
 
@@ -205,8 +228,11 @@ def _feet(log: xr.Dataset) -> Any:
     force = log["force_contact"].values
     for k in range(log.sizes["time"]):
         yield {
-            name: {key: _plain(value[k, i]) for key, value in parts.items()}
-            | {"normal": _plain(force[k, i, 0]), "tangential": _plain(np.hypot(*force[k, i, 1:]))}
+            name: {key: _finite(value[k, i]) for key, value in parts.items()}
+            | {
+                "normal": _finite(force[k, i, 0]),
+                "tangential": _finite(np.hypot(*force[k, i, 1:])),
+            }
             for i, name in enumerate(names)
         }
 
@@ -214,10 +240,10 @@ def _feet(log: xr.Dataset) -> Any:
 def _trunk(log: xr.Dataset) -> Any:
     names = [str(name) for name in log["coordinate"].values[:7]]
     for row in log["q"].values[:, : len(names)]:
-        yield dict(zip(names, map(_plain, row), strict=True))
+        yield dict(zip(names, map(_finite, row), strict=True))
 
 
 def _solver(log: xr.Dataset) -> Any:
-    values = {name: log[name].values for name in NUMBERS if name in log}
+    values = {name: log[name].values for name in SOLVER_VARIABLES if name in log}
     for k in range(log.sizes["time"]):
-        yield {name: _plain(value[k]) for name, value in values.items()}
+        yield {name: _finite(value[k]) for name, value in values.items()}

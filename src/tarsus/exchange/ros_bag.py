@@ -1,4 +1,4 @@
-"""A ROS 2 bag as the arrays of `tarsus judge` (docs/judge.md)."""
+"""Read a ROS 2 bag into the arrays of `tarsus judge` (docs/judge.md)."""
 
 from __future__ import annotations
 
@@ -19,28 +19,47 @@ Array = NDArray[np.float64]
 JOINTS, BASE = "sensor_msgs/msg/JointState", "nav_msgs/msg/Odometry"
 FORCE = "geometry_msgs/msg/WrenchStamped"
 FIXED_FRAMES = ("", "world", "map", "odom")
-APART = 0.5  # of a step: how far stamps of one instant may lie apart
+STAMP_TOLERANCE = 0.5  # difference between time stamps of one instant, in steps
 SUFFIXES = (".db3", ".mcap")
+Clock = tuple[Array, float, int]  # times (T,) in s, time step in s, and start in ns
 
 
 def is_bag(path: Path) -> bool:
-    """Whether a path looks like a ROS 2 bag: its folder, or a file of one."""
+    """Return whether a path looks like a ROS 2 bag: its folder, or a file of one."""
     return is_file(path / "metadata.yaml") or path.suffix in SUFFIXES
 
 
 def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
-    """Arrays from the bag's JointState, Odometry and WrenchStamped messages.
+    """Read the run in a bag's JointState, Odometry and WrenchStamped messages.
 
-    The first topic with JointStates is the clock. Of a floating base the first Odometry topic has
-    pose, and velocities in the base's axes. A WrenchStamped topic whose last name is that of a
-    contact candidate holds the ground's force on the robot there, in the axes of its frame_id: the
-    world's, or a frame's of the robot.
+    The stamps of the first topic with JointStates are the times. For a floating base, the first
+    Odometry topic has the pose, and velocities in the base's axes. A WrenchStamped topic whose last
+    name is that of a contact candidate has the force of the ground on the robot, in the axes of its
+    frame_id: the world, or a frame of the robot.
+
+    Parameters
+    ----------
+    path
+        Folder of the bag, or a file in it.
+    robot
+        Robot of the run.
+
+    Returns
+    -------
+    dict
+        Arrays ``time`` (T,), ``qpos`` (T, nq), ``qvel`` (T, nu), ``contact_force`` (T, contacts, 3)
+        in N, world frame, and ``qfrc_actuator`` (T, nu) if the bag has efforts.
+
+    Raises
+    ------
+    InvalidFile
+        If the bag cannot be read, or lacks messages that a run needs.
     """
-    messages = _messages(path)
-    # joints, which give the clock
-    joints = _only(messages, JOINTS, path)
-    began = joints[0][0] if joints else 0
-    time = 1e-9 * np.array([stamp - began for stamp, _ in joints], float)
+    messages = _read_messages(path)
+    # joints, which define the times
+    joints = _first_topic(messages, JOINTS, path)
+    start = joints[0][0] if joints else 0
+    time = 1e-9 * np.array([stamp - start for stamp, _ in joints], float)
     if len(time) < 2:
         raise InvalidFile(
             f"{path.name} has {len(time)} JointState messages; a run needs at least two.", path
@@ -48,89 +67,86 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
     dt = float(np.median(np.diff(time)))
     q, u = np.tile(robot.neutral(), (len(time), 1)), np.zeros((len(time), robot.nu))
     force, known = np.zeros((len(time), robot.nu)), set[str]()
-    singles = zip(robot.bodies, robot.q_slices, robot.u_slices, strict=True)
-    places = {b.joint.name: (at.start, to.start) for b, at, to in singles if b.joint.nq == 1}
+    slices = zip(robot.bodies, robot.q_slices, robot.u_slices, strict=True)
+    columns = {body.joint.name: (i.start, j.start) for body, i, j in slices if body.joint.nq == 1}
     for k, (_, message) in enumerate(joints):
         if len(message.velocity) != len(message.name):
             raise InvalidFile(
                 f"{path.name}: the JointState messages need a velocity for every joint.", "velocity"
             )
-        for i, name in enumerate(message.name):
-            if name not in places:
+        for m, name in enumerate(message.name):
+            if name not in columns:
                 continue
-            at, to = places[name]
-            q[k, at], u[k, to] = message.position[i], message.velocity[i]
+            i, j = columns[name]
+            q[k, i], u[k, j] = message.position[m], message.velocity[m]
             if len(message.effort) == len(message.name):
-                force[k, to] = message.effort[i]
+                force[k, j] = message.effort[m]
             known.add(name)
-    if missing := sorted(set(places) - known):
+    if missing := sorted(set(columns) - known):
         raise InvalidFile(
             f"{path.name}: the JointState messages lack these joints of {robot.name}:"
             f" {join_names(missing, 3)}.",
             missing[0],
         )
-    # the base, then the forces
+    # base, then forces
+    clock = time, dt, start
     if robot.floating:
-        base = _at((time, dt, began), _only(messages, BASE, path), BASE)
+        base = _at_times(clock, _first_topic(messages, BASE, path), BASE)
         for k, message in enumerate(base):
-            _place(message, q[k], u[k])
-    found = {"time": time, "qpos": q, "qvel": u}
+            _set_base(message, q[k], u[k])
+    arrays = {"time": time, "qpos": q, "qvel": u}
     if all(len(message.effort) for _, message in joints):
-        found["qfrc_actuator"] = force
-    return found | {"contact_force": _forces(messages, robot, (time, dt, began), q)}
+        arrays["qfrc_actuator"] = force
+    return arrays | {"contact_force": _forces(messages, robot, clock, q)}
 
 
-def _messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
-    """By topic and type the messages with their stamps, ns."""
-    # a bag is its folder
+def _read_messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
+    """Return the messages with their stamps in ns, by topic and type."""
     reader = needed_library("rosbags.highlevel", "a ROS 2 bag", "exchange").AnyReader
     types = needed_library("rosbags.typesys", "a ROS 2 bag", "exchange")
     store = types.get_typestore(types.Stores.ROS2_HUMBLE)
     inside = not os.path.isdir(path) and is_file(path.parent / "metadata.yaml")
     folder = path.parent if inside else path
-    found: dict[tuple[str, str], list[tuple[int, Any]]] = {}
+    messages: dict[tuple[str, str], list[tuple[int, Any]]] = {}
     try:
         with reader([folder], default_typestore=store) as bag:
             wanted = [c for c in bag.connections if c.msgtype in (JOINTS, BASE, FORCE)]
             for connection, _, raw in bag.messages(wanted):
                 message = bag.deserialize(raw, connection.msgtype)
                 stamp = message.header.stamp
-                own = found.setdefault((connection.topic, connection.msgtype), [])
-                own.append((10**9 * stamp.sec + stamp.nanosec, message))
+                topic = messages.setdefault((connection.topic, connection.msgtype), [])
+                topic.append((10**9 * stamp.sec + stamp.nanosec, message))
     except TarsusError:
         raise
-    except Exception as error:  # readers let whatever a damaged file provokes through
+    except Exception as error:  # a damaged file can raise an exception of any kind
         raise InvalidFile(f"{path} cannot be read as a ROS 2 bag: {error}.", path) from None
-    return found
+    return messages
 
 
-def _only(messages: Any, kind: str, path: Path) -> list[tuple[int, Any]]:
-    """The messages of the first topic of a type."""
-    topics = sorted(topic for topic, of in messages if of == kind)
+def _first_topic(messages: Any, kind: str, path: Path) -> list[tuple[int, Any]]:
+    """Return the messages of the first topic of a type; raise InvalidFile if there is none."""
+    topics = sorted(topic for topic, message_type in messages if message_type == kind)
     if not topics:
         raise InvalidFile(f"{path.name} has no topic of type {kind}.", kind)
     return messages[topics[0], kind]
 
 
-def _at(
-    clock: tuple[Array, float, int], messages: Sequence[tuple[int, Any]], what: str
-) -> list[Any]:
-    """The message of every instant of a clock (times, step, ns of its zero); TarsusError where none
-    has its stamp.
-    """
-    time, dt, began = clock
-    stamps = 1e-9 * np.array([stamp - began for stamp, _ in messages], float)
-    nearest = _nearest(stamps, time)
-    late = np.abs(stamps[nearest] - time)
-    if late.max() > APART * dt:
-        worst = float(time[late.argmax()])
+def _at_times(clock: Clock, messages: Sequence[tuple[int, Any]], name: str) -> list[Any]:
+    """Return the message at every time of a clock; raise InvalidFile if one is missing."""
+    time, dt, start = clock
+    stamps = 1e-9 * np.array([stamp - start for stamp, _ in messages], float)
+    closest = _closest(stamps, time)
+    difference = np.abs(stamps[closest] - time)
+    if difference.max() > STAMP_TOLERANCE * dt:
+        worst = float(time[difference.argmax()])
         raise InvalidFile(
-            f"the bag has no {what} with the time stamp of the joints at t = {worst:.4g} s.", what
+            f"the bag has no {name} with the time stamp of the joints at t = {worst:.4g} s.", name
         )
-    return [messages[k][1] for k in nearest]
+    return [messages[k][1] for k in closest]
 
 
-def _nearest(stamps: Array, time: Array) -> NDArray[np.int64]:
+def _closest(stamps: Array, time: Array) -> NDArray[np.int64]:
+    """Return the index of the closest stamp for every time."""
     if len(stamps) == 1:
         return np.zeros(len(time), int)
     order = np.argsort(stamps, kind="stable")
@@ -139,40 +155,41 @@ def _nearest(stamps: Array, time: Array) -> NDArray[np.int64]:
     return order[after - before]
 
 
-def _place(message: Any, q: Array, u: Array) -> None:
-    """Pose and twist of the base into q and u: the twist comes in the base's axes."""
+def _set_base(message: Any, q: Array, u: Array) -> None:
+    """Write the pose and twist of the base into q and u; the twist is in the base's axes."""
     p, o = message.pose.pose.position, message.pose.pose.orientation
     v, w = message.twist.twist.linear, message.twist.twist.angular
-    turned = np.array([o.w, o.x, o.y, o.z])
-    q[:3], q[3:7] = (p.x, p.y, p.z), turned
-    u[:3], u[3:6] = _rotated(turned, np.array([v.x, v.y, v.z])), (w.x, w.y, w.z)
+    quaternion = np.array([o.w, o.x, o.y, o.z])
+    q[:3], q[3:7] = (p.x, p.y, p.z), quaternion
+    u[:3], u[3:6] = _rotate(quaternion, np.array([v.x, v.y, v.z])), (w.x, w.y, w.z)
 
 
-def _rotated(p: Array, v: Array) -> Array:
-    """A vector turned by a unit quaternion (w, x, y, z)."""
+def _rotate(p: Array, v: Array) -> Array:
+    """Return a vector rotated by a unit quaternion (w, x, y, z)."""
     cross = 2 * np.cross(p[1:], v)
     return v + p[0] * cross + np.cross(p[1:], cross)
 
 
-def _forces(messages: Any, robot: Robot, clock: tuple[Array, float, int], q: Array) -> Array:
-    """Forces (T, n, 3), world, of the robot's candidates; zero of those without a topic."""
+def _forces(messages: Any, robot: Robot, clock: Clock, q: Array) -> Array:
+    """Return the forces (T, n, 3) on the contact candidates; zero for those without a topic."""
     time = clock[0]
     names = [candidate.name for candidate in robot.candidates]
-    found, told = np.zeros((len(time), len(names), 3)), 0
-    for (topic, kind), own in messages.items():
+    forces, topic_count = np.zeros((len(time), len(names), 3)), 0
+    for (topic, kind), topic_messages in messages.items():
         name = topic.rpartition("/")[2]
         if kind != FORCE or name not in names:
             continue
-        told += 1
-        for k, message in enumerate(_at(clock, own, f"force of {name}")):
+        topic_count += 1
+        for k, message in enumerate(_at_times(clock, topic_messages, f"force of {name}")):
             f, frame = message.wrench.force, message.header.frame_id
             force = np.array([f.x, f.y, f.z])
-            turned = frame not in FIXED_FRAMES
-            found[k, names.index(name)] = robot.rotation(q[k], frame) @ force if turned else force
-    if not told:
+            if frame not in FIXED_FRAMES:
+                force = robot.rotation(q[k], frame) @ force
+            forces[k, names.index(name)] = force
+    if not topic_count:
         raise InvalidFile(
             f"the bag has no contact forces: publish {FORCE} on topics that end with the name of a"
             f" contact candidate, such as {names[0] if names else 'FL_foot'}.",
             FORCE,
         )
-    return found
+    return forces

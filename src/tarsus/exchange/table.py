@@ -1,8 +1,8 @@
-"""A log as a table, a row a step (and world), a column a number; and read again from it.
+"""Write a log as a table with one row per step and world, and read it again.
 
-Columns: `time`, `world` of a batch, and for each variable its name with its labels,
-`force_world[FL_foot.z]`. What has no time, units and attributes stand beside: in a file
-NAME.csv.json, or in the metadata of a Parquet file.
+The columns are `time`, `world` for a batch, and one for each number of a variable, named by its
+labels, such as `force_world[FL_foot.z]`. Variables without a time, units and attributes are stored
+as metadata: in a file NAME.csv.json, or in the metadata of a Parquet file.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from tarsus.schema import (
 )
 from tarsus.simulation.recording.log_schema import check_log
 
-KEY = b"tarsus"  # of a Parquet file's metadata
-BESIDE = ".json"  # added to the name of a CSV file
+METADATA_KEY = b"tarsus"  # in a Parquet file
+METADATA_SUFFIX = ".json"  # added to the name of a CSV file
 LEADING = ("time", "world")
 FORMATS = (".csv", ".parquet")
 VARIABLE = TableRule(
@@ -52,28 +52,27 @@ VARIABLE = TableRule(
     },
     required=("dims", "attrs", "type"),
 )
-BESIDE_RULE = TableRule(
+METADATA_RULE = TableRule(
     {"attrs": TableRule(), "variables": TableRule(others=VARIABLE)}, required=("attrs", "variables")
 )
 
 
 def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The columns of a log, and what stands beside them."""
-    # whose row it is
+    """Return the columns of a log, and its metadata."""
     steps = log.sizes["time"]
     worlds = log.sizes.get("world", 1)
     columns: dict[str, Any] = {"time": np.repeat(log["time"].values, worlds)}
     if "world" in log.dims:
         columns["world"] = np.tile(log["world"].values, steps)
-    # what has a time becomes columns, all else stands beside
+    # variables with a time become columns, all others metadata
     variables: dict[str, Any] = {}
     for name, value in log.variables.items():
-        own = {"dims": list(value.dims), "attrs": dict(value.attrs), "type": value.dtype.str}
-        variables[str(name)] = own
+        entry = {"dims": list(value.dims), "attrs": dict(value.attrs), "type": value.dtype.str}
+        variables[str(name)] = entry
         if name in columns:
             continue
         if value.dims[:1] != ("time",):
-            own["values"] = (
+            entry["values"] = (
                 [str(v) for v in value.values] if value.dtype.kind in "OUS" else value.values
             )
             continue
@@ -87,9 +86,15 @@ def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
     return pd.DataFrame(columns), {"attrs": dict(log.attrs), "variables": variables}
 
 
-def dataset(frame: pd.DataFrame, beside: Mapping[str, Any]) -> xr.Dataset:
-    """The log again, bit for bit; TarsusError, naming it, for what is missing or does not fit."""
-    BESIDE_RULE.check("", beside)
+def dataset(frame: pd.DataFrame, metadata: Mapping[str, Any]) -> xr.Dataset:
+    """Return the log of a table and its metadata, bit-identical to the original.
+
+    Raises
+    ------
+    InvalidFile
+        If a variable is missing or inconsistent.
+    """
+    METADATA_RULE.check("", metadata)
     worlds = len(set(frame["world"])) if "world" in frame else 1
     steps = len(frame) // worlds if worlds else 0
     if steps * worlds != len(frame) or not steps:
@@ -98,20 +103,20 @@ def dataset(frame: pd.DataFrame, beside: Mapping[str, Any]) -> xr.Dataset:
             f" {worlds} worlds.",
             "world",
         )
-    # every variable from its columns, or from beside
-    variables, found = beside["variables"], dict[str, Any]()
-    beside_rows = {name: v["values"] for name, v in variables.items() if "values" in v}
-    sizes = {name: len(rows) for name, rows in beside_rows.items() if isinstance(rows, list)}
+    # every variable, from its columns or the metadata
+    entries, variables = metadata["variables"], dict[str, Any]()
+    labels = {name: entry["values"] for name, entry in entries.items() if "values" in entry}
+    sizes = {name: len(values) for name, values in labels.items() if isinstance(values, list)}
     sizes |= {"time": steps, "world": worlds}
-    for name, own in variables.items():
-        dims, kind = own["dims"], _kind(name, own["type"])
+    for name, entry in entries.items():
+        dims, kind = entry["dims"], _dtype(name, entry["type"])
         shape = [sizes.get(dim, -1) for dim in dims]
-        if -1 in shape and "values" not in own:
-            lost = dims[shape.index(-1)]
-            raise InvalidFile(f"this table lacks the labels of {lost}.", lost)
+        if -1 in shape and "values" not in entry:
+            missing = dims[shape.index(-1)]
+            raise InvalidFile(f"this table lacks the labels of {missing}.", missing)
         values = (
-            _beside(name, own["values"], kind)
-            if "values" in own
+            _from_metadata(name, entry["values"], kind)
+            if "values" in entry
             else _from_columns(frame, name, kind, (steps, worlds, dims, shape))
         )
         if values.ndim != len(dims):
@@ -120,17 +125,17 @@ def dataset(frame: pd.DataFrame, beside: Mapping[str, Any]) -> xr.Dataset:
                 f" {values.ndim}.",
                 name,
             )
-        found[name] = (dims, values, own["attrs"])
+        variables[name] = (dims, values, entry["attrs"])
     try:
-        return xr.Dataset(found, attrs=beside["attrs"])
-    except ValueError as error:  # dimensions of one name and several sizes
+        return xr.Dataset(variables, attrs=metadata["attrs"])
+    except ValueError as error:  # several sizes for one dimension
         raise InvalidFile(
             f"the variables of this table have inconsistent sizes: {error}.", "variables"
         ) from None
 
 
-def _kind(name: str, text: str) -> np.dtype[Any]:
-    """Return the type of a variable; InvalidFile unless it is one of numbers or text."""
+def _dtype(name: str, text: str) -> np.dtype[Any]:
+    """Return the type of a variable; raise InvalidFile unless it is numeric or text."""
     try:
         kind = np.dtype(text)
     except TypeError:
@@ -142,8 +147,8 @@ def _kind(name: str, text: str) -> np.dtype[Any]:
     return np.dtype(str) if kind.kind in "OUS" else kind
 
 
-def _beside(name: str, values: Any, kind: np.dtype[Any]) -> Any:
-    """What stands beside the columns, as an array."""
+def _from_metadata(name: str, values: Any, kind: np.dtype[Any]) -> Any:
+    """Return a variable of the metadata as an array."""
     try:
         return np.asarray(_numbers(values) if kind.kind == "f" else values, kind)
     except (TypeError, ValueError, OverflowError):
@@ -157,10 +162,13 @@ def _from_columns(
     frame: pd.DataFrame,
     name: str,
     kind: np.dtype[Any],
-    place: tuple[int, int, Sequence[str], Sequence[int]],
+    layout: tuple[int, int, Sequence[str], Sequence[int]],
 ) -> Any:
-    """A variable from its columns; place: steps, worlds, dimensions, and their sizes."""
-    steps, worlds, dims, shape = place
+    """Return a variable from its columns.
+
+    The layout has the numbers of steps and worlds, the dimensions, and their sizes.
+    """
+    steps, worlds, dims, shape = layout
     columns = [c for c in frame.columns if c == name or c.startswith(f"{name}[")]
     inner = [size for dim, size in zip(dims, shape, strict=True) if dim not in LEADING]
     if len(columns) != math.prod(inner):
@@ -178,58 +186,81 @@ def _from_columns(
 
 
 def _numbers(values: Any) -> Any:
-    """Numbers from JSON, which says null for what is not finite."""
+    """Return the numbers in a JSON value, where null represents NaN."""
     if isinstance(values, list):
         return [_numbers(value) for value in values]
     return np.nan if values is None else values
 
 
 def write_table(log: xr.Dataset, to: Path) -> list[Path]:
-    """Write a .csv or .parquet file, whole or not at all; the files written."""
+    """Write a log as a .csv or .parquet file, atomically.
+
+    Parameters
+    ----------
+    log
+        Log of one or several worlds.
+    to
+        File to write. A CSV file has its metadata in an additional file NAME.csv.json.
+
+    Returns
+    -------
+    list of Path
+        Files that were written.
+    """
     check_log(log)
-    frame, beside = table(log)
+    frame, metadata = table(log)
     if to.suffix == ".parquet":
         arrow, parquet = (
             needed_library("pyarrow", "Parquet", "exchange"),
             needed_library("pyarrow.parquet", "Parquet", "exchange"),
         )
-        made = arrow.Table.from_pandas(frame, preserve_index=False)
-        made = made.replace_schema_metadata({KEY: json_text(beside).encode()})
+        content = arrow.Table.from_pandas(frame, preserve_index=False)
+        content = content.replace_schema_metadata({METADATA_KEY: json_text(metadata).encode()})
         with atomic_write(to) as temporary:
-            parquet.write_table(made, temporary)
+            parquet.write_table(content, temporary)
         return [to]
-    notes = to.with_name(to.name + BESIDE)
+    metadata_file = to.with_name(to.name + METADATA_SUFFIX)
     with atomic_write(to) as temporary:
         frame.to_csv(temporary, index=False)
-        write_text({notes: json_text(beside, indent=1)})
-    return [to, notes]
+        write_text({metadata_file: json_text(metadata, indent=1)})
+    return [to, metadata_file]
 
 
 def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
-    """The log in a table that `write_table` wrote, or the columns of another's table; TarsusError
-    if it cannot be read.
+    """Read a .csv or .parquet table.
+
+    Returns
+    -------
+    xarray.Dataset or pandas.DataFrame
+        The log, if `write_table` wrote the file; else the columns of the table.
+
+    Raises
+    ------
+    InvalidFile
+        If the table cannot be read.
     """
     if not is_file(path):
         raise missing_file(path, "a table (.csv, .parquet)")
     try:
         if path.suffix == ".parquet":
-            frame, told = _parquet(path)
+            frame, text = _read_parquet(path)
         else:
-            frame = pd.read_csv(path, **_dialect(path))  # reads what it wrote to the last bit
-            notes = path.with_name(path.name + BESIDE)
-            told = notes.read_text(encoding="utf-8") if is_file(notes) else None
+            frame = pd.read_csv(path, **_dialect(path))  # bit-identical to what was written
+            metadata_file = path.with_name(path.name + METADATA_SUFFIX)
+            exists = is_file(metadata_file)
+            text = metadata_file.read_text(encoding="utf-8") if exists else None
     except TarsusError:
         raise
-    except Exception as error:  # readers let whatever a damaged file provokes through
+    except Exception as error:  # a damaged file can raise an exception of any kind
         reason = str(error).partition("\n")[0]
         raise InvalidFile(f"{path} cannot be read as a table: {reason}.", path) from None
-    if told is None:
+    if text is None:
         return frame
-    return dataset(frame, parse_json("what stands beside this table", told))
+    return dataset(frame, parse_json("the metadata of this table", text))
 
 
-def _parquet(path: Path) -> tuple[pd.DataFrame, Any]:
-    """The columns of a Parquet file, and what stands beside them."""
+def _read_parquet(path: Path) -> tuple[pd.DataFrame, Any]:
+    """Return the columns of a Parquet file, and its metadata as text."""
     parquet = needed_library("pyarrow.parquet", "Parquet", "exchange")
     declared = parquet.read_metadata(path)
     cells = declared.num_rows * declared.num_columns
@@ -239,12 +270,12 @@ def _parquet(path: Path) -> tuple[pd.DataFrame, Any]:
             " malicious.",
             path,
         )
-    found = parquet.read_table(path)
-    return found.to_pandas(), (found.schema.metadata or {}).get(KEY)
+    content = parquet.read_table(path)
+    return content.to_pandas(), (content.schema.metadata or {}).get(METADATA_KEY)
 
 
 def _dialect(path: Path) -> dict[str, Any]:
-    """Return pandas's options for semicolons or tabs, and for decimal commas between them."""
+    """Return pandas's options for the separator of a file, and for decimal commas."""
     with path.open(encoding="utf-8", errors="replace") as file:
         header, first = file.readline(), file.readline()
     if ";" not in header and "\t" not in header:

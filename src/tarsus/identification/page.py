@@ -10,7 +10,7 @@ from tarsus.identification.figures import identification_figure, ranking_figure
 from tarsus.identification.laws import LawRanking
 from tarsus.identification.run import Identification
 from tarsus.viewer.html_page import document, lines, table
-from tarsus.viewer.numbers import ends
+from tarsus.viewer.number_format import interval
 
 RESIDUALS = (
     "Residuals are differences between log and model, divided by the given noise: 1 means noise"
@@ -122,10 +122,10 @@ def _estimates(estimates: tuple[Estimate, ...]) -> str:
     names += ["true", "error"] if known else []
     rows = []
     for one in estimates:
-        interval = "open" if one.open else ends(one.low, one.high)
+        limits = "open" if one.open else interval(one.low, one.high)
         notes = f" (at the {one.at}er end of its range)" if one.at and not one.open else ""
         unit = "" if one.unit == "1" else one.unit.replace("^2", "²")
-        row = [one.name + notes, f"{one.value:.5g}", interval, unit, f"{one.start:.4g}"]
+        row = [one.name + notes, f"{one.value:.5g}", limits, unit, f"{one.start:.4g}"]
         if known:
             row += ["" if one.true is None else f"{one.true:.4g}", one.told_error]
         rows.append(row)

@@ -15,7 +15,7 @@ from tarsus.learning.task_controller import TaskController
 from tarsus.simulation.simulation import Simulation
 from tarsus.terrain.base import Terrain
 from tarsus.viewer.colors import COLORS
-from tarsus.viewer.strip import drawn, poses
+from tarsus.viewer.strip import poses, strip_figure
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,7 +73,7 @@ def save_strip(log: xr.Dataset, path: Path, title: str) -> Path:
     """Save frames of the last half second of a log, in a row."""
     end = float(log["time"].values[-1])
     frames = poses(log, np.linspace(max(end - FRAME_TIME, 0), end, FRAMES))
-    return _save_figure(drawn(frames, ("side",), title), path)
+    return _save_figure(strip_figure(frames, ("side",), title), path)
 
 
 def save_curve(

@@ -1,1 +1,1 @@
-"""Sweeps: thousands of simulations that survive a kill, their outcomes in one table."""
+"""Sweeps: thousands of simulations with their outcomes in one table; they can be resumed."""

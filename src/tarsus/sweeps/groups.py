@@ -1,4 +1,4 @@
-"""Worlds that share a compiled step, and the chunks they are cut into."""
+"""Groups of worlds that share a compiled step, and the chunks that they are split into."""
 
 from __future__ import annotations
 
@@ -14,24 +14,31 @@ import tarsus.errors
 from tarsus.errors import InvalidFile, InvalidValue
 from tarsus.files import json_text
 from tarsus.program.run.cache import source_hash
-from tarsus.sweeps import names
+from tarsus.sweeps import entries
 from tarsus.sweeps.sampling import sampled
 from tarsus.sweeps.spec import SweepSpec
 
 SOURCE = Path(tarsus.errors.__file__).parent
-LEAST = 8  # worlds of a chunk, where there are as many
+MIN_CHUNK_SIZE = 8  # worlds, unless the group has fewer
 PACKAGES = ("numpy", "casadi", "llvmlite", "scipy", "mujoco")
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """The worlds of one task, all with one compiled step: plain data, which travels to a worker.
+    """Worlds of one task, which share a compiled step; plain data that can be sent to a worker.
 
-    structure: what they share, by name
-    columns: what may differ, name -> a value a world
-    samples: their numbers in the sweep
-    outcomes, own: as in `SweepSpec`
-    keep: whose trajectories: samples, or a word as in `SweepSpec`; "" for none
+    Attributes
+    ----------
+    structure
+        Entries that the worlds share, by name.
+    columns
+        Entries that may differ: one value per world, by name.
+    samples
+        Sample numbers of the worlds in the sweep.
+    outcomes, own
+        As in `SweepSpec`.
+    keep
+        Worlds whose trajectories are saved: samples, or a word as in `SweepSpec`; "" for none.
     """
 
     structure: Mapping[str, Any]
@@ -45,114 +52,119 @@ class Chunk:
         return len(self.samples)
 
     def part(self, first: int, last: int) -> Chunk:
-        """Some of its worlds."""
+        """Return the worlds from `first` up to, but not including, `last`."""
         return Chunk(
             self.structure,
             {name: list(values[first:last]) for name, values in self.columns.items()},
             list(self.samples[first:last]),
             self.outcomes,
             self.own,
-            _among(self.keep, self.samples[first:last]),
+            _select(self.keep, self.samples[first:last]),
         )
 
     @property
     def digest(self) -> str:
-        """A hash of all that its rows rest on: its worlds, files, the code and the packages."""
-        files = [*names.own_file(dict(self.structure)), *([self.own] if self.own else [])]
+        """Hash of everything that the rows depend on: worlds, files, code and packages."""
+        files = [*entries.user_files(dict(self.structure)), *([self.own] if self.own else [])]
         inputs = {
             "structure": {k: v for k, v in self.structure.items() if v not in files},
             "columns": self.columns,
             "samples": self.samples,
             "outcomes": self.outcomes,
-            "files": [_of_file(name) for name in files],
-            "code": code(),
+            "files": [_file_hash(name) for name in files],
+            "code": code_versions(),
         }
         if self.keep:
             inputs["keep"] = self.keep
         return hashlib.sha256(json_text(inputs).encode()).hexdigest()[:24]
 
 
-def _among(keep: str | tuple[int, ...], samples: Sequence[int]) -> str | tuple[int, ...]:
-    """A word as it is; of samples those that are there, "" for none."""
+def _select(keep: str | tuple[int, ...], samples: Sequence[int]) -> str | tuple[int, ...]:
+    """Restrict `keep` to the given samples; a word is returned unchanged, and "" for none."""
     if isinstance(keep, str):
         return keep
-    there = set(samples)
-    return tuple(k for k in keep if k in there) or ""
+    available = set(samples)
+    return tuple(k for k in keep if k in available) or ""
 
 
 @cache
-def code() -> dict[str, str]:
-    """Tarsus' source and the packages that numbers rest on."""
+def code_versions() -> dict[str, str]:
+    """Return a hash of Tarsus's source, and the versions of the packages that affect results."""
     return {"tarsus": source_hash(SOURCE)} | {p: metadata.version(p) for p in PACKAGES}
 
 
-def _of_file(name: str) -> str:
-    """The hash of a file as it is now; read again only if it was written since."""
+def _file_hash(name: str) -> str:
+    """Return the hash of a file; it is read again only if it has changed."""
     try:
-        state = Path(name).stat()
-        return _hashed(name, state.st_mtime_ns, state.st_size)
+        status = Path(name).stat()
+        return _cached_hash(name, status.st_mtime_ns, status.st_size)
     except OSError as error:
         raise InvalidFile(f"cannot read {name}: {error.strerror}.", name) from None
 
 
 @cache
-def _hashed(name: str, written: int, size: int) -> str:
+def _cached_hash(name: str, modified: int, size: int) -> str:
     return hashlib.sha256(Path(name).read_bytes()).hexdigest()
 
 
-def groups(spec: SweepSpec) -> list[Chunk]:
-    """All worlds of a sweep by compiled step, each group one long chunk."""
+def group_worlds(spec: SweepSpec) -> list[Chunk]:
+    """Group the worlds of a sweep by their compiled step; each group is one long chunk."""
     drawn = sampled(spec.axes, spec.method, spec.count, spec.seed)
     count = len(next(iter(drawn.values()))) if drawn else max(spec.count, 1)
-    # by the values of what is structural: decided once for each combination of words
-    found: dict[str, tuple[dict[str, Any], list[int]]] = {}
-    known: dict[tuple[Any, ...], list[str]] = {}
+    # group by structural values; which names are structural depends on the words
+    groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
+    structural_names: dict[tuple[Any, ...], list[str]] = {}
     words = [n for n in drawn if "." not in n and n != "seed"]
     for k in range(count):
-        world = names.completed({**spec.fixed, **{name: drawn[name][k] for name in drawn}})
-        names.check_times(world)
+        world = entries.completed({**spec.fixed, **{name: drawn[name][k] for name in drawn}})
+        entries.check_times(world)
         key = tuple(world[name] for name in words)
-        if key not in known:
-            known[key] = [name for name in sorted(world) if names.structural(name, world)]
-        structure = {name: world[name] for name in known[key]}
+        if key not in structural_names:
+            structural = [name for name in sorted(world) if entries.is_structural(name, world)]
+            structural_names[key] = structural
+        structure = {name: world[name] for name in structural_names[key]}
         text = json_text(structure)
-        found.setdefault(text, (structure, []))[1].append(k)
-    # their columns
-    whole = []
-    for structure, samples in found.values():
+        groups.setdefault(text, (structure, []))[1].append(k)
+    # columns of each group
+    chunks = []
+    for structure, samples in groups.values():
         free = [
-            n for n in names.completed({**spec.fixed, **dict.fromkeys(drawn)}) if n not in structure
+            n
+            for n in entries.completed({**spec.fixed, **dict.fromkeys(drawn)})
+            if n not in structure
         ]
         columns = {
             name: [drawn[name][k] if name in drawn else spec.fixed[name] for k in samples]
             for name in sorted(free)
         }
-        keep = _among(_kept(spec.keep, count), samples)
-        whole.append(Chunk(structure, columns, samples, spec.outcomes, spec.own, keep))
-    return whole
+        keep = _select(_samples_to_keep(spec.keep, count), samples)
+        chunks.append(Chunk(structure, columns, samples, spec.outcomes, spec.own, keep))
+    return chunks
 
 
-def _kept(keep: str | int | tuple[int, ...], count: int) -> str | tuple[int, ...]:
-    """Which trajectories of `count` samples are kept: of a number so many, evenly chosen."""
+def _samples_to_keep(keep: str | int | tuple[int, ...], count: int) -> str | tuple[int, ...]:
+    """Return the samples whose trajectories are saved; a number selects that many, evenly."""
     if not isinstance(keep, int):
-        beyond = [k for k in keep if k >= count] if not isinstance(keep, str) else []
-        if beyond:
+        invalid = [k for k in keep if k >= count] if not isinstance(keep, str) else []
+        if invalid:
             raise InvalidValue(
-                f"trajectories.keep must list samples from 0 to {count - 1}, not {beyond[0]}.",
+                f"trajectories.keep must list samples from 0 to {count - 1}, not {invalid[0]}.",
                 "trajectories.keep",
             )
         return keep
-    few = min(keep, count)
-    return tuple(k * count // few for k in range(few))
+    number = min(keep, count)
+    return tuple(k * count // number for k in range(number))
 
 
-def cut(group: Chunk, size: int) -> Iterator[Chunk]:
-    """A group in chunks of at most `size` worlds; towards its end smaller ones, down to a quarter,
-    so that workers that share them end together.
+def split_chunks(group: Chunk, size: int) -> Iterator[Chunk]:
+    """Split a group into chunks of at most `size` worlds.
+
+    The last chunks are smaller, down to a quarter of the size, so that parallel workers finish at
+    about the same time.
     """
     first = 0
     while first < len(group):
-        left = len(group) - first
-        taken = size if left > size else max(-(-left // 2), size // 4, LEAST)
-        yield group.part(first, first + taken)
-        first += taken
+        remaining = len(group) - first
+        count = size if remaining > size else max(-(-remaining // 2), size // 4, MIN_CHUNK_SIZE)
+        yield group.part(first, first + count)
+        first += count

@@ -1,6 +1,4 @@
-"""How long a sweep takes, how its groups are cut, and how large its trajectories are: measured on a
-few worlds.
-"""
+"""Pilot runs: estimate a sweep's time, chunk sizes and trajectory sizes from a few worlds."""
 
 from __future__ import annotations
 
@@ -11,28 +9,38 @@ from pathlib import Path
 from time import perf_counter
 
 from tarsus.errors import UnmetCondition
-from tarsus.sweeps.chunk import simulated
-from tarsus.sweeps.groups import LEAST, Chunk
-from tarsus.sweeps.trajectories import ALL, logged
+from tarsus.sweeps.chunk import measure
+from tarsus.sweeps.groups import MIN_CHUNK_SIZE, Chunk
+from tarsus.sweeps.trajectories import ALL, simulate_log
 
-SECOND = 1.0  # s of work in a chunk
-PILOT, PILOT_SECONDS = 64, 0.25  # worlds, and simulated time, that say how long a chunk is
-ALWAYS = 0.02  # of a pilot's time at least is its worlds'
-MOST = 4096  # worlds of a chunk
-PARTS = 4  # at least, of a group with enough worlds
-FEW = 0.1  # of the worlds, where outcomes say whose trajectories are kept: so many are expected
-CHUNK_MB = 500.0  # of a chunk's trajectories at most, which are in memory before they are written
+CHUNK_SECONDS = 1.0  # s of work in a chunk
+PILOT_WORLDS, PILOT_SECONDS = 64, 0.25  # worlds of a pilot run, and its simulated time, s
+MIN_WORLD_SHARE = 0.02  # of a pilot's run time that depends on the number of worlds
+MAX_CHUNK_SIZE = 4096  # worlds
+MIN_CHUNKS = 4  # in a group with enough worlds
+EXPECTED_SHARE = 0.1  # of worlds whose trajectories are saved, if this depends on an outcome
+MAX_CHUNK_MB = 500.0  # of a chunk's trajectories, which are in memory before they are written
 MB = 1e6  # bytes
 
 
 @dataclass(frozen=True)
 class GroupCost:
-    """Of a group of worlds.
+    """Estimated cost of a group of worlds.
 
-    size: worlds of a chunk; seconds: of one worker, in all
-    trajectories, megabytes: how many may be kept at most, and how large they are in all
-    certain: whether as many are kept, whatever the outcomes
-    tried: how many worlds were measured; failed: why those of them that did could not go on
+    Attributes
+    ----------
+    size
+        Worlds per chunk.
+    seconds
+        Time of one worker for the whole group, in s.
+    trajectories, megabytes
+        Largest possible number of saved trajectories, and their total size.
+    certain
+        Whether this number does not depend on the outcomes.
+    tried
+        Number of worlds in the pilot run.
+    failed
+        Reasons why worlds of the pilot run failed.
     """
 
     size: int
@@ -44,92 +52,102 @@ class GroupCost:
     failed: tuple[str, ...] = ()
 
 
-def costs(
-    whole: Sequence[Chunk],
-    tell: Callable[[str], None],
-    quiet: Callable[[], object] = lambda: None,
+def measure_costs(
+    groups: Sequence[Chunk],
+    report: Callable[[str], None],
+    wait: Callable[[], object] = lambda: None,
 ) -> list[GroupCost]:
-    """Of every group, measured.
+    """Measure the cost of every group with a pilot run.
 
-    quiet: called before each is measured, its step compiled: waits for what else is started
+    Parameters
+    ----------
+    groups
+        Groups of worlds.
+    report
+        Called with a line of progress for each group.
+    wait
+        Called after compiling and before timing; it waits until other work on this machine is done.
     """
-    found = []
-    for group in whole:
-        tell(f"measuring {group.structure['robot']}, {group.structure['law']}")
-        found.append(_cost(group, quiet))
-    return found
+    costs = []
+    for group in groups:
+        report(f"measuring {group.structure['robot']}, {group.structure['law']}")
+        costs.append(_measure_cost(group, wait))
+    return costs
 
 
-def check_room(
-    found: Sequence[GroupCost], keep: str | int | tuple[int, ...], most_mb: float, folder: Path
+def check_disk_space(
+    costs: Sequence[GroupCost], keep: str | int | tuple[int, ...], most_mb: float, folder: Path
 ) -> None:
-    """TarsusError if the trajectories take more than is allowed, or than there is on the disk."""
-    megabytes = sum(cost.megabytes for cost in found if cost.certain)
-    count = sum(cost.trajectories for cost in found if cost.certain)
+    """Raise UnmetCondition if the trajectories exceed the limit or the free space on the disk."""
+    megabytes = sum(cost.megabytes for cost in costs if cost.certain)
+    count = sum(cost.trajectories for cost in costs if cost.certain)
     free = shutil.disk_usage(folder).free / MB
     if megabytes <= min(most_mb, free):
         return
     fewer = max(int(count * min(most_mb, free) / megabytes), 1)
-    why = f"{most_mb:.0f} MB are allowed" if most_mb < free else f"{free:.0f} MB are free"
+    limit = f"{most_mb:.0f} MB are allowed" if most_mb < free else f"{free:.0f} MB are free"
     more = f", or allow more with most_mb = {megabytes:.0f}" if most_mb < free else ""
     raise UnmetCondition(
-        f"{count} trajectories would take about {megabytes:.0f} MB, but only {why}: keep fewer"
+        f"{count} trajectories would take about {megabytes:.0f} MB, but only {limit}: keep fewer"
         f" under [trajectories], such as keep = {fewer} instead of {keep!r}{more}.",
         "trajectories.keep",
     )
 
 
-def _cost(group: Chunk, quiet: Callable[[], object]) -> GroupCost:
-    """Of one group: its worlds, and the trajectories that are kept."""
-    worlds, (seconds, outcome) = len(group), _tried(group, quiet)
-    tried, failed = len(outcome), tuple(why for why in outcome if why is not None)
+def _measure_cost(group: Chunk, wait: Callable[[], object]) -> GroupCost:
+    """Measure the cost of one group: its worlds, and the trajectories that are saved."""
+    worlds, (seconds, reasons) = len(group), _measure_worlds(group, wait)
+    tried, failed = len(reasons), tuple(reason for reason in reasons if reason is not None)
     if not group.keep:
-        return GroupCost(_size(worlds, seconds), worlds * seconds, 0, 0.0, True, tried, failed)
-    each, megabytes = _of_a_trajectory(group)
+        size = _chunk_size(worlds, seconds)
+        return GroupCost(size, worlds * seconds, 0, 0.0, True, tried, failed)
+    log_seconds, megabytes = _measure_trajectory(group)
     certain = group.keep == ALL or not isinstance(group.keep, str)
     count = worlds if isinstance(group.keep, str) else len(group.keep)
-    seconds += each * (count / worlds if certain else FEW)
-    room = max(int(CHUNK_MB / max(megabytes, 1e-9)), 1)
-    size = min(_size(worlds, seconds), room)
-    kept = count, count * megabytes, certain
-    return GroupCost(size, worlds * seconds, *kept, tried, failed)
+    seconds += log_seconds * (count / worlds if certain else EXPECTED_SHARE)
+    memory_limit = max(int(MAX_CHUNK_MB / max(megabytes, 1e-9)), 1)
+    size = min(_chunk_size(worlds, seconds), memory_limit)
+    saved = count, count * megabytes, certain
+    return GroupCost(size, worlds * seconds, *saved, tried, failed)
 
 
-def _tried(group: Chunk, quiet: Callable[[], object]) -> tuple[float, list[str | None]]:
-    """Seconds of a world's whole run, and why each world failed that was tried: measured on a few
-    for a short time once their step is compiled; what a batch takes whatever its worlds are does
-    not count.
+def _measure_worlds(group: Chunk, wait: Callable[[], object]) -> tuple[float, list[str | None]]:
+    """Return the time in s of one world's run, and why each world of the pilot run failed.
+
+    The step is compiled first. Two batch sizes are timed for a short simulated time, so that costs
+    that do not depend on the number of worlds are excluded.
     """
-    whole = float(group.structure["seconds"])
-    short = min(PILOT_SECONDS, whole)
-    pilot = replace(group.part(0, PILOT), structure={**group.structure, "seconds": short})
-    simulated(pilot.part(0, LEAST))
-    quiet()
+    duration = float(group.structure["seconds"])
+    short = min(PILOT_SECONDS, duration)
+    pilot = replace(group.part(0, PILOT_WORLDS), structure={**group.structure, "seconds": short})
+    small = pilot.part(0, MIN_CHUNK_SIZE)
+    measure(small)
+    wait()
     seconds, failed = [], list[str | None]()
-    for some in (pilot.part(0, LEAST), pilot):
-        began = perf_counter()
-        failed = simulated(some)[1]
-        seconds.append(perf_counter() - began)
-    if len(pilot) <= LEAST:
-        return seconds[1] / len(pilot) * whole / short, failed
-    more = max(seconds[1] - seconds[0], ALWAYS * seconds[1])
-    return more / (len(pilot) - LEAST) * whole / short, failed
+    for chunk in (small, pilot):
+        start = perf_counter()
+        failed = measure(chunk)[1]
+        seconds.append(perf_counter() - start)
+    if len(pilot) <= MIN_CHUNK_SIZE:
+        return seconds[1] / len(pilot) * duration / short, failed
+    difference = max(seconds[1] - seconds[0], MIN_WORLD_SHARE * seconds[1])
+    return difference / (len(pilot) - MIN_CHUNK_SIZE) * duration / short, failed
 
 
-def _of_a_trajectory(group: Chunk) -> tuple[float, float]:
-    """Seconds and megabytes of one, measured for a short time; the first compiles its programs."""
-    whole = float(group.structure["seconds"])
-    short = min(PILOT_SECONDS, whole)
-    one = replace(group.part(0, 1), structure={**group.structure, "seconds": short})
-    logged(one)
-    began = perf_counter()
-    log = logged(one)
+def _measure_trajectory(group: Chunk) -> tuple[float, float]:
+    """Return the time in s and the size in MB of one trajectory, from a short run."""
+    duration = float(group.structure["seconds"])
+    short = min(PILOT_SECONDS, duration)
+    world = replace(group.part(0, 1), structure={**group.structure, "seconds": short})
+    simulate_log(world)  # compiles
+    start = perf_counter()
+    log = simulate_log(world)
     size = 0 if log is None else len(bytes(log.to_netcdf(engine="scipy")))
-    seconds = perf_counter() - began
-    return seconds * whole / short, size / MB * whole / short
+    seconds = perf_counter() - start
+    return seconds * duration / short, size / MB * duration / short
 
 
-def _size(worlds: int, seconds: float) -> int:
-    """Worlds of a chunk of about a second."""
-    wanted = round(SECOND / max(seconds, 1e-9))
-    return max(LEAST, min(wanted, MOST, -(-worlds // PARTS)))
+def _chunk_size(worlds: int, seconds: float) -> int:
+    """Return the number of worlds in a chunk of about one second of work."""
+    wanted = round(CHUNK_SECONDS / max(seconds, 1e-9))
+    return max(MIN_CHUNK_SIZE, min(wanted, MAX_CHUNK_SIZE, -(-worlds // MIN_CHUNKS)))

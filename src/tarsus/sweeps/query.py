@@ -1,4 +1,4 @@
-"""A sweep's rows, asked with SQL by DuckDB; a picture of two columns; a page."""
+"""Query the rows of a sweep with SQL (DuckDB), plot two columns, or write a report page."""
 
 from __future__ import annotations
 
@@ -16,40 +16,69 @@ from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, Tarsus
 from tarsus.files import is_file
 from tarsus.model.files import needed_library
 from tarsus.schema import ListRule, TableRule, TextRule, read_json
-from tarsus.sweeps.shares import is_share
+from tarsus.sweeps.proportions import is_proportion, outcome_unit
 from tarsus.sweeps.store import CHUNKS, SPEC, WARNINGS
 from tarsus.viewer.html_page import document, dots, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ASKED = TableRule({CHUNKS: ListRule(TextRule())})
+SPEC_RULE = TableRule({CHUNKS: ListRule(TextRule())})
 ROWS = "rows"  # the table's name in SQL
-MARKED = 5000  # points of a picture that are drawn one by one; of more, a sample
-LISTED = 20  # reasons for failures on a page
-BINS = 12  # of a column of many numbers
-SERIES = 12  # groups that a picture tells apart
+MAX_POINTS = 5000  # of a series in a plot; a sample of more is drawn
+MAX_REASONS = 20  # for failures on a page
+MAX_BINS = 12  # of a numeric column
+MAX_SERIES = 12  # in a plot
 
 
 class NoAccess(IncompatibleOptions):
-    """An SQL query reads something other than the sweep's rows. The subject is the option that
-    allows it.
-    """
+    """Raised if an SQL query reads anything but the rows; the subject is the option to allow it."""
 
 
-def asked(
+def run_sql(
     folder: str | Path,
     sql: str = "SELECT * FROM rows ORDER BY sample",
     external_access: bool = False,
 ) -> pd.DataFrame:
-    """The answer of a question in SQL to the table `rows` of a sweep's folder: the rows of what was
-    asked of it last.
+    """Run an SQL query on the rows of a sweep.
 
-    external_access: whether the question may also read and write files, attach databases and load
-    extensions. TarsusError for a folder without rows, and for SQL that DuckDB does not take.
+    If several sweeps share the folder, the rows are those of the last one.
+
+    Parameters
+    ----------
+    folder
+        Folder of the sweep.
+    sql
+        Query on the table `rows`.
+    external_access
+        Whether the query may read and write files, attach databases and load extensions.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Result of the query.
+
+    Raises
+    ------
+    InvalidFile
+        If the folder contains no rows.
+    InvalidValue
+        If DuckDB rejects the query.
+    NoAccess
+        If the query needs `external_access`.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> from tarsus.sweeps.query import run_sql
+    >>> fixed = {"robot": "mini_cheetah", "gait": "stand", "seconds": 0.1}
+    >>> spec = {"fixed": fixed, "vary": {"law": ["moreau", "compliant"]}}
+    >>> report = tarsus.sweep(spec, "stand", engine="inline")
+    >>> run_sql("stand", "SELECT law, fell FROM rows ORDER BY law")["fell"].tolist()
+    [0.0, 0.0]
     """
-    # the files of its chunks
-    last = asked_last(Path(folder)).get(CHUNKS)
+    # files of the chunks
+    last = last_spec(Path(folder)).get(CHUNKS)
     files = [
         path
         for path in sorted((Path(folder) / CHUNKS).glob("*.parquet"))
@@ -59,16 +88,16 @@ def asked(
         raise InvalidFile(
             f"{folder} contains no rows of a sweep: run `tarsus sweep` first.", folder
         )
-    # the question to them
-    duckdb: Any = needed_library("duckdb", "a question about a sweep", "sweeps")
+    # query
+    duckdb: Any = needed_library("duckdb", "querying a sweep", "sweeps")
     connection = duckdb.connect()
     try:
         connection.register(ROWS, _rows(files))
         if not external_access:
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
-        found = connection.sql(sql)
-        return pd.DataFrame() if found is None else found.df()
+        result = connection.sql(sql)
+        return pd.DataFrame() if result is None else result.df()
     except duckdb.Error as error:
         if not external_access and (
             isinstance(error, duckdb.PermissionException) or "has been locked" in str(error)
@@ -78,9 +107,9 @@ def asked(
                 " settings): allow it with --external-access (external_access=True in Python).",
                 "external_access",
             ) from None
-        said = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0]
         raise InvalidValue(
-            f"DuckDB rejects the query: {said} The table is {ROWS!r}; list its columns with"
+            f"DuckDB rejects the query: {reason} The table is {ROWS!r}; list its columns with"
             f" 'SELECT * FROM {ROWS} LIMIT 1'.",
             "sql",
         ) from None
@@ -89,9 +118,9 @@ def asked(
 
 
 def _rows(files: Sequence[Path]) -> Any:
-    """The rows of all chunks, read as they are asked for; a column may be missing in some."""
-    arrow: Any = needed_library("pyarrow", "a question about a sweep", "sweeps")
-    dataset: Any = needed_library("pyarrow.dataset", "a question about a sweep", "sweeps")
+    """Return the rows of all chunks, which are read on demand; chunks may lack some columns."""
+    arrow: Any = needed_library("pyarrow", "querying a sweep", "sweeps")
+    dataset: Any = needed_library("pyarrow.dataset", "querying a sweep", "sweeps")
     try:
         schemas = [dataset.dataset(file).schema for file in files]
         schema = arrow.unify_schemas(schemas, promote_options="permissive")
@@ -104,148 +133,185 @@ def _rows(files: Sequence[Path]) -> Any:
 
 
 def failures(folder: str | Path) -> pd.DataFrame:
-    """Why worlds failed: columns failure, worlds (how many), first (the least sample); the most
-    frequent reason first.
+    """Return the reasons why worlds failed, the most frequent first.
+
+    The columns are `failure`, `worlds` (number of worlds) and `first` (smallest sample).
     """
-    return asked(
+    return run_sql(
         folder,
         "SELECT failure, count(*) AS worlds, min(sample) AS first FROM rows"
         " WHERE failure IS NOT NULL GROUP BY failure ORDER BY worlds DESC, first",
     )
 
 
-def warned(folder: str | Path) -> list[dict[str, Any]]:
-    """What worlds were warned of: "code", "worlds" (how many), and "message", that of the first
-    chunk with this kind; the most frequent first.
+def warnings(folder: str | Path) -> list[dict[str, Any]]:
+    """Return the warnings of a sweep, the most frequent first.
+
+    Each has "code", "worlds" (number of worlds), and "message", from the first chunk with the code.
     """
-    rows = asked(
+    rows = run_sql(
         folder,
         "SELECT warnings, chunk, count(*) AS worlds, min(sample) AS first FROM rows"
         " WHERE warnings IS NOT NULL GROUP BY warnings, chunk ORDER BY first",
     )
-    parquet = needed_library("pyarrow.parquet", "a question about a sweep", "sweeps")
-    found: dict[str, dict[str, Any]] = {}
+    parquet = needed_library("pyarrow.parquet", "querying a sweep", "sweeps")
+    by_code: dict[str, dict[str, Any]] = {}
     for codes, chunk, worlds in zip(rows["warnings"], rows["chunk"], rows["worlds"], strict=True):
         for code in str(codes).split(", "):
-            if code not in found:
+            if code not in by_code:
                 path = Path(folder) / CHUNKS / f"{chunk}.parquet"
-                told = json.loads(parquet.read_schema(path).metadata[WARNINGS.encode()])
-                found[code] = {"code": code, "worlds": 0, "message": told[code]}
-            found[code]["worlds"] += int(worlds)
-    return sorted(found.values(), key=lambda one: -one["worlds"])
+                messages = json.loads(parquet.read_schema(path).metadata[WARNINGS.encode()])
+                by_code[code] = {"code": code, "worlds": 0, "message": messages[code]}
+            by_code[code]["worlds"] += int(worlds)
+    return sorted(by_code.values(), key=lambda one: -one["worlds"])
 
 
-def picture(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure:
-    """Draw y over x, a color for each value of `by`.
+def plot(folder: str | Path, x: str, y: str, by: str | None = None) -> Figure:
+    """Plot y over x, with a color for each value of `by`.
 
-    Lines are medians where x is numeric; a 0/1 outcome is drawn as a share with its interval.
+    For a numeric x, lines show medians. A 0/1 outcome is plotted as a proportion with its 95 %
+    confidence interval.
+
+    Parameters
+    ----------
+    folder
+        Folder of the sweep.
+    x, y, by
+        Names of columns.
     """
     from matplotlib.figure import Figure
 
-    # the columns, words or numbers
-    wanted: dict[str, None] = dict.fromkeys([x, y, *([by] if by else [])])
-    named = ", ".join(_quoted(name) for name in wanted)
-    table = asked(
-        folder, f"SELECT {named} FROM rows WHERE {_quoted(y)} IS NOT NULL ORDER BY sample"
+    columns: dict[str, None] = dict.fromkeys([x, y, *([by] if by else [])])
+    listed = ", ".join(_quoted(name) for name in columns)
+    table = run_sql(
+        folder, f"SELECT {listed} FROM rows WHERE {_quoted(y)} IS NOT NULL ORDER BY sample"
     )
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    share = is_share(y, table[y])
+    proportion = is_proportion(y, table[y])
     parts = table.groupby(by) if by else [("", table)]
     for k, (name, part) in enumerate(parts):
-        if k == SERIES:
+        if k == MAX_SERIES:
             break
-        _series(axes, part, x, y, str(name), share)
+        _plot_series(axes, part, (x, y), str(name), proportion)
     axes.set_xlabel(x)
-    axes.set_ylabel(f"{y}: share of worlds, 95 % interval" if share else y)
+    axes.set_ylabel(f"{y}: share of worlds, 95 % interval" if proportion else _label(y))
     if by:
         axes.legend(title=by, fontsize=8)
     return figure
 
 
-def _series(axes: Any, part: Any, x: str, y: str, label: str, share: bool) -> None:
-    """Draw points and medians of a few bins; of a 0/1 outcome shares with their intervals."""
+def _label(outcome: str) -> str:
+    """Return an axis label: the outcome with its unit."""
+    unit = outcome_unit(outcome)
+    return (
+        outcome
+        if unit == "1"
+        else f"{outcome} / ({unit})"
+        if "/" in unit
+        else f"{outcome} / {unit}"
+    )
+
+
+def _plot_series(
+    axes: Any, part: Any, columns: tuple[str, str], label: str, proportion: bool
+) -> None:
+    """Plot points and medians of bins, or the proportions of a 0/1 outcome with intervals."""
+    x, y = columns
     numeric = part[x].dtype.kind in "fi" and part[x].nunique() > 1
-    if share:
-        places, groups = _bins(part[x]) if numeric else (part[x].unique(), None)
-        which = groups if groups is not None else part[x].map({v: k for k, v in enumerate(places)})
-        found = part.assign(bin=which).groupby("bin")[y].agg(["sum", "count", "mean"])
-        ends = np.array([wilson(int(n), int(of)) for n, of in found[["sum", "count"]].to_numpy()])
-        middle = found["mean"].to_numpy()
-        at = [places[int(k)] for k in found.index]
-        bars = np.abs(ends.T - middle)
-        axes.errorbar(at, middle, bars, fmt="o-" if numeric else "o", ms=4, capsize=3, label=label)
+    if proportion:
+        centers, groups = _bins(part[x]) if numeric else (part[x].unique(), None)
+        index = groups if groups is not None else part[x].map({v: k for k, v in enumerate(centers)})
+        counts = part.assign(bin=index).groupby("bin")[y].agg(["sum", "count", "mean"])
+        pairs = counts[["sum", "count"]].to_numpy()
+        limits = np.array([wilson(int(ones), int(total)) for ones, total in pairs])
+        mean = counts["mean"].to_numpy()
+        positions = [centers[int(k)] for k in counts.index]
+        bars, style = np.abs(limits.T - mean), "o-" if numeric else "o"
+        axes.errorbar(positions, mean, bars, fmt=style, ms=4, capsize=3, label=label)
         return
-    shown = part if len(part) <= MARKED else part.sample(MARKED, random_state=1)
+    shown = part if len(part) <= MAX_POINTS else part.sample(MAX_POINTS, random_state=1)
     dots = axes.plot(shown[x], shown[y], ".", ms=3, alpha=0.4, label=label)[0]
     if part[x].dtype.kind == "f" and numeric:
-        places, which = _bins(part[x])
-        if len(places) > 1:
-            middle = part.assign(bin=which).groupby("bin")[[x, y]].median()
-            axes.plot(middle[x], middle[y], color=dots.get_color())
+        centers, index = _bins(part[x])
+        if len(centers) > 1:
+            median = part.assign(bin=index).groupby("bin")[[x, y]].median()
+            axes.plot(median[x], median[y], color=dots.get_color())
 
 
 def _bins(values: Any) -> tuple[Any, Any]:
-    """Return the middles of bins with as many values each, and the bin of each value.
+    """Return the centers of bins of equal count, and the bin of each value.
 
-    A value of few has a bin of its own.
+    If there are only a few distinct values, each has its own bin.
     """
-    known = np.unique(values)
-    if len(known) <= BINS:
-        return known, np.searchsorted(known, values)
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)))
-    which = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
-    middles = [float(np.mean(values[which == k])) for k in range(len(edges) - 1)]
-    return middles, which
+    distinct = np.unique(values)
+    if len(distinct) <= MAX_BINS:
+        return distinct, np.searchsorted(distinct, values)
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, MAX_BINS + 1)))
+    index = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+    centers = [float(np.mean(values[index == k])) for k in range(len(edges) - 1)]
+    return centers, index
 
 
 def report(folder: str | Path, plots: Sequence[Sequence[str]] = ()) -> str:
-    """A self-contained HTML page: what was asked, outcomes in numbers, failures, pictures."""
-    # all rows in numbers
-    counts = asked(folder, "SELECT count(*) AS worlds, count(failure) AS failed FROM rows").iloc[0]
-    summary = asked(folder, "SUMMARIZE rows")
+    """Return a self-contained HTML page with a summary, the failures, plots and the spec.
+
+    Parameters
+    ----------
+    folder
+        Folder of the sweep.
+    plots
+        Columns x, y and optionally `by` of each plot.
+    """
+    # summary of all rows
+    counting = "SELECT count(*) AS worlds, count(failure) AS failed FROM rows"
+    counts = run_sql(folder, counting).iloc[0]
+    summary = run_sql(folder, "SUMMARIZE rows")
     columns = ["column_name", "column_type", "min", "max", "avg", "std"]
-    why = failures(folder)[:LISTED]
-    # the page
+    reasons = failures(folder)[:MAX_REASONS]
+    # page
     body = [
         "<h1>Sweep</h1>",
         f"<p>{int(counts['worlds'])} worlds, {int(counts['failed'])} failed.</p>",
         "<h2>Columns</h2>",
-        _listed(summary[columns]),
+        _html_table(summary[columns]),
     ]
-    if len(why):
-        body += ["<h2>Failures</h2>", _listed(why)]
+    if len(reasons):
+        body += ["<h2>Failures</h2>", _html_table(reasons)]
     for x, y, *by in plots:
         body += [
             f"<h2>{escape(y)} by {escape(x)}</h2>",
-            dots(picture(folder, x, y, *by), f"{y} by {x}"),
+            dots(plot(folder, x, y, *by), f"{y} by {x}"),
         ]
-    spec = {name: told for name, told in asked_last(Path(folder)).items() if name != CHUNKS}
+    spec = {name: value for name, value in last_spec(Path(folder)).items() if name != CHUNKS}
     if spec:
-        told = json.dumps(spec, indent=1)
-        body += ["<h2>What was asked</h2>", f"<pre>{escape(told)}</pre>"]
+        text = json.dumps(spec, indent=1)
+        body += ["<h2>Spec</h2>", f"<pre>{escape(text)}</pre>"]
     return document("Sweep", body)
 
 
-def asked_last(folder: Path) -> dict[str, Any]:
-    """What `sweep.json` holds, the chunks as a set; nothing if there is none, or it is damaged."""
+def last_spec(folder: Path) -> dict[str, Any]:
+    """Return the spec of the last sweep in a folder, with the set of its chunks.
+
+    Returns an empty dictionary if `sweep.json` is missing or damaged.
+    """
     if not is_file(folder / SPEC):
         return {}
     try:
-        found = read_json(folder / SPEC)
-        ASKED.check("", found)
+        spec = read_json(folder / SPEC)
+        SPEC_RULE.check("", spec)
     except TarsusError:
         return {}
-    return {**found, CHUNKS: set(found[CHUNKS])} if CHUNKS in found else found
+    return {**spec, CHUNKS: set(spec[CHUNKS])} if CHUNKS in spec else spec
 
 
-def _listed(frame: Any) -> str:
-    """A data frame as a table."""
+def _html_table(frame: Any) -> str:
+    """Return a data frame as an HTML table."""
     numbers = [k for k, kind in enumerate(frame.dtypes) if kind.kind in "fiu"]
     rows = [["" if v is None or v != v else str(v) for v in row] for row in frame.to_numpy()]
     return table([str(c) for c in frame.columns], rows, numbers)
 
 
 def _quoted(name: str) -> str:
-    """A column's name in SQL."""
+    """Return the name of a column, quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'

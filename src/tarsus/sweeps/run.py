@@ -1,4 +1,4 @@
-"""A sweep, run: planned, handed to an engine chunk by chunk, and kept in a folder."""
+"""Run a sweep: plan it, hand its chunks to an engine, and store the results in a folder."""
 
 from __future__ import annotations
 
@@ -15,31 +15,47 @@ from typing import Any
 from tarsus import registry
 from tarsus.errors import UnmetCondition
 from tarsus.files import atomic_write, json_text, temporary_path
-from tarsus.sweeps import named, pilot
+from tarsus.sweeps import name_checks, pilot
 from tarsus.sweeps import spec as specs
 from tarsus.sweeps.chunk import check_outcomes
-from tarsus.sweeps.engines.base import Lost, WorkEngine
-from tarsus.sweeps.groups import Chunk, code, cut, groups
+from tarsus.sweeps.engines.base import WorkEngine, WorkerLost
+from tarsus.sweeps.groups import Chunk, code_versions, group_worlds, split_chunks
 from tarsus.sweeps.spec import SweepSpec
 from tarsus.sweeps.store import CHUNKS, SPEC, Store
-from tarsus.sweeps.task import Done, work
+from tarsus.sweeps.task import TaskResult, run_task
 
 ENGINES = "tarsus.sweeps.engines"
-TRIES = 3  # of a chunk whose worker dies
+MAX_TRIES = 3  # of a chunk whose worker dies
 
 
 @dataclass(frozen=True)
 class SweepReport:
-    """What a sweep did.
+    """Result of a sweep, or the estimate of a dry run.
 
-    worlds, chunks: of the whole sweep; skipped: chunks that were there; done: chunks made now
-    groups: compiled steps; steps: time steps of all worlds to be made
-    lost: chunks that could not be made, and why
-    seconds: from the first to the last chunk; work: seconds of all workers in chunks
-    expected: seconds of one worker, of a dry run
-    trajectories, megabytes: how many were kept now, and how large they are; of a dry run: at most,
-        about
-    tried, failures: worlds that a dry run tried, and for how many of them what went wrong
+    Attributes
+    ----------
+    worlds, chunks
+        Numbers of worlds and chunks in the whole sweep.
+    groups
+        Number of compiled steps.
+    steps
+        Number of time steps of all worlds.
+    skipped
+        Chunks that were already in the folder.
+    done
+        Chunks simulated now.
+    lost
+        Chunks that could not be simulated, with the reason.
+    seconds
+        Wall time from the first to the last chunk, in s.
+    work
+        Time that all workers spent on chunks, in s.
+    expected
+        Estimated time of one worker in s; None unless it is a dry run.
+    trajectories, megabytes
+        Number of trajectories saved now, and their size; upper estimates in a dry run.
+    tried, failures
+        Number of worlds that a dry run tried, and the number of failures for each reason.
     """
 
     worlds: int
@@ -60,30 +76,42 @@ class SweepReport:
 
 @dataclass(eq=False)
 class SweepProgress:
-    """Chunks done of `total`; `tell` is called with a line after each. Megabytes of trajectories:
-    those that were there, and those made now.
+    """Progress of a sweep.
+
+    Attributes
+    ----------
+    total
+        Number of chunks to simulate.
+    report
+        Called with a line of text after each chunk.
+    megabytes_before
+        Size of the trajectories that were already in the folder.
+    start
+        Start time in s.
+    done, worlds, work, trajectories, megabytes
+        Totals of the finished chunks.
     """
 
     total: int
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     megabytes_before: float = 0.0
-    began: float = field(default_factory=perf_counter)
+    start: float = field(default_factory=perf_counter)
     done: int = 0
     worlds: int = 0
     work: float = 0.0
     trajectories: int = 0
     megabytes: float = 0.0
 
-    def add(self, worlds: int, done: Done) -> None:
-        """One more chunk."""
+    def add(self, worlds: int, result: TaskResult) -> None:
+        """Add a finished chunk and report the progress."""
         self.done, self.worlds = self.done + 1, self.worlds + worlds
-        self.work += done.seconds
-        self.trajectories += done.trajectories
-        self.megabytes += done.megabytes
-        taken = perf_counter() - self.began
-        self.tell(
-            f"{self.done} of {self.total} chunks, {self.worlds / taken:.0f}"
-            f" worlds/s, {(self.total - self.done) * taken / self.done:.0f} s left"
+        self.work += result.seconds
+        self.trajectories += result.trajectories
+        self.megabytes += result.megabytes
+        elapsed = perf_counter() - self.start
+        self.report(
+            f"{self.done} of {self.total} chunks, {self.worlds / elapsed:.0f}"
+            f" worlds/s, {(self.total - self.done) * elapsed / self.done:.0f} s left"
         )
 
 
@@ -96,34 +124,71 @@ def sweep(
     tell: Callable[[str], None] = lambda text: None,
     trajectories: str | int | Sequence[int] | None = None,
 ) -> SweepReport:
-    """Run a sweep; its rows are Parquet files in `out`, which `tarsus.sweeps.query` reads.
+    """Run simulations over a grid, a Latin hypercube or random samples of parameters.
 
-    spec: a `SweepSpec`, tables as its TOML file has them, or the file's path
-    engine: "processes", "ray", "slurm" or "inline"; workers: how many, None: as many as there are
-    dry_run: only say how many worlds and steps it has, and how long they take
-    trajectories: whose are kept, in place of what the spec says (`SweepSpec.keep`)
-    Chunks that are in the folder are not made again. TarsusError for bad input.
+    The results are Parquet files in `out`; `tarsus.sweeps.query` and `tarsus results` read them.
+    Chunks of worlds that are already in the folder are skipped, so an interrupted sweep resumes.
+
+    Parameters
+    ----------
+    spec
+        Path of a TOML file (docs/sweeps.md), the same tables as dictionaries, or a `SweepSpec`.
+    out
+        Folder for the results.
+    engine
+        Where to simulate: "processes", "ray", "slurm", or "inline" (this process).
+    workers
+        Number of parallel workers; None for all that are available.
+    dry_run
+        Whether to only estimate the number of worlds and steps, the time and the disk space.
+    tell
+        Called with a line of text about the progress.
+    trajectories
+        Worlds whose logs to save, instead of the spec's choice: "all", "failed", an outcome (where
+        it is not zero), a number of worlds, or sample numbers.
+
+    Returns
+    -------
+    SweepReport
+        Numbers of simulated and skipped chunks, and the time taken.
+
+    Raises
+    ------
+    TarsusError
+        If the spec is invalid, or the trajectories would exceed the limit or the free disk space.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> spec = {
+    ...     "fixed": {"robot": "mini_cheetah", "gait": "stand", "seconds": 0.1},
+    ...     "vary": {"law": ["moreau", "compliant"], "law.mu": [0.4, 0.8]},
+    ... }
+    >>> report = tarsus.sweep(spec, "stand", engine="inline")
+    >>> report.worlds
+    4
     """
-    # what is there to do
-    asked = _spec(spec)
+    # plan
+    sweep_spec = _spec(spec)
     if trajectories is not None:
-        asked = replace(asked, keep=specs.keeping(trajectories))
-    check_outcomes(asked)
+        sweep_spec = replace(sweep_spec, keep=specs.parse_keep(trajectories))
+    check_outcomes(sweep_spec)
     registry.check_name(ENGINES, "engine", engine)
-    whole = groups(asked)
-    named.check(whole)
-    steps = sum(len(g) * round(g.structure["seconds"] / g.structure["dt"]) for g in whole)
-    report = SweepReport(sum(len(g) for g in whole), 0, len(whole), steps)
+    groups = group_worlds(sweep_spec)
+    name_checks.check_names(groups)
+    steps = sum(len(g) * round(g.structure["seconds"] / g.structure["dt"]) for g in groups)
+    report = SweepReport(sum(len(g) for g in groups), 0, len(groups), steps)
     if dry_run:
-        return _expected(report, whole, pilot.costs(whole, tell), Path(out))
-    store = Store(Path(out)).ready()
+        return _estimate(report, groups, pilot.measure_costs(groups, tell), Path(out))
+    # run
+    store = Store(Path(out)).create()
     make = registry.member_class(ENGINES, "engine", engine, WorkEngine)
-    with EngineDoor(make, workers, store.folder) as door:
-        return _made(asked, whole, store, door, report, tell)
+    with LazyEngine(make, workers, store.folder) as lazy:
+        return _run(sweep_spec, groups, store, lazy, report, tell)
 
 
-class EngineDoor:
-    """An engine that is opened when it is first needed."""
+class LazyEngine:
+    """Engine that is started when it is first used."""
 
     def __init__(
         self, make: Callable[[int | None, Path], WorkEngine], workers: int | None, folder: Path
@@ -132,10 +197,10 @@ class EngineDoor:
 
     @cached_property
     def engine(self) -> WorkEngine:
-        """Opened now, or before."""
+        """Engine, started on first use."""
         return self._make(self._workers, self._folder)
 
-    def __enter__(self) -> EngineDoor:
+    def __enter__(self) -> LazyEngine:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -143,140 +208,144 @@ class EngineDoor:
             self.engine.close()
 
 
-def _made(
-    asked: SweepSpec,
-    whole: Sequence[Chunk],
+def _run(
+    spec: SweepSpec,
+    groups: Sequence[Chunk],
     store: Store,
-    door: EngineDoor,
+    lazy: LazyEngine,
     report: SweepReport,
     tell: Callable[[str], None],
 ) -> SweepReport:
-    """All chunks that are not there yet."""
+    """Simulate all chunks that are not yet in the folder."""
 
-    # how groups are cut; measured while workers start
-    def sizes_now() -> list[int]:
-        started = door.engine.warm()
-        cost = pilot.costs(whole, tell, lambda: wait(started))
-        pilot.check_room(cost, asked.keep, asked.most_mb, store.folder)
-        return [c.size for c in cost]
+    # chunk sizes, measured while workers start
+    def measure_sizes() -> list[int]:
+        started = lazy.engine.warm_up()
+        costs = pilot.measure_costs(groups, tell, lambda: wait(started))
+        pilot.check_disk_space(costs, spec.keep, spec.most_mb, store.folder)
+        return [cost.size for cost in costs]
 
-    sizes = store.sizes([group.digest for group in whole], sizes_now)
-    cuts = [(c, len(c) < n) for g, n in zip(whole, sizes, strict=True) for c in cut(g, n)]
-    chunks = {c.digest: (c, small) for c, small in cuts}
-    # what is not there yet: small ones last, the others from anywhere on, so that runs that share
-    # the folder do not make the same ones
-    _keep_spec(store, asked, list(chunks))
-    there = store.there()
-    left = [digest for digest in chunks if digest not in there]
-    turned = int.from_bytes(os.urandom(4), "big") % max(len(left), 1)
-    left = sorted(left[turned:] + left[:turned], key=lambda digest: chunks[digest][1])
-    todo = [(digest, chunks[digest][0]) for digest in left]
+    sizes = store.chunk_sizes([group.digest for group in groups], measure_sizes)
+    chunks = {
+        chunk.digest: (chunk, len(chunk) < size)
+        for group, size in zip(groups, sizes, strict=True)
+        for chunk in split_chunks(group, size)
+    }
+    # missing chunks: large ones first, starting at a random one, so that runs that share the folder
+    # work on different chunks
+    _write_spec(store, spec, list(chunks))
+    finished = store.finished()
+    missing = [digest for digest in chunks if digest not in finished]
+    offset = int.from_bytes(os.urandom(4), "big") % max(len(missing), 1)
+    missing = sorted(missing[offset:] + missing[:offset], key=lambda digest: chunks[digest][1])
+    todo = [(digest, chunks[digest][0]) for digest in missing]
     if not todo:
         return replace(report, chunks=len(chunks), skipped=len(chunks))
-    # their work
-    progress = SweepProgress(len(todo), tell, store.megabytes() if asked.keep else 0.0)
-    lost = _worked(door.engine, store, todo, progress, asked.most_mb)
+    # simulate
+    progress = SweepProgress(len(todo), tell, store.megabytes() if spec.keep else 0.0)
+    lost = _simulate_chunks(lazy.engine, store, todo, progress, spec.most_mb)
     return replace(
         report,
         chunks=len(chunks),
         skipped=len(chunks) - progress.total,
         done=progress.done,
         lost=tuple(lost),
-        seconds=perf_counter() - progress.began,
+        seconds=perf_counter() - progress.start,
         work=progress.work,
         trajectories=progress.trajectories,
         megabytes=progress.megabytes,
     )
 
 
-def _expected(
-    report: SweepReport, whole: Sequence[Chunk], cost: Sequence[pilot.GroupCost], folder: Path
+def _estimate(
+    report: SweepReport, groups: Sequence[Chunk], costs: Sequence[pilot.GroupCost], folder: Path
 ) -> SweepReport:
-    """What a dry run tells: cut as an earlier run in that folder was, else as is measured now."""
-    kept = Store(folder).kept_sizes([group.digest for group in whole])
-    sizes = kept or [c.size for c in cost]
+    """Return the estimate of a dry run; chunk sizes are those of an earlier run in the folder."""
+    stored = Store(folder).stored_sizes([group.digest for group in groups])
+    sizes = stored or [cost.size for cost in costs]
     return replace(
         report,
-        chunks=sum(len(list(cut(g, n))) for g, n in zip(whole, sizes, strict=True)),
-        expected=sum(c.seconds for c in cost),
-        trajectories=sum(c.trajectories for c in cost),
-        megabytes=sum(c.megabytes for c in cost),
-        tried=sum(c.tried for c in cost),
-        failures=dict(Counter(why for c in cost for why in c.failed).most_common()),
+        chunks=sum(len(list(split_chunks(g, n))) for g, n in zip(groups, sizes, strict=True)),
+        expected=sum(cost.seconds for cost in costs),
+        trajectories=sum(cost.trajectories for cost in costs),
+        megabytes=sum(cost.megabytes for cost in costs),
+        tried=sum(cost.tried for cost in costs),
+        failures=dict(Counter(why for cost in costs for why in cost.failed).most_common()),
     )
 
 
-def _spec(given: SweepSpec | Mapping[str, Any] | str | Path) -> SweepSpec:
-    if isinstance(given, SweepSpec):
-        return given
-    return specs.of(given) if isinstance(given, Mapping) else specs.read(Path(given))
+def _spec(spec: SweepSpec | Mapping[str, Any] | str | Path) -> SweepSpec:
+    if isinstance(spec, SweepSpec):
+        return spec
+    return specs.from_tables(spec) if isinstance(spec, Mapping) else specs.read(Path(spec))
 
 
-def _worked(
-    door: WorkEngine,
+def _simulate_chunks(
+    engine: WorkEngine,
     store: Store,
     todo: list[tuple[str, Chunk]],
     progress: SweepProgress,
     most_mb: float,
 ) -> list[str]:
-    """All chunks, a few more under way than there are workers; what could not be made, and why."""
+    """Simulate all chunks, with up to two submitted per worker; return the lost chunks."""
     token = temporary_path(
         store.folder / SPEC
-    ).name  # removed by the next run if this one is killed
+    ).name  # the next run removes it if this one is killed
     (store.folder / token).touch()
     waiting, tries = deque(todo), dict.fromkeys((digest for digest, _ in todo), 0)
-    under_way: dict[Future[Done], tuple[str, Chunk]] = {}
+    submitted: dict[Future[TaskResult], tuple[str, Chunk]] = {}
     lost: list[str] = []
-    folder, versions = str(store.folder.resolve()), json_text(code())
+    folder, versions = str(store.folder.resolve()), json_text(code_versions())
     try:
-        while waiting or under_way:
-            # hand over
-            while waiting and len(under_way) < 2 * door.slots:
+        while waiting or submitted:
+            # submit chunks
+            while waiting and len(submitted) < 2 * engine.slots:
                 digest, chunk = waiting.popleft()
-                if store.path(digest).exists():  # another run was quicker
+                if store.path(digest).exists():  # another run has finished it
                     progress.total -= 1
                     continue
                 tries[digest] += 1
-                given = chunk, digest, versions, folder, token
-                under_way[door.submit(work, *given)] = digest, chunk
-            # take what is done
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                digest, chunk = under_way.pop(future)
+                arguments = chunk, digest, versions, folder, token
+                submitted[engine.submit(run_task, *arguments)] = digest, chunk
+            # collect results
+            for future in wait(submitted, return_when=FIRST_COMPLETED).done:
+                digest, chunk = submitted.pop(future)
                 error = future.exception()
                 if error is None:
-                    done = future.result()
-                    if done.files is not None:
-                        store.put(digest, done.files.rows, done.files.trajectories)
-                    progress.add(len(chunk), done)
+                    result = future.result()
+                    if result.files is not None:
+                        store.write(digest, result.files.rows, result.files.trajectories)
+                    progress.add(len(chunk), result)
                     _check_budget(progress, most_mb)
-                elif isinstance(error, Lost) and tries[digest] < TRIES:
+                elif isinstance(error, WorkerLost) and tries[digest] < MAX_TRIES:
                     waiting.append((digest, chunk))
-                elif isinstance(error, OSError):  # a full disk: no later chunk fares better
+                elif isinstance(error, OSError):  # such as a full disk, which stops all chunks
                     raise error
                 else:
                     lost.append(f"chunk {digest} ({len(chunk)} worlds): {error}")
     finally:
         (store.folder / token).unlink(missing_ok=True)
-        for future in under_way:
+        for future in submitted:
             future.cancel()
     return lost
 
 
 def _check_budget(progress: SweepProgress, most_mb: float) -> None:
-    """TarsusError where trajectories have become too much; what is there stays."""
-    held = progress.megabytes_before + progress.megabytes
-    if held > most_mb:
+    """Raise UnmetCondition if the trajectories exceed the limit; finished chunks remain."""
+    megabytes = progress.megabytes_before + progress.megabytes
+    if megabytes > most_mb:
         raise UnmetCondition(
-            f"the trajectories have reached {held:.0f} MB after {progress.done} of {progress.total}"
-            " chunks: keep fewer, or raise most_mb under [trajectories]; the next run continues"
-            " from there.",
+            f"the trajectories have reached {megabytes:.0f} MB after {progress.done} of"
+            f" {progress.total} chunks: keep fewer, or raise most_mb under [trajectories]; the next"
+            " run continues from there.",
             "trajectories.most_mb",
         )
 
 
-def _keep_spec(store: Store, spec: SweepSpec, digests: Sequence[str]) -> None:
-    """What was asked, beside the rows, for the report; its chunks alone are the rows."""
+def _write_spec(store: Store, spec: SweepSpec, digests: Sequence[str]) -> None:
+    """Write the spec next to the rows; its chunks are the rows of the last sweep in the folder."""
     axes = {name: {"kind": type(a).__name__, **vars(a)} for name, a in spec.axes.items()}
-    text = json_text({**vars(spec), "axes": axes, "code": code(), CHUNKS: digests}, indent=1)
+    record = {**vars(spec), "axes": axes, "code": code_versions(), CHUNKS: digests}
+    text = json_text(record, indent=1)
     with atomic_write(store.folder / SPEC) as temporary:
         temporary.write_text(text, encoding="utf-8")

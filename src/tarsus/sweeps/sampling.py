@@ -1,4 +1,4 @@
-"""Samples of a sweep: a grid, a Latin hypercube, or at random; the same for the same seed."""
+"""Samples of a sweep: a grid, a Latin hypercube or random; reproducible by their seed."""
 
 from __future__ import annotations
 
@@ -18,45 +18,57 @@ METHODS = ("grid", "latin", "random")
 
 @dataclass(frozen=True)
 class Axis(ABC):
-    """Something that is varied."""
+    """Axis of a sweep: an entry that is varied."""
 
     name: str
 
     @abstractmethod
     def at(self, share: Array) -> list[Any]:
-        """Values at shares (n,) of the axis, 0 to 1."""
+        """Return the values at positions (n,) along the axis, 0 to 1."""
 
     @abstractmethod
     def points(self) -> list[Any]:
-        """Its values on a grid."""
+        """Return the values on a grid."""
 
     @staticmethod
-    def read(name: str, given: Mapping[str, Any]) -> Axis:
-        """A range { low, high, log = true, steps = 5, whole = true }."""
-        for key in given:
-            if key not in ("low", "high", "log", "steps", "whole"):
-                raise unknown_name(
-                    f"entry of the range of {name}", key, ("low", "high", "log", "steps")
-                )
+    def read(name: str, table: Mapping[str, Any]) -> Axis:
+        """Return the axis of a range { low, high, log = true, steps = 5, whole = true }."""
+        known = ("low", "high", "log", "steps", "whole")
+        for key in table:
+            if key not in known:
+                raise unknown_name(f"entry of the range of {name}", key, known)
         try:
-            low, high = float(given["low"]), float(given["high"])
-            steps = int(given.get("steps", 0))
+            low, high = float(table["low"]), float(table["high"])
+            steps = int(table.get("steps", 0))
         except (TypeError, ValueError):
             raise InvalidValue(f"{name}: low, high and steps must be numbers.", name) from None
-        log, whole = bool(given.get("log", False)), bool(given.get("whole", False))
+        log, whole = bool(table.get("log", False)), bool(table.get("whole", False))
         if not (np.isfinite([low, high]).all() and low <= high):
             raise InvalidValue(
-                f"{name}: low must not be above high, and both finite, not {low:g} and {high:g}.",
+                f"{name}: low and high must be finite, and low at most high, not {low:g} and"
+                f" {high:g}.",
                 name,
             )
         if log and low <= 0:
-            raise InvalidValue(f"{name}: low must be above 0 where log = true, not {low:g}.", name)
-        return Between(name, low, high, log, steps, whole)
+            raise InvalidValue(f"{name}: low must be above 0 if log = true, not {low:g}.", name)
+        return RangeAxis(name, low, high, log, steps, whole)
 
 
 @dataclass(frozen=True)
-class Between(Axis):
-    """Numbers of a range, evenly or in their logarithm; `whole` ones rounded; steps: on a grid."""
+class RangeAxis(Axis):
+    """Numbers of a range, on a linear or logarithmic scale.
+
+    Attributes
+    ----------
+    low, high
+        Ends of the range.
+    log
+        Whether the scale is logarithmic.
+    steps
+        Number of values on a grid.
+    whole
+        Whether values are rounded to whole numbers.
+    """
 
     low: float
     high: float
@@ -66,10 +78,10 @@ class Between(Axis):
 
     def at(self, share: Array) -> list[Any]:
         if self.log:
-            found = self.low * (self.high / self.low) ** share
+            values = self.low * (self.high / self.low) ** share
         else:
-            found = self.low + (self.high - self.low) * share
-        return [round(v) for v in found.tolist()] if self.whole else found.tolist()
+            values = self.low + (self.high - self.low) * share
+        return [round(v) for v in values.tolist()] if self.whole else values.tolist()
 
     def points(self) -> list[Any]:
         if self.steps < 1:
@@ -80,39 +92,42 @@ class Between(Axis):
 
 
 @dataclass(frozen=True)
-class Words(Axis):
-    """Values that are listed: words or numbers."""
+class ListAxis(Axis):
+    """List of values: words or numbers."""
 
     values: tuple[Any, ...]
 
     def at(self, share: Array) -> list[Any]:
-        which = np.minimum((share * len(self.values)).astype(int), len(self.values) - 1)
-        return [self.values[k] for k in which]
+        indices = np.minimum((share * len(self.values)).astype(int), len(self.values) - 1)
+        return [self.values[k] for k in indices]
 
     def points(self) -> list[Any]:
         return list(self.values)
 
 
 def sampled(axes: Mapping[str, Axis], method: str, count: int, seed: int) -> dict[str, list[Any]]:
-    """Every axis' values, one a world: name -> a list."""
-    own: Sequence[Axis] = list(axes.values())
+    """Return the values of every axis by name, one per world.
+
+    Parameters
+    ----------
+    axes
+        Axes of the sweep.
+    method
+        "grid", "latin" or "random".
+    count, seed
+        Number of samples, and their seed; not used by a grid.
+    """
+    ordered: Sequence[Axis] = list(axes.values())
     if method == "grid":
-        points = [axis.points() for axis in own]
+        points = [axis.points() for axis in ordered]
         total = int(np.prod([len(p) for p in points], dtype=np.int64))
-        places = np.unravel_index(np.arange(total), [len(p) for p in points]) if own else ()
-        found = zip(own, points, places, strict=True)
-        return {axis.name: [values[k] for k in place] for axis, values, place in found}
-    # shares of every axis: strata in an order of their own, or anywhere
+        indices = np.unravel_index(np.arange(total), [len(p) for p in points]) if ordered else ()
+        columns = zip(ordered, points, indices, strict=True)
+        return {axis.name: [values[k] for k in index] for axis, values, index in columns}
+    # positions along every axis: in permuted strata, or anywhere
     random = np.random.default_rng(seed)
-    shares = random.random((len(own), count))
+    positions = random.random((len(ordered), count))
     if method == "latin":
-        order = np.stack([random.permutation(count) for _ in own]) if own else shares
-        shares = (order + shares) / count
-    return {axis.name: axis.at(share) for axis, share in zip(own, shares, strict=True)}
-
-
-def worlds(axes: Mapping[str, Axis], method: str, count: int) -> int:
-    """How many there are."""
-    if method != "grid":
-        return count
-    return int(np.prod([len(axis.points()) for axis in axes.values()], dtype=np.int64))
+        order = np.stack([random.permutation(count) for _ in ordered]) if ordered else positions
+        positions = (order + positions) / count
+    return {axis.name: axis.at(share) for axis, share in zip(ordered, positions, strict=True)}

@@ -1,4 +1,6 @@
-"""What a sweep is: what stays fixed, what is varied and how, and which outcomes are measured.
+"""Spec of a sweep: fixed entries, varied entries, sampling, outcomes and saved trajectories.
+
+A TOML file such as
 
 [fixed]
 robot = "mini_cheetah"
@@ -35,8 +37,8 @@ from typing import Any
 from tarsus import registry
 from tarsus.errors import IncompatibleOptions, InvalidValue, unknown_name
 from tarsus.files import read_toml
-from tarsus.sweeps import names
-from tarsus.sweeps.sampling import METHODS, Axis, Words
+from tarsus.sweeps import entries
+from tarsus.sweeps.sampling import METHODS, Axis, ListAxis
 
 TABLES = {
     "fixed": None,
@@ -46,21 +48,35 @@ TABLES = {
     "trajectories": ("keep", "most_mb"),
 }
 DEFAULT_OUTCOMES = ("fell", "speed", "energy", "peak_force", "residuals")
-MOST = 10_000_000  # worlds of a sweep
-MOST_MB = 10_000.0  # of trajectories, unless told otherwise
+MAX_WORLDS = 10_000_000
+DEFAULT_MAX_MB = 10_000.0  # of trajectories
 
 
 @dataclass(frozen=True)
 class SweepSpec:
-    """A sweep, checked.
+    """Validated spec of a sweep.
 
-    fixed: what all worlds have, by name
-    axes: what differs, by name
-    method: "grid", "latin" (Latin hypercube) or "random"; count, seed: of the latter two
-    outcomes: names of outcomes; own: a file with more
-    keep: whose trajectories: "all", "failed", an outcome (where it is not zero), a number (so many,
-        evenly chosen), or samples; 0 for none
-    most_mb: of trajectories, beyond which the sweep stops
+    Attributes
+    ----------
+    fixed
+        Entries that all worlds share, by name.
+    axes
+        Entries that vary, by name.
+    method
+        "grid", "latin" (Latin hypercube) or "random".
+    count, seed
+        Number of samples and their seed, for "latin" and "random".
+    outcomes
+        Names of outcomes.
+    own
+        Python file with more outcomes, or "".
+    keep
+        Worlds whose trajectories are saved: "all", "failed", an outcome (where it is not zero), a
+        number of worlds (evenly spaced), or samples; 0 for none.
+    most_mb
+        Size of all trajectories beyond which the sweep stops, in MB.
+    names
+        Names of all entries.
     """
 
     fixed: Mapping[str, Any]
@@ -71,11 +87,11 @@ class SweepSpec:
     outcomes: tuple[str, ...] = DEFAULT_OUTCOMES
     own: str = ""
     keep: str | int | tuple[int, ...] = 0
-    most_mb: float = MOST_MB
+    most_mb: float = DEFAULT_MAX_MB
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        # what is named, and whether it exists
+        # names and values of the entries
         both = sorted(set(self.fixed) & set(self.axes))
         if both:
             raise IncompatibleOptions(
@@ -87,25 +103,26 @@ class SweepSpec:
                 'a sweep needs a robot: set robot = "mini_cheetah" under [fixed].', "robot"
             )
         for name in (*self.fixed, *self.axes):
-            names.check(name)
+            entries.check(name)
         for name, value in self.fixed.items():
-            names.check_value(name, value)
+            entries.check_value(name, value)
         for name, axis in self.axes.items():
-            for value in axis.values if isinstance(axis, Words) else ():
-                names.check_value(name, value)
-        # how it is sampled
+            for value in axis.values if isinstance(axis, ListAxis) else ():
+                entries.check_value(name, value)
+        # sampling
         if self.method not in METHODS:
             raise unknown_name("sampling method", str(self.method), METHODS)
-        if self.method != "grid" and not 1 <= self.count <= MOST:
+        if self.method != "grid" and not 1 <= self.count <= MAX_WORLDS:
             raise InvalidValue(
-                f"count must be a whole number from 1 to {MOST:g}, not {self.count}.", "count"
+                f"count must be a whole number from 1 to {MAX_WORLDS:g}, not {self.count}.",
+                "count",
             )
         if self.method == "grid" and self.count:
             raise IncompatibleOptions(
                 'count cannot be combined with method = "grid", whose size follows from its axes.',
                 "count",
             )
-        # what is kept
+        # saved trajectories
         counts = (self.keep,) if isinstance(self.keep, int) else self.keep
         if not isinstance(counts, str) and any(k < 0 for k in counts):
             raise InvalidValue(
@@ -119,27 +136,42 @@ class SweepSpec:
 
 
 def read(path: Path) -> SweepSpec:
-    """The sweep in a TOML file; paths in it count from its folder. TarsusError for bad input.
+    """Read the spec in a TOML file; paths in it are relative to the file's folder.
 
-    UntrustedFile for a Python file that the user has not named beside it (`registry.trust`).
+    Raises
+    ------
+    UntrustedFile
+        If the spec refers to a Python file that the user does not trust (`registry.trust`).
+    TarsusError
+        If the spec is invalid.
     """
-    found = of(read_toml(path), path.parent)
-    named = [(name, value) for name, value in found.fixed.items() if name in names.WORDS]
-    for name, axis in found.axes.items():
-        if name in names.WORDS and isinstance(axis, Words):
+    spec = from_tables(read_toml(path), path.parent)
+    named = [(name, value) for name, value in spec.fixed.items() if name in entries.WORDS]
+    for name, axis in spec.axes.items():
+        if name in entries.WORDS and isinstance(axis, ListAxis):
             named += [(name, value) for value in axis.values]
-    for name, value in (*named, *([("outcome", found.own)] if found.own else [])):
+    for name, value in (*named, *([("outcome", spec.own)] if spec.own else [])):
         if str(value).endswith(registry.PYTHON_SUFFIX):
             registry.trusted_file(name, str(value), None)
-    return found
+    return spec
 
 
-def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
-    """The sweep of tables as a TOML file has them.
+def from_tables(tables: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
+    """Return the spec of tables that have the form of a TOML file.
 
-    folder: from which paths count
+    Parameters
+    ----------
+    tables
+        Tables by name.
+    folder
+        Folder that paths are relative to.
+
+    Raises
+    ------
+    TarsusError
+        If the spec is invalid.
     """
-    for table, value in given.items():
+    for table, value in tables.items():
         if table not in TABLES:
             raise unknown_name("table of a sweep", table, TABLES)
         if not isinstance(value, Mapping):
@@ -148,11 +180,11 @@ def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
             if (known := TABLES[table]) is not None and name not in known:
                 raise unknown_name(f"entry of [{table}]", name, known)
     # names and values
-    fixed = dict(_flat("", given.get("fixed", {})))
-    varied = dict(_flat("", given.get("vary", {}), axes=True))
-    sample, measured = given.get("sample", {}), given.get("outcomes", {})
-    kept = given.get("trajectories", {})
-    fixed = {name: _placed(name, value, folder) for name, value in fixed.items()}
+    fixed = dict(_flatten("", tables.get("fixed", {})))
+    varied = dict(_flatten("", tables.get("vary", {}), axes=True))
+    sample, measured = tables.get("sample", {}), tables.get("outcomes", {})
+    trajectories = tables.get("trajectories", {})
+    fixed = {name: _resolve_path(name, value, folder) for name, value in fixed.items()}
     axes = {name: _axis(name, value, folder) for name, value in varied.items()}
     own = measured.get("own", "")
     outcomes = _words("outcomes.names", measured.get("names", DEFAULT_OUTCOMES))
@@ -160,49 +192,52 @@ def of(given: Mapping[str, Any], folder: Path = Path()) -> SweepSpec:
         fixed,
         axes,
         sample.get("method", "grid"),
-        _whole("count", sample.get("count", 0)),
-        _whole("seed", sample.get("seed", 0)),
+        _whole_number("count", sample.get("count", 0)),
+        _whole_number("seed", sample.get("seed", 0)),
         outcomes,
         str((folder / own).resolve()) if own else "",
-        keeping(kept.get("keep", 0)),
-        _megabytes(kept.get("most_mb", MOST_MB)),
+        parse_keep(trajectories.get("keep", 0)),
+        _megabytes(trajectories.get("most_mb", DEFAULT_MAX_MB)),
     )
 
 
-def keeping(given: Any) -> str | int | tuple[int, ...]:
-    """Whose trajectories are kept, checked but for names of outcomes; a text may hold numbers."""
-    if isinstance(given, str) and given and set(given) <= set("0123456789, "):
-        numbers = [int(part) for part in given.split(",") if part.strip()]
-        given = numbers if "," in given else numbers[0]
-    if isinstance(given, str) or type(given) is int:
-        return given
-    if not isinstance(given, Sequence) or any(type(k) is not int for k in given) or not given:
+def parse_keep(value: Any) -> str | int | tuple[int, ...]:
+    """Return `SweepSpec.keep` for a word, a number, samples, or a text of sample numbers.
+
+    Names of outcomes are not checked.
+    """
+    if isinstance(value, str) and value and set(value) <= set("0123456789, "):
+        numbers = [int(part) for part in value.split(",") if part.strip()]
+        value = numbers if "," in value else numbers[0]
+    if isinstance(value, str) or type(value) is int:
+        return value
+    if not isinstance(value, Sequence) or any(type(k) is not int for k in value) or not value:
         raise InvalidValue(
             'trajectories.keep must be "all", "failed", an outcome such as "fell", a number of'
-            f" worlds (20) or a list of samples ([3, 17]), not {given!r}.",
+            f" worlds (20) or a list of samples ([3, 17]), not {value!r}.",
             "trajectories.keep",
         )
-    return tuple(sorted(set(given)))
+    return tuple(sorted(set(value)))
 
 
-def _megabytes(given: Any) -> float:
-    if type(given) not in (int, float):
+def _megabytes(value: Any) -> float:
+    if type(value) not in (int, float):
         raise InvalidValue(
-            f"trajectories.most_mb must be a number, not {given!r}.", "trajectories.most_mb"
+            f"trajectories.most_mb must be a number, not {value!r}.", "trajectories.most_mb"
         )
-    return float(given)
+    return float(value)
 
 
-def _flat(prefix: str, table: Mapping[str, Any], axes: bool = False) -> list[tuple[str, Any]]:
-    """Entries of nested tables under dotted names; a range of an axis is no table."""
-    found: list[tuple[str, Any]] = []
+def _flatten(prefix: str, table: Mapping[str, Any], axes: bool = False) -> list[tuple[str, Any]]:
+    """Return the entries of nested tables with dotted names; the range of an axis is one entry."""
+    flat: list[tuple[str, Any]] = []
     for key, value in table.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping) and not (axes and {"low", "high"} <= set(value)):
-            found += _flat(f"{name}.", value, axes)
+            flat += _flatten(f"{name}.", value, axes)
         else:
-            found.append((name, value))
-    return found
+            flat.append((name, value))
+    return flat
 
 
 def _axis(name: str, value: Any, folder: Path) -> Axis:
@@ -217,25 +252,25 @@ def _axis(name: str, value: Any, folder: Path) -> Axis:
     kinds = {isinstance(v, str) for v in value}
     if len(kinds) > 1 or any(not isinstance(v, str | int | float | bool) for v in value):
         raise InvalidValue(f"{name} must list only numbers or only words.", name)
-    return Words(name, tuple(_placed(name, v, folder) for v in value))
+    return ListAxis(name, tuple(_resolve_path(name, v, folder) for v in value))
 
 
-def _placed(name: str, value: Any, folder: Path) -> Any:
-    """A file's path from the spec's folder; anything else as it is."""
+def _resolve_path(name: str, value: Any, folder: Path) -> Any:
+    """Resolve a path relative to the spec's folder; other values are unchanged."""
     if not isinstance(value, str | int | float | bool):
         raise InvalidValue(f"{name} must be a number or a word, not {value!r}.", name)
-    if isinstance(value, str) and name in names.FILES and Path(value).suffix:
+    if isinstance(value, str) and name in entries.FILES and Path(value).suffix:
         return str((folder / value).resolve())
     return value
 
 
-def _words(name: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str) or not all(isinstance(word, str) for word in given):
-        raise InvalidValue(f"{name} must be a list of words, not {given!r}.", name)
-    return tuple(given)
+def _words(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not all(isinstance(word, str) for word in value):
+        raise InvalidValue(f"{name} must be a list of words, not {value!r}.", name)
+    return tuple(value)
 
 
-def _whole(name: str, given: Any) -> int:
-    if type(given) is not int:
-        raise InvalidValue(f"{name} must be a whole number, not {given!r}.", name)
-    return given
+def _whole_number(name: str, value: Any) -> int:
+    if type(value) is not int:
+        raise InvalidValue(f"{name} must be a whole number, not {value!r}.", name)
+    return value

@@ -1,9 +1,8 @@
-"""The folder of a sweep: one Parquet file a chunk, under the hash of the chunk's inputs, and a
-folder with the trajectories that it keeps.
+"""Folder of a sweep: one Parquet file per chunk, named by its digest, and saved trajectories.
 
-Either is written beside and renamed, so that there is either a whole chunk or none, whoever is
-killed and however full the disk is; two runs that write the same chunk write the same bytes.
-`plan-HASH.json` holds how long the chunks are: measured once, so that a later run cuts the same.
+Every file is written under a temporary name and renamed, so that a chunk is complete or absent even
+if a run is killed or the disk is full. Two runs that write the same chunk write the same bytes.
+`plan-HASH.json` stores the chunk sizes, which are measured once, so that later runs use the same.
 """
 
 from __future__ import annotations
@@ -19,101 +18,109 @@ from tarsus.files import atomic_write, check_writable, json_text, temporary_path
 from tarsus.schema import ListRule, NumberRule, TableRule, error_context, read_json
 
 CHUNKS, TRAJECTORIES = "chunks", "trajectories"
-WARNINGS = "warnings"  # in the metadata of a chunk's rows: a sentence of each kind
-SPEC = "sweep.json"  # what was asked last, and its chunks
+WARNINGS = "warnings"  # metadata of a chunk's rows: one message for each warning code
+SPEC = "sweep.json"  # spec of the last sweep, and its chunks
 PLAN = "worlds_a_chunk"
-LARGEST_CHUNK = 10_000_000  # worlds
+MAX_CHUNK_SIZE = 10_000_000  # worlds
 MB = 1e6  # bytes
 
 
 class Store:
-    """The chunks of a folder."""
+    """Chunks in the folder of a sweep."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def ready(self) -> Store:
-        """Make the folder; OSError if it cannot be written to."""
+    def create(self) -> Store:
+        """Create the folder; raise OSError if it is not writable."""
         check_writable(self.folder)
         (self.folder / CHUNKS).mkdir(parents=True, exist_ok=True)
         return self
 
     def path(self, digest: str) -> Path:
-        """Where a chunk's rows are, or go."""
+        """Return the path of a chunk's rows."""
         return self.folder / CHUNKS / f"{digest}.parquet"
 
-    def there(self) -> set[str]:
-        """The digests of all whole chunks."""
+    def finished(self) -> set[str]:
+        """Return the digests of all finished chunks."""
         return {path.stem for path in (self.folder / CHUNKS).glob("*.parquet")}
 
-    def put(self, digest: str, rows: bytes, trajectories: Mapping[str, bytes]) -> None:
-        """Write what a chunk leaves, whole or not at all, and down to the disk: trajectories first,
-        so that where rows are their trajectories are.
+    def write(self, digest: str, rows: bytes, trajectories: Mapping[str, bytes]) -> None:
+        """Write the files of a chunk atomically and flush them to the disk.
+
+        Trajectories are written first, so that rows never refer to missing ones.
         """
         if trajectories:
-            self._put_folder(self.folder / TRAJECTORIES / digest, trajectories)
+            self._write_folder(self.folder / TRAJECTORIES / digest, trajectories)
         with atomic_write(self.path(digest)) as temporary:
-            _write(temporary, rows)
+            _write_file(temporary, rows)
 
-    def _put_folder(self, place: Path, files: Mapping[str, bytes]) -> None:
-        """A folder of files; one that is there is whole, and of the same bytes."""
-        if place.is_dir():
+    def _write_folder(self, path: Path, files: Mapping[str, bytes]) -> None:
+        """Write a folder of files; an existing folder is complete and has the same bytes."""
+        if path.is_dir():
             return
-        part = temporary_path(place)
+        part = temporary_path(path)
         part.mkdir(parents=True)
         try:
             for name, content in files.items():
-                _write(part / name, content)
+                _write_file(part / name, content)
             try:
-                part.rename(place)
+                part.rename(path)
             except OSError:
-                if not place.is_dir():  # no other run was first
+                if not path.is_dir():  # another run may have been faster
                     raise
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
     def megabytes(self) -> float:
-        """Of all trajectories that are there."""
+        """Return the total size of all saved trajectories in MB."""
         files = (self.folder / TRAJECTORIES).glob("*/*.nc")
         return sum(path.stat().st_size for path in files) / MB
 
-    def sizes(self, groups: Sequence[str], measured: Any) -> list[int]:
-        """Worlds of a chunk, for each group by its digest: those of an earlier run, else
-        `measured()`, which are then kept. Of two runs at once both take what the first kept.
+    def chunk_sizes(self, groups: Sequence[str], measure: Any) -> list[int]:
+        """Return the number of worlds per chunk for each group.
+
+        Parameters
+        ----------
+        groups
+            Digests of the groups.
+        measure
+            Function that measures the sizes. It is called, and its result stored, only if no
+            earlier run stored them. Two simultaneous runs both use what the first one stored.
         """
-        path = self._plan(groups)
+        path = self._plan_path(groups)
         if not path.exists():
-            fresh = temporary_path(path)
-            fresh.write_text(json_text({PLAN: measured()}), encoding="utf-8")
+            temporary = temporary_path(path)
+            temporary.write_text(json_text({PLAN: measure()}), encoding="utf-8")
             try:
-                os.link(fresh, path)  # fails where another run was first
+                os.link(temporary, path)  # fails if another run was faster
             except FileExistsError:
                 pass
             except OSError:  # a file system without links
-                fresh.replace(path)
+                temporary.replace(path)
             finally:
-                fresh.unlink(missing_ok=True)
-        return self.kept_sizes(groups)
+                temporary.unlink(missing_ok=True)
+        return self.stored_sizes(groups)
 
-    def _plan(self, groups: Sequence[str]) -> Path:
-        """Return the file with the sizes of these groups' chunks."""
+    def _plan_path(self, groups: Sequence[str]) -> Path:
+        """Return the path of the file with the chunk sizes of these groups."""
         name = hashlib.sha256(json_text(list(groups)).encode()).hexdigest()[:24]
         return self.folder / f"plan-{name}.json"
 
-    def kept_sizes(self, groups: Sequence[str]) -> list[int]:
-        """Return worlds per chunk as an earlier run kept them; [] if there was none."""
-        path, count = self._plan(groups), len(groups)
+    def stored_sizes(self, groups: Sequence[str]) -> list[int]:
+        """Return the numbers of worlds per chunk that an earlier run stored, or []."""
+        path, count = self._plan_path(groups), len(groups)
         if not path.exists():
             return []
-        rule = ListRule(NumberRule(1, LARGEST_CHUNK, whole=True), max_items=count, min_items=count)
-        found = read_json(path)
+        rule = ListRule(NumberRule(1, MAX_CHUNK_SIZE, whole=True), max_items=count, min_items=count)
+        plan = read_json(path)
         with error_context(f"{path}, which may be removed"):
-            TableRule({PLAN: rule}, required=(PLAN,)).check("", found)
-        return [int(size) for size in found[PLAN]]
+            TableRule({PLAN: rule}, required=(PLAN,)).check("", plan)
+        return [int(size) for size in plan[PLAN]]
 
 
-def _write(path: Path, content: bytes) -> None:
-    """A file, down to the disk."""
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file and flush it to the disk."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()

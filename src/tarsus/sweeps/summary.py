@@ -1,4 +1,4 @@
-"""A sweep in numbers: counts, and the mean of each outcome for each value of what was varied."""
+"""Summary of a sweep: counts, and the mean outcomes for each value of the varied parameters."""
 
 from __future__ import annotations
 
@@ -11,23 +11,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tarsus.algebra.intervals import Z95, wilson
-from tarsus.sweeps.query import asked, asked_last, failures
-from tarsus.sweeps.shares import is_share, unit_of
+from tarsus.sweeps.proportions import is_proportion, outcome_unit
+from tarsus.sweeps.query import failures, last_spec, run_sql
 from tarsus.viewer.tables import TextTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BESIDE = ("sample", "failure", "trajectory", "chunk", "tarsus_version", "versions")
-DISTINCT = 6  # values of a parameter that are shown one by one; of more, ranges
-RANGES = 4  # with as many worlds each
+METADATA_COLUMNS = ("sample", "failure", "trajectory", "chunk", "tarsus_version", "versions")
+MAX_VALUES = 6  # of a numeric parameter that are listed separately; more are shown as ranges
+RANGE_COUNT = 4  # ranges with equal numbers of worlds
 
 
 @dataclass(frozen=True)
 class MeanOutcome:
-    """The mean of an outcome with its 95 % interval; of a 0/1 outcome the share of ones.
+    """Mean of an outcome with its 95 % confidence interval.
 
-    low, high: by the normal distribution of the mean, of a share by Wilson's (1927) formula
+    Attributes
+    ----------
+    mean
+        Mean, or proportion of ones of a 0/1 outcome.
+    low, high
+        Confidence interval: normal for a mean, Wilson's (1927) for a proportion.
+    share
+        Whether it is a proportion.
     """
 
     mean: float
@@ -37,24 +44,29 @@ class MeanOutcome:
 
 
 def estimate(values: Any, share: bool) -> MeanOutcome | None:
-    """Return the mean of the values that are numbers and its interval; None if there are none.
+    """Return the mean of the finite values with its interval; None if there are none.
 
-    share: whether the outcome is 0 or 1 in the whole sweep
+    Parameters
+    ----------
+    values
+        Values of the outcome.
+    share
+        Whether the outcome is 0 or 1 in the whole sweep.
     """
-    given = np.asarray(values, float)
-    given = given[np.isfinite(given)]
-    if not len(given):
+    finite = np.asarray(values, float)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
         return None
-    mean = float(given.mean())
+    mean = float(finite.mean())
     if share:
-        return MeanOutcome(mean, *wilson(int(given.sum()), len(given)), True)
-    half = Z95 * float(given.std(ddof=1)) / math.sqrt(len(given)) if len(given) > 1 else math.inf
+        return MeanOutcome(mean, *wilson(int(finite.sum()), len(finite)), True)
+    half = Z95 * float(finite.std(ddof=1)) / math.sqrt(len(finite)) if len(finite) > 1 else math.inf
     return MeanOutcome(mean, mean - half, mean + half, False)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Worlds that share a value of what was varied, and their outcomes by name."""
+    """Worlds that share a value of a varied parameter, and their outcomes by name."""
 
     parameter: str
     value: str
@@ -64,92 +76,93 @@ class Cell:
 
 
 def summary(folder: str | Path) -> list[Cell]:
-    """Return all worlds, then those of each value or range of each varied parameter."""
-    rows = asked(folder)
-    spec = asked_last(Path(folder))
+    """Return one cell for all worlds, then one for each value or range of each parameter."""
+    rows = run_sql(folder)
+    spec = last_spec(Path(folder))
     fixed = spec.get("names", [])
     varied = [name for name in spec.get("axes", {}) if name in rows]
     outcomes = [
         name
         for name in rows
-        if name not in (*BESIDE, *fixed, *varied, "dt", "seed") and rows[name].dtype.kind in "fi"
+        if name not in (*METADATA_COLUMNS, *fixed, *varied, "dt", "seed")
+        and rows[name].dtype.kind in "fi"
     ]
-    shares = {name: is_share(name, rows[name]) for name in outcomes}
-    found = [_cell("all", "", rows, shares)]
+    proportions = {name: is_proportion(name, rows[name]) for name in outcomes}
+    cells = [_cell("all", "", rows, proportions)]
     for name in varied:
-        found += [_cell(name, value, part, shares) for value, part in _parts(rows, name)]
-    return found
+        cells += [_cell(name, value, part, proportions) for value, part in _parts(rows, name)]
+    return cells
 
 
 def tables(folder: str | Path) -> tuple[TextTable, str]:
-    """Return the summary to print: its table, and why worlds failed."""
+    """Return the summary as a table to print, and the reasons for failures as text."""
     cells = summary(folder)
     names = list(cells[0].outcomes)
     head = [
-        "varied",
+        "parameter",
         "value",
         "worlds",
         "failed",
         *(_heading(name, cells[0].outcomes[name]) for name in names),
     ]
-    rows, above = list[list[str]](), ""
+    rows, previous = list[list[str]](), ""
     for cell in cells:
-        name = "" if cell.parameter == above else cell.parameter
+        name = "" if cell.parameter == previous else cell.parameter
         counts = [str(cell.worlds), str(cell.failed)]
-        rows.append([name, cell.value, *counts, *(told(cell.outcomes[n]) for n in names)])
-        above = cell.parameter
-    why = [f"{w} failed: {t}" for t, w in failures(folder)[["failure", "worlds"]].to_numpy()]
-    return TextTable(head, rows, ("varied", "value"), keys=2), "\n".join(why)
+        rows.append([name, cell.value, *counts, *(format_mean(cell.outcomes[n]) for n in names)])
+        previous = cell.parameter
+    reasons = [f"{w} failed: {t}" for t, w in failures(folder)[["failure", "worlds"]].to_numpy()]
+    return TextTable(head, rows, ("parameter", "value"), keys=2), "\n".join(reasons)
 
 
-def told(found: MeanOutcome | None) -> str:
-    """Return a mean with its interval, to the digit that the interval knows."""
-    if found is None:
+def format_mean(outcome: MeanOutcome | None) -> str:
+    """Return a mean with its interval, rounded to two significant digits of the interval."""
+    if outcome is None:
         return "-"
-    if found.share:
-        low, high = 100 * found.low, 100 * found.high
-        return f"{100 * found.mean:.3g} % ({low:.2g} to {high:.2g})"
-    half = found.high - found.mean
+    if outcome.share:
+        low, high = 100 * outcome.low, 100 * outcome.high
+        return f"{100 * outcome.mean:.3g} % ({low:.2g} to {high:.2g})"
+    half = outcome.high - outcome.mean
     if not math.isfinite(half):
-        return f"{found.mean:.3g}"
+        return f"{outcome.mean:.3g}"
     if half == 0:
-        return f"{found.mean:.4g} ±0"
-    digits = 1 - math.floor(math.log10(half))  # two digits of the interval
-    if abs(found.mean) >= 1e5 or half < 1e-4:
-        return f"{found.mean:.3g} ±{half:.2g}"
-    return f"{found.mean:.{max(digits, 0)}f} ±{half:.{max(digits, 0)}f}"
+        return f"{outcome.mean:.4g} ±0"
+    digits = 1 - math.floor(math.log10(half))
+    if abs(outcome.mean) >= 1e5 or half < 1e-4:
+        return f"{outcome.mean:.3g} ±{half:.2g}"
+    return f"{outcome.mean:.{max(digits, 0)}f} ±{half:.{max(digits, 0)}f}"
 
 
-def _cell(name: str, value: str, rows: pd.DataFrame, shares: dict[str, bool]) -> Cell:
+def _cell(name: str, value: str, rows: pd.DataFrame, proportions: dict[str, bool]) -> Cell:
     failed = int(np.count_nonzero(rows["failure"].notna()))
-    means = {outcome: estimate(rows[outcome], share) for outcome, share in shares.items()}
+    means = {outcome: estimate(rows[outcome], share) for outcome, share in proportions.items()}
     return Cell(name, value, len(rows), failed, means)
 
 
 def _parts(rows: Any, name: str) -> list[tuple[str, Any]]:
-    """Return the rows of each value of a parameter, or of ranges with as many worlds each."""
+    """Return the rows for each value of a parameter, or for ranges with equal numbers of worlds."""
     values: Any = rows[name]
-    known: list[Any] = sorted(values.dropna().unique(), key=lambda v: (isinstance(v, str), v))
-    if len(known) <= DISTINCT or values.dtype.kind not in "fi":
-        return [(_name(v), rows[values == v]) for v in known]
-    edges = np.unique(np.quantile(np.asarray(values, float), np.linspace(0, 1, RANGES + 1)))
-    found = []
+    distinct: list[Any] = sorted(values.dropna().unique(), key=lambda v: (isinstance(v, str), v))
+    if len(distinct) <= MAX_VALUES or values.dtype.kind not in "fi":
+        return [(_format_value(v), rows[values == v]) for v in distinct]
+    edges = np.unique(np.quantile(np.asarray(values, float), np.linspace(0, 1, RANGE_COUNT + 1)))
+    parts = []
     for low, high in itertools.pairwise(edges):
         inside = (values >= low) & ((values < high) | (high == edges[-1]))
-        found.append((f"{low:.3g} to {high:.3g}", rows[inside]))
-    return found
+        parts.append((f"{low:.3g} to {high:.3g}", rows[inside]))
+    return parts
 
 
-def _name(value: Any) -> str:
-    """Return a value as a cell: of a path its file's name."""
+def _format_value(value: Any) -> str:
+    """Return a value as text; for a path, only the name of the file."""
     if isinstance(value, str):
         return Path(value).name if "/" in value or "\\" in value else value
     return f"{value:.4g}"
 
 
-def _heading(name: str, found: MeanOutcome | None) -> str:
-    """Return an outcome with its unit."""
-    if found is not None and found.share:
-        return f"{name}, share"
-    unit = unit_of(name)
+def _heading(name: str, outcome: MeanOutcome | None) -> str:
+    """Return the heading of an outcome, with its unit."""
+    if outcome is not None and outcome.share:
+        return f"{name} / %"
+    unit = outcome_unit(name)
     return name if unit == "1" else f"{name} / ({unit})" if "/" in unit else f"{name} / {unit}"

@@ -1,4 +1,4 @@
-"""What a worker does with a chunk: what it leaves into the folder if it sees it, else back."""
+"""Task of a worker: simulate a chunk, and write its files or return them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from tarsus.sweeps.chunk import ChunkFiles, made
+from tarsus.sweeps.chunk import ChunkFiles, simulate_chunk
 from tarsus.sweeps.groups import Chunk
 from tarsus.sweeps.store import MB, Store
 
 
 @dataclass(frozen=True)
-class Done:
-    """A chunk that was worked on.
+class TaskResult:
+    """Result of a task.
 
-    files: None where the worker wrote them itself
-    seconds: that it took
-    trajectories, megabytes: how many were kept, and how large they are
+    Attributes
+    ----------
+    digest
+        Digest of the chunk.
+    files
+        Files of the chunk; None if the worker wrote them.
+    seconds
+        Time of the task in s.
+    trajectories, megabytes
+        Number of saved trajectories, and their size.
     """
 
     digest: str
@@ -28,18 +35,24 @@ class Done:
     megabytes: float
 
 
-def work(chunk: Chunk, digest: str, versions: str, folder: str, token: str) -> Done:
-    """Simulate a chunk and deliver it.
+def run_task(chunk: Chunk, digest: str, versions: str, folder: str, token: str) -> TaskResult:
+    """Simulate a chunk; write its files if the worker shares the sweep's folder, else return them.
 
-    token: the name of a file in the folder, by which a worker knows that the folder it sees is the
-        sweep's, shared with who asked
+    Parameters
+    ----------
+    chunk, digest, versions
+        As for `simulate_chunk`.
+    folder
+        Folder of the sweep.
+    token
+        Name of a file in the folder. The worker shares the folder if it finds this file.
     """
-    began = perf_counter()
-    found: ChunkFiles | None = made(chunk, digest, versions)
-    count = len(found.trajectories)
-    size = sum(map(len, found.trajectories.values())) / MB
-    place = Path(folder)
-    if token and os.path.exists(place / token):
-        Store(place).put(digest, found.rows, found.trajectories)
-        found = None
-    return Done(digest, found, perf_counter() - began, count, size)
+    start = perf_counter()
+    files: ChunkFiles | None = simulate_chunk(chunk, digest, versions)
+    count = len(files.trajectories)
+    size = sum(map(len, files.trajectories.values())) / MB
+    path = Path(folder)
+    if token and os.path.exists(path / token):
+        Store(path).write(digest, files.rows, files.trajectories)
+        files = None
+    return TaskResult(digest, files, perf_counter() - start, count, size)

@@ -1,8 +1,9 @@
-"""Trajectories that a sweep keeps: the log of one world each, as `Simulation.run` writes it.
+"""Saved trajectories of a sweep: the log of one world each, as `Simulation.run` writes it.
 
-Which worlds are kept is known when their outcomes are; those are run again, each alone, with a log.
-They have the same bits as in their batch (docs/decisions/0002), so the log is of what was measured.
-Who worked on it, when and how long is left out: the bytes depend on the chunk alone.
+Once the outcomes are known, the selected worlds are simulated again, each alone and with a log.
+Their results are bit-identical to those in the batch (docs/decisions/0002), so the log shows what
+was measured. Attributes that depend on the worker are removed, so that the bytes depend on the
+chunk alone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from tarsus.errors import TarsusError, TarsusWarning
 from tarsus.simulation.recording.divergence import Diverged
-from tarsus.sweeps.built import ChunkPush, built
+from tarsus.sweeps.chunk_simulation import ChunkPush, chunk_simulation
 from tarsus.sweeps.groups import Chunk
 
 if TYPE_CHECKING:
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 ALL, FAILED = "all", "failed"
-OTHERWISE = ("command_line", "processor", "wall_time")  # of a log, where it differs by worker
+WORKER_ATTRIBUTES = ("command_line", "processor", "wall_time")  # of a log, which vary by worker
 
 
 @dataclass(frozen=True)
 class TrajectoryFile:
-    """A netCDF file: its name, and its bytes."""
+    """Name and content of a netCDF file."""
 
     name: str
     content: bytes
@@ -39,23 +40,30 @@ class TrajectoryFile:
 def trajectories(
     chunk: Chunk, measured: Mapping[str, Array], failure: Sequence[str | None]
 ) -> dict[int, TrajectoryFile]:
-    """The logs of a chunk's worlds that are kept, by sample.
+    """Return the saved trajectories of a chunk by sample.
 
-    measured: outcomes by name, (worlds,); failure: why a world failed
+    Parameters
+    ----------
+    chunk
+        Worlds of the chunk.
+    measured
+        Outcomes by name, each of shape (worlds,).
+    failure
+        Reason why each world failed, or None.
     """
-    found: dict[int, TrajectoryFile] = {}
-    for k in np.flatnonzero(kept(chunk, measured, failure)).tolist():
-        log = logged(chunk.part(k, k + 1))
+    files: dict[int, TrajectoryFile] = {}
+    for k in np.flatnonzero(selected(chunk, measured, failure)).tolist():
+        log = simulate_log(chunk.part(k, k + 1))
         if log is not None:
             content = bytes(log.to_netcdf(engine="scipy"))
-            found[chunk.samples[k]] = TrajectoryFile(f"{chunk.samples[k]}.nc", content)
-    return found
+            files[chunk.samples[k]] = TrajectoryFile(f"{chunk.samples[k]}.nc", content)
+    return files
 
 
-def kept(
+def selected(
     chunk: Chunk, measured: Mapping[str, Array], failure: Sequence[str | None]
 ) -> NDArray[np.bool_]:
-    """Which worlds of a chunk keep their trajectory (worlds,)."""
+    """Return for which worlds of a chunk the trajectory is saved, shape (worlds,)."""
     keep = chunk.keep
     if not isinstance(keep, str):
         return np.isin(chunk.samples, keep)
@@ -67,22 +75,20 @@ def kept(
     return np.isfinite(value) & (value != 0)
 
 
-def logged(one: Chunk) -> xr.Dataset | None:
-    """The log of a chunk of one world, up to where it left the physical range; None if it has not
-    one step.
-    """
+def simulate_log(world: Chunk) -> xr.Dataset | None:
+    """Return the log of a chunk of one world, up to where it diverged; None if it has no step."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TarsusWarning)  # the batch has told them
-            simulation = built(one)
-            push, dt = ChunkPush(one, simulation.dt), simulation.dt
-            pushing = None if push.body is None else lambda t: push.at(round(t / dt))
-            log = simulation.run(one.structure["seconds"], push=pushing)
-    except Diverged as ended:
-        log = ended.log
-    except TarsusError:  # its parameters were refused, as its row says
+            warnings.simplefilter("ignore", TarsusWarning)  # reported by the batch
+            simulation = chunk_simulation(world)
+            push, dt = ChunkPush(world, simulation.dt), simulation.dt
+            push_at = None if push.body is None else lambda t: push.at(round(t / dt))
+            log = simulation.run(world.structure["seconds"], push=push_at)
+    except Diverged as error:
+        log = error.log
+    except TarsusError:  # invalid parameters, which its row reports
         log = None
     if log is None:
         return None
-    attributes = {name: v for name, v in log.attrs.items() if name not in OTHERWISE}
-    return log.drop_attrs(deep=False).assign_attrs({**attributes, "sample": int(one.samples[0])})
+    attributes = {name: v for name, v in log.attrs.items() if name not in WORKER_ATTRIBUTES}
+    return log.drop_attrs(deep=False).assign_attrs({**attributes, "sample": int(world.samples[0])})

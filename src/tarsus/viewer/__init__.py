@@ -1,1 +1,1 @@
-"""Pictures of what happened."""
+"""Plots, images, videos and browser pages of runs."""

@@ -1,8 +1,8 @@
-"""Who may open a page: browsers that ask for its address, from its own pages, with its token.
+"""Access control of a page: its host name, the origin of requests, and an access token.
 
-Without these checks any web site in the user's browser could watch a page on this machine and press
-its buttons: through a WebSocket of its own, or under a name that it points at this machine (DNS
-rebinding). The checks stand in front of viser's server, which has none.
+Without these checks, any web site in the user's browser could watch a page on this machine and
+press its buttons, through its own WebSocket or through a host name that it points at this machine
+(DNS rebinding). viser's server has no such checks, so these run in front of it.
 """
 
 from __future__ import annotations
@@ -23,21 +23,26 @@ from urllib.parse import parse_qsl, urlencode
 from tarsus.errors import InvalidValue, MissingPackage, UnmetCondition, quoted
 
 PORT = 8080
-TRIES = 20  # ports after the one asked for
+PORT_TRIES = 20  # ports to try, starting with the requested one
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_.-]+))(?::(?P<port>\d{1,5}))?")
 DEFAULT_PORTS = {"http": 80, "https": 443}
-FRAMES = "frame-ancestors 'self'"  # no other site shows the page inside its own
+FRAME_POLICY = "frame-ancestors 'self'"  # no other site may embed the page
 _patching = Lock()
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a page is served.
+    """Address at which a page is served.
 
-    port: the first one to try; 0: any free one
-    host: the address of this machine to listen on
-    allowed: further names by which browsers reach the page, such as that of a proxy
+    Attributes
+    ----------
+    port
+        First port to try; 0 takes any free port.
+    host
+        Address of this machine to listen on.
+    allowed
+        Extra host names by which browsers reach the page, such as that of a proxy.
     """
 
     port: int = PORT
@@ -46,43 +51,53 @@ class Address:
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the first free port from `port` on; TarsusError if none of `TRIES` is free."""
-    if not 0 <= port <= 65535 - TRIES:
-        raise InvalidValue(f"port must be from 0 to {65535 - TRIES}, not {port}.", "port")
-    family, *_, address = _found(host)[0]
-    for number in range(port, port + TRIES) if port else [0]:
+    """Return the first free port, starting with `port`.
+
+    Raises
+    ------
+    InvalidValue
+        If the port is out of range, or the host is not an address of this machine.
+    UnmetCondition
+        If `PORT_TRIES` ports are all in use.
+    """
+    if not 0 <= port <= 65535 - PORT_TRIES:
+        raise InvalidValue(f"port must be from 0 to {65535 - PORT_TRIES}, not {port}.", "port")
+    family, *_, address = _addresses(host)[0]
+    for number in range(port, port + PORT_TRIES) if port else [0]:
         with socket.socket(family) as probe:
             try:
                 probe.bind((address[0], number, *address[2:]))
             except OSError as error:
                 if error.errno == errno.EADDRNOTAVAIL:
-                    raise _no_address(host) from None
+                    raise _invalid_host(host) from None
                 continue
             return int(probe.getsockname()[1])
     raise UnmetCondition(
-        f"the ports {port} to {port + TRIES - 1} of {host} are all in use: choose another port.",
+        f"the ports {port} to {port + PORT_TRIES - 1} of {host} are all in use: choose another"
+        " port.",
         "port",
     )
 
 
 class Guard:
-    """The checks of one page.
+    """Checks for the requests to one page.
 
-    A request must name a host that the page serves. What a page of another site asks for is refused
-    by its Origin. A page that can be reached from other machines also wants the token of its URL,
-    which a cookie repeats from then on.
+    A request must name a host that the page serves. Requests from pages of other sites are rejected
+    by their Origin. If other machines can reach the page, a request must also contain the token of
+    the page's URL; a cookie then carries it in later requests.
     """
 
     def __init__(self, address: Address) -> None:
-        allowed = [_name(name) for name in address.allowed]
+        allowed = [_host_name(name) for name in address.allowed]
         self._host = address.host
         self.everywhere, local = _reach(address.host)
-        own = {socket.gethostname().lower(), socket.getfqdn().lower()} if self.everywhere else set()
+        names = {socket.gethostname().lower(), socket.getfqdn().lower()}
         self._allowed = frozenset(allowed)
-        self._names = LOCAL | own | {address.host.lower()} | self._allowed
+        self._names = LOCAL | {address.host.lower()} | self._allowed
+        self._names |= names if self.everywhere else set()
         self.token = None if local and not allowed else secrets.token_urlsafe(24)
         digest = hashlib.sha256((self.token or "").encode()).hexdigest()
-        self._cookie = f"tarsus-{digest[:12]}"  # cookies of all ports of a host are one set
+        self._cookie = f"tarsus-{digest[:12]}"  # pages on other ports share this host's cookies
 
     def url(self, port: int) -> str:
         """Return the URL to open, with the token if there is one."""
@@ -91,92 +106,96 @@ class Guard:
         return f"http://{host}:{port}" + (f"/?token={self.token}" if self.token else "")
 
     def refusal(self, headers: Any, query: str = "") -> str | None:
-        """Why a request with these headers and this query is refused; None if it is not."""
+        """Return the reason to reject a request with these headers and query, or None."""
         hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
-        host = _parsed(hosts[0]) if len(hosts) == 1 else None
+        host = _parse_host(hosts[0]) if len(hosts) == 1 else None
         if host is None or not self._serves(host[0]):
-            named = quoted(hosts[0] if hosts else "")
-            return f"this page is not served as {named}; `tarsus view --allow-host NAME` allows it."
-        if origins and not (len(origins) == 1 and self._own(origins[0], host)):
+            name = quoted(hosts[0] if hosts else "")
+            return f"this page is not served as {name}; `tarsus view --allow-host NAME` allows it."
+        if origins and not (len(origins) == 1 and self._is_own_origin(origins[0], host)):
             return f"pages of {quoted(origins[0])} may not use this page."
-        if self.token is not None and not self._knows(headers, query):
-            return "open the whole URL that tarsus printed: it ends in a token."
+        if self.token is not None and not self._has_token(headers, query):
+            return "open the complete URL that tarsus printed: it ends in a token."
         return None
 
     def _serves(self, name: str) -> bool:
         return name in self._names or (self.everywhere and _is_address(name))
 
-    def _own(self, origin: str, host: tuple[str, int | None]) -> bool:
-        """Whether a page of this origin is a page of this server."""
+    def _is_own_origin(self, origin: str, host: tuple[str, int | None]) -> bool:
+        """Return whether pages of this origin are pages of this server."""
         scheme, _, rest = origin.lower().partition("://")
-        place, default = _parsed(rest), DEFAULT_PORTS.get(scheme)
-        if place is None or default is None:
+        parsed, default = _parse_host(rest), DEFAULT_PORTS.get(scheme)
+        if parsed is None or default is None:
             return False
-        same = place[0] == host[0] and (place[1] or default) == (host[1] or default)
-        return same or place[0] in self._allowed  # a proxy may have changed the Host
+        same = parsed[0] == host[0] and (parsed[1] or default) == (host[1] or default)
+        return same or parsed[0] in self._allowed  # a proxy may have changed the Host
 
-    def _knows(self, headers: Any, query: str) -> bool:
-        """Whether a request shows the token, in its URL or in its cookie."""
+    def _has_token(self, headers: Any, query: str) -> bool:
+        """Return whether a request contains the token, in its URL or in its cookie."""
         pairs = [p.strip().partition("=") for c in headers.get_all("Cookie") for p in c.split(";")]
-        given = [value for name, _, value in pairs if name == self._cookie]
-        given += [value for name, value in parse_qsl(query) if name == "token"]
+        values = [value for name, _, value in pairs if name == self._cookie]
+        values += [value for name, value in parse_qsl(query) if name == "token"]
         token = (self.token or "").encode()
-        return any(hmac.compare_digest(value.encode(), token) for value in given)
+        return any(hmac.compare_digest(value.encode(), token) for value in values)
 
-    def answered(self, inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Return what answers HTTP requests and openings of WebSockets: `inner` after the checks.
+    def protect(self, inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Return a handler that runs the checks before `inner`.
 
-        Both take a connection and a request, and return None to open a WebSocket.
+        Both handlers take a connection and a request, and return a response, or None to open a
+        WebSocket.
         """
         from websockets.datastructures import Headers
         from websockets.http11 import Response
 
         def answer(connection: Any, request: Any) -> Any:
             query = request.path.partition("?")[2]
-            refused = self.refusal(request.headers, query)
-            if refused is not None:
-                text = f"Refused: {refused}\n".encode()
+            reason = self.refusal(request.headers, query)
+            if reason is not None:
+                text = f"Access denied: {reason}\n".encode()
                 kind = {"Content-Type": "text/plain; charset=utf-8"}
                 return Response(403, "Forbidden", Headers(kind | _length(text)), text)
             response = inner(connection, request)
-            given = parse_qsl(query)
-            left = [(name, value) for name, value in given if name != "token"]
-            if response is not None and self.token is not None and len(left) < len(given):
-                # the token goes into a cookie, out of the address bar and the history
+            pairs = parse_qsl(query)
+            rest = [(name, value) for name, value in pairs if name != "token"]
+            if response is not None and self.token is not None and len(rest) < len(pairs):
+                # move the token from the address bar and the history into a cookie
                 cookie = f"{self._cookie}={self.token}; Path=/; HttpOnly; SameSite=Lax"
-                to = f"./?{urlencode(left)}" if left else "./"
-                fresh = {"Location": to, "Set-Cookie": cookie, "Cache-Control": "no-store"}
-                return Response(303, "See Other", Headers(fresh | _length(b"")), b"")
+                target = f"./?{urlencode(rest)}" if rest else "./"
+                headers = {"Location": target, "Set-Cookie": cookie, "Cache-Control": "no-store"}
+                return Response(303, "See Other", Headers(headers | _length(b"")), b"")
             if response is not None:
-                response.headers["Content-Security-Policy"] = FRAMES
+                response.headers["Content-Security-Policy"] = FRAME_POLICY
             return response
 
         return answer
 
-    def started(self, start: Callable[[], Any]) -> Any:
-        """Return the viser server that `start` starts, with the checks in front of it.
+    def start(self, start_server: Callable[[], Any]) -> Any:
+        """Start a viser server with the checks in front of it, and return it.
 
-        viser has no hook for them, so the function by which it serves is replaced meanwhile.
-        TarsusError if this version of viser does not serve by that function.
+        viser has no hook for the checks, so the function that it serves with is replaced while the
+        server starts.
+
+        Raises
+        ------
+        MissingPackage
+            If this version of viser does not call that function.
         """
         from websockets.asyncio import server as library
 
-        # what serves instead
-        checked = []
+        calls = []
 
-        def serve(*given: Any, process_request: Any, **options: Any) -> Any:
-            checked.append(True)
-            return usual(*given, process_request=self.answered(process_request), **options)
+        def serve(*args: Any, process_request: Any, **options: Any) -> Any:
+            calls.append(True)
+            return original(*args, process_request=self.protect(process_request), **options)
 
-        # while the server starts
         with _patching:
-            usual = library.serve
+            original = library.serve
             library.serve = serve  # type: ignore[assignment,misc]
             try:
-                server = start()
+                server = start_server()
             finally:
-                library.serve = usual  # type: ignore[misc]
-        if not checked:
+                library.serve = original  # type: ignore[misc]
+        if not calls:
             server.stop()
             raise MissingPackage(
                 "this version of viser cannot protect pages: run pip install viser==1.1.1.", "viser"
@@ -188,24 +207,24 @@ def _length(content: bytes) -> dict[str, str]:
     return {"Content-Length": str(len(content))}
 
 
-def _parsed(place: str) -> tuple[str, int | None] | None:
-    """The lower-case name and the port of a Host header; None if it is malformed."""
-    found = HOST.fullmatch(place.lower())
-    if found is None:
+def _parse_host(text: str) -> tuple[str, int | None] | None:
+    """Return the lower-case name and the port of a Host header; None if it is malformed."""
+    match = HOST.fullmatch(text.lower())
+    if match is None:
         return None
-    name = found["v6"] or found["name"].rstrip(".")
-    return name, int(found["port"]) if found["port"] else None
+    name = match["v6"] or match["name"].rstrip(".")
+    return name, int(match["port"]) if match["port"] else None
 
 
-def _name(given: str) -> str:
-    """A host name as browsers send it; TarsusError for anything else."""
-    found = _parsed(given)
-    if found is None or found[1] is not None or not found[0]:
+def _host_name(text: str) -> str:
+    """Return a host name as browsers send it; raise InvalidValue for anything else."""
+    parsed = _parse_host(text)
+    if parsed is None or parsed[1] is not None or not parsed[0]:
         raise InvalidValue(
-            f"--allow-host must be a host name, such as robot.example.org, not {given!r}.",
+            f"--allow-host must be a host name, such as robot.example.org, not {text!r}.",
             "--allow-host",
         )
-    return found[0]
+    return parsed[0]
 
 
 def _is_address(name: str) -> bool:
@@ -217,25 +236,23 @@ def _is_address(name: str) -> bool:
 
 
 def _reach(host: str) -> tuple[bool, bool]:
-    """Whether a host stands for all addresses of this machine, and whether only this machine
-    reaches it; TarsusError if it has no address.
-    """
-    addresses = [ip_address(found[4][0]) for found in _found(host)]
+    """Return whether a host means all addresses of this machine, and whether it is local only."""
+    addresses = [ip_address(info[4][0]) for info in _addresses(host)]
     everywhere = any(address.is_unspecified for address in addresses)
     return everywhere, all(address.is_loopback for address in addresses)
 
 
-def _found(host: str) -> list[Any]:
-    """What `socket.getaddrinfo` knows of a host to listen on; TarsusError if nothing."""
+def _addresses(host: str) -> list[Any]:
+    """Return the results of `socket.getaddrinfo` for a host to listen on."""
     try:
         if not host:
             raise OSError
         return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise _no_address(host) from None
+        raise _invalid_host(host) from None
 
 
-def _no_address(host: str) -> InvalidValue:
+def _invalid_host(host: str) -> InvalidValue:
     return InvalidValue(
         f"--host {host!r} is not an address of this machine: give one, or 0.0.0.0 for all.",
         "--host",

@@ -1,4 +1,4 @@
-"""Contact forces as arrows in their friction cones, colored by what the contact does."""
+"""Meshes of contact forces and friction cones, colored by the state of the contact."""
 
 from __future__ import annotations
 
@@ -10,59 +10,59 @@ from numpy.typing import NDArray
 from tarsus.model.mechanism import WORLD
 from tarsus.model.poses import Pose
 from tarsus.viewer import solids
-from tarsus.viewer.drawn import Color, DrawnShape
+from tarsus.viewer.drawn_shape import Color, DrawnShape
 from tarsus.viewer.track import IMPACT, OPEN, SLIP, STICK, Contacts
 
 Array = NDArray[np.float64]
 PHASES: dict[int, tuple[str, Color]] = {  # Okabe and Ito's colors
-    STICK: ("sticks", (0.0, 0.62, 0.45)),
-    SLIP: ("slips", (0.84, 0.37, 0.0)),
+    STICK: ("stick", (0.0, 0.62, 0.45)),
+    SLIP: ("slip", (0.84, 0.37, 0.0)),
     IMPACT: ("impact", (0.80, 0.20, 0.55)),
 }
-LONG = 1.2  # of the robot's size: the arrow of its whole weight
-LONGEST = 2.0  # of its size: longer ones are cut
-FAINT = 0.01  # of its weight: no arrow for less
-THICK = 0.016  # of its size
-CONE = 0.3  # of its size: how high cones are
+WEIGHT_LENGTH = 1.2  # arrow length of a force equal to the robot's weight, in robot sizes
+MAX_LENGTH = 2.0  # longest arrow, in robot sizes
+MIN_FORCE = 0.01  # smallest force with an arrow, in robot weights
+ARROW_RADIUS = 0.016  # in robot sizes
+CONE_SIDE = 0.3  # length of a cone's side, in robot sizes
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large a robot is, m, and how heavy, N: arrows and cones are drawn by that."""
+    """Scale of arrows and cones: the robot's size, m, and weight, N."""
 
     size: float
     weight: float
 
 
 def arrow_vector(force: Array, scale: Scale) -> Array | None:
-    """The arrow (3,), m, of a force (3,), N; None of one that is too faint."""
+    """Return the arrow (3,) in m for a force (3,) in N; None if the force is too small to draw."""
     size = float(np.linalg.norm(force))
-    if not size > FAINT * scale.weight:
+    if not size > MIN_FORCE * scale.weight:
         return None
-    length = min(LONG * size / scale.weight, LONGEST) * scale.size
+    length = min(WEIGHT_LENGTH * size / scale.weight, MAX_LENGTH) * scale.size
     return force * (length / size)
 
 
 def arrows(contacts: Contacts, scale: Scale) -> list[DrawnShape]:
-    """The forces on the robot, as shapes in the world."""
-    found = []
+    """Return the contact forces on the robot as shapes in the world frame."""
+    shapes = []
     for k in np.flatnonzero(contacts.phase != OPEN):
         vector = arrow_vector(contacts.force[k], scale)
         if vector is not None:
-            length, radius = float(np.linalg.norm(vector)), THICK * scale.size
+            length, radius = float(np.linalg.norm(vector)), ARROW_RADIUS * scale.size
             mesh = solids.arrow(radius, length, min(5 * radius, 0.6 * length))
-            pose = Pose(contacts.point[k], solids.along(vector))
-            found.append(DrawnShape(WORLD, mesh.at(pose), PHASES[int(contacts.phase[k])][1]))
-    return found
+            pose = Pose(contacts.point[k], solids.rotation_to(vector))
+            shapes.append(DrawnShape(WORLD, mesh.at(pose), PHASES[int(contacts.phase[k])][1]))
+    return shapes
 
 
 def cones(contacts: Contacts, scale: Scale) -> list[DrawnShape]:
-    """The friction cones of the contacts that are closed, as shapes in the world."""
-    found = []
+    """Return the friction cones of the closed contacts as shapes in the world frame."""
+    shapes = []
     for k in np.flatnonzero((contacts.phase != OPEN) & np.isfinite(contacts.mu)):
         mu = float(contacts.mu[k])
-        side = CONE * scale.size / np.hypot(1.0, mu)
-        pose = Pose(contacts.point[k], solids.along(contacts.normal[k]))
+        side = CONE_SIDE * scale.size / np.hypot(1.0, mu)
+        pose = Pose(contacts.point[k], solids.rotation_to(contacts.normal[k]))
         mesh = solids.cone(mu * side, side).at(pose)
-        found.append(DrawnShape(WORLD, mesh, PHASES[int(contacts.phase[k])][1]))
-    return found
+        shapes.append(DrawnShape(WORLD, mesh, PHASES[int(contacts.phase[k])][1]))
+    return shapes

@@ -1,4 +1,4 @@
-"""The picture that `tarsus run` draws: trunk pose, foot forces, contact phases."""
+"""Plot of a run: trunk pose, foot forces and contact phases."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tarsus.simulation.recording.empty_dimensions import add_empty
 from tarsus.viewer.colors import COLORS
 
 Array = NDArray[Any]
-MOST_FEET = 8
-LETTERS = 20  # of a name, longer ones are shortened in the middle
-TITLE = 90  # letters in a line of the title
-ABOVE: dict[str, Any] = {
+MAX_FEET = 8
+MAX_NAME = 20  # characters of a name; longer names are quoted in the middle
+TITLE_WIDTH = 90  # characters
+LEGEND_ABOVE: dict[str, Any] = {
     "frameon": False,
     "fontsize": 9,
     "loc": "lower right",
@@ -31,7 +31,7 @@ ABOVE: dict[str, Any] = {
     "columnspacing": 1.2,
     "handlelength": 1.4,
 }
-BESIDE: dict[str, Any] = {
+LEGEND_BESIDE: dict[str, Any] = {
     "frameon": False,
     "fontsize": 8,
     "loc": "upper left",
@@ -40,12 +40,12 @@ BESIDE: dict[str, Any] = {
     "labelspacing": 0.25,
 }
 NOTE: dict[str, Any] = {"fontsize": 9, "loc": "left", "color": "#555555"}
-CLOSE_UP = 2.0  # s: forces and phases are shown for the end of the run
+CONTACT_DURATION = 2.0  # s, at the end of the run, for which forces and phases are plotted
 
 
 def run_figure(log: xr.Dataset, title: str) -> Figure:
-    """A figure of one world's log."""
-    # two panels of the whole run, and two of its end if there are contacts
+    """Return a figure of one world's log: its motion and, at the end of the run, its contacts."""
+    # two panels for the whole run, and two for its end if there are contacts
     log = add_empty(log)
     floating = has_floating_base(log)
     feet = _busiest(log)
@@ -63,7 +63,7 @@ def run_figure(log: xr.Dataset, title: str) -> Figure:
     # contacts
     if feet:
         dt = log.attrs["dt"]
-        end = log.isel(time=slice(-round(min(CLOSE_UP, log.sizes["time"] * dt) / dt), None))
+        end = log.isel(time=slice(-round(min(CONTACT_DURATION, log.sizes["time"] * dt) / dt), None))
         axes[2].sharex(axes[3])
         _forces(axes[2], end, feet)
         _phases(axes[3], end, feet)
@@ -71,34 +71,34 @@ def run_figure(log: xr.Dataset, title: str) -> Figure:
     axes[-1].set_xlabel("time / s")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
-    figure.suptitle("\n".join(wrap(_as_typed(title), TITLE)), fontsize=12, x=0.01, ha="left")
+    figure.suptitle("\n".join(wrap(_escape(title), TITLE_WIDTH)), fontsize=12, x=0.01, ha="left")
     return figure
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a PNG, whole or not at all."""
+    """Write a PNG atomically."""
     with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=150)
 
 
-def short(names: Sequence[str]) -> list[str]:
-    """Names of at most LETTERS letters, numbered where that makes two the same."""
-    half = (LETTERS - 1) // 2
-    cut = [n if len(n) <= LETTERS else f"{n[: LETTERS - 1 - half]}…{n[-half:]}" for n in names]
+def shorten(names: Sequence[str]) -> list[str]:
+    """Shorten names to MAX_NAME characters; number them if two would become equal."""
+    half = (MAX_NAME - 1) // 2
+    cut = [n if len(n) <= MAX_NAME else f"{n[: MAX_NAME - 1 - half]}…{n[-half:]}" for n in names]
     if len(set(cut)) < len(set(names)):
-        cut = [f"{n[: LETTERS - 4]}… {k + 1}" for k, n in enumerate(names)]
-    return [_as_typed(name) for name in cut]
+        cut = [f"{n[: MAX_NAME - 4]}… {k + 1}" for k, n in enumerate(names)]
+    return [_escape(name) for name in cut]
 
 
-def _as_typed(text: str) -> str:
-    """The text so that Matplotlib sees no formula in it, and no label to hide."""
+def _escape(text: str) -> str:
+    """Escape a text so that Matplotlib neither reads a formula in it nor hides the label."""
     return text.replace("$", r"\$") if text[:1] != "_" else " " + text.replace("$", r"\$")
 
 
 def _busiest(log: xr.Dataset) -> list[int]:
-    """The contacts with the largest total impulse, in the robot's order."""
-    carried = log["impulse_contact"].isel(axis=0).sum("time").values
-    return np.sort(np.argsort(-carried, kind="stable")[:MOST_FEET]).tolist()
+    """Return the contacts with the largest total impulse, in the robot's order."""
+    impulse = log["impulse_contact"].isel(axis=0).sum("time").values
+    return np.sort(np.argsort(-impulse, kind="stable")[:MAX_FEET]).tolist()
 
 
 def _position(ax: Axes, log: xr.Dataset) -> None:
@@ -113,7 +113,7 @@ def _position(ax: Axes, log: xr.Dataset) -> None:
     low, high = q[:, 2].min(), q[:, 2].max()
     right.set_ylim(low - 0.02, high + 0.02)
     handles = [*ax.get_lines(), *right.get_lines()]
-    ax.legend(handles, [str(h.get_label()) for h in handles], ncols=3, **ABOVE)
+    ax.legend(handles, [str(h.get_label()) for h in handles], ncols=3, **LEGEND_ABOVE)
 
 
 def _attitude(ax: Axes, log: xr.Dataset) -> None:
@@ -121,51 +121,51 @@ def _attitude(ax: Axes, log: xr.Dataset) -> None:
     for color, k, name in zip(COLORS, (2, 1, 0), ("roll", "pitch", "yaw"), strict=False):
         ax.plot(log["time"].values, angles[:, k], color=color, label=name, lw=1.2)
     ax.set_ylabel("attitude / deg")
-    ax.legend(ncols=3, **ABOVE)
+    ax.legend(ncols=3, **LEGEND_ABOVE)
 
 
 def _joints(ax: Axes, log: xr.Dataset) -> None:
     _lines(ax, log["time"].values, log["q"].values, log["coordinate"].values)
-    ax.set_ylabel("joints / rad, m")
+    ax.set_ylabel("joint position / rad, m")
 
 
 def _torques(ax: Axes, log: xr.Dataset) -> None:
-    """Of the motors; of a robot without any its joint rates."""
+    """Plot motor torques, or joint rates for a robot without motors."""
     motors = log.sizes["actuator"] > 0
-    shown, names = ("tau", "actuator") if motors else ("u", "velocity")
-    _lines(ax, log["time"].values, log[shown].values, log[names].values)
-    ax.set_ylabel("torque / N m" if motors else "rates / rad/s, m/s")
+    variable, names = ("tau", "actuator") if motors else ("u", "velocity")
+    _lines(ax, log["time"].values, log[variable].values, log[names].values)
+    ax.set_ylabel("torque / (N m)" if motors else "joint rate / (rad/s), (m/s)")
 
 
 def _lines(ax: Axes, time: Array, values: Array, names: Array) -> None:
-    """The columns of values (time, n) that move most, with their names beside them."""
+    """Plot the columns of values (time, n) that change most, with a legend."""
     span = np.ptp(values, axis=0)
-    most = np.sort(np.argsort(-span, kind="stable")[: len(COLORS)])
-    labels = short([str(names[k]) for k in most])
-    for color, k, label in zip(COLORS, most, labels, strict=False):
+    columns = np.sort(np.argsort(-span, kind="stable")[: len(COLORS)])
+    labels = shorten([str(names[k]) for k in columns])
+    for color, k, label in zip(COLORS, columns, labels, strict=False):
         ax.plot(time, values[:, k], color=color, label=label, lw=1.2)
-    if len(names) > len(most):
-        ax.set_title(f"{len(most)} of {len(names)}, those that change most", **NOTE)
-    ax.legend(**BESIDE)
+    if len(names) > len(columns):
+        ax.set_title(f"the {len(columns)} of {len(names)} that change most", **NOTE)
+    ax.legend(**LEGEND_BESIDE)
 
 
 def _forces(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
-    names = short([str(log["contact"].values[k]) for k in feet])
+    names = shorten([str(log["contact"].values[k]) for k in feet])
     for color, k, name in zip(COLORS, feet, names, strict=False):
         normal = log["force_contact"].isel(contact=k, axis=0).values
         ax.plot(log["time"].values, normal, color=color, lw=1.2, label=name)
     ax.set_ylabel("normal force / N")
-    shown = f"the last {log.sizes['time'] * log.attrs['dt']:g} s"
+    note = f"last {log.sizes['time'] * log.attrs['dt']:g} s"
     if log.sizes["contact"] > len(feet):
-        shown += f"; {len(feet)} of {log.sizes['contact']} contacts, those that carry most"
-    ax.set_title(shown, **NOTE)
+        note += f"; the {len(feet)} of {log.sizes['contact']} contacts with the largest impulses"
+    ax.set_title(note, **NOTE)
     peaks = log["force_contact"].isel(axis=0).max("contact").values
     ax.set_ylim(0, 1.15 * max(float(np.quantile(peaks, 0.998)), 1.0))
-    ax.legend(**BESIDE)
+    ax.legend(**LEGEND_BESIDE)
 
 
 def _phases(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
-    """A bar where a foot sticks, a pale one where it slips."""
+    """Draw a dark bar where a foot sticks and a pale bar where it slips."""
     time, dt = log["time"].values, log.attrs["dt"]
     for row, (color, k) in enumerate(zip(COLORS, feet, strict=False)):
         state = log["state"].isel(contact=k).values
@@ -177,13 +177,14 @@ def _phases(ax: Axes, log: xr.Dataset, feet: list[int]) -> None:
                 alpha=alpha,
                 lw=0,
             )
-    ax.set_yticks(range(len(feet)), short([str(log["contact"].values[k]) for k in feet]))
+    ax.set_yticks(range(len(feet)), shorten([str(log["contact"].values[k]) for k in feet]))
     ax.tick_params(axis="y", labelsize=8)
     ax.set_ylim(len(feet) - 0.4, -0.6)
-    ax.set_title("contact: dark sticks, pale slips", **NOTE)
+    ax.set_title("contact phases (dark: stick, pale: slip)", **NOTE)
 
 
 def _spans(time: Array, on: Array, dt: float) -> list[tuple[float, float]]:
+    """Return the start and length, in s, of every interval in which `on` is true."""
     edges = np.diff(np.concatenate([[False], on, [False]]).astype(int))
     starts, ends = np.nonzero(edges == 1)[0], np.nonzero(edges == -1)[0]
     return [(time[a] - dt, (b - a) * dt) for a, b in zip(starts, ends, strict=True)]

@@ -1,4 +1,4 @@
-"""The ground of a run as meshes: heights on a grid, boxes as boxes, other materials in color."""
+"""Meshes of a run's terrain: a height grid or boxes, with other materials in color."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tarsus.terrain.base import Terrain
 from tarsus.terrain.boxes import NUMBERS, Boxes
 from tarsus.terrain.plane import Plane
 from tarsus.viewer import solids
-from tarsus.viewer.drawn import Color, DrawnShape
+from tarsus.viewer.drawn_shape import Color, DrawnShape
 from tarsus.viewer.solids import Mesh
 
 Array = NDArray[np.float64]
@@ -27,14 +27,14 @@ SOIL: Color = (0.80, 0.79, 0.76)
 BLOCK: Color = (0.64, 0.60, 0.54)
 SLIPPERY: Color = (0.62, 0.82, 0.93)
 ROUGH: Color = (0.70, 0.58, 0.45)
-AROUND = 2.5  # m of ground around where the robot goes
-CELL, MOST = 0.025, 320  # m between heights, and how many at most a side
-DEEP = 1.0  # m: boxes are drawn down to here below their tops
-ABOVE = 1e-3  # m: another material is drawn this far above the ground
+MARGIN = 2.5  # m of ground drawn around the robot's path
+CELL_SIZE, MAX_CELLS = 0.025, 320  # m; number of grid points along a side
+BOX_DEPTH = 1.0  # m, drawn below the top of a box
+MATERIAL_OFFSET = 1e-3  # m, by which another material is drawn above the ground
 
 
 def level(terrain: Terrain) -> float | None:
-    """The height of ground that is a plane for ever, m; None of other ground."""
+    """Return the height in m of ground that is an infinite level plane; None for other ground."""
     if isinstance(terrain, Boxes):
         return float(np.ravel(terrain.ground)[0])
     sides = [np.array([[x, y]]) for x in (-7.3, 0.1, 9.7) for y in (-8.1, 0.3, 6.9)]
@@ -45,45 +45,46 @@ def level(terrain: Terrain) -> float | None:
 
 
 def ground_shapes(terrain: Terrain, path: Array) -> list[DrawnShape]:
-    """What of the ground is more than a level plane, around the places (n, 2), m, of a path."""
+    """Return the shapes of the ground beyond a level plane, around a path (n, 2) in m."""
     if isinstance(terrain, Plane):
         return []
     if isinstance(terrain, Boxes):
         return [DrawnShape(WORLD, mesh, BLOCK) for mesh in _boxes(terrain)]
     # a grid around the path
-    low, high = path.min(0) - AROUND, path.max(0) + AROUND
-    count = np.clip(np.ceil((high - low) / CELL).astype(int) + 1, 2, MOST)
+    low, high = path.min(0) - MARGIN, path.max(0) + MARGIN
+    count = np.clip(np.ceil((high - low) / CELL_SIZE).astype(int) + 1, 2, MAX_CELLS)
     x, y = (np.linspace(low[k], high[k], count[k]) for k in range(2))
     across, ahead = np.meshgrid(y, x)
     heights, friction = sample_ground(terrain, np.column_stack([ahead.ravel(), across.ravel()]))
     vertices = np.column_stack([ahead.ravel(), across.ravel(), heights])
-    # two triangles for each cell; those of other materials once more, in color
+    # two triangles for each cell; cells of other materials are drawn again, in color
     corner = (np.arange(count[0] - 1)[:, None] * count[1] + np.arange(count[1] - 1)).ravel()
     right = corner + count[1]
     quads = np.stack([corner, right, right + 1, corner, right + 1, corner + 1], axis=1)
-    found = [] if level(terrain) is not None else [_part(vertices, quads, SOIL)]
-    here = friction[corner]
-    for chosen, color in ((here < 0.95, SLIPPERY), (here > 1.05, ROUGH)):
-        if chosen.any():
-            found.append(_part(vertices + np.array([0.0, 0.0, ABOVE]), quads[chosen], color))
-    return found
+    shapes = [] if level(terrain) is not None else [_cells(vertices, quads, SOIL)]
+    factor = friction[corner]
+    for selected, color in ((factor < 0.95, SLIPPERY), (factor > 1.05, ROUGH)):
+        if selected.any():
+            raised = vertices + np.array([0.0, 0.0, MATERIAL_OFFSET])
+            shapes.append(_cells(raised, quads[selected], color))
+    return shapes
 
 
-def _part(vertices: Array, quads: NDArray[np.int64], color: Color) -> DrawnShape:
-    """Some cells of a grid; vertices that none of them has are left out."""
+def _cells(vertices: Array, quads: NDArray[np.int64], color: Color) -> DrawnShape:
+    """Return the shape of some cells of a grid, without unused vertices."""
     used, faces = np.unique(quads.reshape(-1, 3), return_inverse=True)
     return DrawnShape(WORLD, Mesh(vertices[used], faces.reshape(-1, 3)), color)
 
 
 def _boxes(terrain: Boxes) -> list[Mesh]:
-    """The boxes of the first world."""
-    found = []
+    """Return the boxes of the first world."""
+    meshes = []
     for box in terrain.parameters()["boxes"].reshape(-1, NUMBERS)[: _count(terrain)]:
         cosine, sine, x, y, length, width, top = box
-        turn = rotation_about([0.0, 0.0, 1.0], float(np.arctan2(sine, cosine)))
-        pose = Pose(np.array([x, y, top - DEEP / 2]), turn)
-        found.append(solids.box((length, width, DEEP / 2)).at(pose))
-    return found
+        rotation = rotation_about([0.0, 0.0, 1.0], float(np.arctan2(sine, cosine)))
+        pose = Pose(np.array([x, y, top - BOX_DEPTH / 2]), rotation)
+        meshes.append(solids.box((length, width, BOX_DEPTH / 2)).at(pose))
+    return meshes
 
 
 def _count(terrain: Boxes) -> int:
@@ -91,7 +92,7 @@ def _count(terrain: Boxes) -> int:
 
 
 def terrain_of(attributes: Mapping[str, Any]) -> Terrain:
-    """The terrain that a log names; level ground, with a TarsusWarning, if it cannot be told."""
+    """Return the terrain of a log; warn and return level ground if it cannot be restored."""
     name = attributes.get("terrain", "")
     if name in ("", "plane"):
         return Plane()

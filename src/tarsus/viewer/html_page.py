@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: one look for all reports, pictures inline, readable on any screen."""
+"""Self-contained HTML pages in one style for all reports, with inline images."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ code { font: .875em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; ba
 @media print { body { max-width: none; } h2 { break-after: avoid; } \
 figure, tr { break-inside: avoid; } }
 """
-DOTS = 110  # per inch of pictures of points
+PNG_DPI = 110
 
 
 def document(title: str, body: Sequence[str]) -> str:
-    """The whole page."""
+    """Return a complete page with a title and body elements in HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -69,34 +69,43 @@ def document(title: str, body: Sequence[str]) -> str:
 
 
 def grid(head: str, lines: Sequence[str], kind: str = "") -> str:
-    """A table of cells that are HTML already, which scrolls by itself where it is too wide."""
+    """Return a table whose head and rows are HTML cells; a wide table scrolls on its own."""
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
     return f'<div class="wide" tabindex="0">\n<table class="{kind}">\n{inner}\n</table>\n</div>'
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
-    """A table of words; numbers: columns that stand to the right."""
-    marks = [' class="n"' if k in numbers else "" for k in range(len(columns))]
-    head = "".join(f"<th{m}>{escape(c)}</th>" for m, c in zip(marks, columns, strict=True))
+    """Return a table of plain text; `numbers` are the columns to align right."""
+    classes = [' class="n"' if k in numbers else "" for k in range(len(columns))]
+    head = "".join(f"<th{c}>{escape(text)}</th>" for c, text in zip(classes, columns, strict=True))
     lines = [
-        "".join(f"<td{m}>{escape(cell)}</td>" for m, cell in zip(marks, row, strict=True))
+        "".join(f"<td{c}>{escape(cell)}</td>" for c, cell in zip(classes, row, strict=True))
         for row in rows
     ]
     return grid(head, lines)
 
 
 def dots(figure: Figure, alt: str, caption: str = "") -> str:
-    """A picture with many points, as PNG."""
+    """Return a figure with many points, embedded as PNG."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DOTS, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=PNG_DPI, metadata={"Software": None})
     return _image("png", buffer.getvalue(), alt, caption)
 
 
 def lines(figure: Figure, alt: str, caption: str, salt: str) -> str:
-    """A picture as SVG in an image element, so that names in several pictures cannot clash.
+    """Return a figure, embedded as SVG in an image element so that IDs in figures cannot clash.
 
-    salt: of the names in it: the same picture gives the same bytes
+    Parameters
+    ----------
+    figure
+        Figure to embed.
+    alt
+        Alternative text.
+    caption
+        Caption; may be empty.
+    salt
+        Salt of the IDs in the SVG, which makes its bytes reproducible.
     """
     import matplotlib
 

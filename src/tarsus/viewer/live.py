@@ -1,4 +1,4 @@
-"""A running simulation in the browser: friction, law, commands and pushes while it goes."""
+"""Live simulation in a browser, with controls for friction, law, commands and pushes."""
 
 from __future__ import annotations
 
@@ -13,28 +13,39 @@ from tarsus.errors import TarsusError
 from tarsus.simulation.recording.divergence import Diverged
 from tarsus.simulation.simulation import Simulation
 from tarsus.viewer.access import Address
-from tarsus.viewer.crowd import Crowd
-from tarsus.viewer.glance import Glances
+from tarsus.viewer.extra_worlds import ExtraWorlds
 from tarsus.viewer.live_panel import Choice, Panel
+from tarsus.viewer.live_recorder import LiveRecorder
 from tarsus.viewer.page import Page
-from tarsus.viewer.plot import SECONDS, Plot
+from tarsus.viewer.page_scene import PageScene, run_loop, serve_page
+from tarsus.viewer.plot import WINDOW, Plot
 from tarsus.viewer.track import Signal
-from tarsus.viewer.watch import Watched, paced, watched
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2")
-HURRY = 0.05  # s: most that is simulated for one frame
-PLOT_EVERY, TELL_EVERY = 6, 15  # frames
-PUSH = 0.15  # s that a push lasts
+MAX_FRAME_TIME = 0.05  # s simulated for one frame
+PLOT_INTERVAL, STATUS_INTERVAL = 6, 15  # frames
+PUSH_DURATION = 0.15  # s
 
 
 Make = Callable[[Choice], Simulation]
 
 
 class Live:
-    """A simulation on a page. Browsers only leave wishes; they are granted between two frames.
+    """Live simulation on a page. Requests of browsers are queued and handled between two frames.
 
-    Of several worlds the first is a simulation of its own, with forces and plots; the others are
-    a `Crowd`. vary: what differs between these.
+    The first of several worlds is a separate simulation, with forces and plots; the others are
+    `ExtraWorlds`.
+
+    Parameters
+    ----------
+    page
+        Page to draw on.
+    make
+        Function that builds the simulation.
+    choice
+        Initial settings of the simulation.
+    vary
+        First and last value of each parameter that varies between the worlds.
     """
 
     def __init__(
@@ -44,132 +55,134 @@ class Live:
         choice: Choice,
         vary: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
-        # the simulation, and one step of it to look at
+        # the simulation, and one step of it to draw
         self.page, self._make, self.choice = page, make, choice
         self.simulation = make(replace(choice, worlds=1))
-        self._seconds = 0.0
-        self._wishes: queue.Queue[Callable[[], None]] = queue.Queue()
-        self._pushed_until, self._debt, self._count = -1.0, 0.0, 0
+        self._frame_time = 0.0
+        self._requests: queue.Queue[Callable[[], None]] = queue.Queue()
+        self._push_end, self._pending_time, self._frame_count = -1.0, 0.0, 0
         self.playing = True
-        self._glances = Glances(self.simulation)
-        self._seen = self._glances.take(1)
-        self._reset_one()
-        # the scene
-        first = self._seen
-        self._watched = Watched(page, first)
+        self._recorder = LiveRecorder(self.simulation)
+        self._track = self._recorder.record(1)
+        self._reset_first()
+        # scene
+        first = self._track
+        self._scene = PageScene(page, first)
         base = first.base()
-        way = np.stack([base[0, :2] - [2.0, 4.0], base[0, :2] + [6.0, 4.0]])
-        self._watched.ground(self.simulation.terrain, way)
-        self.crowd: Crowd | None = None
+        area = np.stack([base[0, :2] - [2.0, 4.0], base[0, :2] + [6.0, 4.0]])
+        self._scene.add_ground(self.simulation.terrain, area)
+        self.extra_worlds: ExtraWorlds | None = None
         if choice.worlds > 1:
             others = make(replace(choice, worlds=choice.worlds - 1))
-            self.crowd = Crowd(page, others, float(first.extent.max()), vary or {})
-            self._watched.ghosts([self.crowd.actor])
-        # the panel
-        self._time_panel()
+            self.extra_worlds = ExtraWorlds(page, others, float(first.extent.max()), vary or {})
+            self._scene.add_others([self.extra_worlds.actor])
+        # control panel
+        self._add_time_controls()
         self._panel = Panel(self)
         self._panel.fill()
         self._plot = Plot(page.gui, list(first.signals))
-        self._kept: dict[str, list[Any]] = {}
-        self._watched.switches(lambda: self.wish(self._show))
+        self._history: dict[str, list[Any]] = {}
+        self._scene.add_switches(lambda: self.request(self._show))
         self._show()
 
-    def wish(self, what: Callable[[], None]) -> None:
-        """Have something done between two frames."""
-        self._wishes.put(what)
+    def request(self, action: Callable[[], None]) -> None:
+        """Queue an action that will run between two frames."""
+        self._requests.put(action)
 
     def draw(self, seconds: float) -> None:
-        """Grant the wishes, simulate what `seconds` of the clock make, and show it."""
-        while not self._wishes.empty():
+        """Handle the queued requests, simulate `seconds` of wall time, and show the result."""
+        while not self._requests.empty():
             try:
-                self._wishes.get()()
+                self._requests.get()()
             except TarsusError as error:
-                self.tell("Not possible", str(error))
+                self.notify("Not possible", str(error))
         if not self.playing:
             return
-        self._seconds += 0.1 * (seconds - self._seconds)  # a frame takes so long, lately
-        # as many steps as fit into the time gone by
+        self._frame_time += 0.1 * (seconds - self._frame_time)  # moving average
+        # as many steps as fit into the elapsed time
         dt = self.simulation.dt
-        self._debt = min(self._debt + seconds * float(self._speed.value), max(HURRY, dt))
-        steps = int(self._debt / dt + 1e-9)
+        elapsed = seconds * float(self._speed.value)
+        self._pending_time = min(self._pending_time + elapsed, max(MAX_FRAME_TIME, dt))
+        steps = int(self._pending_time / dt + 1e-9)
         if steps:
-            self._debt -= steps * dt
+            self._pending_time -= steps * dt
             self.advance(steps)
 
     def advance(self, steps: int) -> None:
-        """Simulate and show steps."""
+        """Simulate and show a number of steps."""
         simulation = self.simulation
-        if self._pushed_until >= 0 and simulation.time >= self._pushed_until:
-            self._push((0.0, 0.0, 0.0))
-            self._pushed_until = -1.0
+        if self._push_end >= 0 and simulation.time >= self._push_end:
+            self._set_push((0.0, 0.0, 0.0))
+            self._push_end = -1.0
         try:
-            self._seen = self._glances.take(steps)
+            self._track = self._recorder.record(steps)
         except Diverged as error:
             self._set_playing(False)
             self._restart()
-            self.tell("The simulation diverged", f"{error} It stands at the start again.")
+            self.notify("The simulation diverged", f"{error} It was reset.")
             return
-        if self.crowd is not None:
-            self.crowd.advance(steps)
-            if self._raise.value:
-                self.crowd.raise_fallen()
-        self._keep()
+        if self.extra_worlds is not None:
+            self.extra_worlds.advance(steps)
+            if self._reset_fallen.value:
+                self.extra_worlds.reset_fallen()
+        self._append_history()
         self._show()
 
     def _show(self) -> None:
-        """The robot and its contacts as they are; now and then the plot and the clock."""
-        seen = self._seen
-        positions, rotations = seen.poses(-1)
+        """Show the robots and contacts; update the plot and the clock every few frames."""
+        track = self._track
+        positions, rotations = track.poses(-1)
         with self.page.server.atomic():
-            self._watched.move(positions[0], rotations[0], seen.contacts_at(-1))
-            if self.crowd is not None:
-                self.crowd.show()
-            if not self.playing or self._count % TELL_EVERY == 0:
-                self._clock.content = self._told()
-        if self._kept and (not self.playing or self._count % PLOT_EVERY == 0):
-            time = np.concatenate(self._kept["time"])
+            self._scene.move(positions[0], rotations[0], track.contacts_at(-1))
+            if self.extra_worlds is not None:
+                self.extra_worlds.show()
+            if not self.playing or self._frame_count % STATUS_INTERVAL == 0:
+                self._clock.content = self._status()
+        if self._history and (not self.playing or self._frame_count % PLOT_INTERVAL == 0):
+            time = np.concatenate(self._history["time"])
             signals = {
-                name: Signal(seen.signals[name].names, np.concatenate(parts))
-                for name, parts in self._kept.items()
+                name: Signal(track.signals[name].names, np.concatenate(parts))
+                for name, parts in self._history.items()
                 if name != "time"
             }
             self._plot.show(time, signals, float(time[-1]))
-        self._count += 1
+        self._frame_count += 1
 
-    def _told(self) -> str:
-        """The time; of many worlds how they fare, and how many frames a second are made."""
+    def _status(self) -> str:
+        """Return the time; with many worlds, also the number of falls and the frame rate."""
         clock = f"t = {self.simulation.time:.2f} s"
-        if self.crowd is None:
+        if self.extra_worlds is None:
             return clock
-        lie, frames = int(self.crowd.fallen().sum()), 1 / max(self._seconds, 1e-3)
-        return f"{clock}; {self.choice.worlds} worlds, {lie} lie; {frames:.0f} frames/s"
+        fallen, rate = int(self.extra_worlds.fallen().sum()), 1 / max(self._frame_time, 1e-3)
+        return f"{clock}; {self.choice.worlds} worlds, {fallen} fallen; {rate:.0f} frames/s"
 
     def set(self, **values: Any) -> None:
-        """Set parameters and commands, of the other worlds too."""
+        """Set parameters and commands of all worlds."""
         self.simulation.set(**values)
-        if self.crowd is not None:
-            self.crowd.set(**values)
+        if self.extra_worlds is not None:
+            self.extra_worlds.set(**values)
 
-    def _keep(self) -> None:
-        """The last seconds of all signals, for the plot."""
-        seen = self._seen
-        parts = {"time": seen.time} | {n: s.values for n, s in seen.signals.items()}
+    def _append_history(self) -> None:
+        """Append the new signals to the history that the plot shows."""
+        track = self._track
+        parts = {"time": track.time} | {n: s.values for n, s in track.signals.items()}
         for name, values in parts.items():
-            self._kept.setdefault(name, []).append(values)
-        while len(self._kept["time"]) > 1 and self._kept["time"][0][-1] < seen.time[-1] - SECONDS:
-            for values in self._kept.values():
+            self._history.setdefault(name, []).append(values)
+        times, start = self._history["time"], track.time[-1] - WINDOW
+        while len(times) > 1 and times[0][-1] < start:
+            for values in self._history.values():
                 values.pop(0)
 
-    def _time_panel(self) -> None:
-        """Pause, step, reset and speed."""
+    def _add_time_controls(self) -> None:
+        """Add the controls for pause, step, reset and speed."""
         gui = self.page.gui
         with gui.add_folder("Time"):
             self._clock = gui.add_markdown("t = 0 s")
             self._play = gui.add_button("Pause")
             buttons = gui.add_button_group("", ("Step", "Reset"))
             self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1")
-            if self.crowd is not None:
-                self._raise = gui.add_checkbox("Raise who lies", False)
+            if self.extra_worlds is not None:
+                self._reset_fallen = gui.add_checkbox("Reset fallen robots", False)
 
         @self._play.on_click
         def _(_: Any) -> None:
@@ -177,74 +190,89 @@ class Live:
 
         @buttons.on_click
         def _(event: Any) -> None:
-            self.wish(self._step if event.target.value == "Step" else self.reset)
+            self.request(self._step if event.target.value == "Step" else self.reset)
 
     def _step(self) -> None:
         self._set_playing(False)
         self.advance(1)
 
     def reset(self) -> None:
-        """Back to the start; commands and parameters stay."""
+        """Reset to the initial state; commands and parameters keep their values."""
         self._restart()
-        self._kept, self._debt = {}, 0.0
+        self._history, self._pending_time = {}, 0.0
         self.advance(1)
 
-    def _reset_one(self) -> None:
+    def _reset_first(self) -> None:
         self.simulation.reset()
-        self._glances.forget()
+        self._recorder.reset()
 
     def _restart(self) -> None:
-        self._reset_one()
-        if self.crowd is not None:
-            self.crowd.simulation.reset()
+        self._reset_first()
+        if self.extra_worlds is not None:
+            self.extra_worlds.simulation.reset()
 
     def _set_playing(self, playing: bool) -> None:
         self.playing = playing
-        self._play.label = "Pause" if playing else "Go on"
+        self._play.label = "Pause" if playing else "Resume"
 
-    def push(self, way: tuple[float, float], weights: float) -> None:
-        """Push the trunk for PUSH seconds, forward or to the left of how it stands."""
-        force = weights * self._seen.weight
-        _, rotations = self._seen.poses(-1)
-        ahead = rotations[0, 0, :2, 0]
-        ahead = ahead / max(float(np.linalg.norm(ahead)), 1e-9)
-        left = np.array([-ahead[1], ahead[0]])
-        along = way[0] * ahead + way[1] * left
-        self._push((force * along[0], force * along[1], 0.0))
-        self._pushed_until = self.simulation.time + PUSH
+    def push(self, direction: tuple[float, float], weights: float) -> None:
+        """Push the trunk for PUSH_DURATION seconds.
+
+        Parameters
+        ----------
+        direction
+            Components forward and to the left, relative to the trunk's heading.
+        weights
+            Force in robot weights.
+        """
+        force = weights * self._track.weight
+        _, rotations = self._track.poses(-1)
+        forward = rotations[0, 0, :2, 0]
+        forward = forward / max(float(np.linalg.norm(forward)), 1e-9)
+        left = np.array([-forward[1], forward[0]])
+        vector = direction[0] * forward + direction[1] * left
+        self._set_push((force * vector[0], force * vector[1], 0.0))
+        self._push_end = self.simulation.time + PUSH_DURATION
         self._set_playing(True)
 
-    def _push(self, force: tuple[float, float, float]) -> None:
+    def _set_push(self, force: tuple[float, float, float]) -> None:
         body = self.simulation.plan.pushed_bodies[0]
         self.set(push={body: force})
 
-    def remake(self, choice: Choice) -> None:
-        """Another law, gait or step, from the state that is; TarsusError if it cannot be had."""
+    def rebuild(self, choice: Choice) -> None:
+        """Continue from the current state with another law, gait or time step.
+
+        Raises
+        ------
+        TarsusError
+            If the robot cannot be simulated with this choice.
+        """
         if choice == self.choice:
             return
-        self.tell("Compiling", f"{choice.law}, {choice.gait}, {1e3 * choice.dt:g} ms", 2.0)
-        before = self.simulation
+        self.notify("Compiling", f"{choice.law}, {choice.gait}, {1e3 * choice.dt:g} ms", 2.0)
+        old = self.simulation
         try:
-            made = self._make(replace(choice, worlds=1))
-            if self.crowd is not None:
-                self.crowd.take(self._make(replace(choice, worlds=choice.worlds - 1)))
+            new = self._make(replace(choice, worlds=1))
+            if self.extra_worlds is not None:
+                others = self._make(replace(choice, worlds=choice.worlds - 1))
+                self.extra_worlds.continue_with(others)
         except TarsusError:
-            self._panel.fill()  # the choice goes back
+            self._panel.fill()  # restore the previous choice
             raise
-        made.set(q=before.uncut_state[0], u=before.uncut_state[1])
-        self.simulation, self.choice = made, choice
-        self._kept, self._glances = {}, Glances(made)
-        self._pushed_until = -1.0
+        new.set(q=old.uncut_state[0], u=old.uncut_state[1])
+        self.simulation, self.choice = new, choice
+        self._history, self._recorder = {}, LiveRecorder(new)
+        self._push_end = -1.0
         self._panel.fill()
 
-    def tell(self, title: str, text: str, seconds: float = 8.0) -> None:
-        """A note for everyone who watches."""
+    def notify(self, title: str, text: str, seconds: float = 8.0) -> None:
+        """Show a notification in every browser."""
         for client in self.page.server.get_clients().values():
             client.add_notification(title, text, auto_close_seconds=seconds)
 
     def run(self) -> None:
-        """Until Ctrl-C."""
-        paced(self.draw)
+        """Run until Ctrl-C."""
+        run_loop(self.draw)
 
 
 def watch(
@@ -253,5 +281,17 @@ def watch(
     address: Address | None = None,
     vary: Mapping[str, tuple[float, float]] | None = None,
 ) -> int:
-    """A live simulation on a page until Ctrl-C; returns the exit code 0."""
-    return watched("Tarsus", address, lambda page: Live(page, make, choice, vary).run)
+    """Show a live simulation on a page until Ctrl-C and return the exit code 0.
+
+    Parameters
+    ----------
+    make
+        Function that builds the simulation.
+    choice
+        Initial settings of the simulation.
+    address
+        Address to serve the page on.
+    vary
+        First and last value of each parameter that varies between the worlds.
+    """
+    return serve_page("Tarsus", address, lambda page: Live(page, make, choice, vary).run)

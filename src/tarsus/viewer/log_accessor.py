@@ -1,7 +1,7 @@
-"""`log.tarsus`: what a log tells of feet, phases, energy and trunk; its report; its plots.
+"""xarray accessor `log.tarsus`: feet, phases, energy and trunk of a log, its report and plots.
 
-Every log that Tarsus makes or opens has it; a Dataset opened by xarray itself has it once this
-module is imported, or `tarsus.open_log` was used.
+Every log that Tarsus makes or opens has it. A Dataset that was opened with xarray has it once this
+module is imported or `tarsus.open_log` was called.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NEEDED = ("dt", "q", "u", "gap", "force_contact", "contact_point", "state")
-PHASE: Any = (
+PHASE_COLUMNS: Any = (
     *("contact", "phase", "start", "end", "duration", "whole"),
     *("slip", "peak_force", "impulse", "travel"),
 )
@@ -35,81 +35,109 @@ PLOTS = ("run", "feet", "phases", "energy", "trunk")
 
 @xr.register_dataset_accessor("tarsus")
 class LogAccessor:
-    """What a log tells; `world` stays a dimension where there are several."""
+    """Quantities derived from a log. A log of several worlds keeps the dimension `world`."""
 
     def __init__(self, log: xr.Dataset) -> None:
         self._log = check_log(log, NEEDED)
 
     def feet(self) -> xr.Dataset:
-        """Of every contact after every step (time, contact), or with `world`:
+        """Return the motion and the forces of every contact after every step.
 
-        height: gap, m; position (..., xyz): contact point, m, world frame; normal_force,
-        tangential_force: N, mean of the step; friction_use: tangential force over mu times the
-        normal one [1], NaN where nothing presses or mu is not known; slip_speed: m/s; stance:
-        whether it presses.
+        Returns
+        -------
+        xarray.Dataset
+            Variables with the dimensions (time, contact), or (time, world, contact):
+
+            - ``height``: gap in m;
+            - ``position`` (..., xyz): contact point in m, world frame;
+            - ``normal_force``, ``tangential_force``: mean over the step in N;
+            - ``friction_use``: tangential force divided by mu times the normal force; NaN without
+              contact or if mu is not known;
+            - ``slip_speed``: in m/s;
+            - ``stance``: whether the contact is closed.
         """
-        # the parts of the force, and what friction could bear
+        # components of the force, and the friction limit
         log, force = self._log, self._log["force_contact"]
         normal = force.sel(axis="normal", drop=True)
         tangents = [force.sel(axis=f"tangent{k}", drop=True) for k in (1, 2)]
         tangential = (tangents[0] ** 2 + tangents[1] ** 2) ** 0.5
         mu = mean_of_role(log, "friction", np.nan)  # type: ignore[arg-type]
         limit = mu * log["ground_friction"] * normal if "ground_friction" in log else mu * normal
-        pressing = log["state"] > 0
-        found = xr.Dataset(
+        closed = log["state"] > 0
+        feet = xr.Dataset(
             {
                 "height": log["gap"],
                 "position": log["contact_point"],
                 "normal_force": normal,
                 "tangential_force": tangential,
-                "friction_use": (tangential / limit).where(pressing & (limit > 0)),
+                "friction_use": (tangential / limit).where(closed & (limit > 0)),
                 "slip_speed": log["slip_speed"],
-                "stance": pressing,
+                "stance": closed,
             }
         )
         units = {"normal_force": "N", "tangential_force": "N", "friction_use": "1", "stance": "1"}
         for name, unit in units.items():
-            found[name].attrs = {"units": unit, "long_name": name.replace("_", " ")}
-        return found
+            feet[name].attrs = {"units": unit, "long_name": name.replace("_", " ")}
+        return feet
 
     def phases(self) -> pd.DataFrame:
-        """The phases of every contact of one world, a row each, in order of contact and time.
+        """Return the stance and swing phases of every contact, for a log of one world.
 
-        contact; phase: "stance" or "swing"; start, end, duration: s; whole: whether the log holds
-        its beginning and its end; slip: the part of a stance in which it slips [1]; peak_force: N;
-        impulse: normal, N s; travel: way of the contact point from start to end of it, m.
+        Returns
+        -------
+        pandas.DataFrame
+            One row per phase, ordered by contact and time, with the columns
+
+            - ``contact``, and ``phase``: "stance" or "swing";
+            - ``start``, ``end``, ``duration``: in s;
+            - ``whole``: whether the log contains both the start and the end of the phase;
+            - ``slip``: share of a stance in which the contact slips;
+            - ``peak_force``: in N, and ``impulse``: normal impulse in N s;
+            - ``travel``: displacement of the contact point from start to end, in m.
+
+        Raises
+        ------
+        InvalidValue
+            If the log contains several worlds.
         """
-        log, dt = self._one(), float(self._log.attrs["dt"])
+        log, dt = self._one_world(), float(self._log.attrs["dt"])
         time, rows = log["time"].values, list[dict[str, Any]]()
         for contact in map(str, log["contact"].values):
             one = log.sel(contact=contact)
             state, force = one["state"].values, one["force_contact"].values[:, 0]
             edges = np.flatnonzero(np.diff(state > 0)) + 1
-            # from one change of contact to the next
+            # from each change of contact to the next
             for first, last in zip([0, *edges], [*edges, len(state)], strict=True):
-                pressed = state[first] > 0
-                way = one["contact_point"].values[last - 1] - one["contact_point"].values[first]
+                closed = state[first] > 0
+                points = one["contact_point"].values
+                travel = points[last - 1] - points[first]
                 slips = state[first:last] == STATES.index("slip")
                 rows.append(
                     {
                         "contact": contact,
-                        "phase": "stance" if pressed else "swing",
+                        "phase": "stance" if closed else "swing",
                         "start": time[first] - dt,
                         "end": time[last - 1],
                         "duration": (last - first) * dt,
                         "whole": bool(first > 0 and last < len(state)),
-                        "slip": float(slips.mean()) if pressed else np.nan,
+                        "slip": float(slips.mean()) if closed else np.nan,
                         "peak_force": float(force[first:last].max()),
                         "impulse": float(force[first:last].sum() * dt),
-                        "travel": float(np.linalg.norm(way)),
+                        "travel": float(np.linalg.norm(travel)),
                     }
                 )
-        return pd.DataFrame(rows, columns=list(PHASE))
+        return pd.DataFrame(rows, columns=list(PHASE_COLUMNS))
 
     def energy(self) -> xr.Dataset:
-        """Energy so far (time,), or with `world`, J: work since the start of every share of the
-        ledger, of contacts summed; `total`: kinetic and potential; `change`: of it since the start;
-        `unbalanced`: what of the change no share explains.
+        """Return the energy balance since the start of the run.
+
+        Returns
+        -------
+        xarray.Dataset
+            Variables in J with the dimensions (time,), or (time, world): the accumulated work of
+            every term of the energy ledger, summed over contacts; ``total``, the kinetic and
+            potential energy; ``change`` of the total since the start; and ``unbalanced``, the part
+            of the change that no term explains.
         """
         log = self._log
         shares = {}
@@ -120,56 +148,87 @@ class LogAccessor:
         total = log["kinetic_energy"] + log["potential_energy"]
         change = total - log["energy_start"]
         shares |= {"total": total, "change": change, "unbalanced": change - sum(shares.values())}
-        found = xr.Dataset(shares).assign_coords(time=log["time"])
-        for name in found.data_vars:
-            found[name].attrs = {"units": "J", "long_name": str(name).replace("_", " ")}
-        return found
+        energy = xr.Dataset(shares).assign_coords(time=log["time"])
+        for name in energy.data_vars:
+            energy[name].attrs = {"units": "J", "long_name": str(name).replace("_", " ")}
+        return energy
 
     def trunk(self) -> xr.Dataset:
-        """The floating trunk after every step: position (time, xyz), m; angles (time, angle): yaw,
-        pitch, roll, rad; velocity, m/s, world axes; angular_velocity, rad/s, body axes; with
-        `world` where there are several. TarsusError for a robot whose base is fixed.
+        """Return the motion of the floating trunk after every step.
+
+        Returns
+        -------
+        xarray.Dataset
+            Variables with the dimension ``time``, and ``world`` for several worlds:
+
+            - ``position`` (xyz): in m, world frame;
+            - ``angles`` (angle): yaw, pitch and roll in rad;
+            - ``velocity`` (xyz): in m/s, world axes;
+            - ``angular_velocity`` (xyz): in rad/s, body axes.
+
+        Raises
+        ------
+        TarsusError
+            If the robot's base is fixed.
         """
         log = self._log
         angles = trunk_angles(log)
         q, u = (log[f"{x}_uncut" if f"{x}_uncut" in log else x] for x in "qu")
-        where = (*q.dims[:-1], "xyz")
+        dims = (*q.dims[:-1], "xyz")
         parts = {
             "position": (q.values[..., :3], "m"),
             "velocity": (u.values[..., :3], "m/s"),
             "angular_velocity": (u.values[..., 3:6], "rad/s"),
         }
-        found = {
-            name: (where, value, {"units": unit, "long_name": name.replace("_", " ")})
+        variables = {
+            name: (dims, value, {"units": unit, "long_name": name.replace("_", " ")})
             for name, (value, unit) in parts.items()
         }
-        return xr.Dataset(found, {"time": log["time"], "xyz": ["x", "y", "z"]}).assign(
+        return xr.Dataset(variables, {"time": log["time"], "xyz": ["x", "y", "z"]}).assign(
             angles=angles
         )
 
     def report(self) -> RunReport:
-        """A run of one world in a few numbers: a dictionary, whose text is a page to read."""
-        return report(self._one(), self.phases())
+        """Return a summary of a run of one world: a dictionary that prints as a readable page."""
+        return report(self._one_world(), self.phases())
 
     def plot(self, what: str = "run", to: str | Path | None = None) -> Figure:
-        """A figure of one world: "run" (as `tarsus run` draws it), "feet", "phases", "energy" or
-        "trunk"; written to the PNG file `to` as well, if given.
+        """Plot a log of one world.
+
+        Parameters
+        ----------
+        what
+            "run" (the plot of `tarsus run`), "feet", "phases", "energy" or "trunk".
+        to
+            PNG file to write the figure to; None to write none.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such plot.
+        InvalidValue
+            If the log contains several worlds.
         """
         from tarsus.viewer import figure, log_figures
 
         if what not in PLOTS:
             raise unknown_name("plot of a log", what, PLOTS)
-        log = self._one()
+        log = self._one_world()
         if what == "run":
-            told = (str(log.attrs.get(name, "")) for name in ("robot", "law"))
-            drawn = figure.run_figure(log, ", ".join(text for text in told if text))
+            names = (str(log.attrs.get(name, "")) for name in ("robot", "law"))
+            plot = figure.run_figure(log, ", ".join(text for text in names if text))
         else:
-            drawn = getattr(log_figures, what)(getattr(self, what)(), log)
+            plot = getattr(log_figures, what)(getattr(self, what)(), log)
         if to is not None:
-            figure.save(drawn, Path(to))
-        return drawn
+            figure.save(plot, Path(to))
+        return plot
 
-    def _one(self) -> xr.Dataset:
+    def _one_world(self) -> xr.Dataset:
         if "world" in self._log.dims:
             raise InvalidValue(
                 "this log contains several worlds: choose one with log.isel(world=0).", "world"
@@ -178,7 +237,33 @@ class LogAccessor:
 
 
 def open_log(path: str | Path) -> xr.Dataset:
-    """The log in a netCDF file, whole or partial, in memory; TarsusError if it cannot be read."""
+    """Read a log of a run into memory.
+
+    Parameters
+    ----------
+    path
+        netCDF file of `tarsus run` or `Simulation.run`, complete or partial.
+
+    Returns
+    -------
+    xarray.Dataset
+        The log. Its variables are described by their attributes ``units`` and ``long_name``, and
+        ``log.tarsus`` has derived quantities, a report and plots.
+
+    Raises
+    ------
+    InvalidFile
+        If the file does not exist, cannot be read, or is not a log.
+
+    Examples
+    --------
+    >>> import tarsus
+    >>> simulation = tarsus.Simulation("mini_cheetah", controller="stand")
+    >>> simulation.run(0.01).to_netcdf("stand.nc")
+    >>> log = tarsus.open_log("stand.nc")
+    >>> log.sizes["time"]
+    4
+    """
     log = read_log(Path(path))
     check_log(log)
     return log

@@ -1,4 +1,4 @@
-"""Mesh files for pictures: all triangles, in meters, with the color that the file gives them."""
+"""Mesh files for rendering: all triangles in meters, with the colors of the file."""
 
 from __future__ import annotations
 
@@ -14,36 +14,39 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidFile
 from tarsus.model.meshes import load_scene, meters
 from tarsus.model.robot_files import RobotFiles
-from tarsus.viewer.drawn import Color
+from tarsus.viewer.drawn_shape import Color
 from tarsus.viewer.solids import Mesh
 
-CREASE = 0.6  # rad: an edge between faces that differ by more is drawn sharp
+CREASE_ANGLE = 0.6  # rad between the normals of two faces, above which their edge looks sharp
 
 
 def files_of(robot: Robot, path: Path | None) -> RobotFiles:
-    """The files that pictures of a robot may be read from: as it was loaded from `path`."""
+    """Return the files that the robot's visual meshes may be read from, as when it was loaded."""
     options = robot.origin.options
     return RobotFiles.of(path, options.get("packages"), options.get("asset_folders") or ())
 
 
 def load(path: Path, files: RobotFiles) -> list[tuple[Mesh, Color | None]]:
-    """The parts of a mesh file (.stl, .obj, .dae, ...) with their colors, 0 to 1, None without.
+    """Return the parts of a mesh file (.stl, .obj, .dae, ...) with their colors, 0 to 1, or None.
 
-    TarsusError if it cannot be read.
+    Raises
+    ------
+    InvalidFile
+        If the file cannot be read.
     """
     return _load(path, path.stat().st_mtime_ns, files)
 
 
 @lru_cache(maxsize=512)
-def _load(path: Path, stamp: int, files: RobotFiles) -> list[tuple[Mesh, Color | None]]:
-    """One version (modification time `stamp`) of a file."""
+def _load(path: Path, modified: int, files: RobotFiles) -> list[tuple[Mesh, Color | None]]:
+    """Load one version of a file, identified by its modification time."""
     scene = load_scene(path, files, "drawing a mesh")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # colors that overflow
+            warnings.simplefilter("ignore")  # overflow of colors
             parts = scene.dump()
             colors = [_color(part) for part in parts]
-    except Exception as error:  # trimesh lets its own exceptions through
+    except Exception as error:  # trimesh raises exceptions of many kinds
         raise InvalidFile(f"cannot read the mesh {path.name}: {error}.", path.name) from error
     scale = meters(scene.units)
     return [
@@ -54,38 +57,39 @@ def _load(path: Path, stamp: int, files: RobotFiles) -> list[tuple[Mesh, Color |
 
 
 def _color(part: Any) -> Color | None:
-    """A part's main color; None where the file gives none."""
+    """Return the main color of a part; None if the file has none."""
     visual = getattr(part, "visual", None)
     if visual is None or not visual.defined:
         return None
     material = getattr(visual, "material", None)
-    given = visual.main_color if material is None else material.main_color
-    return color(np.asarray(given, float) / 255.0)
+    rgba = visual.main_color if material is None else material.main_color
+    return color(np.asarray(rgba, float) / 255.0)
 
 
 def color(rgba: NDArray[Any]) -> Color:
-    """Red, green and blue, 0 to 1, of a color with or without opacity."""
+    """Return red, green and blue, clipped to 0 to 1, without the opacity."""
     red, green, blue = (float(np.clip(part, 0.0, 1.0)) for part in rgba[:3])
     return red, green, blue
 
 
 def creased(vertices: NDArray[Any], faces: NDArray[Any]) -> Mesh:
-    """A mesh whose vertices are doubled along sharp edges: corners of faces stay one vertex where
-    these lie in one patch of similar normals.
+    """Return a mesh with duplicate vertices along sharp edges, so that these are shaded sharp.
+
+    Face corners at the same position share a vertex only if their face normals are similar.
     """
     if not len(faces):
         return Mesh(np.zeros((0, 3)), np.zeros((0, 3), int))
-    # corners that stand in one place, and how their faces are turned
-    _, place = np.unique(np.round(vertices, 9), axis=0, return_inverse=True)
-    place = place.ravel()
+    # positions of the corners, and normals of the faces
+    _, position = np.unique(np.round(vertices, 9), axis=0, return_inverse=True)
+    position = position.ravel()
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     normal = np.cross(b - a, c - a)
     length = np.linalg.norm(normal, axis=1)
     faces, normal = faces[length > 0], normal[length > 0] / length[length > 0, None]
     if not len(faces):
         return Mesh(np.zeros((0, 3)), np.zeros((0, 3), int))
-    # a corner joins those in its place whose faces are turned into the same coarse direction
-    coarse = np.round(normal / CREASE).astype(int)
-    key = np.column_stack([place[faces.ravel()], np.repeat(coarse, 3, axis=0)])
+    # merge corners at the same position whose normals round to the same coarse direction
+    coarse = np.round(normal / CREASE_ANGLE).astype(int)
+    key = np.column_stack([position[faces.ravel()], np.repeat(coarse, 3, axis=0)])
     _, first, index = np.unique(key, axis=0, return_index=True, return_inverse=True)
     return Mesh(vertices[faces.ravel()[first]], index.reshape(-1, 3))

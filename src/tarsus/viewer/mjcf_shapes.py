@@ -1,4 +1,4 @@
-"""The geoms of an MJCF file as MuJoCo compiles them, on the robot's bodies."""
+"""Shapes of an MJCF file's geoms, as MuJoCo compiles them, on the robot's bodies."""
 
 from __future__ import annotations
 
@@ -15,56 +15,55 @@ from tarsus.model.mjcf_compile import compile_model
 from tarsus.model.mjcf_source import Source
 from tarsus.model.poses import Pose
 from tarsus.viewer import mesh_files, solids
-from tarsus.viewer.drawn import GRAY, Color, DrawnShape
+from tarsus.viewer.drawn_shape import GRAY, Color, DrawnShape
 from tarsus.viewer.solids import Mesh
 
-MOST_GROUP = 2  # MuJoCo's own viewer shows groups 0 to 2
+MAX_GROUP = 2  # MuJoCo's viewer shows groups 0 to 2 by default
 UNCOLORED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  # mjtGeom
 
 
 def mjcf_shapes(robot: Robot, path: Path) -> list[DrawnShape]:
-    """The visible geoms of the bodies that move; those that collide, if no geom is visible.
+    """Return the visible geoms of the moving bodies, or all their geoms if none is visible.
 
-    Stand-ins of mesh files that are missing are not drawn.
+    Placeholders of missing mesh files are not drawn.
     """
-    # MuJoCo and we place the bodies at the same coordinates
+    # body poses of MuJoCo and of Tarsus at the same coordinates
     mujoco = needed_library("mujoco", "reading MJCF")
     source = Source.of("", path, robot.origin.options.get("asset_folders") or ())
     model = compile_model(source)
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     positions, rotations = poses(robot, np.array(data.qpos))
-    # geoms that are seen
-    found, hidden = list[DrawnShape](), list[DrawnShape]()
+    visible, hidden = list[DrawnShape](), list[DrawnShape]()
     for geom in range(model.ngeom):
         body = _body(robot, model, int(model.geom_bodyid[geom]))
         mesh = _mesh(model, geom, source.absent)
         if body == WORLD or mesh is None:
             continue
-        ours = Pose(positions[0, body], rotations[0, body])
-        theirs = Pose(np.array(data.geom_xpos[geom]), data.geom_xmat[geom].reshape(3, 3).copy())
-        back = Pose(-ours.rotation.T @ ours.position, ours.rotation.T)
-        shape = DrawnShape(body, mesh.at(back @ theirs), _color(model, geom))
-        seen = model.geom_group[geom] <= MOST_GROUP and _rgba(model, geom)[3] > 0
-        (found if seen else hidden).append(shape)
-    return found or hidden
+        body_pose = Pose(positions[0, body], rotations[0, body])
+        geom_pose = Pose(np.array(data.geom_xpos[geom]), data.geom_xmat[geom].reshape(3, 3).copy())
+        world_to_body = Pose(-body_pose.rotation.T @ body_pose.position, body_pose.rotation.T)
+        shape = DrawnShape(body, mesh.at(world_to_body @ geom_pose), _color(model, geom))
+        is_visible = model.geom_group[geom] <= MAX_GROUP and _rgba(model, geom)[3] > 0
+        (visible if is_visible else hidden).append(shape)
+    return visible or hidden
 
 
 def _body(robot: Robot, model: Any, number: int) -> int:
-    """Our body that carries MuJoCo's: that of its last joint, or of its parent's."""
+    """Return the Tarsus body that contains a MuJoCo body: that of the nearest joint above it."""
     while number:
         count = int(model.body_jntnum[number])
         if count:
             last = int(model.body_jntadr[number]) + count - 1
             start = int(model.jnt_qposadr[last])
-            return [at.start for at in robot.q_slices].index(start)
+            return [each.start for each in robot.q_slices].index(start)
         number = int(model.body_parentid[number])
     return WORLD
 
 
 def _mesh(model: Any, geom: int, absent: set[str]) -> Mesh | None:
-    """A geom in its own frame; None for what no robot is made of, or whose file is missing."""
+    """Return a geom's mesh in its own frame; None for ground geoms and missing mesh files."""
     kind, size = int(model.geom_type[geom]), np.array(model.geom_size[geom], float)
     if kind in (MESH, SDF):
         mesh = int(model.geom_dataid[geom])
@@ -74,22 +73,22 @@ def _mesh(model: Any, geom: int, absent: set[str]) -> Mesh | None:
         face, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
         vertices = np.array(model.mesh_vert[first : first + count], float)
         return mesh_files.creased(vertices, np.array(model.mesh_face[face : face + faces], int))
-    made = {
+    makers = {
         SPHERE: lambda: solids.sphere(size[0]),
         CAPSULE: lambda: solids.capsule(size[0], size[1]),
         ELLIPSOID: lambda: solids.sphere(1.0).scaled(size),
         CYLINDER: lambda: solids.cylinder(size[0], size[1]),
         BOX: lambda: solids.box(size),
     }
-    return made[kind]() if kind in made else None
+    return makers[kind]() if kind in makers else None
 
 
 def _rgba(model: Any, geom: int) -> np.ndarray:
     material = int(model.geom_matid[geom])
-    own = np.array(model.geom_rgba[geom], float)
-    if material >= 0 and np.allclose(own, UNCOLORED):
+    rgba = np.array(model.geom_rgba[geom], float)
+    if material >= 0 and np.allclose(rgba, UNCOLORED):
         return np.array(model.mat_rgba[material], float)
-    return own
+    return rgba
 
 
 def _color(model: Any, geom: int) -> Color:

@@ -1,4 +1,4 @@
-"""The visual shapes that a robot's model carries, as meshes."""
+"""Visual shapes of a robot's model as meshes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tarsus.model.mechanism import WORLD, Visual
 from tarsus.model.poses import Pose
 from tarsus.model.robot_files import RobotFiles
 from tarsus.viewer import mesh_files, solids
-from tarsus.viewer.drawn import GRAY, Color, DrawnShape
+from tarsus.viewer.drawn_shape import GRAY, Color, DrawnShape
 from tarsus.viewer.solids import Mesh
 
 MAX_NAMES = 3  # names that a warning shows
@@ -22,20 +22,20 @@ MAX_NAMES = 3  # names that a warning shows
 def model_shapes(robot: Robot) -> list[DrawnShape]:
     """Return the robot's visual shapes on its bodies.
 
-    Mesh files are read here, for pictures alone need all their triangles. A TarsusWarning names
-    those that are not found.
+    Mesh files are read here, because only rendering needs all their triangles. A TarsusWarning
+    names those that are missing.
     """
     path = Path(robot.origin.file) if robot.origin.file else None
     files = mesh_files.files_of(robot, path)
     numbers = {name: number for number, name in enumerate(robot.body_names)} | {"": WORLD}
     missing: list[str] = []
-    found: list[DrawnShape] = []
+    shapes: list[DrawnShape] = []
     for visual in robot.visuals:
         if visual.body in numbers:
             pose = Pose(visual.position, visual.rotation)
-            for mesh, own in _meshes(visual, files, missing):
-                color = visual.color or own or GRAY
-                found.append(DrawnShape(numbers[visual.body], mesh.at(pose), color))
+            for mesh, file_color in _meshes(visual, files, missing):
+                color = visual.color or file_color or GRAY
+                shapes.append(DrawnShape(numbers[visual.body], mesh.at(pose), color))
     if missing:
         listed = join_names(list(dict.fromkeys(missing)), MAX_NAMES)
         warnings.warn(
@@ -46,13 +46,13 @@ def model_shapes(robot: Robot) -> list[DrawnShape]:
             ),
             stacklevel=2,
         )
-    return found
+    return shapes
 
 
 def _meshes(
     visual: Visual, files: RobotFiles, missing: list[str]
 ) -> list[tuple[Mesh, Color | None]]:
-    """Return the meshes of a shape, with colors of their own; `missing` learns files not found."""
+    """Return the meshes of a shape with the colors of its file; append missing files."""
     size = visual.size
     if visual.kind == "mesh":
         path = files.find(visual.uri)
@@ -61,11 +61,11 @@ def _meshes(
             return []
         factors = np.array(size)
         return [(mesh.scaled(factors), color) for mesh, color in mesh_files.load(path, files)]
-    made = {
+    makers = {
         "box": lambda: solids.box(np.array(size)),
         "sphere": lambda: solids.sphere(*size),
         "cylinder": lambda: solids.cylinder(*size),
         "capsule": lambda: solids.capsule(*size),
         "ellipsoid": lambda: solids.sphere(1.0).scaled(np.array(size)),
     }
-    return [(made[visual.kind](), None)]
+    return [(makers[visual.kind](), None)]

@@ -1,4 +1,4 @@
-"""A page in the browser: robots, ground, contact forces, and the panel beside them (viser)."""
+"""Page in a browser with robots, ground, contact forces and a control panel, served by viser."""
 
 from __future__ import annotations
 
@@ -15,29 +15,45 @@ from numpy.typing import NDArray
 
 from tarsus.installation import missing_package
 from tarsus.viewer.access import Address, Guard, free_port
-from tarsus.viewer.arrows import CONE, PHASES, THICK, Scale, arrow_vector
-from tarsus.viewer.coarse import affordable
-from tarsus.viewer.drawn import DrawnShape
-from tarsus.viewer.solids import Mesh, along, arrow, cone
+from tarsus.viewer.arrows import ARROW_RADIUS, CONE_SIDE, PHASES, Scale, arrow_vector
+from tarsus.viewer.drawn_shape import DrawnShape
+from tarsus.viewer.simplify import simplify_shapes
+from tarsus.viewer.solids import Mesh, arrow, cone, rotation_to
 from tarsus.viewer.track import OPEN, Contacts
 
 Array = NDArray[Any]
-GHOST = 0.28  # opacity of what is compared
-PALE = 0.25  # opacity of cones
-MARKS = 64  # contacts that are shown at once
+OVERLAY_OPACITY = 0.28  # of other robots at the same position
+CONE_OPACITY = 0.25
+MAX_CONTACTS = 64  # contacts that are shown at once
 
 
 def viser() -> Any:
-    """The library; TarsusError that says how to get it."""
+    """Return the library viser; raise MissingPackage if it is not installed."""
     try:
         import viser
     except ImportError:
-        raise missing_package("viser", "watching in a browser", "view") from None
+        raise missing_package("viser", "viewing in a browser", "view") from None
     return viser
 
 
 class Actor:
-    """One robot on the page, in one or many worlds: a mesh for each body and color."""
+    """Robot on the page, in one or many worlds: a mesh for each body and color.
+
+    Parameters
+    ----------
+    scene
+        Scene of the viser server.
+    name
+        Path of the robot in the scene.
+    shapes
+        Shapes of the robot.
+    worlds
+        Number of copies.
+    opacity
+        Opacity, 0 to 1.
+    shadows
+        Whether the robot casts and receives shadows.
+    """
 
     def __init__(
         self,
@@ -51,43 +67,52 @@ class Actor:
         self._bodies = [shape.body for shape in shapes]
         self._handles = []
         for k, shape in enumerate(shapes):
-            looks = {"opacity": None if opacity == 1 else opacity}
-            looks |= {"cast_shadow": shadows, "receive_shadow": shadows}
+            options = {"opacity": None if opacity == 1 else opacity}
+            options |= {"cast_shadow": shadows, "receive_shadow": shadows}
             args = (f"{name}/{k}", shape.mesh.vertices, shape.mesh.faces)
             color = np.round(255 * np.array(shape.color)).astype(np.uint8)
             if worlds == 1:
-                handle = scene.add_mesh_simple(*args, color=tuple(map(int, color)), **looks)
+                handle = scene.add_mesh_simple(*args, color=tuple(map(int, color)), **options)
             else:
-                still = np.tile([1.0, 0, 0, 0], (worlds, 1)), np.zeros((worlds, 3))
+                identity = np.tile([1.0, 0, 0, 0], (worlds, 1)), np.zeros((worlds, 3))
                 handle = scene.add_batched_meshes_simple(
-                    *args, *still, batched_colors=tuple(map(int, color)), **looks
+                    *args, *identity, batched_colors=tuple(map(int, color)), **options
                 )
             self._handles.append(handle)
         self._worlds = worlds
 
     def move(self, positions: Array, rotations: Array) -> None:
-        """To positions (worlds, bodies + 1, 3), m, and rotations (worlds, bodies + 1, 3, 3)."""
+        """Move the bodies.
+
+        Parameters
+        ----------
+        positions
+            Positions of all bodies and the world, shape (worlds, bodies + 1, 3), in m.
+        rotations
+            Their rotation matrices, shape (worlds, bodies + 1, 3, 3).
+        """
         self.place(positions, quaternions(rotations))
 
-    def place(self, positions: Array, turned: Array) -> None:
-        """The same with unit quaternions (worlds, bodies + 1, 4), w first."""
+    def place(self, positions: Array, wxyz: Array) -> None:
+        """Move the bodies like `move`, with unit quaternions (worlds, bodies + 1, 4), w first."""
         for body, handle in zip(self._bodies, self._handles, strict=True):
             if self._worlds == 1:
-                handle.position, handle.wxyz = positions[0, body], turned[0, body]
+                handle.position, handle.wxyz = positions[0, body], wxyz[0, body]
             else:
                 handle.batched_positions = np.ascontiguousarray(positions[:, body], np.float32)
-                handle.batched_wxyzs = np.ascontiguousarray(turned[:, body], np.float32)
+                handle.batched_wxyzs = np.ascontiguousarray(wxyz[:, body], np.float32)
 
     def show(self, visible: bool) -> None:
-        """Or hide it."""
+        """Show or hide the robot."""
         for handle in self._handles:
             handle.visible = visible
 
 
-class Mark:
-    """What is drawn at one contact: an arrow or a cone for each phase, of which one is seen.
+class ContactMarker:
+    """Arrow or cone at one contact: one mesh for each phase, of which only one is visible.
 
-    It moves as the robot's bodies do, by place and turn, so that a slow browser shows both at once.
+    It moves like the robot's bodies, by position and rotation, so that a slow browser updates both
+    together.
     """
 
     def __init__(self, scene: Any, name: str, opacity: float | None) -> None:
@@ -96,13 +121,27 @@ class Mark:
         self._meshes: dict[int, Any] = {}
 
     def hide(self) -> None:
-        """Show nothing."""
+        """Hide the marker."""
         if self._frame.visible:
             self._frame.visible = False
 
-    def show(self, place: Array, direction: Array, phase: int, mesh: Mesh, size: Any) -> None:
-        """This mesh, which points along z, scaled by `size`, at a place along a direction (3,)."""
-        # the mesh of this phase alone
+    def show(self, position: Array, direction: Array, phase: int, mesh: Mesh, size: Any) -> None:
+        """Show a mesh along a direction.
+
+        Parameters
+        ----------
+        position
+            Contact point (3,), in m, world frame.
+        direction
+            Direction (3,) of the mesh's z axis in the world frame.
+        phase
+            Phase of the contact, which selects the color.
+        mesh
+            Mesh that points along z.
+        size
+            Scale factors along x, y and z.
+        """
+        # make the mesh of this phase, and hide the others
         if phase not in self._meshes:
             self._meshes[phase] = self._scene.add_mesh_simple(
                 f"{self._name}/{PHASES[phase][0]}",
@@ -116,77 +155,84 @@ class Mark:
         for key, handle in self._meshes.items():
             if handle.visible != (key == phase):
                 handle.visible = key == phase
-        # where it is
-        self._meshes[phase].scale = tuple(round(float(part), 3) for part in size)
-        self._frame.position = place
-        self._frame.wxyz = quaternions(along(direction)[None])[0]
+        # scale and pose
+        self._meshes[phase].scale = tuple(round(float(factor), 3) for factor in size)
+        self._frame.position = position
+        self._frame.wxyz = quaternions(rotation_to(direction)[None])[0]
         self._frame.visible = True
 
 
-class ForceMarks:
-    """Contact forces as arrows in their cones, colored by what each contact does."""
+class ContactMarkers:
+    """Contact forces as arrows with friction cones, colored by the phase of each contact."""
 
     def __init__(self, scene: Any, scale: Scale) -> None:
         self._scene, self._scale = scene, scale
         self.arrows = self.cones = True
-        radius = THICK * scale.size
+        radius = ARROW_RADIUS * scale.size
         self._arrow = arrow(radius, scale.size, 5 * radius)
         self._cone = cone(scale.size, scale.size)
-        self._marks: dict[str, Mark] = {}
+        self._markers: dict[str, ContactMarker] = {}
 
-    def move(self, contacts: Contacts) -> None:
-        """To the contacts of an instant."""
+    def update(self, contacts: Contacts) -> None:
+        """Show the contacts of one instant."""
         shown: set[str] = set()
-        for k in np.flatnonzero(contacts.phase != OPEN)[:MARKS]:
+        for k in np.flatnonzero(contacts.phase != OPEN)[:MAX_CONTACTS]:
             phase, point = int(contacts.phase[k]), contacts.point[k]
-            # the force, as thick as it is long if it is short
+            # force; short arrows are thinner
             vector = arrow_vector(contacts.force[k], self._scale)
             if self.arrows and vector is not None:
-                share = float(np.linalg.norm(vector)) / self._scale.size
-                wide = float(np.clip(4 * share, 0.3, 1.0))
-                size = (wide, wide, share)
-                self._mark(f"force/{k}", None).show(point, vector, phase, self._arrow, size)
+                length = float(np.linalg.norm(vector)) / self._scale.size
+                width = float(np.clip(4 * length, 0.3, 1.0))
+                size = (width, width, length)
+                self._marker(f"force/{k}", None).show(point, vector, phase, self._arrow, size)
                 shown.add(f"force/{k}")
-            # the cone, its side always as long
+            # cone; its side always has the same length
             if self.cones and np.isfinite(contacts.mu[k]):
                 mu = float(contacts.mu[k])
-                side = CONE / np.hypot(1.0, mu)
+                side = CONE_SIDE / np.hypot(1.0, mu)
                 size = (mu * side, mu * side, side)
-                mark = self._mark(f"cone/{k}", PALE)
-                mark.show(point, contacts.normal[k], phase, self._cone, size)
+                marker = self._marker(f"cone/{k}", CONE_OPACITY)
+                marker.show(point, contacts.normal[k], phase, self._cone, size)
                 shown.add(f"cone/{k}")
-        for name, mark in self._marks.items():
+        for name, marker in self._markers.items():
             if name not in shown:
-                mark.hide()
+                marker.hide()
 
-    def _mark(self, name: str, opacity: float | None) -> Mark:
-        if name not in self._marks:
-            self._marks[name] = Mark(self._scene, f"/stage/{name}", opacity)
-        return self._marks[name]
+    def _marker(self, name: str, opacity: float | None) -> ContactMarker:
+        if name not in self._markers:
+            self._markers[name] = ContactMarker(self._scene, f"/stage/{name}", opacity)
+        return self._markers[name]
 
 
 def quaternions(rotations: Array) -> Array:
-    """Unit quaternions (..., 4), w first, of rotations (..., 3, 3)."""
+    """Return the unit quaternions (..., 4), w first, of rotation matrices (..., 3, 3)."""
     from scipy.spatial.transform import Rotation
 
     flat = rotations.reshape(-1, 3, 3)
-    found = Rotation.from_matrix(flat).as_quat(scalar_first=True)
-    return found.reshape(*rotations.shape[:-2], 4)
+    wxyz = Rotation.from_matrix(flat).as_quat(scalar_first=True)
+    return wxyz.reshape(*rotations.shape[:-2], 4)
 
 
 class Page:
-    """A server with one scene, for the browsers that `Guard` lets in.
+    """Server with one scene, for the browsers that `Guard` admits.
 
-    Everything that moves is a child of `/stage`, which can stay below the camera while the robot
-    walks.
+    Everything that moves is a child of `/stage`, which can be shifted so that the robot stays in
+    view while it walks.
+
+    Parameters
+    ----------
+    title
+        Title of the page.
+    address
+        Address to serve the page on.
     """
 
     def __init__(self, title: str, address: Address | None = None) -> None:
         library, address = viser(), Address() if address is None else address
         guard = Guard(address)
         number = free_port(address.host, address.port)
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints a box
-            self.server = guard.started(
+        with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner
+            self.server = guard.start(
                 lambda: library.ViserServer(address.host, number, label=title, verbose=False)
             )
         self.url = guard.url(self.server.get_port())
@@ -204,7 +250,7 @@ class Page:
         self._stage = self.scene.add_frame("/stage", show_axes=False)
 
     def ground(self, level: float | None, shapes: Sequence[DrawnShape]) -> None:
-        """Ground: a plane at this height, m, and shapes in the world."""
+        """Add the ground: a plane at the height `level` in m, if any, and shapes in the world."""
         if level is not None:
             self.scene.add_grid(
                 "/stage/plane",
@@ -237,30 +283,42 @@ class Page:
         opacity: float = 1.0,
         shadows: bool | None = None,
     ) -> Actor:
-        """A robot under `/stage`; shadows: whether it casts and takes them, by default if it is
-        solid. In so many worlds that it would be slow, it is drawn by fewer triangles.
+        """Add a robot below `/stage`; shapes of many worlds are simplified.
+
+        Parameters
+        ----------
+        name
+            Name of the robot in the scene.
+        shapes
+            Shapes of the robot.
+        worlds
+            Number of copies.
+        opacity
+            Opacity, 0 to 1.
+        shadows
+            Whether the robot casts and receives shadows; None if it is opaque.
         """
         cast = opacity == 1 if shadows is None else shadows
-        shown = affordable(shapes, worlds)
+        shown = simplify_shapes(shapes, worlds)
         return Actor(self.scene, f"/stage/{name}", shown, worlds, opacity, cast)
 
     def look_at(self, middle: Array, size: float) -> None:
-        """Where the camera of a new visitor stands: before a robot of this size, m."""
+        """Set the initial camera to show a robot of a size in m around the point `middle` (3,)."""
         camera = self.server.initial_camera
         camera.look_at = tuple(map(float, middle))
         camera.position = tuple(map(float, middle + size * np.array([2.2, -3.2, 1.2])))
         camera.up, camera.fov = (0.0, 0.0, 1.0), float(np.deg2rad(42.0))
 
     def shadows(self, cast: bool) -> None:
-        """Whether robots cast shadows: without a graphics processor pages are smooth without."""
+        """Switch shadows on or off; without a GPU, pages run smoothly only without them."""
         self.scene.configure_default_lights(enabled=True, cast_shadow=cast)
 
-    def keep_below(self, place: Array) -> None:
-        """Move the stage so that this place (3,) of the world stays where the camera looks."""
-        self._stage.position = (-float(place[0]), -float(place[1]), 0.0)
+    def center_on(self, position: Array) -> None:
+        """Shift the stage so that a position (3,) of the world is where the camera looks."""
+        self._stage.position = (-float(position[0]), -float(position[1]), 0.0)
 
     def legend(self) -> None:
-        """What the colors of forces mean."""
+        """Add a legend for the colors of the contacts."""
         dots = []
         for word, color in PHASES.values():
             rgb = ",".join(str(round(255 * part)) for part in color)
@@ -269,13 +327,13 @@ class Page:
         self.gui.add_html(f'<div style="font-size:0.8em;padding:0.3em 1em">{text}</div>')
 
     def announce(self) -> None:
-        """Say where it is, and open it where there is a desktop."""
-        print(f"watch at {self.url} (Ctrl-C ends)", file=sys.stderr, flush=True)
+        """Print the URL, and open it on a machine with a desktop."""
+        print(f"open {self.url} in a browser (Ctrl-C stops)", file=sys.stderr, flush=True)
         desktop = sys.platform in ("win32", "darwin") or os.environ.get("DISPLAY")
         if desktop and sys.stderr.isatty():
             webbrowser.open(self.url)
 
     def stop(self) -> None:
-        """Close the server."""
-        with contextlib.redirect_stdout(io.StringIO()):  # it says so
+        """Stop the server."""
+        with contextlib.redirect_stdout(io.StringIO()):  # viser prints a message
             self.server.stop()

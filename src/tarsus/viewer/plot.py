@@ -1,4 +1,4 @@
-"""Lines beside the scene: the last seconds of a chosen signal."""
+"""Plot on a page: the last seconds of a selected signal."""
 
 from __future__ import annotations
 
@@ -12,57 +12,68 @@ from tarsus.viewer.colors import COLORS
 from tarsus.viewer.track import Signal
 
 Array = NDArray[np.float64]
-SECONDS = 2.0  # shown
-POINTS = 240  # of a line, at most
-NOTHING = "none"
+WINDOW = 2.0  # s shown
+MAX_POINTS = 240  # of a line
+NO_SIGNAL = "none"
 
 
 class Plot:
-    """A plot with a choice of signals; it is redrawn by `show`."""
+    """Plot with a selection of signals; `show` redraws it."""
 
     def __init__(self, gui: Any, titles: list[str]) -> None:
-        self._gui, self._made, self._names = gui, None, ()
+        self._gui, self._plot, self._names = gui, None, ()
         with gui.add_folder("Plot"):
-            self._choice = gui.add_dropdown("Signal", [NOTHING, *titles], initial_value=titles[0])
+            options = [NO_SIGNAL, *titles]
+            self._choice = gui.add_dropdown("Signal", options, initial_value=titles[0])
             self._folder = gui.add_folder(None)
 
     def show(self, time: Array, signals: Mapping[str, Signal], now: float) -> None:
-        """The last seconds before `now`, s, of the chosen signal at times (n,)."""
-        chosen = signals.get(self._choice.value)
-        if chosen is None:
+        """Show the last seconds of the selected signal before the time `now`.
+
+        Parameters
+        ----------
+        time
+            Times of the signals, shape (n,), in s.
+        signals
+            Signals by title.
+        now
+            Current time in s.
+        """
+        signal = signals.get(self._choice.value)
+        if signal is None:
             self._clear()
             return
-        window = np.flatnonzero((time > now - SECONDS) & (time <= now + 1e-9))
-        window = window[:: max(len(window) // POINTS, 1)]
+        window = np.flatnonzero((time > now - WINDOW) & (time <= now + 1e-9))
+        window = window[:: max(len(window) // MAX_POINTS, 1)]
         if len(window) < 2:
             return
-        data = (time[window], *chosen.values[window].T)
+        data = (time[window], *signal.values[window].T)
         data = tuple(np.ascontiguousarray(line, float) for line in data)
-        if self._made is None or self._names != chosen.names:
-            self._draw(chosen, data)
+        if self._plot is None or self._names != signal.names:
+            self._replace(signal, data)
         else:
-            self._made.data = data
+            self._plot.data = data
 
-    def _draw(self, chosen: Signal, data: tuple[Array, ...]) -> None:
-        """The plot anew, with other lines."""
+    def _replace(self, signal: Signal, data: tuple[Array, ...]) -> None:
+        """Replace the plot by one with other lines."""
         from viser import uplot
 
         self._clear()
         lines = [
             uplot.Series(label=name, stroke=color, width=2)
-            for name, color in zip(chosen.names, COLORS, strict=False)
+            for name, color in zip(signal.names, COLORS, strict=False)
         ]
         with self._folder:
-            self._made = self._gui.add_uplot(
+            self._plot = self._gui.add_uplot(
                 data=data,
                 series=(uplot.Series(label="t / s"), *lines),
                 scales={"x": uplot.Scale(time=False, auto=True), "y": uplot.Scale(auto=True)},
                 legend=uplot.Legend(show=True, live=False),
                 aspect=1.5,
             )
-        self._names = chosen.names
+        self._names = signal.names
 
     def _clear(self) -> None:
-        if self._made is not None:
-            self._made.remove()
-        self._made, self._names = None, ()
+        if self._plot is not None:
+            self._plot.remove()
+        self._plot, self._names = None, ()

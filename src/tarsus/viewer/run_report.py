@@ -1,4 +1,4 @@
-"""The report of a log: the numbers of `tarsus run --json`, and of every foot."""
+"""Report of a log: the numbers of `tarsus run --json`, and gait figures of every foot."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from tarsus.simulation.recording.provenance import parse_attributes
 from tarsus.simulation.recording.summary import REQUIRED, StepperLike, summary
 from tarsus.simulation.recording.summary_lines import summary_lines
 
-COLUMNS = {  # of a foot: heading and format
-    "duty": ("duty", "{:.2f}"),
+COLUMNS = {  # heading and format of each figure of a foot
+    "duty": ("duty factor", "{:.2f}"),
     "period": ("period / s", "{:.3f}"),
     "steps": ("stances", "{:.0f}"),
-    "slip": ("slipping", "{:.2f}"),
-    "peak_force": ("peak / N", "{:.1f}"),
-    "impulse": ("impulse / N s", "{:.2f}"),
-    "stride": ("swing / m", "{:.3f}"),
+    "slip": ("slip share", "{:.2f}"),
+    "peak_force": ("peak force / N", "{:.1f}"),
+    "impulse": ("impulse / (N s)", "{:.2f}"),
+    "stride": ("stride / m", "{:.3f}"),
 }
 
 
 class RunReport(dict[str, Any]):
-    """The numbers of `tarsus.summary`, and `feet`: {contact: {figure: number}}; its text is a page
-    to read.
+    """Summary of a run that prints as a readable page.
+
+    It has the numbers of `tarsus.summary`, and under `feet` the figures of each contact that
+    touches: {contact: {figure: number}}.
     """
 
     def __str__(self) -> str:
-        told = {name: text for name, text in summary_lines(self).items() if text}
-        page = [f"{name:<10} {text}" for name, text in told.items()]
+        page = [f"{name:<10} {text}" for name, text in summary_lines(self).items() if text]
         page += [f"{'warning':<10} {text}" for text in self["warnings"]]
-        # the feet as a table
+        # table of the feet
         if self["feet"]:
             width = max(len("foot"), *(len(name) for name in self["feet"]))
             heads = [head for head, _ in COLUMNS.values()]
@@ -49,63 +50,74 @@ class RunReport(dict[str, Any]):
         return "\n".join(page)
 
 
-class _Made(NamedTuple):
-    """What a summary asks of a simulation."""
+class _LoggedSimulation(NamedTuple):
+    """Properties of a simulation that its summary needs, read from the log."""
 
     robot: Robot
     dt: float
     stepper: StepperLike
 
 
-class _AnEngine(NamedTuple):
-    """Another engine; its logs name the instant of evaluation where a step has only one."""
+class _OtherEngine(NamedTuple):
+    """Stepper of another engine, whose logs name an evaluation instant if a step has only one."""
 
     velocity_level: bool
 
     @property
     def solves_once(self) -> bool:
-        """Whether the impulses of a step are one solution."""
+        """Whether a step solves its contacts once."""
         return self.velocity_level
 
 
 def report(log: xr.Dataset, phases: pd.DataFrame) -> RunReport:
-    """The report of one world's log; phases: `log.tarsus.phases()`."""
+    """Return the report of a log of one world.
+
+    Parameters
+    ----------
+    log
+        Log of one world.
+    phases
+        Its phases, from `log.tarsus.phases()`.
+    """
     log = check_log(log, REQUIRED)
-    told, robot = parse_attributes(log.attrs), check_robot(log, robot_of(log))
+    origin, robot = parse_attributes(log.attrs), check_robot(log, robot_of(log))
     stepper: StepperLike = (
-        _AnEngine("evaluation_instant" in log.attrs)
-        if "engine" in told
-        else part_from_attributes("stepper", told)
+        _OtherEngine("evaluation_instant" in log.attrs)
+        if "engine" in origin
+        else part_from_attributes("stepper", origin)
     )
-    numbers = summary(_Made(robot, float(log.attrs["dt"]), stepper), log)
+    numbers = summary(_LoggedSimulation(robot, float(log.attrs["dt"]), stepper), log)
     return RunReport(numbers | {"feet": _feet(phases)})
 
 
 def _feet(phases: pd.DataFrame) -> dict[str, dict[str, float | None]]:
-    """Of each contact that ever presses: duty factor, period from touch-down to touch-down (s),
-    stances, the part of them in which it slips, largest force (N), mean impulse of a stance (N s),
-    mean way of a swing (m). Means are of whole phases; None where there is none.
+    """Return the gait figures of each contact that touches.
+
+    These are the duty factor, the period between touchdowns (s), the number of stances, the share
+    of stance time with slip, the peak force (N), the mean impulse of a stance (N s) and the mean
+    displacement in a swing (m). Means exclude phases that the log truncates; None if there are no
+    others.
     """
-    found = {}
+    figures = {}
     groups: Any = phases.groupby("contact", sort=False)
-    for name, own in groups:
-        stance, swing = own[own["phase"] == "stance"], own[own["phase"] == "swing"]
+    for name, rows in groups:
+        stance, swing = rows[rows["phase"] == "stance"], rows[rows["phase"] == "swing"]
         if stance.empty:
             continue
-        # what phases that the log cuts off do not spoil
+        # phases that the log does not truncate
         whole, starts = stance[stance["whole"]], stance["start"].to_numpy()[stance["start"] > 0]
-        time = own["duration"].sum()
-        slipping = (stance["slip"] * stance["duration"]).sum() / stance["duration"].sum()
-        steps = swing[swing["whole"]]
-        found[str(name)] = {
+        time = rows["duration"].sum()
+        slip = (stance["slip"] * stance["duration"]).sum() / stance["duration"].sum()
+        swings = swing[swing["whole"]]
+        figures[str(name)] = {
             "duty": float(stance["duration"].sum() / time),
             "period": float((starts[-1] - starts[0]) / (len(starts) - 1))
             if len(starts) > 1
             else None,
             "steps": len(stance),
-            "slip": float(slipping),
+            "slip": float(slip),
             "peak_force": float(stance["peak_force"].max()),
             "impulse": None if whole.empty else float(whole["impulse"].mean()),
-            "stride": None if steps.empty else float(steps["travel"].mean()),
+            "stride": None if swings.empty else float(swings["travel"].mean()),
         }
-    return found
+    return figures

@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: one too wide is printed in parts, each with its first columns."""
+"""Tables that fit the terminal: a wide table is printed in parts that repeat the first columns."""
 
 from __future__ import annotations
 
@@ -12,23 +12,33 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-PIPED = 100_000  # columns: whoever reads a pipe gets whole lines
-GAP = 2  # blanks between columns: its padding, and the box's
-EDGES = 2  # blanks of the box to the left and right
-TEXT = 30  # letters to which a column of words may be wrapped
+PIPE_WIDTH = 100_000  # characters, so that lines in a pipe are never wrapped
+COLUMN_GAP = 2  # characters between columns: padding and box
+BOX_EDGES = 2  # characters of the box on the left and right
+MIN_TEXT_WIDTH = 30  # characters to which a text column may be wrapped
 
 
 def text_console(width: int | None = None) -> Console:
-    """Return a console as wide as the terminal; one that wraps nothing where there is none."""
-    return Console(highlight=False, width=width or (None if sys.stdout.isatty() else PIPED))
+    """Return a console as wide as the terminal, or one that does not wrap lines in a pipe."""
+    return Console(highlight=False, width=width or (None if sys.stdout.isatty() else PIPE_WIDTH))
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Cells, with rich's markup, under a head.
+    """Table of text for a terminal.
 
-    left: headings of the columns of words, which may be wrapped; keys: number of first columns
-    that every part of a wide table repeats; title: above it
+    Attributes
+    ----------
+    head
+        Headings.
+    rows
+        Cells of each row, with rich's markup.
+    left
+        Headings of text columns, which are left-aligned and may be wrapped.
+    keys
+        Number of first columns that every part of a wide table repeats.
+    title
+        Title above the table.
     """
 
     head: Sequence[str]
@@ -38,18 +48,19 @@ class TextTable:
     title: str = ""
 
     def print(self, console: Console | None = None) -> None:
-        """Print it in as many parts as the console's width asks for."""
+        """Print the table, in as many parts as the width of the console requires."""
         console = console or text_console()
         if self.title:
             console.print(Text(self.title, "italic"))
-        for columns in self._parts(console.width - EDGES):
-            console.print(self._drawn(columns, console.width - EDGES))
+        for columns in self._parts(console.width - BOX_EDGES):
+            console.print(self._rich_table(columns, console.width - BOX_EDGES))
 
     def _parts(self, width: int) -> Iterator[list[int]]:
-        """Yield the columns of each part, the first `keys` in all of them."""
+        """Yield the columns of each part; all parts have the first `keys` columns."""
         keys, part = list(range(self.keys)), list[int]()
         for k in range(self.keys, len(self.head)):
-            if part and sum(self._narrowest(c) + GAP for c in (*keys, *part, k)) > width:
+            needed = sum(self._min_width(c) + COLUMN_GAP for c in (*keys, *part, k))
+            if part and needed > width:
                 yield [*keys, *part]
                 part = []
             part.append(k)
@@ -59,24 +70,24 @@ class TextTable:
         """Return the length of the longest cell of a column."""
         return max((Text.from_markup(row[k]).cell_len for row in self.rows), default=0)
 
-    def _narrowest(self, k: int) -> int:
-        """Return the least width of a column: no number and no word of its heading is broken."""
+    def _min_width(self, k: int) -> int:
+        """Return the width of a column that breaks no number and no word of its heading."""
         longest = self._longest(k)
         if self.head[k] in self.left and k >= self.keys:
-            longest = min(longest, TEXT)
+            longest = min(longest, MIN_TEXT_WIDTH)
         return max(longest, *map(len, (self.head[k] or " ").split(" ")))
 
     def _widths(self, columns: Sequence[int], width: int) -> dict[int, int]:
-        """Return the columns' widths: from the left, as wide as they like while there is room."""
-        found = {k: self._narrowest(k) for k in columns}
-        spare = width - sum(w + GAP for w in found.values())
+        """Return the widths of the columns; spare width goes to the leftmost columns first."""
+        widths = {k: self._min_width(k) for k in columns}
+        spare = width - sum(w + COLUMN_GAP for w in widths.values())
         for k in columns:
-            more = max(self._longest(k), len(self.head[k])) - found[k]
+            more = max(self._longest(k), len(self.head[k])) - widths[k]
             more = min(more, max(spare, 0))
-            found[k], spare = found[k] + more, spare - more
-        return found
+            widths[k], spare = widths[k] + more, spare - more
+        return widths
 
-    def _drawn(self, columns: Sequence[int], width: int) -> Table:
+    def _rich_table(self, columns: Sequence[int], width: int) -> Table:
         table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         for k, wide in self._widths(columns, width).items():
             justify: Any = "left" if self.head[k] in self.left or k == 0 else "right"

@@ -114,7 +114,7 @@ class FiveSteps(Exhibit):
         if data["strip"]:
             figure = Figure(figsize=(10, 7.4), layout="constrained")
             above, part = strip.above_and_below(figure, 0.42)
-            strip.draw(above, data["strip"], ("side",))
+            strip.draw_strip(above, data["strip"], ("side",))
         else:
             part = figure = Figure(figsize=(10, 5), layout="constrained")
         top, bottom = part.subplots(2, 1)

@@ -44,7 +44,7 @@ def under_strip(poses: Mapping[str, Any], panels: int) -> tuple[Figure, Sequence
 
     figure = Figure(figsize=(10, 6), layout="constrained")
     above, below = strip.above_and_below(figure, 2.2)
-    strip.draw(above, poses)
+    strip.draw_strip(above, poses)
     axes = below.subplots(1, panels, squeeze=False)[0]
     for ax in axes:
         ax.set_xlabel("time / s")

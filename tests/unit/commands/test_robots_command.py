@@ -197,7 +197,7 @@ def test_each_robot_is_told_as_soon_as_it_is_there(
         encoding="utf-8",
     )
     asked = ["robots", "check", str(arm), *beside]
-    ended, shown = (0, "arm: swing of 0.2 s: ") if beside else (1, "arm.xml: gives way: no motor")
+    ended, shown = (0, "arm: swing, 0.2 s: ") if beside else (1, "arm.xml: gives way: no motor")
     assert cli.main([*asked, "-v"]) == ended
     told = capsys.readouterr().err
     assert shown in told

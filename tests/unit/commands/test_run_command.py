@@ -48,7 +48,7 @@ def test_ctrl_c_writes_the_log_and_says_so(tmp_path: Path) -> None:
     seconds = float(log["time"].values[-1])
     assert seconds > 0
     assert re.search(rf"interrupted at t = {seconds:.4g} s; the log .* mini_cheetah.nc", err) or (
-        f"interrupted at t = {seconds:.4g} s; the log up to there is in {tmp_path}" in err
+        f"interrupted at t = {seconds:.4g} s; the log up to that time is in {tmp_path}" in err
     )
     assert "interrupted" in out and "mini_cheetah.nc" in out
     assert cli.main(["judge", str(tmp_path / "mini_cheetah.nc"), "--json"]) == 0

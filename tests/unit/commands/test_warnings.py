@@ -60,9 +60,9 @@ def test_a_sweep_counts_what_its_worlds_were_warned_of(
     asked = ["sweep", str(spec), "--out", str(tmp_path / "out"), "--engine", "inline"]
     assert main(asked) == 0
     assert "3 worlds" in capsys.readouterr().out
-    rows = query.asked(tmp_path / "out")
+    rows = query.run_sql(tmp_path / "out")
     assert all(LIMIT in codes.split(", ") for codes in rows["warnings"])
-    [told] = [one for one in query.warned(tmp_path / "out") if one["code"] == LIMIT]
+    [told] = [one for one in query.warnings(tmp_path / "out") if one["code"] == LIMIT]
     assert told["worlds"] == 3 and "stable limit" in told["message"]
     assert main([*asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["warnings"]

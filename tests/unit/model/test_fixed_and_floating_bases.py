@@ -22,7 +22,7 @@ from tarsus.model.sdf import read_sdf
 from tarsus.model.urdf import read_urdf
 from tarsus.simulation.default_controller import AUTO, prepare
 from tarsus.sweeps import query, spec
-from tarsus.sweeps.groups import groups
+from tarsus.sweeps.groups import group_worlds
 
 FREE = "<freejoint/>"
 TREE = """<mujoco model="rig"><worldbody><body name="base" pos=".1 .2 1" euler="20 30 40">{free}
@@ -162,8 +162,8 @@ def test_a_sweep_holds_bases_at_heights(tmp_path: Path) -> None:
     fixed = {"robot": "arm.urdf", "gait": "free", "seconds": SWUNG, "dt": 1e-4, "fixed_base": True}
     given = {"fixed": fixed, "vary": {"base_height": heights}}
     given["outcomes"] = {"names": ["fell"], "own": "own.py"}
-    tarsus.sweep(spec.of(given, tmp_path), tmp_path / "out", "inline")
-    table = query.asked(tmp_path / "out").sort_values("base_height")
+    tarsus.sweep(spec.from_tables(given, tmp_path), tmp_path / "out", "inline")
+    table = query.run_sql(tmp_path / "out").sort_values("base_height")
     # I theta'' = m g l cos(theta), I about the pivot
     heavy, far = 0.1 + 2 * 0.5**2, 2 * 9.81 * 0.5
 
@@ -215,7 +215,7 @@ def test_a_file_s_wrong_base_is_refused(
     with refused(kind, subject):
         parse_spec({"model": {"robot": "hyq", **entries}, "free": free})
     with refused(kind, subject):
-        groups(spec.of({"fixed": {"robot": "hyq", **entries}}))
+        group_worlds(spec.from_tables({"fixed": {"robot": "hyq", **entries}}))
 
 
 @pytest.mark.filterwarnings("ignore::tarsus.errors.TarsusWarning")

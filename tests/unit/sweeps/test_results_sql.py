@@ -31,10 +31,10 @@ def sweep(tmp_path: Path) -> Path:
 
 
 def test_ordinary_questions_are_answered(sweep: Path) -> None:
-    assert query.asked(sweep)["way"].tolist() == [1, 2, 1.5, 2.5]
-    assert query.asked(sweep, "SELECT count(tilt) AS n FROM rows")["n"].tolist() == [2]
-    assert query.asked(sweep, "SELECT sum(way) AS s FROM rows WHERE way > 1")["s"][0] == 6
-    assert set(query.asked(sweep, "SUMMARIZE rows")["column_name"]) >= {"way", "tilt"}
+    assert query.run_sql(sweep)["way"].tolist() == [1, 2, 1.5, 2.5]
+    assert query.run_sql(sweep, "SELECT count(tilt) AS n FROM rows")["n"].tolist() == [2]
+    assert query.run_sql(sweep, "SELECT sum(way) AS s FROM rows WHERE way > 1")["s"][0] == 6
+    assert set(query.run_sql(sweep, "SUMMARIZE rows")["column_name"]) >= {"way", "tilt"}
     assert query.failures(sweep)["failure"].tolist() == ["fell"]
     assert cli.main(["results", str(sweep), "--sql", "SELECT way FROM rows"]) == 0
 
@@ -63,7 +63,7 @@ def test_what_is_no_question_to_the_rows_is_refused(
     before = chunk.read_bytes()
     sql = HOSTILE[name].format(out=out, chunk=chunk)
     with refused(query.NoAccess, "external_access"):
-        query.asked(sweep, sql)
+        query.run_sql(sweep, sql)
     assert cli.main(["results", str(sweep), "--sql", sql]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1 and "--external-access" in said
@@ -80,10 +80,10 @@ def test_a_flag_allows_it(sweep: Path, tmp_path: Path) -> None:
 def test_variables_of_ours_are_no_tables(sweep: Path) -> None:
     for name in ("files", "sql", "last"):
         with refused(InvalidValue, "sql"):
-            query.asked(sweep, f"SELECT * FROM {name}")
+            query.run_sql(sweep, f"SELECT * FROM {name}")
 
 
 def test_rows_that_are_damaged_are_told(sweep: Path) -> None:
     (sweep / "chunks" / "a.parquet").write_bytes(b"PAR1 none")
     with refused(InvalidFile, sweep / "chunks"):
-        query.asked(sweep)
+        query.run_sql(sweep)

@@ -34,42 +34,42 @@ def dropped(count: int = 40) -> dict[str, Any]:
 
 @pytest.fixture
 def in_chunks_of_eight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Store, "sizes", lambda self, groups, measured: [8] * len(groups))
+    monkeypatch.setattr(Store, "chunk_sizes", lambda self, groups, measured: [8] * len(groups))
 
 
 @pytest.mark.usefixtures("in_chunks_of_eight")
 def test_rows_are_those_of_what_was_asked_last(folder: Path) -> None:
     out = folder / "out"
-    tarsus.sweep(spec.of(dropped(), folder), out, "inline")
-    before = query.asked(out)
+    tarsus.sweep(spec.from_tables(dropped(), folder), out, "inline")
+    before = query.run_sql(out)
     (folder / "own.py").write_text(OWN.format(factor=2))
-    report = tarsus.sweep(spec.of(dropped(), folder), out, "inline")
+    report = tarsus.sweep(spec.from_tables(dropped(), folder), out, "inline")
     assert report.done == report.chunks == 5
-    after = query.asked(out)
+    after = query.run_sql(out)
     assert len(after) == len(before) == 40, "not the rows of both"
     assert after["height"].tolist() == (2 * before["height"]).tolist()
     assert len(list((out / "chunks").iterdir())) == 10
     # back again: nothing is to be made
     (folder / "own.py").write_text(OWN.format(factor=1))
-    assert tarsus.sweep(spec.of(dropped(), folder), out, "inline").skipped == 5
-    assert query.asked(out).equals(before)
+    assert tarsus.sweep(spec.from_tables(dropped(), folder), out, "inline").skipped == 5
+    assert query.run_sql(out).equals(before)
 
 
 @pytest.mark.usefixtures("in_chunks_of_eight")
 def test_what_another_run_made_meanwhile_is_not_made_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = spec.of(dropped(), folder)
+    asked = spec.from_tables(dropped(), folder)
     tarsus.sweep(asked, folder / "out", "inline")
-    monkeypatch.setattr(Store, "there", lambda self: set[str]())
+    monkeypatch.setattr(Store, "finished", lambda self: set[str]())
     report = tarsus.sweep(asked, folder / "out", "inline")
     assert (report.done, report.skipped) == (0, 5) and not report.lost
 
 
 def test_rows_tell_what_they_were_made_with(folder: Path) -> None:
-    tarsus.sweep(spec.of(dropped(8), folder), folder / "out", "inline")
+    tarsus.sweep(spec.from_tables(dropped(8), folder), folder / "out", "inline")
     sql = "SELECT DISTINCT chunk, tarsus_version, versions->>'$.casadi' AS casadi FROM rows"
-    table = query.asked(folder / "out", sql)
+    table = query.run_sql(folder / "out", sql)
     assert all(word[0].isdigit() for word in [*table["tarsus_version"], *table["casadi"]])
 
 
@@ -78,7 +78,8 @@ import sys, tarsus
 from pathlib import Path
 from tarsus.sweeps import spec
 if __name__ == "__main__":
-    found = tarsus.sweep(spec.of(eval(sys.argv[1]), Path(sys.argv[2])), sys.argv[3], "inline")
+    asked = spec.from_tables(eval(sys.argv[1]), Path(sys.argv[2]))
+    found = tarsus.sweep(asked, sys.argv[3], "inline")
     print(found.done, found.skipped, len(found.lost))
 """
 
@@ -88,7 +89,7 @@ def test_two_runs_at_once_share_the_work(folder: Path) -> None:
     given = dropped(4000)
     given["fixed"]["seconds"] = 1.0
     (folder / "run.py").write_text(TOGETHER)
-    asked, out = spec.of(given, folder), folder / "out"
+    asked, out = spec.from_tables(given, folder), folder / "out"
     arguments = [sys.executable, str(folder / "run.py"), repr(given), str(folder), str(out)]
     runs = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     told = [[int(n) for n in run.communicate(timeout=300)[0].split()] for run in runs]
@@ -96,7 +97,7 @@ def test_two_runs_at_once_share_the_work(folder: Path) -> None:
     assert all(done + skipped == chunks and not lost for done, skipped, lost in told)
     assert sum(done for done, _, _ in told) < 2 * chunks, "not everything twice"
     assert tarsus.sweep(asked, out, "inline").done == 0
-    table = query.asked(out, "SELECT count(*) AS n, count(DISTINCT sample) AS m FROM rows")
+    table = query.run_sql(out, "SELECT count(*) AS n, count(DISTINCT sample) AS m FROM rows")
     assert table.iloc[0].tolist() == [4000, 4000]
 
 
@@ -119,6 +120,6 @@ def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_sql_that_names_no_table_is_told_its_name(folder: Path) -> None:
-    tarsus.sweep(spec.of(dropped(8), folder), folder / "out", "inline")
+    tarsus.sweep(spec.from_tables(dropped(8), folder), folder / "out", "inline")
     with pytest.raises(InvalidValue, match="'rows'"):
-        query.asked(folder / "out", "SELECT * FROM results")
+        query.run_sql(folder / "out", "SELECT * FROM results")

@@ -13,8 +13,8 @@ import tarsus
 from tarsus import cli
 from tarsus.algebra.intervals import wilson
 from tarsus.sweeps import query
-from tarsus.sweeps.shares import is_share
-from tarsus.sweeps.summary import estimate, summary, told
+from tarsus.sweeps.proportions import is_proportion
+from tarsus.sweeps.summary import estimate, format_mean, summary
 
 OWN = """import numpy as np
 def late(simulation): return np.full(simulation.worlds, 2.0) + simulation.q[:, 2]
@@ -36,13 +36,13 @@ def test_a_mean_has_the_interval_of_its_standard_error() -> None:
     assert found is not None
     assert (found.mean, found.high - 2.5) == (2.5, pytest.approx(half))
     assert estimate([float("nan")], share=False) is None
-    assert told(found) == "2.5 ±1.3"
+    assert format_mean(found) == "2.5 ±1.3"
 
 
 def test_an_outcome_of_0_and_1_is_a_share() -> None:
-    assert is_share("fell", [0.0, 1.0, float("nan")])
-    assert not is_share("fell", [0.0, 0.5]) and not is_share("fell", [])
-    assert not is_share("speed", [0.0, 0.0]), "it has a unit"
+    assert is_proportion("fell", [0.0, 1.0, float("nan")])
+    assert not is_proportion("fell", [0.0, 0.5]) and not is_proportion("fell", [])
+    assert not is_proportion("speed", [0.0, 0.0]), "it has a unit"
 
 
 @pytest.fixture(scope="module")
@@ -78,19 +78,19 @@ def test_a_sweep_is_summed_up_by_what_was_varied(
     assert odd is not None and odd.share and late is not None and not late.share
     assert cli.main(["results", str(swept)]) == 0
     text = capsys.readouterr().out
-    assert "odd, share" in text and "speed / (m/s)" in text and "law.mu" in text
+    assert "odd / %" in text and "speed / (m/s)" in text and "law.mu" in text
     assert cli.main(["results", str(swept), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["worlds"] == 40
 
 
 def test_a_share_is_drawn_with_its_intervals(swept: Path) -> None:
-    rows = query.asked(swept)
-    axes = query.picture(swept, "law", "odd").axes[0]
+    rows = query.run_sql(swept)
+    axes = query.plot(swept, "law", "odd").axes[0]
     (bars,) = axes.containers
     heights = sorted(bars[0].get_ydata())
     assert heights == pytest.approx(sorted(rows.groupby("law")["odd"].mean()))
 
 
 def test_a_dry_run_counts_the_chunks_of_the_run(asked: dict[str, Any], swept: Path) -> None:
-    made = query.asked(swept, "SELECT count(DISTINCT chunk) AS n FROM rows")["n"][0]
+    made = query.run_sql(swept, "SELECT count(DISTINCT chunk) AS n FROM rows")["n"][0]
     assert tarsus.sweep(asked, swept, "inline", dry_run=True).chunks == made > 2

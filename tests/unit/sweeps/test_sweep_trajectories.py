@@ -16,7 +16,7 @@ import tarsus
 from tarsus import cli
 from tarsus.errors import InvalidValue, TarsusError, UnknownName, UnmetCondition
 from tarsus.sweeps import query, spec, store
-from tarsus.sweeps.groups import cut, groups
+from tarsus.sweeps.groups import group_worlds, split_chunks
 from tarsus.sweeps.store import Store
 from tarsus.viewer.log_accessor import open_log
 from tarsus.viewer.track import track
@@ -57,7 +57,7 @@ def pushed(keep: Any, **changed: Any) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def in_chunks_of_seven(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut without being measured."""
-    monkeypatch.setattr(Store, "sizes", lambda self, groups, measured: [7] * len(groups))
+    monkeypatch.setattr(Store, "chunk_sizes", lambda self, groups, measured: [7] * len(groups))
 
 
 def files(out: Path) -> dict[str, bytes]:
@@ -68,8 +68,8 @@ def files(out: Path) -> dict[str, bytes]:
 
 def test_a_trajectory_is_a_log_with_the_bits_of_its_row(folder: Path) -> None:
     out = folder / "out"
-    report = tarsus.sweep(spec.of(pushed("left"), folder), out, "inline")
-    table = query.asked(out)
+    report = tarsus.sweep(spec.from_tables(pushed("left"), folder), out, "inline")
+    table = query.run_sql(out)
     kept = table[table["trajectory"].notna()]
     assert kept["sample"].tolist() == table[table["left"] == 1]["sample"].tolist()
     assert 4 < len(kept) == report.trajectories < 20 and not report.lost
@@ -97,10 +97,10 @@ def test_a_trajectory_is_a_log_with_the_bits_of_its_row(folder: Path) -> None:
 )
 def test_who_is_kept(folder: Path, keep: Any, samples: Sequence[int]) -> None:
     out, eight = folder / "out", {"method": "latin", "count": 8}
-    tarsus.sweep(spec.of(pushed(keep, sample=eight), folder), out, "inline")
+    tarsus.sweep(spec.from_tables(pushed(keep, sample=eight), folder), out, "inline")
     names = sorted(int(path.stem) for path in out.glob("trajectories/*/*.nc"))
     assert names == list(samples)
-    table = query.asked(out)
+    table = query.run_sql(out)
     assert ("trajectory" in table) == bool(names)
     if names:
         assert sorted(table[table["trajectory"].notna()]["sample"]) == names
@@ -109,8 +109,8 @@ def test_who_is_kept(folder: Path, keep: Any, samples: Sequence[int]) -> None:
 def test_a_world_that_is_lost_keeps_what_there_is_and_a_refused_one_nothing(folder: Path) -> None:
     vary = {"law.mu": [0.5, -1.0], "push.x": [0.0, 1e15]}
     given = pushed("failed", vary=vary, sample={})
-    tarsus.sweep(spec.of(given, folder), folder / "out", "inline")
-    table = query.asked(folder / "out").set_index("sample")
+    tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
+    table = query.run_sql(folder / "out").set_index("sample")
     assert table["failure"].notna().tolist() == [False, True, True, True]
     lost = table["trajectory"].dropna()
     assert lost.index.tolist() == [1]
@@ -122,18 +122,18 @@ def test_bytes_do_not_depend_on_how_worlds_are_cut(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def by_sample(out: Path) -> dict[str, bytes]:
-        tarsus.sweep(spec.of(pushed(6), folder), out, "inline")
+        tarsus.sweep(spec.from_tables(pushed(6), folder), out, "inline")
         return {path.name: path.read_bytes() for path in out.glob("trajectories/*/*.nc")}
 
     one = by_sample(folder / "one")
-    monkeypatch.setattr(Store, "sizes", lambda self, groups, measured: [24] * len(groups))
+    monkeypatch.setattr(Store, "chunk_sizes", lambda self, groups, measured: [24] * len(groups))
     assert by_sample(folder / "other") == one and len(one) == 6
 
 
 def test_nothing_is_half_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk is full in the middle of a chunk's second trajectory, or before its rows."""
     eight = {"method": "latin", "count": 8}
-    asked, out = spec.of(pushed("all", sample=eight), folder), folder / "out"
+    asked, out = spec.from_tables(pushed("all", sample=eight), folder), folder / "out"
     whole = folder / "whole"
     tarsus.sweep(asked, whole, "inline")
     write = store._write
@@ -165,15 +165,15 @@ def test_silly_budgets_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch
     given["trajectories"]["most_mb"] = 0.5
     monkeypatch.undo()
     with refused(UnmetCondition, "trajectories.keep"):
-        tarsus.sweep(spec.of(given, folder), folder / "out", "inline")
+        tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
     assert not list((folder / "out").rglob("*.nc"))
     # not known beforehand: it stops where it is reached, and goes on when more is allowed
-    monkeypatch.setattr(Store, "sizes", lambda self, groups, measured: [7] * len(groups))
+    monkeypatch.setattr(Store, "chunk_sizes", lambda self, groups, measured: [7] * len(groups))
     given["trajectories"] = {"keep": "left", "most_mb": 0.1}
     with refused(UnmetCondition, "trajectories.most_mb"):
-        tarsus.sweep(spec.of(given, folder), folder / "out", "inline")
+        tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
     given["trajectories"]["most_mb"] = 50
-    report = tarsus.sweep(spec.of(given, folder), folder / "out", "inline")
+    report = tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
     assert report.skipped > 0 and report.done > 0 and report.skipped + report.done == 4
 
 
@@ -191,7 +191,7 @@ def test_a_bad_choice_is_refused(
     folder: Path, keep: Any, kind: type[TarsusError], subject: str
 ) -> None:
     with refused(kind, subject):
-        tarsus.sweep(spec.of(pushed(keep), folder), folder / "out", "inline")
+        tarsus.sweep(spec.from_tables(pushed(keep), folder), folder / "out", "inline")
 
 
 def test_the_command_chooses_and_says_how_large(
@@ -211,19 +211,21 @@ def test_the_command_chooses_and_says_how_large(
 
 
 def test_chunks_are_cut_whole_and_smaller_at_the_end(folder: Path) -> None:
-    group = groups(spec.of(pushed(0, sample={"method": "latin", "count": 2000}), folder))[0]
+    group = group_worlds(
+        spec.from_tables(pushed(0, sample={"method": "latin", "count": 2000}), folder)
+    )[0]
     for size in (1, 7, 8, 100, 500, 1999, 2000, 5000):
-        parts = list(cut(group, size))
+        parts = list(split_chunks(group, size))
         assert [n for part in parts for n in part.samples] == list(range(2000))
         lengths = [len(part) for part in parts]
         assert max(lengths) <= max(size, 8) and lengths == sorted(lengths, reverse=True)
-    assert [len(part) for part in cut(group, 500)] == [500, 500, 500, 250, 125, 125]
+    assert [len(part) for part in split_chunks(group, 500)] == [500, 500, 500, 250, 125, 125]
 
 
 @pytest.mark.slow
 def test_engines_keep_the_same_bytes(folder: Path) -> None:
-    asked = spec.of(pushed("left"), folder)
+    asked = spec.from_tables(pushed("left"), folder)
     tarsus.sweep(asked, folder / "inline", "inline")
     tarsus.sweep(asked, folder / "processes", "processes", workers=2)
     assert files(folder / "inline") == files(folder / "processes")
-    assert len(groups(asked)) == 1
+    assert len(group_worlds(asked)) == 1

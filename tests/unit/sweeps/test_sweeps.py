@@ -21,9 +21,9 @@ import tarsus
 from tarsus import cli
 from tarsus.errors import IncompatibleOptions, InvalidValue, TarsusError, UnknownName
 from tarsus.sweeps import query, spec
-from tarsus.sweeps.built import built
-from tarsus.sweeps.groups import groups
-from tarsus.sweeps.sampling import Between, Words, sampled
+from tarsus.sweeps.chunk_simulation import chunk_simulation
+from tarsus.sweeps.groups import group_worlds
+from tarsus.sweeps.sampling import ListAxis, RangeAxis, sampled
 from tarsus.sweeps.store import Store
 from tarsus.viewer.log_accessor import open_log
 
@@ -65,9 +65,9 @@ def chunks(out: Path) -> dict[str, bytes]:
 
 def test_samples_fill_the_axes() -> None:
     axes = {
-        "a": Between("a", 0.0, 1.0, steps=3),
-        "b": Between("b", 1.0, 100.0, log=True, steps=2),
-        "c": Words("c", ("x", "y")),
+        "a": RangeAxis("a", 0.0, 1.0, steps=3),
+        "b": RangeAxis("b", 1.0, 100.0, log=True, steps=2),
+        "c": ListAxis("c", ("x", "y")),
     }
     grid = sampled(axes, "grid", 0, 0)
     assert len({(a, b, c) for a, b, c in zip(*grid.values(), strict=True)}) == 12
@@ -79,7 +79,7 @@ def test_samples_fill_the_axes() -> None:
     assert latin["c"].count("x") == 25
     assert sampled(axes, "random", 9, 4) == sampled(axes, "random", 9, 4)
     assert sampled(axes, "random", 9, 4) != sampled(axes, "random", 9, 5)
-    whole = Between("n", 0, 3, whole=True).at(np.array([0.0, 0.4, 1.0]))
+    whole = RangeAxis("n", 0, 3, whole=True).at(np.array([0.0, 0.4, 1.0]))
     assert whole == [0, 1, 3] and all(type(n) is int for n in whole)
 
 
@@ -120,7 +120,7 @@ def test_a_bad_spec_is_refused(
     given: dict[str, Any], kind: type[TarsusError], subject: str
 ) -> None:
     with refused(kind, subject):
-        groups(spec.of(given))
+        group_worlds(spec.from_tables(given))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,10 @@ def test_a_name_that_no_world_knows_is_refused_at_once(
     out = folder / "out"
     with refused(kind, subject):
         tarsus.sweep(
-            spec.of({"fixed": given, "vary": {"seed": [1, 2]}}, folder), out, "inline", dry_run=dry
+            spec.from_tables({"fixed": given, "vary": {"seed": [1, 2]}}, folder),
+            out,
+            "inline",
+            dry_run=dry,
         )
     assert not out.exists()
 
@@ -171,7 +174,10 @@ def test_what_a_simulation_refuses_ends_a_sweep_at_once(
     out = folder / "out"
     with pytest.raises(TarsusError, match=named):
         tarsus.sweep(
-            spec.of({"fixed": given, "vary": {"seed": [1, 2]}}, folder), out, "inline", dry_run=dry
+            spec.from_tables({"fixed": given, "vary": {"seed": [1, 2]}}, folder),
+            out,
+            "inline",
+            dry_run=dry,
         )
     assert not out.exists()
 
@@ -186,7 +192,7 @@ def test_worlds_that_share_a_compiled_step_are_one_group(folder: Path) -> None:
         },
         sample={},
     )
-    found = groups(spec.of(given, folder))
+    found = group_worlds(spec.from_tables(given, folder))
     assert [len(group) for group in found] == [15] * 4
     assert all(set(group.columns) == {"law.mu", "seed"} for group in found)
     assert sorted(n for group in found for n in group.samples) == list(range(60))
@@ -197,11 +203,11 @@ def test_worlds_that_share_a_compiled_step_are_one_group(folder: Path) -> None:
 
 def test_rows_are_what_mechanics_says_and_are_made_once(folder: Path) -> None:
     out = folder / "out"
-    asked = spec.of(dropped(), folder)
+    asked = spec.from_tables(dropped(), folder)
     first = tarsus.sweep(asked, out, "inline")
     assert (first.worlds, first.groups, first.skipped, first.lost) == (40, 1, 0, ())
     assert first.done == first.chunks > 1
-    table = query.asked(out)
+    table = query.run_sql(out)
     # it rolls under a push of 0.1 s, and on; it presses with its weight
     heavy = (MASS + INERTIA / RADIUS**2) * table["mass.ball"]
     middle = 0.2 - 0.05 - 0.05  # s from the middle of the push to the end
@@ -225,18 +231,18 @@ def test_rows_are_what_mechanics_says_and_are_made_once(folder: Path) -> None:
 def test_rows_do_not_depend_on_how_worlds_are_cut(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = spec.of(dropped(), folder)
+    asked = spec.from_tables(dropped(), folder)
     tarsus.sweep(asked, folder / "one", "inline")
-    monkeypatch.setattr(Store, "sizes", lambda self, groups, measured: [7] * len(groups))
+    monkeypatch.setattr(Store, "chunk_sizes", lambda self, groups, measured: [7] * len(groups))
     tarsus.sweep(asked, folder / "other", "inline")
-    tables = [query.asked(folder / name).drop(columns="chunk") for name in ("one", "other")]
+    tables = [query.run_sql(folder / name).drop(columns="chunk") for name in ("one", "other")]
     assert tables[0].equals(tables[1]), "to the last bit"
 
 
 def test_a_world_that_is_refused_or_lost_fails_alone(folder: Path) -> None:
     given = dropped(vary={"law.mu": [0.1, -1.0, 0.5], "noise.u": [0.0, 1e10]}, sample={})
-    tarsus.sweep(spec.of(given, folder), folder / "out", "inline")
-    table = query.asked(folder / "out")
+    tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
+    table = query.run_sql(folder / "out")
     refused, lost = table["law.mu"] < 0, table["noise.u"] > 1
     assert table[refused]["failure"].str.contains("mu must").all()
     assert table[lost & ~refused]["failure"].str.contains("left the physical range").all()
@@ -247,8 +253,8 @@ def test_a_world_that_is_refused_or_lost_fails_alone(folder: Path) -> None:
 
 def test_a_start_s_noise_is_its_seed_s(folder: Path) -> None:
     given = dropped(vary={"seed": [3, 1, 3], "noise.u": [0.1]}, sample={})
-    tarsus.sweep(spec.of(given, folder), folder / "out", "inline")
-    way = query.asked(folder / "out")["way"].tolist()
+    tarsus.sweep(spec.from_tables(given, folder), folder / "out", "inline")
+    way = query.run_sql(folder / "out")["way"].tolist()
     assert way[0] == way[2] != way[1]
 
 
@@ -264,9 +270,9 @@ def test_noise_of_a_start_leaves_followers_and_objects_where_they_belong(tmp_pat
     )
     fixed = {"robot": "arm.xml", "gait": "free", "seconds": 0.1, "noise.q": 0.1}
     asked = {"fixed": fixed, "vary": {"seed": [1, 2]}, "outcomes": {"names": ["fell"]}}
-    (whole,) = groups(spec.of(asked, tmp_path))
-    q = built(whole).q
-    still = built(replace(whole, columns=whole.columns | {"noise.q": [0.0, 0.0]})).q
+    (whole,) = group_worlds(spec.from_tables(asked, tmp_path))
+    q = chunk_simulation(whole).q
+    still = chunk_simulation(replace(whole, columns=whole.columns | {"noise.q": [0.0, 0.0]})).q
     assert np.allclose(q[:, 8], -2 * q[:, 7], rtol=0, atol=1e-12), "b follows a"
     assert (abs(q[:, 7] - still[:, 7]) > 1e-3).all() and q[0, 7] != q[1, 7]
     assert (q[:, 9:] == still[:, 9:]).all(), "what stands aside is no joint of the robot"
@@ -301,7 +307,7 @@ def test_commands_of_sweeps(folder: Path, capsys: pytest.CaptureFixture) -> None
 
 def finished(folder: Path, engine: str) -> dict[str, bytes]:
     out = folder / engine
-    report = tarsus.sweep(spec.of(dropped(), folder), out, engine, workers=2)
+    report = tarsus.sweep(spec.from_tables(dropped(), folder), out, engine, workers=2)
     assert not report.lost and report.done == report.chunks
     return chunks(out)
 
@@ -314,7 +320,7 @@ def test_engines_give_the_same_bytes(
     monkeypatch.setenv("TARSUS_SLURM", "local")
     if engine in ("ray", "slurm"):
         pytest.importorskip({"ray": "ray", "slurm": "submitit"}[engine])
-    asked = spec.of(dropped(), folder)
+    asked = spec.from_tables(dropped(), folder)
     tarsus.sweep(asked, folder / "inline", "inline")
     shutil.copytree(folder / "inline", folder / engine, ignore=lambda d, names: ["chunks"])
     assert finished(folder, engine) == chunks(folder / "inline")
@@ -331,7 +337,7 @@ def test_a_cluster_of_two_nodes(folder: Path) -> None:
         for node in nodes:
             start = [program, "start", *node, "--num-cpus=1", "--disable-usage-stats"]
             subprocess.run(start, check=True, capture_output=True, timeout=120)
-        tarsus.sweep(spec.of(dropped(), folder), folder / "inline", "inline")
+        tarsus.sweep(spec.from_tables(dropped(), folder), folder / "inline", "inline")
         shutil.copytree(folder / "inline", folder / "ray", ignore=lambda d, n: ["chunks"])
         assert finished(folder, "ray") == chunks(folder / "inline")
     finally:
@@ -344,7 +350,7 @@ from pathlib import Path
 from tarsus.sweeps import spec
 if __name__ == "__main__":
     given = eval(sys.argv[1])
-    tarsus.sweep(spec.of(given, Path(sys.argv[2])), sys.argv[3], "processes", workers=2)
+    tarsus.sweep(spec.from_tables(given, Path(sys.argv[2])), sys.argv[3], "processes", workers=2)
 """
 
 
@@ -359,8 +365,8 @@ def test_a_killed_sweep_goes_on(folder: Path) -> None:
     (folder / "run.py").write_text(KILLED)
     out = folder / "out"
     (out / "chunks").mkdir(parents=True)
-    asked = spec.of(given, folder)
-    Store(out).sizes([g.digest for g in groups(asked)], lambda: [8])
+    asked = spec.from_tables(given, folder)
+    Store(out).chunk_sizes([g.digest for g in group_worlds(asked)], lambda: [8])
     arguments = [sys.executable, str(folder / "run.py"), repr(given), str(folder), str(out)]
     process = subprocess.Popen(arguments, start_new_session=True)
     end = time.monotonic() + 120
@@ -370,7 +376,7 @@ def test_a_killed_sweep_goes_on(folder: Path) -> None:
     process.wait()
     kept = chunks(out)
     assert 3 <= len(kept) < 50
-    named = query.asked(out, "SELECT trajectory FROM rows WHERE trajectory IS NOT NULL")
+    named = query.run_sql(out, "SELECT trajectory FROM rows WHERE trajectory IS NOT NULL")
     assert len(named) == 2 * len(kept)
     for name in named["trajectory"]:
         assert open_log(out / str(name)).sizes["time"] == 800
@@ -378,7 +384,7 @@ def test_a_killed_sweep_goes_on(folder: Path) -> None:
     assert report.skipped == len(kept) and report.done == 50 - len(kept)
     whole = chunks(out)
     assert all(whole[name] == content for name, content in kept.items())
-    assert query.asked(out, "SELECT count(DISTINCT sample) AS n FROM rows")["n"][0] == 400
+    assert query.run_sql(out, "SELECT count(DISTINCT sample) AS n FROM rows")["n"][0] == 400
 
 
 @pytest.mark.slow
@@ -396,7 +402,7 @@ def height(simulation):
     return simulation.q.reshape(-1, 7)[:, 2]
 """
     )
-    asked = spec.of(dropped(), folder)
+    asked = spec.from_tables(dropped(), folder)
     report = tarsus.sweep(asked, folder / "out", "processes", workers=2)
     assert (folder / "killed").exists() and not report.lost
-    assert len(query.asked(folder / "out")) == 40
+    assert len(query.run_sql(folder / "out")) == 40

@@ -19,17 +19,17 @@ from tarsus.errors import InvalidFile, Unsupported, warning_record
 from tarsus.installation import extra_install_command
 from tarsus.model.mechanism import WORLD
 from tarsus.simulation.recording.log import save_log
-from tarsus.viewer import picture, solids
+from tarsus.viewer import ray_caster, solids
 from tarsus.viewer.arrows import PHASES, Scale, arrows, cones
-from tarsus.viewer.drawn import DrawnShape
-from tarsus.viewer.film import Filming, Stage, times
-from tarsus.viewer.picture import LIGHT, Camera, Pictured, Placed, Solid
-from tarsus.viewer.placing import square
+from tarsus.viewer.body_poses import grid_positions
+from tarsus.viewer.drawn_shape import DrawnShape
+from tarsus.viewer.ray_caster import LIGHT, Camera, PlacedSolid, RenderScene, Solid
 from tarsus.viewer.shapes import drawn_shapes
 from tarsus.viewer.track import IMPACT, OPEN, SLIP, STICK, Contacts, phases, track
+from tarsus.viewer.video import RenderSettings, Stage, times
 
 pytest.importorskip("embreex", reason="there is no wheel for this processor")
-SMALL = Filming(160, 120)
+SMALL = RenderSettings(160, 120)
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def path(log: xr.Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def ball(radius: float, place: tuple[float, float, float], opaque: bool = True) -> Placed:
+def ball(radius: float, place: tuple[float, float, float], opaque: bool = True) -> PlacedSolid:
     shape = DrawnShape(WORLD, solids.sphere(radius), (1.0, 0.0, 0.0))
-    return Placed(Solid(shape), np.array(place), np.eye(3), opaque)
+    return PlacedSolid(Solid(shape), np.array(place), np.eye(3), opaque)
 
 
 def red(image: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ def red(image: np.ndarray) -> np.ndarray:
 
 def test_a_ball_is_as_large_as_perspective_makes_it() -> None:
     camera = Camera(np.array([0.0, -4.0, 0.0]), np.zeros(3), 320, 240)
-    seen = red(picture.picture(Pictured([ball(0.5, (0.0, 0.0, 0.0))], None), camera))
+    seen = red(ray_caster.render_image(RenderScene([ball(0.5, (0.0, 0.0, 0.0))], None), camera))
     # the cone around a ball of radius r at distance d opens by asin(r / d)
     radius = np.tan(np.arcsin(0.5 / 4.0)) / camera.view * camera.height
     assert seen.sum() == pytest.approx(np.pi * radius**2, rel=0.02)
@@ -66,21 +66,21 @@ def test_a_ball_is_as_large_as_perspective_makes_it() -> None:
 def test_the_nearer_of_two_balls_hides_the_other_and_a_pale_one_does_not() -> None:
     camera = Camera(np.array([0.0, -4.0, 0.0]), np.zeros(3), 64, 48)
     blue = DrawnShape(WORLD, solids.sphere(0.5), (0.0, 0.0, 1.0))
-    behind = Placed(Solid(blue), np.array([0.0, 1.0, 0.0]), np.eye(3))
+    behind = PlacedSolid(Solid(blue), np.array([0.0, 1.0, 0.0]), np.eye(3))
     front = ball(0.5, (0.0, 0.0, 0.0))
     for order in ([front, behind], [behind, front]):
-        assert red(picture.picture(Pictured(order, None), camera))[24, 32]
+        assert red(ray_caster.render_image(RenderScene(order, None), camera))[24, 32]
     pale = ball(0.5, (0.0, 0.0, 0.0), opaque=False)
-    middle = picture.picture(Pictured([pale, behind], None), camera)[24, 32]
+    middle = ray_caster.render_image(RenderScene([pale, behind], None), camera)[24, 32]
     assert middle[2] > middle[0] > middle[1]
 
 
 def test_a_shadow_lies_along_the_light() -> None:
     camera = Camera(np.array([0.0, -0.01, 8.0]), np.zeros(3), 320, 240)
-    shaded = Pictured([ball(0.2, (0.3, 0.2, 1.0))], 0.0)
-    bare = picture.picture(Pictured([], 0.0), camera).astype(int)
-    darker = (bare - picture.picture(shaded, camera)).min(-1) > 30
-    rows, columns = np.nonzero(darker & ~red(picture.picture(shaded, camera)))
+    shaded = RenderScene([ball(0.2, (0.3, 0.2, 1.0))], 0.0)
+    bare = ray_caster.render_image(RenderScene([], 0.0), camera).astype(int)
+    darker = (bare - ray_caster.render_image(shaded, camera)).min(-1) > 30
+    rows, columns = np.nonzero(darker & ~red(ray_caster.render_image(shaded, camera)))
     scale = 8.0 * camera.view / camera.height
     middle = (columns.mean() + 0.5 - 160) * scale, (120 - rows.mean() - 0.5) * scale
     expected = np.array([0.3, 0.2]) - LIGHT[:2] / LIGHT[2]
@@ -164,25 +164,25 @@ def test_robots_stand_apart_in_a_square_and_all_are_seen(log: xr.Dataset) -> Non
     many = log.expand_dims(world=12).transpose("time", "world", ...).isel(time=slice(2)).copy(True)
     many["q"][:, [3, 11], 3:7] = np.sqrt([0.5, 0.5, 0.0, 0.0])
     stage = Stage([track(many)], replace(SMALL, width=480, height=240, forces=False))
-    colors = {tuple(placed.solid.color) for placed in stage._crowd(0.0)}
+    colors = {tuple(placed.solid.color) for placed in stage._grid_robots(0.0)}
     own = {shape.color for shape in drawn_shapes(stage.tracks[0].robot)}
     assert own < colors and len(colors) == 2 * len(own)  # those that lie have their own
     camera = stage._camera(0)
-    places = stage._places + np.array([0, 0, 0.28])
+    places = stage._offsets + np.array([0, 0, 0.28])
     right, up, ahead = camera.axes @ (places - camera.eye).T
-    high = up / ahead / (picture.VIEW / 2)
-    wide = right / ahead / (picture.VIEW / 2 * 2)  # 480 by 240
+    high = up / ahead / (ray_caster.VIEW / 2)
+    wide = right / ahead / (ray_caster.VIEW / 2 * 2)  # 480 by 240
     assert max(abs(wide).max(), abs(high).max()) < 1.0  # all of them, and not from afar
     assert max(abs(wide).max(), abs(high).max()) > 0.5
     assert wide.max() == pytest.approx(-wide.min(), abs=0.05)
     # nearer to each other if asked; the page has the same square
     closer = Stage([track(many)], replace(SMALL, apart=0.1))
-    np.testing.assert_allclose(closer._places, 0.1 * square(12))
-    assert len(Stage([track(log)], SMALL)._places) == 1
+    np.testing.assert_allclose(closer._offsets, 0.1 * grid_positions(12))
+    assert len(Stage([track(log)], SMALL)._offsets) == 1
     # not on ground that is elsewhere another one
     sloped = many.assign_attrs(terrain="slope", terrain_class="tarsus.terrain.slope:Slope")
     with pytest.warns(tarsus.TarsusWarning, match="8 of 12 worlds") as told:
-        assert len(Stage([track(sloped)], SMALL)._places) == 1
+        assert len(Stage([track(sloped)], SMALL)._offsets) == 1
     assert [warning_record(w.message).code for w in told] == ["worlds-not-drawn"]
     with refused(Unsupported, "apart"):
         Stage([track(sloped)], replace(SMALL, apart=1.0))
@@ -211,11 +211,11 @@ def test_one_mesh_of_many_robots_is_their_picture_one_by_one(log: xr.Dataset) ->
     stage = Stage([shown], replace(view, apart=0.0))
     positions, rotations = shown.poses(0)
     apart = [
-        Placed(s, positions[w, s.body], rotations[w, s.body])
-        for s in stage._looks[0]
+        PlacedSolid(s, positions[w, s.body], rotations[w, s.body])
+        for s in stage._overlaid[0]
         for w in (0, 1)
     ]
-    single = picture.picture(Pictured(apart, 0.0), stage._camera(0)).astype(int)
+    single = ray_caster.render_image(RenderScene(apart, 0.0), stage._camera(0)).astype(int)
     assert np.mean(np.abs(single - together).max(-1) > 12) < 0.005  # shadows begin 2 mm off
 
 

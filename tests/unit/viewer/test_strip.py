@@ -41,10 +41,10 @@ def test_links_are_as_long_as_the_robot_s_in_every_frame(log: xr.Dataset) -> Non
 
 def test_a_strip_is_drawn_from_json_alone(log: xr.Dataset) -> None:
     poses = json.loads(json.dumps(strip.poses(log, TIMES)))
-    figure = strip.drawn(poses)
+    figure = strip.strip_figure(poses)
     assert len(figure.axes) == 2 * len(TIMES)
     assert all(ax.lines for ax in figure.axes)
-    assert len(strip.drawn(poses, views=("side",)).axes) == len(TIMES)
+    assert len(strip.strip_figure(poses, views=("side",)).axes) == len(TIMES)
     strip.strip(log, TIMES).savefig("/dev/null", format="png")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from tarsus.viewer.tables import PIPED, TextTable
+from tarsus.viewer.tables import PIPE_WIDTH, TextTable
 
 HEAD = ("law", "dt / ms", *(f"quantity number {k} / (m/s)" for k in range(9)), "remark")
 LONG = "a remark of many words that a reader can read on several lines of a table"
@@ -15,7 +15,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120, 200, PIPED])
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200, PIPE_WIDTH])
 def test_every_number_is_whole_and_every_line_fits(width: int) -> None:
     console = Console(width=width, record=True, quiet=True)
     console.quiet = False
@@ -26,5 +26,5 @@ def test_every_number_is_whole_and_every_line_fits(width: int) -> None:
     assert all(cell in text for row in ROWS for cell in row[:-1]) and "fell" in text
     assert all(word in text for word in LONG.split())
     parts = text.count("soft_convex")
-    assert parts == 1 if width == PIPED else parts >= 1
+    assert parts == 1 if width == PIPE_WIDTH else parts >= 1
     assert parts > 1 or width > 120

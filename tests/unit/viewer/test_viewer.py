@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import tarsus
-from tarsus.viewer.figure import LETTERS, run_figure, short
+from tarsus.viewer.figure import MAX_NAME, run_figure, shorten
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +81,8 @@ def test_a_floating_robot_without_contacts(log: xr.Dataset) -> None:
 
 def test_short_names_differ_where_the_names_do() -> None:
     names = [f"a_very_long_name_{k}_with_a_very_long_end" for k in range(12)]
-    assert len(set(short(names))) == 12 and max(map(len, short(names))) <= LETTERS
-    assert short(["foot", "hand"]) == ["foot", "hand"]
+    assert len(set(shorten(names))) == 12 and max(map(len, shorten(names))) <= MAX_NAME
+    assert shorten(["foot", "hand"]) == ["foot", "hand"]
 
 
 @pytest.mark.slow

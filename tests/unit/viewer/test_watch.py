@@ -18,9 +18,9 @@ from tarsus.model.mechanism import Body, Candidate, Inertia, Joint
 from tarsus.viewer import live as live_page
 from tarsus.viewer import playback as playback_page
 from tarsus.viewer.access import Address, free_port
-from tarsus.viewer.glance import Glances
 from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
+from tarsus.viewer.live_recorder import LiveRecorder
 from tarsus.viewer.page import Page
 from tarsus.viewer.playback import Playback, titles
 from tarsus.viewer.track import IMPACT, Track, track
@@ -89,8 +89,8 @@ def test_a_live_simulation_follows_the_clock(live: Live) -> None:
 
 def test_a_glance_shows_what_the_log_of_the_run_shows(trot: Track) -> None:
     """Bit for bit, and a foot that landed in one glance still flashes in the next."""
-    glances = Glances(tarsus.Simulation("mini_cheetah", controller="trot"))
-    seen = [glances.take(16) for _ in range(5)]
+    recorder = LiveRecorder(tarsus.Simulation("mini_cheetah", controller="trot"))
+    seen = [recorder.record(16) for _ in range(5)]
     np.testing.assert_array_equal(np.concatenate([part.q for part in seen]), trot.q)
     for name in ("point", "force", "normal", "phase", "mu"):
         parts = [getattr(part.contacts, name) for part in seen]
@@ -113,8 +113,8 @@ def test_contacts_that_open_are_still_looked_at() -> None:
     body = Body("wheel", -1, Joint("root", "free"), inertia)
     simulation = tarsus.Simulation(tarsus.Robot("wheel", (body,), points), contacts="all")
     simulation.set(u=[1.0, 0.0, 0.0, 0.0, 5.0, 0.0])
-    glances = Glances(simulation)
-    looked = [glances.take(8).contacts.force for _ in range(12)]
+    recorder = LiveRecorder(simulation)
+    looked = [recorder.record(8).contacts.force for _ in range(12)]
     counts = [force.shape[2] for force in looked]
     assert sorted(counts) == counts and counts[-1] > counts[0]
     assert (looked[-1][-1, 0, :, 0] == 0).sum() >= 2  # some have opened
@@ -142,24 +142,24 @@ def test_a_push_is_an_impulse_of_its_force_and_time(live: Live) -> None:
         live.advance(1)
     momentum = robot.momentum(live.simulation.q, live.simulation.u) - before
     weight = robot.mass * 9.81
-    assert momentum[1] == pytest.approx(0.5 * weight * live_page.PUSH, rel=0.02)
+    assert momentum[1] == pytest.approx(0.5 * weight * live_page.PUSH_DURATION, rel=0.02)
     assert abs(momentum[0]) < 1e-5 * momentum[1]  # as straight as the trunk stands
 
 
 def test_wishes_are_granted_between_frames_and_bad_ones_told(live: Live) -> None:
     live.reset()
     said: list[str] = []
-    live.tell = lambda title, text, seconds=0.0: said.append(text)  # type: ignore[method-assign]
-    live.wish(lambda: live.simulation.set(mu=-1.0))
+    live.notify = lambda title, text, seconds=0.0: said.append(text)  # type: ignore[method-assign]
+    live.request(lambda: live.simulation.set(mu=-1.0))
     live.draw(0.0)
     assert len(said) == 1 and "mu" in said[0]
     q = live.simulation.q
-    live.wish(lambda: live.remake(replace(live.choice, law="compliant", dt=0.001)))
+    live.request(lambda: live.rebuild(replace(live.choice, law="compliant", dt=0.001)))
     live.playing = False
     live.draw(0.0)
     np.testing.assert_array_equal(live.simulation.q, q)
     assert live.simulation.dt == 0.001 and type(live.simulation.law).__name__ == "Compliant"
-    live.wish(lambda: live.remake(replace(live.choice, gait="walk")))  # a biped's
+    live.request(lambda: live.rebuild(replace(live.choice, gait="walk")))  # a biped's
     live.draw(0.0)
     assert live.choice.gait == "stand" and "two feet" in said[-1]
 

@@ -1,3 +1,3 @@
-"""Where the chunks of a sweep are worked on, one engine a file: `base` says how to add one."""
+"""Engines that run the chunks of a sweep, one per file; `base` explains how to add one."""
 
 KIND = "sweep_engines"

@@ -1,7 +1,7 @@
-"""The engine interface: the door of `concurrent.futures`.
+"""Interface of the engines that run tasks, modeled on `concurrent.futures`.
 
-To add an engine: one file in `sweeps/engines/`, its name the engine's; in it one class that derives
-from `WorkEngine`. The results do not depend on it: a chunk's bytes depend on the chunk alone.
+To add an engine, add a file to `sweeps/engines/` with one class that derives from `WorkEngine`; the
+file's name is the engine's name. Results do not depend on the engine.
 """
 
 from __future__ import annotations
@@ -14,37 +14,42 @@ from types import TracebackType
 from typing import Any
 
 
-class Lost(Exception):
-    """A worker died under a task, which may be given to another."""
+class WorkerLost(Exception):
+    """Raised if a worker died while it ran a task; the task may be submitted again."""
 
 
 class WorkEngine(ABC):
-    """Runs functions elsewhere; a context, at whose end the workers are let go.
+    """Base class of engines that run functions in workers; a context manager that stops them.
 
-    workers: how many at once, None: as many as there are
-    folder: of the sweep
+    Parameters
+    ----------
+    workers
+        Number of parallel workers; None for all that are available.
+    folder
+        Folder of the sweep.
     """
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         self.workers, self.folder = workers, folder
 
     @abstractmethod
-    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
-        """Its result, later; `Lost` if the worker died."""
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Return the future result of a function; its exception is WorkerLost if a worker died."""
 
     @property
     @abstractmethod
     def slots(self) -> int:
-        """How many tasks are worked on at once."""
+        """Number of tasks that run at once."""
 
-    def warm(self) -> list[Future[Any]]:
-        """Start workers before there are tasks, where that takes long; when they have started. By
-        default not.
+    def warm_up(self) -> list[Future[Any]]:
+        """Start workers before there are tasks, if this takes long.
+
+        Returns futures that are done when the workers have started; by default, none.
         """
         return []
 
     def close(self) -> None:
-        """Let the workers go; tasks not begun are dropped."""
+        """Stop the workers; tasks that have not started are dropped."""
         return
 
     def __enter__(self) -> WorkEngine:

@@ -1,4 +1,4 @@
-"""This process, one chunk after the other: to look at what goes wrong."""
+"""Engine that runs chunks in this process, one after the other, for debugging."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tarsus.sweeps.engines.base import WorkEngine
 
 
 class Inline(WorkEngine):
-    """No workers: a chunk is worked on as it is submitted."""
+    """Engine without workers: a task runs when it is submitted."""
 
     @property
     def slots(self) -> int:
         return 1
 
-    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
         try:
-            future.set_result(function(*given))
+            future.set_result(function(*arguments))
         except Exception as error:
             future.set_exception(error)
         return future

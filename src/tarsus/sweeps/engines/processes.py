@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tarsus.processes import WorkerPool
-from tarsus.sweeps.engines.base import Lost, WorkEngine
+from tarsus.sweeps.engines.base import WorkEngine, WorkerLost
 
-TASK = "tarsus.sweeps.task"
+TASK_MODULE = "tarsus.sweeps.task"
 
 
 class Processes(WorkEngine):
-    """As many processes as there are processors, each fresh; a killed one is replaced."""
+    """Engine with one new process per core; a process that was killed is replaced."""
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         super().__init__(workers or os.cpu_count() or 1, folder)
@@ -27,38 +27,38 @@ class Processes(WorkEngine):
     def slots(self) -> int:
         return self.workers or 1
 
-    def warm(self) -> list[Future[Any]]:
-        return [self._pool.submit(imported) for _ in range(self.slots)]
+    def warm_up(self) -> list[Future[Any]]:
+        return [self._pool.submit(import_task) for _ in range(self.slots)]
 
-    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         try:
-            inner = self._pool.submit(function, *given)
+            inner = self._pool.submit(function, *arguments)
         except BrokenProcessPool:
             self._pool.close()
             self._pool = WorkerPool(self.slots)
-            inner = self._pool.submit(function, *given)
-        return translated(inner, BrokenProcessPool)
+            inner = self._pool.submit(function, *arguments)
+        return translate_errors(inner, BrokenProcessPool)
 
     def close(self) -> None:
         self._pool.close()
 
 
-def imported() -> None:
-    """Import what a task needs, in a worker that has none yet."""
-    importlib.import_module(TASK)
+def import_task() -> None:
+    """Import the modules that a task needs."""
+    importlib.import_module(TASK_MODULE)
 
 
-def translated(inner: Future[Any], *lost: type[BaseException]) -> Future[Any]:
-    """The same future, an error of a kind in `lost` told as `Lost`."""
+def translate_errors(inner: Future[Any], *kinds: type[BaseException]) -> Future[Any]:
+    """Return a future with the same result, in which errors of these kinds become WorkerLost."""
     outer: Future[Any] = Future()
     outer.set_running_or_notify_cancel()
 
-    def told(done: Future[Any]) -> None:
-        error = done.exception() if not done.cancelled() else Lost("it was dropped")
+    def on_done(done: Future[Any]) -> None:
+        error = done.exception() if not done.cancelled() else WorkerLost("the task was canceled")
         if error is None:
             outer.set_result(done.result())
         else:
-            outer.set_exception(Lost(str(error)) if isinstance(error, lost) else error)
+            outer.set_exception(WorkerLost(str(error)) if isinstance(error, kinds) else error)
 
-    inner.add_done_callback(told)
+    inner.add_done_callback(on_done)
     return outer

@@ -1,4 +1,4 @@
-"""Ray: a cluster that is there already, or this machine."""
+"""Ray: an existing cluster, or this machine."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from tarsus.model.files import needed_library
-from tarsus.sweeps.engines.base import Lost, WorkEngine
+from tarsus.sweeps.engines.base import WorkEngine, WorkerLost
 
 
 class OnRay(WorkEngine):
-    """Tasks of one processor each. The cluster is that of RAY_ADDRESS, or of `ray start` on this
-    machine, else a new one here; machines need the same Tarsus.
+    """Engine that runs each task on one core of a Ray cluster.
+
+    The cluster is that of RAY_ADDRESS, or of `ray start` on this machine, or else a new one on this
+    machine. All machines need the same version of Tarsus.
     """
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         super().__init__(workers, folder)
         self._ray: Any = needed_library("ray", "the engine ray", "ray")
-        self._ours = not self._ray.is_initialized()
-        if self._ours:
+        self._started = not self._ray.is_initialized()
+        if self._started:
             try:
                 self._ray.init(address="auto", log_to_driver=False, logging_level="error")
             except ConnectionError:
@@ -29,31 +31,31 @@ class OnRay(WorkEngine):
 
     @property
     def slots(self) -> int:
-        here = int(self._ray.cluster_resources().get("CPU", 1))
-        return min(self.workers or here, here)
+        available = int(self._ray.cluster_resources().get("CPU", 1))
+        return min(self.workers or available, available)
 
-    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         if function not in self._remote:
             self._remote[function] = self._ray.remote(num_cpus=1, max_retries=0)(function)
-        inner = self._remote[function].remote(*given).future()
+        inner = self._remote[function].remote(*arguments).future()
         outer: Future[Any] = Future()
         outer.set_running_or_notify_cancel()
-        inner.add_done_callback(lambda done: self._told(done, outer))
+        inner.add_done_callback(lambda done: self._transfer(done, outer))
         return outer
 
-    def _told(self, done: Future[Any], outer: Future[Any]) -> None:
-        """Ray's errors of workers and machines as `Lost`, a task's own error as it was."""
-        own = self._ray.exceptions
+    def _transfer(self, done: Future[Any], outer: Future[Any]) -> None:
+        """Transfer a result; errors of workers and machines become WorkerLost."""
+        exceptions = self._ray.exceptions
         error = done.exception()
         if error is None:
             outer.set_result(done.result())
-        elif isinstance(error, own.RayTaskError):
+        elif isinstance(error, exceptions.RayTaskError):
             outer.set_exception(getattr(error, "cause", None) or error)
-        elif isinstance(error, own.RayError):
-            outer.set_exception(Lost(str(error)))
+        elif isinstance(error, exceptions.RayError):
+            outer.set_exception(WorkerLost(str(error)))
         else:
             outer.set_exception(error)
 
     def close(self) -> None:
-        if self._ours:
+        if self._started:
             self._ray.shutdown()

@@ -1,4 +1,4 @@
-"""Slurm by submitit: one job a task."""
+"""Slurm, through submitit: one job per task."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from tarsus.model.files import needed_library
-from tarsus.sweeps.engines.base import Lost, WorkEngine
+from tarsus.sweeps.engines.base import WorkEngine, WorkerLost
 
-LOOK = 0.2  # s between two looks at the jobs
-KIND = "TARSUS_SLURM"  # "local" runs submitit's own local jobs; else Slurm where there is one
-MINUTES = 60  # that a job may take
-AT_ONCE = 100
+POLL_INTERVAL = 0.2  # s
+CLUSTER_VARIABLE = "TARSUS_SLURM"  # "local" runs submitit's local jobs instead of Slurm's
+JOB_MINUTES = 60  # time limit of a job
+DEFAULT_WORKERS = 100
 
 
 class Slurm(WorkEngine):
-    """Jobs of one processor each; their scripts and logs are in the folder's `jobs`."""
+    """Engine that runs each task as a job on one core; scripts and logs are in `jobs`."""
 
     def __init__(self, workers: int | None, folder: Path) -> None:
         super().__init__(workers, folder)
         submitit: Any = needed_library("submitit", "the engine slurm", "slurm")
         self._executor = submitit.AutoExecutor(
-            folder=folder / "jobs", cluster=os.environ.get(KIND) or None
+            folder=folder / "jobs", cluster=os.environ.get(CLUSTER_VARIABLE) or None
         )
-        self._executor.update_parameters(timeout_min=MINUTES, cpus_per_task=1)
+        self._executor.update_parameters(timeout_min=JOB_MINUTES, cpus_per_task=1)
         self._jobs: list[tuple[Any, Future[Any]]] = []
         self._lock, self._open = threading.Lock(), True
         self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -36,37 +36,37 @@ class Slurm(WorkEngine):
 
     @property
     def slots(self) -> int:
-        return self.workers or AT_ONCE
+        return self.workers or DEFAULT_WORKERS
 
-    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
-        job = self._executor.submit(function, *given)
+        job = self._executor.submit(function, *arguments)
         with self._lock:
             self._jobs.append((job, future))
         return future
 
     def _watch(self) -> None:
-        """Tell futures of jobs that are done."""
+        """Complete the futures of jobs that are done."""
         while self._open:
             with self._lock:
                 jobs = list(self._jobs)
             for job, future in jobs:
                 if job.done():
-                    self._tell(job, future)
+                    self._complete(job, future)
                     with self._lock:
                         self._jobs.remove((job, future))
-            time.sleep(LOOK)
+            time.sleep(POLL_INTERVAL)
 
-    def _tell(self, job: Any, future: Future[Any]) -> None:
+    def _complete(self, job: Any, future: Future[Any]) -> None:
         try:
-            failed = job.exception()
-            if failed is None:
+            error = job.exception()
+            if error is None:
                 future.set_result(job.result())
             else:
-                future.set_exception(Lost(str(failed)))
+                future.set_exception(WorkerLost(str(error)))
         except Exception as error:
-            future.set_exception(Lost(str(error)))
+            future.set_exception(WorkerLost(str(error)))
 
     def close(self) -> None:
         self._open = False

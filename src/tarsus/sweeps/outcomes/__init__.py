@@ -1,3 +1,3 @@
-"""What a sweep measures of every world, one outcome a file: `base` says how to add one."""
+"""Outcomes that a sweep measures in every world, one per file; `base` explains how to add one."""
 
 KIND = "outcomes"

@@ -1,9 +1,9 @@
-"""The outcome interface.
+"""Interface of outcomes.
 
-To add an outcome: one file in `sweeps/outcomes/`, its name the outcome's; in it one class that
-derives from `SweepOutcome`, whose docstring says what it is and in which unit. Your own, in a file
-that a sweep names: such a class, or a function of the simulation as it ended, `def
-drift(simulation): return simulation.q[:, 1]`, one number a world.
+To add an outcome, add a file to `sweeps/outcomes/` with one class that derives from `SweepOutcome`.
+The file's name is the outcome's name; the docstring states what it measures and its unit. A user's
+file can define such a class, or a function of the final simulation that returns one number per
+world, such as `def drift(simulation): return simulation.q[:, 1]`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,23 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
-    """A few steps of all worlds, and how they began.
+class StepBatch:
+    """Several consecutive steps of all worlds.
 
-    q, u: after each step (steps, worlds, nq or nu); before: the same at the beginning
-    impulse: N s (steps, worlds, contacts, 3), normal first
-    tau: torques of the motors (steps, worlds, actuators), N m
-    solved: whether the law met its tolerance (steps, worlds)
-    time: at the end of the stretch, s
+    Attributes
+    ----------
+    q, u
+        Coordinates and velocities after each step, shape (steps, worlds, nq) and (..., nu).
+    before
+        Coordinates and velocities before the first step, shape (worlds, nq) and (worlds, nu).
+    impulse
+        Contact impulses, shape (steps, worlds, contacts, 3), normal first, in N s.
+    tau
+        Motor torques, shape (steps, worlds, actuators), in N m.
+    solved
+        Whether the contact solver converged, shape (steps, worlds).
+    time
+        Time after the last step, in s.
     """
 
     q: Array
@@ -41,23 +50,23 @@ class Stretch:
 
 
 class SweepOutcome(ABC):
-    """One number of every world."""
+    """Base class of outcomes: one number for every world."""
 
     unit: ClassVar[str]
     """SI unit; "1" for none."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
-        self.begin()
+        self.start()
 
-    def begin(self) -> None:
-        """Before the first step; by default nothing."""
+    def start(self) -> None:
+        """Prepare before the first step; by default, do nothing."""
         return
 
     @abstractmethod
-    def see(self, stretch: Stretch) -> None:
-        """The next steps."""
+    def update(self, batch: StepBatch) -> None:
+        """Process the next steps."""
 
     @abstractmethod
     def value(self) -> Array:
-        """(worlds,)."""
+        """Return the outcome of every world, shape (worlds,)."""

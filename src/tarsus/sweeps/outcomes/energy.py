@@ -1,4 +1,4 @@
-"""What the motors spend."""
+"""Energy that the motors use."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from tarsus.sweeps.outcomes.base import Array, Stretch, SweepOutcome
+from tarsus.sweeps.outcomes.base import Array, StepBatch, SweepOutcome
 
 
 class Energy(SweepOutcome):
-    """Sum of |torque x rate| of all motors over time, J: work done and work taken, neither
-    regained; the rate is that of the steps' ends.
+    """Integral of the absolute mechanical power of all motors, in J.
+
+    Positive and negative work both count. The joint rates are those at the end of each step.
     """
 
     unit: ClassVar[str] = "J"
 
-    def begin(self) -> None:
+    def start(self) -> None:
         robot = self.simulation.robot
-        places = dict(zip(robot.joint_names, robot.u_slices, strict=True))
+        columns = dict(zip(robot.joint_names, robot.u_slices, strict=True))
         motors = robot.actuators
-        self._kept = [k for k, motor in enumerate(motors) if motor.joint in places]
-        self._at = [places[motors[k].joint].start for k in self._kept]
+        self._motors = [k for k, motor in enumerate(motors) if motor.joint in columns]
+        self._joints = [columns[motors[k].joint].start for k in self._motors]
         self._sum = np.zeros(self.simulation.worlds)
 
-    def see(self, stretch: Stretch) -> None:
-        power = np.abs(stretch.tau[..., self._kept] * stretch.u[..., self._at])
+    def update(self, batch: StepBatch) -> None:
+        power = np.abs(batch.tau[..., self._motors] * batch.u[..., self._joints])
         self._sum = self._sum + self.simulation.dt * power.sum(-1).sum(0)
 
     def value(self) -> Array:

@@ -1,4 +1,4 @@
-"""The largest force on a contact."""
+"""Largest contact force."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from tarsus.sweeps.outcomes.base import Array, Stretch, SweepOutcome
+from tarsus.sweeps.outcomes.base import Array, StepBatch, SweepOutcome
 
 
 class PeakForce(SweepOutcome):
-    """Largest normal force on a contact, mean over a step, N: under a rigid law an impact's grows
-    as dt shrinks.
+    """Largest normal force on a contact, averaged over a step, in N.
+
+    With a rigid law, the force of an impact grows as dt shrinks.
     """
 
     unit: ClassVar[str] = "N"
 
-    def begin(self) -> None:
-        self._most = np.zeros(self.simulation.worlds)
+    def start(self) -> None:
+        self._peak = np.zeros(self.simulation.worlds)
 
-    def see(self, stretch: Stretch) -> None:
-        if stretch.impulse.shape[2]:
-            force = stretch.impulse[..., 0].max(-1).max(0) / self.simulation.dt
-            self._most = np.maximum(self._most, force)
+    def update(self, batch: StepBatch) -> None:
+        if batch.impulse.shape[2]:
+            force = batch.impulse[..., 0].max(-1).max(0) / self.simulation.dt
+            self._peak = np.maximum(self._peak, force)
 
     def value(self) -> Array:
-        return self._most
+        return self._peak

@@ -1,4 +1,4 @@
-"""How many steps the law did not solve."""
+"""Steps whose contact problem was not solved."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from tarsus.sweeps.outcomes.base import Array, Stretch, SweepOutcome
+from tarsus.sweeps.outcomes.base import Array, StepBatch, SweepOutcome
 
 
 class Residuals(SweepOutcome):
-    """Part of the steps whose contact problem was not solved to the law's tolerance [1]."""
+    """Share of steps in which the contact solver did not converge, 0 to 1."""
 
     unit: ClassVar[str] = "1"
 
-    def begin(self) -> None:
-        self._missed, self._steps = np.zeros(self.simulation.worlds), 0
+    def start(self) -> None:
+        self._unsolved, self._steps = np.zeros(self.simulation.worlds), 0
 
-    def see(self, stretch: Stretch) -> None:
-        self._missed = self._missed + (~stretch.solved).sum(0)
-        self._steps += len(stretch.solved)
+    def update(self, batch: StepBatch) -> None:
+        self._unsolved = self._unsolved + (~batch.solved).sum(0)
+        self._steps += len(batch.solved)
 
     def value(self) -> Array:
-        return self._missed / max(self._steps, 1)
+        return self._unsolved / max(self._steps, 1)

@@ -1,4 +1,4 @@
-"""How fast the base went."""
+"""Mean speed of the base."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from tarsus.sweeps.outcomes.base import Array, Stretch, SweepOutcome
+from tarsus.sweeps.outcomes.base import Array, StepBatch, SweepOutcome
 
 
 class Speed(SweepOutcome):
-    """Way of the base along x over the time, m/s; zero for a fixed base."""
+    """Mean speed of the base along x, in m/s; zero for a fixed base."""
 
     unit: ClassVar[str] = "m/s"
 
-    def begin(self) -> None:
+    def start(self) -> None:
         self._start = np.atleast_2d(self.simulation.q)[:, 0]
         self._end, self._time = self._start, 1.0
 
-    def see(self, stretch: Stretch) -> None:
-        self._end, self._time = stretch.q[-1, :, 0], stretch.time
+    def update(self, batch: StepBatch) -> None:
+        self._end, self._time = batch.q[-1, :, 0], batch.time
 
     def value(self) -> Array:
         if not self.simulation.robot.floating:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tarsus.viewer.numbers import ends, plus_minus, short_name
+from tarsus.viewer.number_format import interval, plus_minus, short_name
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_an_interval_is_not_rounded_away(value: float, half: float, form: str, t
     ("low", "high"), [(0.369999, 0.370001), (2.0, 2.0000001), (-3.3000012, -3.3), (0.1, 0.5)]
 )
 def test_the_ends_of_an_interval_differ(low: float, high: float) -> None:
-    first, second = map(float, ends(low, high).split(" to "))
+    first, second = map(float, interval(low, high).split(" to "))
     assert second - first == pytest.approx(high - low, rel=0.1)
 
 

@@ -1,4 +1,4 @@
-"""What a page shows of a live simulation: its steps as a `Track`, without the log of a run."""
+"""Recording of a live simulation's steps as a `Track` for its page, without a full log."""
 
 from __future__ import annotations
 
@@ -18,73 +18,78 @@ from tarsus.viewer.track import FLASH, Contacts, Signal, Track, phases, signals
 
 Array = NDArray[np.float64]
 BEFORE = ("q", "u", "memory")
-MANY = 60  # contacts that have touched: beyond them it is forgotten which
+MAX_REMEMBERED = 60  # contacts; if more have touched, none is remembered
 
 
-class Glances:
-    """Steps of one world, and what they showed.
+class LiveRecorder:
+    """Simulator and recorder of one world for a live page.
 
-    A log takes ten times as long: a page that makes 60 frames a second cannot wait for it.
+    A full log takes ten times as long to compute, too long for a page with 60 frames per second.
     """
 
     def __init__(self, simulation: Simulation) -> None:
-        given = simulation.controller
-        if given is not None and not isinstance(given, Controller):
+        controller = simulation.controller
+        if controller is not None and not isinstance(controller, Controller):
             raise Unsupported(
                 "a live page supports only compiled gaits: log the run, then view the log.",
                 "controller",
             )
         self.simulation = simulation
         self._states = np.zeros((0, 0), int)  # of the contacts, over the last FLASH seconds
-        self._touched: list[str] = []  # looked at from now on: other contacts compile anew
+        self._touched: list[str] = []  # always evaluated, because a new set is compiled again
         self._lines: dict[str, tuple[str, ...]] = {}
 
-    def take(self, steps: int) -> Track:
-        """Make steps and look at them; Diverged if they leave the physical range."""
-        # the steps, as long as they are those of a robot
+    def record(self, steps: int) -> Track:
+        """Simulate steps and return their motion, contacts and signals.
+
+        Raises
+        ------
+        Diverged
+            If a step leaves the physical range.
+        """
         simulation, worlds = self.simulation, self.simulation.backend
-        begin, dt, mechanism = simulation.time, simulation.dt, simulation.plan.scene.mechanism
+        start_time, dt, mechanism = simulation.time, simulation.dt, simulation.plan.scene.mechanism
         start = {name: worlds.get(name) for name in BEFORE}
         records = worlds.record(steps)
-        if fault := find_fault(mechanism, records, 0, begin, dt):
+        if fault := find_fault(mechanism, records, 0, start_time, dt):
             q = mechanism.keyframes.get("stand", mechanism.neutral())
             message = fault.message + advice(simulation.plan, np.asarray(q), dt)
             raise Diverged(message, subject=fault.joint)
-        # what they showed
+        # contacts and signals
         seen = observe_steps(simulation.plan, worlds, start, records, self._touched)
         names = seen.plan.scene.geometry.contact_names
-        self._touched = names if len(names) <= MANY else []
-        shown = Track(
+        self._touched = names if len(names) <= MAX_REMEMBERED else []
+        track = Track(
             simulation.robot,
-            np.asarray(begin + dt * np.arange(1, steps + 1), float),
-            self._whole(seen),
+            np.asarray(start_time + dt * np.arange(1, steps + 1), float),
+            self._coordinates(seen),
             self._contacts(seen),
             {},
             self._signals(seen),
         )
-        self._lines = {title: signal.names for title, signal in shown.signals.items()}
-        return shown
+        self._lines = {title: signal.names for title, signal in track.signals.items()}
+        return track
 
-    def forget(self) -> None:
-        """What comes next does not go on from what was."""
+    def reset(self) -> None:
+        """Forget earlier steps, so that the next ones do not continue from them."""
         self._states = np.zeros((0, 0), int)
 
-    def _whole(self, seen: ObservedSteps) -> Array:
-        """Coordinates (steps, 1, nq) of the robot before joints were cut."""
+    def _coordinates(self, seen: ObservedSteps) -> Array:
+        """Return the coordinates (steps, 1, nq) of the uncut mechanism."""
         uncut = seen.plan.scene.mechanism.uncut is not None
         return (seen.reports["q_uncut"] if uncut else seen.records["q"]).astype(float)
 
     def _contacts(self, seen: ObservedSteps) -> Contacts:
-        """The contacts; one that closed in an earlier glance is an impact for FLASH seconds too."""
-        # what they do, after what they did
+        """Return the contacts; contacts that closed in earlier steps may still be impacts."""
+        # phases, from the earlier and the new states
         parts = {name: values for name, (_, values) in seen.contacts.items()}
         state = parts["state"][:, 0].astype(int)
-        if self._states.shape[1] != state.shape[1]:  # others are among those that may touch
+        if self._states.shape[1] != state.shape[1]:  # the set of candidates has changed
             self._states = state[:0]
-        both = np.concatenate([self._states, state])
-        phase = phases(both, seen.dt)[-len(state) :]
-        self._states = both[-max(round(FLASH / seen.dt), 1) :]
-        # friction, if the law knows any
+        states = np.concatenate([self._states, state])
+        phase = phases(states, seen.dt)[-len(state) :]
+        self._states = states[-max(round(FLASH / seen.dt), 1) :]
+        # friction coefficient, if the law has one
         law = self.simulation.law
         known = any(name in law.parameters() for name in names_with_role(type(law), "friction"))
         mu = np.broadcast_to(seen.solved.mu if known else np.nan, parts["state"].shape)
@@ -94,7 +99,7 @@ class Glances:
         return Contacts(point, force, normal, phase[:, None], mu)
 
     def _signals(self, seen: ObservedSteps) -> Mapping[str, Signal]:
-        """What can be plotted."""
+        """Return the signals that can be plotted."""
         records, scene = seen.records, seen.plan.scene
         contacts = scene.geometry.contact_names, seen.solved.impulse[:, 0, :, 0] / seen.dt
         joints = coordinate_names(scene.mechanism), records["q"][:, 0]

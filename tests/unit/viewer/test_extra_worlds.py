@@ -15,13 +15,13 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.poses import poses
 from tarsus.errors import InvalidValue, UnknownName
 from tarsus.viewer.access import Address
-from tarsus.viewer.coarse import MOST_FACES, affordable, hull
-from tarsus.viewer.crowd import variations
+from tarsus.viewer.body_poses import BodyPoses
+from tarsus.viewer.extra_worlds import variations
 from tarsus.viewer.live import Live
 from tarsus.viewer.live_panel import Choice
 from tarsus.viewer.page import Page
-from tarsus.viewer.placing import Placing
 from tarsus.viewer.shapes import drawn_shapes
+from tarsus.viewer.simplify import MAX_FACES, hull, simplify_shapes
 from tarsus.viewer.solids import Mesh
 
 WORLDS, SIDEWAYS = 4, (0.0, 60.0, 0.0)  # N, 0.7 of the robot's weight
@@ -48,7 +48,7 @@ def live() -> Iterator[Live]:
 @pytest.mark.slow  # compiles for many worlds
 def test_each_world_is_as_it_would_be_alone(live: Live) -> None:
     """Friction goes from the first value to the last; all are pushed; not a bit differs."""
-    assert live.crowd is not None
+    assert live.extra_worlds is not None
     live.reset()
     live.set(push={"base": SIDEWAYS})
     live.advance(40)
@@ -59,24 +59,26 @@ def test_each_world_is_as_it_would_be_alone(live: Live) -> None:
         alone.advance(0.0025)
         alone.set(push={"base": SIDEWAYS})
         alone.advance(0.1)
-        np.testing.assert_array_equal(live.crowd.simulation.q[world], alone.q)
+        np.testing.assert_array_equal(live.extra_worlds.simulation.q[world], alone.q)
     live.set(mu=0.5)  # on the page: that of world 0 alone, for the others differ in it
     assert live.simulation.backend.get("law.mu")[0, 0] == 0.5
-    np.testing.assert_allclose(live.crowd.simulation.backend.get("law.mu")[:, 0], [0.4, 0.6, 0.8])
+    np.testing.assert_allclose(
+        live.extra_worlds.simulation.backend.get("law.mu")[:, 0], [0.4, 0.6, 0.8]
+    )
     live.set(push={"base": (0.0, 0.0, 0.0)})
 
 
 @pytest.mark.slow  # compiles for many worlds
 def test_who_lies_is_counted_and_raised(live: Live) -> None:
-    assert live.crowd is not None
+    assert live.extra_worlds is not None
     live.reset()
-    assert not live.crowd.fallen().any() and "4 worlds, 0 lie" in live._told()
-    q = live.crowd.simulation.q
+    assert not live.extra_worlds.fallen().any() and "4 worlds, 0 fallen" in live._status()
+    q = live.extra_worlds.simulation.q
     q[1, 3:7] = [0.0, 1.0, 0.0, 0.0]  # on its back
-    live.crowd.simulation.set(q=q)
-    assert live.crowd.fallen().tolist() == [False, True, False]
-    live.crowd.raise_fallen()
-    assert not live.crowd.fallen().any()
+    live.extra_worlds.simulation.set(q=q)
+    assert live.extra_worlds.fallen().tolist() == [False, True, False]
+    live.extra_worlds.reset_fallen()
+    assert not live.extra_worlds.fallen().any()
 
 
 def test_a_native_call_places_bodies_as_the_kinematics_do() -> None:
@@ -86,7 +88,7 @@ def test_a_native_call_places_bodies_as_the_kinematics_do() -> None:
     # half turns, about an axis and between two of them: w is zero, and which sign is which
     q[:4, 3:7] = [[0, 1, 0, 0], [0, 0.6, 0.8, 0], [0, 0, -0.6, 0.8], [0, -0.48, 0.6, -0.64]]
     positions, rotations = poses(robot, q)
-    places, turns = Placing(robot, 9).at(q)
+    places, turns = BodyPoses(robot, 9).at(q)
     np.testing.assert_allclose(places, positions, atol=1e-12)
     flat = Rotation.from_quat(turns.reshape(-1, 4), scalar_first=True).as_matrix()
     np.testing.assert_allclose(flat.reshape(rotations.shape), rotations, atol=1e-12)
@@ -96,9 +98,9 @@ def test_a_native_call_places_bodies_as_the_kinematics_do() -> None:
 def test_a_thousand_robots_are_drawn_by_few_triangles() -> None:
     """As large as they are: hulls reach as far as the shapes in every direction, or nearly."""
     shapes = drawn_shapes(tarsus.load("mini_cheetah"))
-    assert affordable(shapes, 50) is shapes
-    few = affordable(shapes, 1000)
-    assert sum(len(shape.mesh.faces) for shape in few) * 1000 <= MOST_FACES
+    assert simplify_shapes(shapes, 50) is shapes
+    few = simplify_shapes(shapes, 1000)
+    assert sum(len(shape.mesh.faces) for shape in few) * 1000 <= MAX_FACES
     ways = np.random.default_rng(0).normal(size=(200, 3))
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
     for fine, coarse in zip(shapes, few, strict=True):

@@ -1,6 +1,6 @@
-"""Turn the arguments that tyro rejects into one sentence each.
+"""Turn tyro's parse errors into TarsusErrors of one sentence each.
 
-tyro describes each of them as an event, but only in a private module (docs/decisions/0072).
+tyro describes each error as an event, but only in a private module (docs/decisions/0072).
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ from tarsus.errors import InvalidValue, TarsusError, UnknownName, closest_names,
 
 
 @contextmanager
-def as_errors(name: str, kind: type[Command]) -> Iterator[None]:
-    """Raise what tyro rejects inside the `with` block as a TarsusError."""
+def raise_usage_errors(name: str, kind: type[Command]) -> Iterator[None]:
+    """Raise tyro's parse errors inside the `with` block as TarsusErrors."""
 
-    def refuse(event: events.ParseErrorEvent) -> None:
+    def on_error(event: events.ParseErrorEvent) -> None:
         try:
-            error = _refusal(name, kind, event)
-        except AttributeError:  # an event of another version of tyro, which draws its own box
+            error = _usage_error(name, kind, event)
+        except AttributeError:  # an event of another tyro version, which prints its own box
             return
         if error is not None:
             raise error
 
-    with events.on_parse_error(refuse):
+    with events.on_parse_error(on_error):
         yield
 
 
-def _refusal(name: str, kind: type[Command], event: events.ParseErrorEvent) -> TarsusError | None:
-    """Return what tyro rejects as an error; None for an event that no command can cause."""
+def _usage_error(
+    name: str, kind: type[Command], event: events.ParseErrorEvent
+) -> TarsusError | None:
+    """Return the error for an event; None for an event that no command can cause."""
     see = f"see `tarsus {name} --help`."
     match event:
         case events.UnrecognizedArgs(tokens=[word, *_]):
@@ -41,13 +43,13 @@ def _refusal(name: str, kind: type[Command], event: events.ParseErrorEvent) -> T
         case events.MissingArgs(unrecognized_tokens=[word, *_]):  # misspelled, then missing
             return _unknown_word(name, kind, word, see)
         case events.MissingArgs(missing_arguments=missing):
-            needed = [_called(found.arg) for found in missing]
+            needed = [_display_name(each.arg) for each in missing]
             return InvalidValue(f"tarsus {name} needs {', '.join(needed)}; {see}", needed[0])
         case events.BadValue(argument=argument):
-            option = _called(argument)
+            option = _display_name(argument)
             return InvalidValue(f"{option} needs a value; {see}", option)
         case events.InvalidChoice(argument=argument, value=value, choices=choices):
-            where = f"tarsus {name}" if argument.is_positional() else _called(argument)
+            where = f"tarsus {name}" if argument.is_positional() else _display_name(argument)
             near = closest_names(value, choices)
             hint = (
                 f"did you mean {' or '.join(near)}?"
@@ -56,13 +58,13 @@ def _refusal(name: str, kind: type[Command], event: events.ParseErrorEvent) -> T
             )
             return UnknownName(f"{where} does not accept {quoted(value)}; {hint}", value)
         case events.InstantiationFailure(message=message, argument=argument):
-            option = _called(argument) if argument else f"tarsus {name}"
+            option = _display_name(argument) if argument else f"tarsus {name}"
             return InvalidValue(f"{option}: {message.rstrip('.')}.", option)
     return None
 
 
 def _unknown_word(name: str, kind: type[Command], word: str, see: str) -> UnknownName:
-    """Return an error for a word that no argument takes."""
+    """Return the error for a word that matches no argument."""
     if not word.startswith("-"):
         return UnknownName(f"tarsus {name} does not accept {quoted(word)}; {see}", word)
 
@@ -73,8 +75,8 @@ def _unknown_word(name: str, kind: type[Command], word: str, see: str) -> Unknow
     return UnknownName(f"tarsus {name} has no option {quoted(flag)}; {hint}", flag)
 
 
-def _called(argument: Any) -> str:
-    """Return an argument's name as users type it: "ROBOT", "--dt"."""
+def _display_name(argument: Any) -> str:
+    """Return an argument's name as the help shows it, such as "ROBOT" or "--dt"."""
     if argument.is_positional():
         return str(argument.lowered.metavar)
     return max(argument.lowered.name_or_flags, key=len)
