@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import casadi as ca
@@ -86,9 +87,21 @@ def test_a_passive_fall_gains_no_energy_under_any_law(law: str) -> None:
     assert found.diverged == 0
 
 
+GAINING = {("biped", "hertz"), ("biped", "lcp_impulse")}  # 5 and 9 worlds: decision 0067
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        pytest.param(
+            *pair,
+            marks=pytest.mark.xfail(strict=True) if pair in GAINING else (),
+            id="-".join(pair),
+        )
+        for pair in product(ROBOTS, LAWS)
+    ],
+)
 def test_1000_passive_falls_gain_no_energy(name: str, law: str) -> None:
     """What it finds is printed: `pytest -s`."""
     found = falls(name, law, worlds=1000, seconds=1.0)
