@@ -75,7 +75,7 @@ class PolicyController:
         self._servos = ServoArrays.of(self.bound.servos)
         self._heights = elevation(resolve.terrain(terrain))
         self._observes_contacts = any(
-            term.name == "foot_contacts" for term in self.bound.contract.terms
+            term.name == "foot_contacts" for term in self.bound.contract.ordered_terms
         )
         self.reset()
 
