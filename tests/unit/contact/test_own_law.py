@@ -143,10 +143,12 @@ def test_inspect_does_not_wait_for_a_kernel_without_end(
         '<mujoco><worldbody><body><freejoint/><geom type="sphere" size=".1"/></body></worldbody>'
         "</mujoco>"
     )
-    monkeypatch.setattr(_inspection, "PATIENCE", 1e-3)
+    monkeypatch.setattr(_inspection, "GPU_TIMEOUT", 1e-3)
     assert cli.main(["inspect", str(robot), "--code"]) == 0
     shown = capsys.readouterr().out
-    assert shown.index("lanes of") < shown.index("not ready after 0.001 s, so its registers are")
+    assert shown.index("lanes of") < shown.index(
+        "not compiled within 0.001 s, so its registers are"
+    )
     assert cli.main(["inspect", str(robot), "--code", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["blocks"] and found["ptx_resources"] is None

@@ -131,7 +131,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
     assert cli.main(["inspect", str(file), *held]) == 0
     assert "its base is fixed to the world" in capsys.readouterr().out
     for wrong, said in (
-        (["--base-height", "1"], "give --fixed-base too"),
+        (["--base-height", "1"], "add --fixed-base"),
         (["--fixed-base", "--base-height", "nan"], "--base-height: 'nan' is not a finite number"),
     ):
         assert cli.main(["run", str(file), *wrong]) == 2

@@ -115,7 +115,7 @@ def test_worlds_that_fail_are_told(folder: Path, capsys: pytest.CaptureFixture[s
     # and by a dry run
     assert cli.main(["sweep", *given, "--dry-run"]) == 1
     told = capsys.readouterr().out
-    assert "3 of 3 worlds that were tried failed:" in told
+    assert "3 of 3 tried worlds failed:" in told
     assert "'ball'" in told and "-1.1" in told
 
 

@@ -136,7 +136,7 @@ def test_nothing_is_half_written(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     asked, out = spec.from_tables(pushed("all", sample=eight), folder), folder / "out"
     whole = folder / "whole"
     tarsus.sweep(asked, whole, "inline")
-    write = store._write
+    write = store._write_file
     for full_at in ("second", "rows"):
         count = 0
 
@@ -148,14 +148,14 @@ def test_nothing_is_half_written(folder: Path, monkeypatch: pytest.MonkeyPatch) 
                 raise OSError(28, "No space left on device", str(path))
             write(path, content)
 
-        monkeypatch.setattr(store, "_write", failing)
+        monkeypatch.setattr(store, "_write_file", failing)
         with pytest.raises(OSError, match="No space"):
             tarsus.sweep(asked, out, "inline")
         assert not list((out / "chunks").iterdir())
         folders = list((out / "trajectories").iterdir())
         assert bool(folders) == (full_at == "rows")
         assert all(len(list(place.iterdir())) in (7, 1) for place in folders)
-    monkeypatch.setattr(store, "_write", write)
+    monkeypatch.setattr(store, "_write_file", write)
     tarsus.sweep(asked, out, "inline")
     assert files(out) == files(whole)
 

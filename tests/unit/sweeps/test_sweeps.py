@@ -286,7 +286,7 @@ def test_commands_of_sweeps(folder: Path, capsys: pytest.CaptureFixture) -> None
     asked, out = str(folder / "sweep.toml"), str(folder / "out")
     arguments = ["sweep", asked, "--out", out, "--engine", "inline"]
     assert cli.main([*arguments, "--dry-run"]) == 0
-    assert "40 worlds of 2 compiled steps, 1600 steps" in capsys.readouterr().out
+    assert "40 worlds in 6 chunks, 2 programs to compile, 1600 steps" in capsys.readouterr().out
     assert not Path(out).exists()
     assert cli.main(arguments) == 0 and "40 worlds" in capsys.readouterr().out
     sql = 'SELECT "push.at" AS begun, count(*) AS n FROM rows GROUP BY begun ORDER BY begun'

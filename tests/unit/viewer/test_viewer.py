@@ -70,7 +70,7 @@ def test_a_fixed_robot_without_contacts_shows_its_joints(motors: bool, log: xr.D
     figure = drawn(fixed if motors else fixed.drop_dims("actuator"))
     readable(figure)
     assert [len(ax.get_lines()) for ax in figure.axes] == [8, 8]
-    assert "joints" in figure.axes[0].get_ylabel()
+    assert "joint" in figure.axes[0].get_ylabel()
 
 
 def test_a_floating_robot_without_contacts(log: xr.Dataset) -> None:
