@@ -161,11 +161,11 @@ def _print_table(results: list[TrialResult]) -> None:
     from tarsus.viewer.number_format import short_name
     from tarsus.viewer.tables import TextTable
 
-    units = next((row.units for row in results if row.mean_errors), {})
+    units = next((row.units for row in results if row.missed), {})
     heads = ["law", "dt / ms", "fell", *(_error_heading(*item) for item in units.items())]
     rows = []
     for row in results:
-        missed = row.mean_errors or {}
+        missed = row.missed or {}
         numbers = [missed.get(name) for name in units]
         remark = row.failure or (f"{row.diverged} diverged" if row.diverged else "")
         rows.append(
