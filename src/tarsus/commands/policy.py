@@ -61,10 +61,10 @@ class PolicyCommand(Command):
 
     `run` simulates the policy.
 
-    `check` runs the same trials under several contact laws and in MuJoCo. It also finds the limits
-    of friction, pushes, delays, gains, mass and noise that the policy tolerates.
+    `check` runs the same trials under several contact laws and in MuJoCo. It also finds the
+    margins of friction, pushes, delays, gains, mass, ground stiffness, joint friction and noise.
 
-    `doctor` finds the single change of the contract that would make the policy walk.
+    `doctor` finds the single change of the contract that would make the policy do better.
     """
 
     position: ClassVar[int] = 52
@@ -108,7 +108,7 @@ class PolicyCommand(Command):
     ask: Annotated[tuple[float, float, float], argument("M/S M/S RAD/S")] = (0.5, 0.0, 0.0)
     """Commanded velocity: forward, left, and turning left."""
     law: Annotated[str, argument("NAME"), checked_name("law", LAWS)] = "moreau"
-    """Contact law for `run`, `doctor` and the limits of `check`."""
+    """Contact law for `run`, `doctor` and the margins of `check`."""
     engine: Literal["tarsus", "mujoco"] = "tarsus"
     """Simulator for `run`."""
     laws: Annotated[str, argument("NAME,..."), checked_names("law", LAWS, PEER, "all")] = (
@@ -122,13 +122,13 @@ class PolicyCommand(Command):
     duration: Seconds = 10.0
     """Simulated time."""
     trials: Annotated[int, argument("NUMBER")] = 200
-    """Number of trials for each law; the search for limits uses a fifth of it for each value."""
+    """Number of trials for each law; the search for margins uses a fifth of it for each value."""
     seed: Annotated[int, argument("NUMBER")] = 0
     """Seed of the trials' random numbers."""
     survival_only: Flag = False
-    """Skip the search for the limits of friction, pushes, delays and so on."""
+    """Skip the search for the margins of friction, pushes, delays and so on."""
     out: Folder = None
-    """Write the log of `run`, or the report of `check` as JSON, to this folder."""
+    """Write the log of `run`, or the report of `check` (a page and JSON), to this folder."""
     write: File = None
     """With `inspect`, write the contract to this file, such as policy.toml, to complete it
     there."""
@@ -298,13 +298,15 @@ class PolicyCommand(Command):
         bound = self._bound(contract)
         with self.progress() as progress:
             result = diagnosis(
-                bound.contract, bound.robot, dt=self.dt, law=self.law, say=progress.say
+                bound.contract, bound.robot, dt=self.dt, law=self.law, report=progress.say
             )
         if self.json:
             print_json(asdict(result))
             return 0
-        own = result.as_it_is
-        print(f"As it is: {100 * own.stood:.0f} % of the trials stood, score {own.score:.2f}.")
+        before = result.unchanged
+        print(
+            f"As it is: {100 * before.stood:.0f} % of the trials stood, score {before.score:.2f}."
+        )
         if not result.suggestions:
             print("No single change of the contract makes the policy do clearly better.")
             return 0

@@ -17,12 +17,10 @@ from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.events import EventMeasures, FirstEvents
 from tarsus.policies.margins import FACTORS, Margin, margin
 from tarsus.policies.separation import Separation
-from tarsus.policies.survival import EngineResult, engines
+from tarsus.policies.survival import EngineResult, engines_by_name
 from tarsus.policies.trials import TrialPlan, draw, run
 from tarsus.policies.worlds import PolicyEngine, elevation
 from tarsus.simulation import resolve
-
-MARGIN_SHARE = 5  # a margin has one in so many of the trials at each of its values
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +32,7 @@ class PolicyCheck:
     policy : BoundPolicy
         Policy on its robot.
     plan : TrialPlan
-        PolicyTrials.
+        Trials of each engine.
     law : str
         Contact law of the margins.
     rows : tuple of EngineResult
@@ -46,8 +44,8 @@ class PolicyCheck:
     events : tuple of FirstEvents
         How the falls of each engine begin.
     separation : Separation or None
-        What separates the engines with the highest and lowest survival; None if they do not
-        differ beyond their intervals.
+        Settings that separate the engines with the highest and lowest survival; None if their
+        intervals overlap.
     """
 
     policy: BoundPolicy
@@ -96,18 +94,18 @@ def check_policy(
     names : sequence of str
         Contact laws, and "mujoco".
     plan : TrialPlan
-        PolicyTrials of each engine; margins and variants of engines use a fifth of them.
+        Trials of each engine; margins and changed engines have the trials of `plan.reduced`.
     law : str
         Contact law of the margins.
     survival_only : bool
-        Skip margins and variants of engines.
+        Skip margins and changed engines.
     report : callable
         Called with what is running.
     """
-    chosen, trials = engines(names), draw(policy, plan)
-    heights, few = elevation(resolve.terrain("plane")), plan.shortened(_few(plan.count))
+    engines, trials = engines_by_name(names), draw(policy, plan)
+    heights, few = elevation(resolve.terrain("plane")), plan.reduced
     rows, observed, falls = [], dict[str, EventMeasures](), dict[str, tuple[float, ...]]()
-    for name, engine in chosen.items():
+    for name, engine in engines.items():
         report(name)
         try:
             done = run(policy, engine, trials, plan, record=True)
@@ -124,7 +122,7 @@ def check_policy(
             report(f"margin: {name}")
             margins.append(margin(policy, PolicyEngine(law), name, few))
         if pair is not None:
-            separated = separation.separate(policy, chosen, pair, few, report)
+            separated = separation.separate(policy, engines, pair, few, report)
     first = _first_events(rows, observed)
     return PolicyCheck(policy, plan, law, tuple(rows), falls, tuple(margins), first, separated)
 
@@ -133,16 +131,10 @@ def _first_events(
     rows: Sequence[EngineResult], observed: dict[str, EventMeasures]
 ) -> tuple[FirstEvents, ...]:
     """Judge the falls of each engine against the engine with the highest survival."""
-    ran = [row for row in rows if row.survival is not None and row.survival.stood]
-    if not ran:
+    best = max((row for row in rows if row.share), key=lambda row: row.share, default=None)
+    if best is None:
         return ()
-    best = max(ran, key=lambda row: row.survival.share if row.survival else 0.0)
     usual = observed[best.engine]
     return tuple(
         events.first_events(name, seen, usual) for name, seen in observed.items() if len(seen.fell)
     )
-
-
-def _few(count: int) -> int:
-    """Number of trials at one value of a margin."""
-    return max(count // MARGIN_SHARE, 1)

@@ -24,10 +24,10 @@ COMMANDS = ((0.5, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.5), (0.0, 0.0, 0.0))
 SECONDS = 4.0
 PUSH_TIME = 2.0  # s
 DIFFICULTIES = ((FRICTION, 0.4), (0.5, 0.8))  # friction [1] and push along each world axis, m/s
-STANDS, OBEYS = 0.4, 0.6  # shares of the score
-SMOOTHS = 0.15  # gained by signals that are twice as smooth
-MAX_SMOOTHS = 0.3
-MAX_LOSS = 0.1  # of the score, which smoother signals may cost
+STANDING_SHARE, TRACKING_SHARE = 0.4, 0.6  # of the score
+SMOOTHNESS_GAIN = 0.15  # of signals that are twice as smooth
+MAX_SMOOTHNESS_GAIN = 0.3
+MAX_SCORE_LOSS = 0.1  # for which smoother signals can make up
 MIN_GAIN = 0.1  # of a suggestion
 ROUGHNESS_FLOOR = 1e-4  # rad: smoother signals do not act
 
@@ -58,25 +58,26 @@ class ContractTrial:
         """Return by how much this does better than another trial; negative if it does worse."""
         better = self.score - before.score
         measured = np.isfinite([self.roughness, before.roughness]).all()
-        if better < -MAX_LOSS or not measured:
+        if better < -MAX_SCORE_LOSS or not measured:
             return better
-        rough = max(self.roughness, ROUGHNESS_FLOOR), max(before.roughness, ROUGHNESS_FLOOR)
-        return better + float(np.clip(SMOOTHS * np.log2(rough[1] / rough[0]), 0.0, MAX_SMOOTHS))
+        after, at_first = (max(t.roughness, ROUGHNESS_FLOOR) for t in (self, before))
+        smoothness = SMOOTHNESS_GAIN * np.log2(at_first / after)
+        return better + float(np.clip(smoothness, 0.0, MAX_SMOOTHNESS_GAIN))
 
 
 @dataclass(frozen=True)
 class ContractDiagnosis:
-    """What was found.
+    """Changes of a contract that would make its policy do better.
 
     Parameters
     ----------
-    as_it_is : ContractTrial
-        How well the policy does without a change.
+    unchanged : ContractTrial
+        Performance without a change.
     suggestions : tuple of ContractTrial
         Changes that would make it do clearly better, the best first.
     """
 
-    as_it_is: ContractTrial
+    unchanged: ContractTrial
     suggestions: tuple[ContractTrial, ...]
 
 
@@ -86,38 +87,41 @@ def diagnosis(
     *,
     dt: float,
     law: str = "moreau",
-    say: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> ContractDiagnosis:
     """Try every known mistake of a contract on a robot.
 
     Parameters
     ----------
     contract : Contract
-        Complete.
+        Complete contract.
     robot : Robot
-        That the policy moves.
+        Robot that the policy controls.
     dt : float
-        Length of a step, s.
+        Step size, s.
     law : str
         Contact law.
-    say : callable
-        Told what is tried.
+    report : callable
+        Called with the change that is tried.
     """
     bound = BoundPolicy.of(contract, robot)
     joints = tuple(robot.actuators[k].joint for k in bound.actuators)
-    own = scored("", "as it is", bound, dt, law)
-    found = []
-    for name, said, changed in changes(bound.contract, joints):
-        say(f"{name}: {said}")
+    unchanged = run_trials("", "as it is", bound, dt, law)
+    trials = []
+    for mistake, change, changed in changes(bound.contract, joints):
+        report(f"{mistake}: {change}")
         try:
-            found.append(scored(name, said, BoundPolicy.of(changed, robot), dt, law))
+            trials.append(run_trials(mistake, change, BoundPolicy.of(changed, robot), dt, law))
         except TarsusError:
             continue  # sizes that do not fit: this is not the mistake
-    better = [trial for trial in found if trial.gain(own) > MIN_GAIN]
-    return ContractDiagnosis(own, tuple(sorted(better, key=lambda trial: -trial.gain(own))))
+    better = [trial for trial in trials if trial.gain(unchanged) > MIN_GAIN]
+    better.sort(key=lambda trial: trial.gain(unchanged), reverse=True)
+    return ContractDiagnosis(unchanged, tuple(better))
 
 
-def scored(name: str, said: str, policy: BoundPolicy, dt: float, law: str) -> ContractTrial:
+def run_trials(
+    mistake: str, change: str, policy: BoundPolicy, dt: float, law: str
+) -> ContractTrial:
     """Run short trials and score them.
 
     The score of a trial is the share of its time without a fall and, if it never fell, how close
@@ -125,14 +129,14 @@ def scored(name: str, said: str, policy: BoundPolicy, dt: float, law: str) -> Co
     """
     command = np.tile(COMMANDS, (len(DIFFICULTIES), 1))
     friction, push = np.repeat(DIFFICULTIES, len(COMMANDS), axis=0).T
-    conditions = replace(headed(policy, len(command)), friction=friction)
+    conditions = replace(with_headings(policy, len(command)), friction=friction)
     worlds = PolicyEngine(law).worlds(policy, conditions, dt, precision="float32")
     pushes = {PUSH_TIME: np.stack([push, push], axis=1)}
     done = rollout(policy, worlds, command, SECONDS, pushes=pushes, record=True)
     stood = np.minimum(done.fell, SECONDS) / SECONDS
     obeyed = np.clip(1 - done.velocity_error(), 0, 1) * done.survived
-    score = float(np.mean(STANDS * stood + OBEYS * obeyed))
-    return ContractTrial(name, said, score, float(done.survived.mean()), roughness(done))
+    score = float(np.mean(STANDING_SHARE * stood + TRACKING_SHARE * obeyed))
+    return ContractTrial(mistake, change, score, float(done.survived.mean()), roughness(done))
 
 
 def roughness(done: Rollout) -> float:
@@ -148,7 +152,7 @@ def roughness(done: Rollout) -> float:
     return float(jumps[before_fall].mean())
 
 
-def headed(policy: BoundPolicy, trials: int) -> Conditions:
+def with_headings(policy: BoundPolicy, trials: int) -> Conditions:
     """Return trials with different headings: the axes of the base are not those of the world."""
     conditions = Conditions.alike(policy, trials)
     half = np.pi * (np.arange(trials) % len(COMMANDS)) / len(COMMANDS)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
+from tarsus.model.mechanism import Candidate
 from tarsus.morphology.feet import soles
 
 Array = NDArray[np.float64]
@@ -32,11 +33,7 @@ def foot_gaps(robot: Robot, q: Array, heights: Heights) -> Array:
     ndarray
         Gap of the lowest contact candidate of each foot, shape (worlds, feet), in m.
     """
-    gaps = []
-    for candidates in soles(robot).values():
-        points = np.stack([robot.position(q, c.name) for c in candidates], axis=1)
-        radii = np.array([c.radius for c in candidates])
-        gaps.append((points[..., 2] - radii - heights(points[..., :2])).min(axis=1))
+    gaps = [_point_gaps(robot, q, points, heights).min(axis=1) for points in soles(robot).values()]
     return np.stack(gaps, axis=1) if gaps else np.zeros((len(q), 0))
 
 
@@ -61,11 +58,16 @@ def foot_slip(robot: Robot, q: Array, u: Array, heights: Heights) -> Array:
     """
     speeds = []
     for candidates in soles(robot).values():
-        slowest = np.full(len(q), np.inf)
-        for candidate in candidates:
-            point = robot.position(q, candidate.name)
-            gap = point[:, 2] - candidate.radius - heights(point[:, None, :2])[:, 0]
-            speed = np.linalg.norm(robot.velocity(q, u, candidate.name)[:, :2], axis=1)
-            slowest = np.where(gap <= CONTACT_GAP, np.minimum(slowest, speed), slowest)
+        velocity = np.stack([robot.velocity(q, u, c.name) for c in candidates], axis=1)
+        speed = np.linalg.norm(velocity[..., :2], axis=-1)
+        touching = _point_gaps(robot, q, candidates, heights) <= CONTACT_GAP
+        slowest = np.where(touching, speed, np.inf).min(axis=1)
         speeds.append(np.where(np.isfinite(slowest), slowest, 0.0))
     return np.stack(speeds, axis=1) if speeds else np.zeros((len(q), 0))
+
+
+def _point_gaps(robot: Robot, q: Array, candidates: Sequence[Candidate], heights: Heights) -> Array:
+    """Return the vertical distance of each candidate from the ground (worlds, candidates), m."""
+    points = np.stack([robot.position(q, c.name) for c in candidates], axis=1)
+    radii = np.array([c.radius for c in candidates])
+    return points[..., 2] - radii - heights(points[..., :2])

@@ -16,14 +16,14 @@ from tarsus.policies.contract import Contract, numbers
 from tarsus.policies.doctor import ContractDiagnosis
 from tarsus.policies.events import FirstEvents
 from tarsus.policies.margins import Margin
-from tarsus.policies.rollout import LOW, TILTED
+from tarsus.policies.rollout import MIN_HEIGHT, MIN_TILT_COSINE
 from tarsus.policies.separation import Separation
 from tarsus.policies.survival import EngineResult
 
 Array = NDArray[np.float64]
 Table = tuple[list[str], list[list[str]]]  # headings and rows
-SHOWN = 4  # numbers or names of a list
-HIDDEN = ("origins", "doubts", "terms", "ranges")
+MAX_SHOWN = 4  # numbers or names of a list
+HIDDEN_FIELDS = ("origins", "doubts", "terms", "ranges")
 
 
 def rows(contract: Contract) -> list[list[str]]:
@@ -31,7 +31,7 @@ def rows(contract: Contract) -> list[list[str]]:
     found = []
     for f in fields(Contract):
         value = getattr(contract, f.name)
-        if f.name in HIDDEN or value in (None, "", ()):
+        if f.name in HIDDEN_FIELDS or value in (None, "", ()):
             continue
         found.append([f.name, _short(value), contract.origin(f.name)])
     for term in contract.ordered_terms:
@@ -55,7 +55,7 @@ def rows(contract: Contract) -> list[list[str]]:
 def described(contract: Contract) -> dict[str, Any]:
     """Return the contract for JSON."""
     found: dict[str, Any] = {
-        f.name: getattr(contract, f.name) for f in fields(Contract) if f.name not in HIDDEN
+        f.name: getattr(contract, f.name) for f in fields(Contract) if f.name not in HIDDEN_FIELDS
     }
     found["terms"] = [
         {name: getattr(term, name) for name in ("key", "name", "scale", "clip", "history")}
@@ -68,11 +68,11 @@ def described(contract: Contract) -> dict[str, Any]:
 
 
 def outcome(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, Any]:
-    """Return what came of a run of one robot: where it went, and when it fell."""
+    """Summarize a run of one robot: where it went, and when it fell."""
     q, u = (np.asarray(log[name].values, float) for name in ("q", "u"))
     time = np.asarray(log["time"].values, float)
     R = rotations(q[:, 3:7])
-    down = (R[:, 2, 2] < TILTED) | (q[:, 2] < LOW * q[0, 2])
+    down = (R[:, 2, 2] < MIN_TILT_COSINE) | (q[:, 2] < MIN_HEIGHT * q[0, 2])
     fell = float(time[np.argmax(down)]) if down.any() else None
     end = int(np.argmax(down)) if down.any() else len(q)
     later = time[:end] > min(1.0, time[end - 1] / 2)
@@ -89,7 +89,7 @@ def outcome(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, A
 
 
 def survival_table(results: Sequence[EngineResult]) -> Table:
-    """Return headings and rows: survival and tracking in each engine."""
+    """Return headings and rows of survival and tracking in each engine."""
     heads = ["engine", "stood", "95 % interval", "error forward (m/s)", "left (m/s)"]
     heads += ["turning (rad/s)", "first fall (s)", "unconverged (%)", "remark"]
     cells = []
@@ -97,12 +97,10 @@ def survival_table(results: Sequence[EngineResult]) -> Table:
         if row.survival is None:
             cells.append([row.engine, *["-"] * 7, row.failure])
             continue
-        low, high = row.survival.interval
         cells.append(
             [
                 row.engine,
-                f"{row.survival.stood} of {row.survival.trials}",
-                f"{100 * low:.0f} to {100 * high:.0f}",
+                *row.survival.cells,
                 *(f"{value:.3f}" if np.isfinite(value) else "-" for value in row.tracking_error),
                 f"{row.first_fall:.2f}" if np.isfinite(row.first_fall) else "-",
                 f"{100 * row.unconverged:.2g}",
@@ -115,7 +113,7 @@ def survival_table(results: Sequence[EngineResult]) -> Table:
 
 
 def margin_table(edges: Sequence[Margin]) -> Table:
-    """Return headings and rows: where the policy fails, for each factor."""
+    """Return headings and rows of where the policy fails, for each factor."""
     cells = []
     for edge in edges:
         low, high = sorted((edge.low, edge.high))
@@ -126,7 +124,7 @@ def margin_table(edges: Sequence[Margin]) -> Table:
 
 
 def events_table(events: Sequence[FirstEvents]) -> Table:
-    """Return headings and rows: how many falls of each engine begin with each kind of event."""
+    """Return headings and rows of how many falls of each engine begin with each kind of event."""
     kinds = list(dict.fromkeys(kind for one in events for kind in one.counts))
     cells = []
     for one in events:
@@ -139,29 +137,22 @@ def events_table(events: Sequence[FirstEvents]) -> Table:
 
 
 def separation_table(separation: Separation) -> Table:
-    """Return headings and rows: survival with one setting of an engine changed."""
-    cells = []
-    for variant in separation.variants:
-        low, high = variant.survival.interval
-        cells.append(
-            [
-                variant.change,
-                f"{variant.survival.stood} of {variant.survival.trials}",
-                f"{100 * low:.0f} to {100 * high:.0f}",
-                "yes" if variant in separation.explaining else "",
-            ]
-        )
+    """Return headings and rows of survival with one setting of an engine changed."""
+    cells = [
+        [v.change, *v.survival.cells, "yes" if v in separation.explaining else ""]
+        for v in separation.variants
+    ]
     return ["change", "stood", "95 % interval", "closes the difference"], cells
 
 
 def suggestion_table(diagnosis: ContractDiagnosis, count: int) -> Table:
-    """Return headings and rows: the changes that would make a policy do better, the best first."""
+    """Return headings and rows of suggested changes, the best first."""
     heads = ["mistake", "change", "gain", "score", "stood (%)", "roughness"]
     return heads, [
         [
             trial.mistake,
             trial.change,
-            f"{trial.gain(diagnosis.as_it_is):.2f}",
+            f"{trial.gain(diagnosis.unchanged):.2f}",
             f"{trial.score:.2f}",
             f"{100 * trial.stood:.0f}",
             f"{trial.roughness:.3f}",
@@ -176,6 +167,6 @@ def _short(value: Any) -> str:
     if isinstance(value, tuple):
         if len(value) > 1 and len(set(value)) == 1:
             return f"{_short(value[0])} for each of {len(value)}"
-        shown = ", ".join(_short(item) for item in value[:SHOWN])
-        return shown + (f", ... ({len(value)})" if len(value) > SHOWN else "")
+        shown = ", ".join(_short(item) for item in value[:MAX_SHOWN])
+        return shown + (f", ... ({len(value)})" if len(value) > MAX_SHOWN else "")
     return str(value)

@@ -1,4 +1,4 @@
-"""How far one factor may move from the contract until half of the trials fail.
+"""Find how far one factor may move from the contract until half of the trials fail.
 
 A trial fails if it falls, or misses the commanded velocity by more than half.
 """
@@ -11,22 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from tarsus import registry
-from tarsus.contact.base import Law
-from tarsus.parameters import names_with_role
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.trials import PolicyTrials, TrialPlan, draw, run
 from tarsus.policies.worlds import FRICTION, PolicyEngine
 
 BISECTIONS = 6
 PUSH_TIME = 2.0  # s
-SOFT_LAW = "compliant"  # for the margin of ground stiffness, if the law of the check has none
-STIFFNESS = "ground stiffness"
+SOFT_LAW = "compliant"  # of the margin of ground stiffness
+
+
+Change = Callable[[BoundPolicy, PolicyTrials, float], PolicyTrials]
 
 
 @dataclass(frozen=True)
 class VariedFactor:
-    """A property of ground, robot or signals that is changed alone.
+    """Property of ground, robot or signals that is changed alone.
 
     Parameters
     ----------
@@ -37,16 +36,19 @@ class VariedFactor:
     unit : str
         Unit of both.
     change : callable
-        Returns trials with the factor at a value.
+        Returns trials of a policy with the factor at a value.
     logarithmic : bool
-        Whether values are halved by ratio instead of by difference.
+        Whether the search halves ratios instead of differences.
+    law : str
+        Contact law under which the factor is varied; empty for that of the check.
     """
 
     start: float
     end: float
     unit: str
-    change: Callable[[PolicyTrials, float], PolicyTrials]
+    change: Change
     logarithmic: bool = False
+    law: str = ""
 
     def between(self, a: float, b: float) -> float:
         """Return the value halfway between two."""
@@ -59,21 +61,34 @@ class VariedFactor:
         return float((at - start) / (end - start))
 
 
-def _condition(name: str) -> Callable[[PolicyTrials, float], PolicyTrials]:
+def _condition(name: str) -> Change:
     """Return a change of one array of the trials' conditions."""
 
-    def change(trials: PolicyTrials, value: float) -> PolicyTrials:
+    def change(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
         values: dict[str, Any] = {name: np.full(len(trials.conditions), value)}
         return replace(trials, conditions=replace(trials.conditions, **values))
 
     return change
 
 
-def _push(trials: PolicyTrials, value: float) -> PolicyTrials:
-    """Add a push in a direction of its own to each trial."""
+def _mass(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
+    """Add a share of the robot's mass to its base."""
+    return _condition("mass")(policy, trials, value * policy.robot.mass)
+
+
+def _push(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
+    """Push each trial in another direction."""
     angle = 2 * np.pi * (np.sqrt(2) * np.arange(len(trials.conditions)) % 1)
     direction = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return replace(trials, pushes={**trials.pushes, PUSH_TIME: value * direction})
+
+
+def _noise(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
+    return replace(trials, noise=value)
+
+
+def _stiffness(policy: BoundPolicy, trials: PolicyTrials, value: float) -> PolicyTrials:
+    return replace(trials, ground_stiffness=value)
 
 
 FACTORS: Mapping[str, VariedFactor] = {
@@ -82,12 +97,12 @@ FACTORS: Mapping[str, VariedFactor] = {
     "delay": VariedFactor(0.0, 0.1, "s", _condition("delay")),
     "weaker gains": VariedFactor(1.0, 0.0, "of the contract's", _condition("gains")),
     "stiffer gains": VariedFactor(1.0, 16.0, "of the contract's", _condition("gains")),
-    "added mass": VariedFactor(0.0, 3.0, "of the robot's mass", _condition("mass")),
-    STIFFNESS: VariedFactor(30000.0, 300.0, "N/m", lambda trials, value: trials, logarithmic=True),
-    "joint friction": VariedFactor(0.0, 1.0, "of the torque limit", _condition("joint_friction")),
-    "noise": VariedFactor(
-        0.0, 2.0, "of observations", lambda trials, value: replace(trials, noise=value)
+    "added mass": VariedFactor(0.0, 3.0, "of the robot's mass", _mass),
+    "ground stiffness": VariedFactor(
+        30000.0, 300.0, "N/m", _stiffness, logarithmic=True, law=SOFT_LAW
     ),
+    "joint friction": VariedFactor(0.0, 1.0, "of the torque limit", _condition("joint_friction")),
+    "noise": VariedFactor(0.0, 2.0, "of observations", _noise),
 }
 
 
@@ -98,7 +113,7 @@ class Margin:
     Parameters
     ----------
     factor, unit : str
-        Which factor, and its unit.
+        Name of the factor, and its unit.
     low : float
         Farthest value at which most trials succeeded.
     high : float
@@ -126,13 +141,6 @@ class Margin:
         return asdict(self) | {"value": self.value}
 
 
-def stiffness_parameters(law: str) -> tuple[str, ...]:
-    """Return the names of a law's stiffness parameters."""
-    return names_with_role(
-        type(registry.create("tarsus.contact.laws", "law", law, Law)), "stiffness"
-    )
-
-
 def margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: TrialPlan) -> Margin:
     """Find by bisection where half of the trials of a plan fail.
 
@@ -141,25 +149,18 @@ def margin(policy: BoundPolicy, engine: PolicyEngine, name: str, plan: TrialPlan
     policy : BoundPolicy
         Policy on its robot.
     engine : PolicyEngine
-        Engine of the trials. Ground stiffness is varied under `SOFT_LAW`.
+        Engine of the trials, unless the factor has a law of its own.
     name : str
         Key of `FACTORS`.
     plan : TrialPlan
         Command, step size, duration and number of trials.
     """
-    factor = FACTORS[name]
-    if name == STIFFNESS:
-        engine = PolicyEngine(SOFT_LAW)
-    trials = draw(policy, plan)
-    if name == "added mass":
-        factor = replace(factor, change=lambda t, v: _condition("mass")(t, v * policy.robot.mass))
+    factor, trials = FACTORS[name], draw(policy, plan)
+    if factor.law:
+        engine = PolicyEngine(factor.law)
 
     def succeeds(value: float) -> bool:
-        where = engine
-        if name == STIFFNESS:
-            stiff = tuple(f"{key}={value!r}" for key in stiffness_parameters(engine.law))
-            where = replace(engine, parameters=(*engine.parameters, *stiff))
-        done = run(policy, where, factor.change(trials, value), plan)
+        done = run(policy, engine, factor.change(policy, trials, value), plan)
         return 2 * int(done.succeeded.sum()) > plan.count
 
     low, high = factor.start, factor.end

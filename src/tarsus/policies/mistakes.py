@@ -1,8 +1,8 @@
-"""Mistakes that people make in a policy's contract, each as a change that would mend it.
+"""Common mistakes in a policy's contract, each as a change that would undo it.
 
-To add one: a function here with the decorator `mistake`. It returns the contracts that differ from
-the given one by this single change, by what to say of each; none where it does not apply. Of two
-opposite mistakes each mends the other, so that the same list breaks contracts and mends them.
+To add one, write a function here with the decorator `mistake`. It yields each change in words with
+the changed contract, and nothing where it does not apply. Of two opposite mistakes each undoes the
+other, so that the same list breaks contracts and mends them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tarsus.policies.contract import Contract, Numbers, Term, numbers
 
 Change = Iterator[tuple[str, Contract]]
 Mistake = Callable[[Contract, tuple[str, ...]], Change]
-"""From a contract and the names of its joints in the policy's order."""
+"""Function of a contract and the names of its joints in the policy's order."""
 MISTAKES: dict[str, Mistake] = {}
 JOINTWISE = ("scale", "offset", "kp", "kd", "torque_limit", "armature", "positions")
 GAINS = ("kp", "kd")
@@ -34,20 +34,20 @@ USUAL_SCALES = {  # other scales that trainers use
 
 
 def mistake(name: str) -> Callable[[Mistake], Mistake]:
-    """Enter a function among the mistakes under a name."""
+    """Register a function as a mistake."""
 
-    def entered(function: Mistake) -> Mistake:
+    def register(function: Mistake) -> Mistake:
         MISTAKES[name] = function
         return function
 
-    return entered
+    return register
 
 
 def changes(contract: Contract, joints: tuple[str, ...]) -> Iterator[tuple[str, str, Contract]]:
     """Yield the mistake, the change and the changed contract, for all that apply."""
     for name, function in MISTAKES.items():
-        for said, changed in function(contract, joints):
-            yield name, said, changed
+        for change, changed in function(contract, joints):
+            yield name, change, changed
 
 
 def _with(contract: Contract, **values: object) -> Contract:
@@ -61,22 +61,22 @@ def _permuted(values: Numbers | str | None, order: list[int]) -> Numbers | str |
 
 
 def _renamed(contract: Contract, joints: tuple[str, ...], order: list[int]) -> Contract:
-    """The contract whose k-th joint is the order[k]-th; the numbers stay where they are."""
+    """Exchange the names of joints, but not their numbers: the k-th is then the order[k]-th."""
     return _with(contract, joints=tuple(joints[k] for k in order))
 
 
 def _terms(contract: Contract, change: Callable[[Term], Term | None]) -> Contract | None:
-    """The contract with some terms changed; None if none is."""
-    found = [change(term) for term in contract.terms or ()]
-    if not any(found):
+    """Change terms of a contract; return None if none changes."""
+    changed = [change(term) for term in contract.terms or ()]
+    if not any(changed):
         return None
-    pairs = zip(contract.terms or (), found, strict=True)
+    pairs = zip(contract.terms or (), changed, strict=True)
     return _with(contract, terms=tuple(new or old for old, new in pairs))
 
 
 @mistake("joint order")
 def _joint_order(contract: Contract, joints: tuple[str, ...]) -> Change:
-    """Joints grouped by limb or by kind: the other grouping, and alphabetical."""
+    """Regroup joints, by limb or by kind, and sort them by name."""
     n = len(joints)
     for count in (2, 3, 4, 6):
         if n % count or n == count:
@@ -96,8 +96,8 @@ def _left_and_right(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 def _mirrored(joints: tuple[str, ...]) -> list[int] | None:
-    """For each joint the place of the one on the other side; None if none has one."""
-    found = []
+    """Return the index of each joint's counterpart on the other side; None if no joint has one."""
+    counterparts = []
     for name in joints:
         other = name
         for left, right in SIDES:
@@ -109,8 +109,8 @@ def _mirrored(joints: tuple[str, ...]) -> list[int] | None:
             if left.islower() and len(left) > 2 and swapped != name:
                 other = swapped
                 break
-        found.append(joints.index(other) if other in joints else joints.index(name))
-    return found if found != list(range(len(joints))) else None
+        counterparts.append(joints.index(other if other in joints else name))
+    return counterparts if counterparts != list(range(len(joints))) else None
 
 
 @mistake("front and hind")
@@ -126,18 +126,18 @@ def _front_and_hind(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 @mistake("order of gains")
 def _gains(contract: Contract, joints: tuple[str, ...]) -> Change:
-    """Gains in the robot's order, and the other way round."""
+    """Read gains in the robot's order instead of the policy's, and the other way round."""
     if not any(isinstance(getattr(contract, name), tuple) for name in GAINS):
         return
     if not all(isinstance(joint, int) for joint in contract.joints or ()):
         return
-    places = [int(joint) for joint in contract.joints or ()]
-    if places == list(range(len(places))) or sorted(places) != list(range(len(places))):
+    indices = [int(joint) for joint in contract.joints or ()]
+    if indices == list(range(len(indices))) or sorted(indices) != list(range(len(indices))):
         return
-    back = np.argsort(places).tolist()
-    for said, order in (("the robot's order", places), ("the policy's order", back)):
+    inverse = np.argsort(indices).tolist()
+    for source, order in (("the robot's order", indices), ("the policy's order", inverse)):
         moved = {name: _permuted(getattr(contract, name), order) for name in GAINS}
-        yield f"gains taken as in {said}", _with(contract, **moved)
+        yield f"gains read in {source}", _with(contract, **moved)
 
 
 @mistake("quaternion order")
@@ -149,7 +149,7 @@ def _quaternion(contract: Contract, joints: tuple[str, ...]) -> Change:
         return replace(term, options={**term.options, "order": order})
 
     if changed := _terms(contract, other):
-        yield "the base's quaternion in the other order", changed
+        yield "quaternion of the base in the other order", changed
 
 
 @mistake("sign of gravity")
@@ -161,7 +161,7 @@ def _gravity(contract: Contract, joints: tuple[str, ...]) -> Change:
         return replace(term, scale=scale[0] if len(scale) == 1 else scale)
 
     if changed := _terms(contract, other):
-        yield "gravity with the other sign", changed
+        yield "projected gravity with the other sign", changed
 
 
 @mistake("axes of the angular velocity")
@@ -198,20 +198,20 @@ def _order(contract: Contract, joints: tuple[str, ...]) -> Change:
     changed = _with(contract, order=other)
     if [t.key for t in changed.ordered_terms] != [t.key for t in contract.ordered_terms]:
         yield f"terms in the order {other}", changed
-    found = contract.ordered_terms
-    for k in range(len(found) - 1):  # two neighbors exchanged
-        moved = [*found[:k], found[k + 1], found[k], *found[k + 2 :]]
-        said = f"the terms {found[k].key} and {found[k + 1].key} exchanged"
-        yield said, _with(contract, terms=tuple(moved), order="listed")
+    terms = contract.ordered_terms
+    for k in range(len(terms) - 1):
+        moved = [*terms[:k], terms[k + 1], terms[k], *terms[k + 2 :]]
+        change = f"terms {terms[k].key} and {terms[k + 1].key} exchanged"
+        yield change, _with(contract, terms=tuple(moved), order="listed")
 
 
 @mistake("action scale")
 def _scale(contract: Contract, joints: tuple[str, ...]) -> Change:
-    own = numbers(contract.scale)
+    before = numbers(contract.scale)
     for factor in FACTORS:
-        scaled = tuple(factor * s for s in own)
+        scaled = tuple(factor * s for s in before)
         yield (
-            f"actions scaled by {factor:g} of it",
+            f"action scale times {factor:g}",
             _with(contract, scale=scaled[0] if len(scaled) == 1 else scaled),
         )
 
@@ -242,7 +242,7 @@ def _rate(contract: Contract, joints: tuple[str, ...]) -> Change:
     assert contract.rate is not None
     for factor in (0.5, 2.0):
         rate = contract.rate * factor
-        yield f"asked at {rate:g} Hz", _with(contract, rate=rate)
+        yield f"rate {rate:g} Hz", _with(contract, rate=rate)
 
 
 @mistake("order of the command")
@@ -259,7 +259,7 @@ def _command(contract: Contract, joints: tuple[str, ...]) -> Change:
 
     for order in permutations(range(3)):
         if order != (0, 1, 2) and (changed := _terms(contract, ordered(order))):
-            yield f"the command's numbers in the order {order}", changed
+            yield f"numbers of the command in the order {order}", changed
 
 
 @mistake("scale of a term")

@@ -145,16 +145,15 @@ def _events(check: PolicyCheck) -> list[str]:
 
 
 def _margins(check: PolicyCheck) -> list[str]:
-    few = check.plan.shortened(max(check.plan.count // 5, 1)).count
     caption = (
         "From the contract's value (left) to the farthest value tried (right). Blue: most trials"
         " succeed; red: the interval in which half of them come to fail."
     )
     return [
         "<h2>Margins</h2>",
-        f"<p>One factor is changed at a time, with {few} trials at each value, until half of them"
-        " fail: they fall, or miss the commanded velocity by more than half. Contact law:"
-        f" {escape(check.law)}, unless the table names another.</p>",
+        f"<p>One factor is changed at a time, with {check.plan.reduced.count} trials at each value,"
+        " until half of them fail: they fall, or miss the commanded velocity by more than half."
+        f" Contact law: {escape(check.law)}, unless the table names another.</p>",
         lines(_margin_figure(check), "Margins of each factor", caption, "margins"),
         _html(margin_table(check.margins)),
     ]
@@ -188,10 +187,9 @@ def _margin_figure(check: PolicyCheck) -> Figure:
 def _separation(separation: Separation) -> list[str]:
     return [
         "<h2>What separates two engines</h2>",
-        f"<p>The policy stands in {escape(separation.standing)}"
-        f" ({escape(separation.reference.text())}) and falls in {escape(separation.falling)}"
-        f" ({escape(separation.unchanged.text())}). Each row changes one setting of the second."
-        "</p>",
+        f"<p>The policy stands in {escape(separation.standing)} ({separation.reference.cells[0]})"
+        f" and falls in {escape(separation.falling)} ({separation.unchanged.cells[0]}). Each row"
+        " changes one setting of the second.</p>",
         f"<p><strong>{escape(explanation(separation))}</strong></p>",
         _html(separation_table(separation)),
     ]

@@ -16,30 +16,31 @@ from tarsus.policies.control_loop import ControlLoop, Observation
 from tarsus.policies.worlds import Delayed, PolicyWorlds
 
 Array = NDArray[np.float64]
-LOW = 0.5  # of the height at the start: a base below it has fallen
-SLOWEST = 0.3  # m/s: errors of slower commands are relative to this
-MAX_VELOCITY_ERROR = 0.5  # of the commanded speed: what a trial may miss and still succeed
-TILTED = 0.5  # cosine of the base's tilt from where it began: beyond it the robot has fallen
+MIN_HEIGHT = 0.5  # of the base at the start: a lower one has fallen
+MIN_TILT_COSINE = 0.5  # of the base's tilt from its start: a robot tilted further has fallen
+MIN_SPEED = 0.3  # m/s: errors of slower commands are relative to this
+MAX_VELOCITY_ERROR = 0.5  # of the commanded speed, for a trial to succeed
 
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """What came of trials; T control periods, W trials.
+    """Motion of W trials over T control periods.
 
     Parameters
     ----------
     period : float
-        Of control, s.
+        Control period, s.
     position : ndarray
-        Of the base at the end of each period (T, W, 3), m.
+        Position of the base at the end of each period, shape (T, W, 3), in m.
     velocity : ndarray
-        Of the base in its heading (T, W, 3): forward, to the left, m/s, and turning, rad/s.
+        Velocity of the base along its heading, shape (T, W, 3): forward and left in m/s, turning
+        in rad/s.
     command : ndarray
-        What was asked (W, 3).
+        Commanded velocity, shape (W, 3).
     fell : ndarray
-        When each trial fell (W,), s; infinite if it did not.
+        Time at which each trial fell, shape (W,), in s; infinite if it did not.
     unconverged : float
-        Share of periods that ended in an unsolved step.
+        Share of control periods that ended in a step whose contact problem was not solved.
     q, u : ndarray
         Coordinates (T, W, nq) and velocities (T, W, nu) at the end of each period; empty unless
         recorded.
@@ -74,11 +75,11 @@ class Rollout:
         -------
         ndarray
             Shape (W,): 0 for a trial that does as commanded, 1 for one that stands still instead.
-            Commands below `SLOWEST` count as that fast.
+            Commands below `MIN_SPEED` count as that fast.
         """
         later = self.velocity[round(after / self.period) :]
         mean = later.mean(axis=0) if len(later) else np.zeros(self.command.shape)
-        speed = np.maximum(np.linalg.norm(self.command, axis=1), SLOWEST)
+        speed = np.maximum(np.linalg.norm(self.command, axis=1), MIN_SPEED)
         return np.linalg.norm(mean - self.command, axis=1) / speed
 
     @property
@@ -87,9 +88,9 @@ class Rollout:
         return self.survived & (self.velocity_error() <= MAX_VELOCITY_ERROR)
 
     def tracking_error(self, after: float = 1.0) -> Array:
-        """Return by how much velocities miss the command (W, 3), root mean square.
+        """Return the root mean square error of the velocity, shape (W, 3).
 
-        Taken from `after` seconds on, up to the fall.
+        It is taken from `after` seconds on, up to the fall.
         """
         times = self.period * np.arange(1, 1 + len(self.position))
         use: Any = np.logical_and(times[:, None] > after, times[:, None] < self.fell)
@@ -109,24 +110,24 @@ def rollout(
     pushes: Mapping[float, Array] | None = None,
     record: bool = False,
 ) -> Rollout:
-    """Run a policy in many worlds, until the time is over or all have fallen.
+    """Run a policy in many worlds until the time is over or all have fallen.
 
     Parameters
     ----------
     policy : BoundPolicy
-        What drives them.
+        Policy on its robot.
     worlds : PolicyWorlds
-        At the start of the trials.
+        Robots at the start of the trials.
     command : ndarray
-        Velocity asked for (worlds, 3), m/s, m/s and rad/s.
+        Commanded velocity, shape (worlds, 3): forward and left in m/s, turning in rad/s.
     seconds : float
-        How long, s.
+        Duration, s.
     noise : float
-        Standard deviation of what is added to observations, [1], as the network sees them.
+        Standard deviation of the noise on observations, in the network's units.
     seed : int
-        Of the noise.
+        Seed of the noise.
     pushes : mapping or None
-        Changes of the base's horizontal velocity (worlds, 2), m/s, by their times, s.
+        Changes of the base's horizontal velocity, shape (worlds, 2), in m/s, by time in s.
     record : bool
         Keep coordinates, velocities and signals of every control period.
 
@@ -142,7 +143,7 @@ def rollout(
     steps = round(1 / (contract.rate * worlds.dt))
     if steps < 1 or abs(steps * contract.rate * worlds.dt - 1) > 1e-6:
         raise IncompatibleOptions(
-            f"a control period of 1 / {contract.rate:g} s is no whole number of steps of"
+            f"a control period of 1 / {contract.rate:g} s is not a whole number of steps of"
             f" {worlds.dt:g} s: choose another dt.",
             "dt",
         )
@@ -153,7 +154,7 @@ def rollout(
     def noisy(seen: Observation) -> Observation:
         return seen + rng.normal(0, noise, seen.shape).astype(np.float32)
 
-    # the default positions are held until the robot stands
+    # settle at the default positions
     for _ in range(round(contract.settle / period)):
         worlds.advance(loop.resting, steps)
     upright = rotations(worlds.q[:, 3:7])
@@ -176,15 +177,15 @@ def rollout(
             disturbed=noisy if noise else None,
         )
         late.drive(signals, steps)
-        # what came of it
+        # falls
         q, u = worlds.q, worlds.u
         good: Any = np.isfinite(np.hstack([q, u])).all(axis=1)
         q, u = np.where(good[:, None], q, 0.0), np.where(good[:, None], u, 0.0)
         q[~good, 3] = 1.0
         R = rotations(q[:, 3:7])
         tilt = np.einsum("wi,wi->w", R[:, 2], upright[:, 2])
-        low = np.less(q[:, 2] - _ground(worlds, q), LOW * begun)
-        down = ~good | low | np.less(tilt, TILTED)
+        low = np.less(q[:, 2] - _ground(worlds, q), MIN_HEIGHT * begun)
+        down = ~good | low | np.less(tilt, MIN_TILT_COSINE)
         fell = np.where(running & down, (k + 1) * period, fell)
         unsolved += int((worlds.unconverged & running).sum())
         looks += int(running.sum())

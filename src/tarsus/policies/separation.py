@@ -1,12 +1,10 @@
-"""Which single setting separates an engine in which a policy falls from one in which it stands."""
+"""Find the setting that separates an engine in which a policy falls from one where it stands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
-
-import numpy as np
 
 from tarsus import registry
 from tarsus.contact.base import Law
@@ -21,7 +19,7 @@ from tarsus.simulation.part_parameters import set_parameters
 
 RATIOS = {"stiffness": (1 / 16, 1 / 4, 4.0, 16.0), "damping": (1 / 16, 1 / 4, 4.0, 16.0)}
 OTHER_RATIOS = (1 / 4, 4.0)
-LEFT_ALONE = ("friction", "relative_tolerance", "absolute_tolerance", "weight")  # roles
+UNCHANGED_ROLES = ("friction", "relative_tolerance", "absolute_tolerance", "weight")
 STEP_RATIOS = (1 / 2, 1 / 4)
 
 
@@ -73,12 +71,7 @@ def extremes(rows: Sequence[EngineResult]) -> tuple[EngineResult, EngineResult] 
     ran = [row for row in rows if row.survival is not None]
     if not ran:
         return None
-
-    def share(row: EngineResult) -> float:
-        assert row.survival is not None
-        return row.survival.share
-
-    best, worst = max(ran, key=share), min(ran, key=share)
+    best, worst = (pick(ran, key=lambda row: row.share) for pick in (max, min))
     assert best.survival is not None and worst.survival is not None
     return (best, worst) if worst.survival.interval[1] < best.survival.interval[0] else None
 
@@ -101,7 +94,7 @@ def separate(
     pair : tuple of EngineResult
         See `extremes`.
     plan : TrialPlan
-        PolicyTrials of each variant.
+        Trials of each variant.
     report : callable
         Called with the change that is tried.
     """
@@ -120,37 +113,38 @@ def separate(
 
 
 def variants(engine: PolicyEngine, dt: float) -> list[tuple[str, PolicyEngine, float]]:
-    """Return changes of one setting each: in words, the engine and the step size."""
+    """Return engines with one setting changed: the change in words, the engine, the step size."""
     steps = [(f"dt {ratio * dt:g} s", engine, ratio * dt) for ratio in STEP_RATIOS]
     return [(text, changed, dt) for text, changed in _settings(engine)] + steps
 
 
 def _settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
-    if not engine.law:
-        return [
-            (f"{f.name} as tuned", replace(engine, settings=replace(engine.settings, **own)))
-            for f in fields(RECOMMENDED)
-            if f.name != "mu"
-            and (own := {f.name: getattr(RECOMMENDED, f.name)})[f.name]
-            != getattr(engine.settings, f.name)
-        ]
+    """Return engines with one parameter of the law, or one setting of MuJoCo, changed."""
+    return _parameters(engine) if engine.law else _mujoco_settings(engine)
+
+
+def _mujoco_settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
+    changed = []
+    for name in (f.name for f in fields(RECOMMENDED) if f.name != "mu"):
+        value = getattr(RECOMMENDED, name)
+        if value != getattr(engine.settings, name):
+            settings = replace(engine.settings, **{name: value})
+            changed.append((f"{name} as tuned", replace(engine, settings=settings)))
+    return changed
+
+
+def _parameters(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
     law = registry.create("tarsus.contact.laws", "law", engine.law, Law)
     law = set_parameters({"law": law}, engine.parameters)["law"]
-    changes: list[tuple[str, str, str]] = []
+    changed = []
     for name, parameter in declared(type(law)).items():
         value = getattr(law, name)
         if parameter.choices:
-            words = [word for word in parameter.choices if word != value]
-            changes += [(f"{name} {word}", name, word) for word in words]
-        elif parameter.role not in LEFT_ALONE and np.ndim(value) == 0 and parameter.numeric:
-            if value is None or parameter.whole or not value:
-                continue
+            for word in parameter.choices:
+                if word != value:
+                    changed.append((f"{name} {word}", engine.with_parameter(name, word)))
+        elif parameter.role not in UNCHANGED_ROLES and isinstance(value, float) and value:
             for ratio in RATIOS.get(parameter.role, OTHER_RATIOS):
-                changes.append((f"{name} {ratio * value:g}", name, repr(float(ratio * value))))
-    return [(text, _with_parameter(engine, name, value)) for text, name, value in changes]
-
-
-def _with_parameter(engine: PolicyEngine, name: str, value: str) -> PolicyEngine:
-    """Return the engine with one parameter of its law set."""
-    others = [given for given in engine.parameters if given.partition("=")[0].strip() != name]
-    return replace(engine, parameters=(*others, f"{name}={value}"))
+                text = f"{name} {ratio * value:g}"
+                changed.append((text, engine.with_parameter(name, repr(float(ratio * value)))))
+    return changed

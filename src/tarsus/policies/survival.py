@@ -41,10 +41,11 @@ class Survival:
         low, high = self.interval
         return asdict(self) | {"share": self.share, "low": low, "high": high}
 
-    def text(self) -> str:
-        """Return "17 of 20 (64 to 95 %)"."""
+    @property
+    def cells(self) -> tuple[str, str]:
+        """Count and interval in percent as cells of a table: "17 of 20", "64 to 95"."""
         low, high = self.interval
-        return f"{self.stood} of {self.trials} ({100 * low:.0f} to {100 * high:.0f} %)"
+        return f"{self.stood} of {self.trials}", f"{100 * low:.0f} to {100 * high:.0f}"
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ class EngineResult:
     unconverged: float = 0.0
     failure: str = ""
 
+    @property
+    def share(self) -> float:
+        """Share of the trials without a fall; 0 if they could not be run."""
+        return 0.0 if self.survival is None else self.survival.share
+
     @classmethod
     def of(cls, engine: str, dt: float, done: Rollout) -> EngineResult:
         """Summarize a rollout."""
@@ -94,7 +100,7 @@ class EngineResult:
         return asdict(self) | {"survival": counts}
 
 
-def engines(names: Sequence[str]) -> dict[str, PolicyEngine]:
+def engines_by_name(names: Sequence[str]) -> dict[str, PolicyEngine]:
     """Return engines by name: contact laws, and MuJoCo at its default and tuned settings."""
     chosen: dict[str, PolicyEngine] = {}
     for name in names:

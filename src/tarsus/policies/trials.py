@@ -1,4 +1,4 @@
-"""PolicyTrials of a policy: drawn once from a seed, run in any engine under any single change."""
+"""Trials of a policy: drawn once from a seed, run in any engine under any single change."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from tarsus.policies.worlds import Conditions, PolicyEngine
 Array = NDArray[np.float64]
 JOINT_DEVIATION = 0.05  # rad: standard deviation of the joints at the start
 SPEED_DEVIATION = 0.2  # m/s: standard deviation of the base's horizontal velocity at the start
+REDUCTION = 5  # full trials per trial of a margin or of a changed engine
 
 
 @dataclass(frozen=True, eq=False)
 class TrialPlan:
-    """What every trial of a check has in common.
+    """Command, duration and number of the trials of a check.
 
     Parameters
     ----------
@@ -45,6 +46,11 @@ class TrialPlan:
         """Return the same plan with fewer trials."""
         return replace(self, count=min(count, self.count))
 
+    @property
+    def reduced(self) -> TrialPlan:
+        """The same plan with the trials of a margin or of a changed engine."""
+        return self.shortened(max(self.count // REDUCTION, 1))
+
 
 @dataclass(frozen=True, eq=False)
 class PolicyTrials:
@@ -58,11 +64,14 @@ class PolicyTrials:
         Changes of the base's horizontal velocity, shape (trials, 2), in m/s, by time in s.
     noise : float
         Standard deviation of the noise on observations, in the network's units.
+    ground_stiffness : float or None
+        Value of every stiffness of the contact law; by default the engine's.
     """
 
     conditions: Conditions
     pushes: Mapping[float, Array] = field(default_factory=dict)
     noise: float = 0.0
+    ground_stiffness: float | None = None
 
 
 def draw(policy: BoundPolicy, plan: TrialPlan) -> PolicyTrials:
@@ -94,12 +103,14 @@ def run(
     engine : PolicyEngine
         Contact law or MuJoCo settings.
     trials : PolicyTrials
-        PolicyTrials of `plan`.
+        Trials of `plan`.
     plan : TrialPlan
         Command, step size and duration.
     record : bool
         Keep coordinates, velocities and signals of every control period.
     """
+    if trials.ground_stiffness is not None:
+        engine = engine.with_stiffness(trials.ground_stiffness)
     worlds = engine.worlds(policy, trials.conditions, plan.dt, precision="float32")
     return rollout(
         policy,

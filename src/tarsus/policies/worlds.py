@@ -1,18 +1,20 @@
-"""Many robots under the same servos, in Tarsus and in MuJoCo: what a policy drives.
+"""Robots that a policy drives, in Tarsus and in MuJoCo: the same start, servos and targets.
 
-Both start alike, take the same targets and are asked the same; a control period is some steps long.
+A control period consists of several steps.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tarsus import registry
+from tarsus.contact.base import Law
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.engines.mujoco import MujocoSession
@@ -33,29 +35,29 @@ from tarsus.terrain.base import Terrain
 from tarsus.terrain.plane import Plane
 
 Array = NDArray[np.float64]
-FRICTION = 0.8  # [1]: of the ground, unless drawn
-DROP = 0.1  # m: a robot starts no higher above the ground
+FRICTION = 0.8  # coefficient of the ground
+MAX_DROP = 0.1  # m: a robot starts no higher above the ground
 
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """How trials differ from the contract and from each other; every array has a row for a trial.
+    """Start, ground and robot of each trial; every array has one row per trial.
 
     Parameters
     ----------
     q : ndarray
-        Coordinates at the start (trials, nq).
+        Coordinates at the start, shape (trials, nq).
     friction : ndarray
-        Coefficient of friction (trials,).
+        Friction coefficient, shape (trials,).
     mass : ndarray
-        Added to the base (trials,), kg.
+        Mass added to the base, shape (trials,), in kg.
     gains : ndarray
-        Factor on the servos' stiffness and damping (trials,).
+        Factor on the servos' stiffness and damping, shape (trials,).
     delay : ndarray
-        From observation to action, beyond the contract's (trials,), s.
+        Delay from observation to action beyond the contract's, shape (trials,), in s.
     joint_friction : ndarray
-        Dry friction added to every joint that the policy moves (trials,), as a share of its torque
-        limit.
+        Dry friction added to every joint that the policy moves, shape (trials,), as a share of the
+        joint's torque limit.
     """
 
     q: Array
@@ -67,7 +69,7 @@ class Conditions:
 
     @staticmethod
     def alike(policy: BoundPolicy, trials: int) -> Conditions:
-        """Return trials as the contract says."""
+        """Return trials that all follow the contract."""
         q, one = np.tile(policy.start(), (trials, 1)), np.ones(trials)
         return Conditions(q, FRICTION * one, 0 * one, one, 0 * one, 0 * one)
 
@@ -80,15 +82,15 @@ class PolicyWorlds:
 
     Parameters
     ----------
-    session
+    session : SimulationSession or MujocoSession
         The robots at their start.
-    drive
-        Called with the signals (worlds, motors) that the servos follow from then on.
-    delay
-        From observation to action, beyond the contract's (worlds,), s.
-    terrain
-        The ground.
-    feet
+    drive : callable
+        Called with the signals that the servos follow from then on, shape (worlds, motors).
+    delay : ndarray
+        Delay from observation to action beyond the contract's, shape (worlds,), in s.
+    terrain : Terrain
+        Ground.
+    feet : sequence
         Columns of the session's contacts that belong to each foot.
     """
 
@@ -123,16 +125,16 @@ class PolicyWorlds:
 
     @property
     def unconverged(self) -> NDArray[np.bool_]:
-        """Whose last step's contact problem was not solved (worlds,)."""
+        """Worlds (worlds,) whose last contact problem was not solved."""
         return ~self.session.converged
 
     def advance(self, signals: Array, steps: int) -> None:
-        """Make steps with targets or torques (worlds, motors)."""
+        """Make steps with the same signals, targets or torques (worlds, motors)."""
         self._drive(signals)
         self.session.advance(steps)
 
     def kick(self, change: Array) -> None:
-        """Change the velocities of the base by (worlds, 2), m/s, horizontally."""
+        """Add horizontal velocities (worlds, 2), in m/s, to those of the bases."""
         u = self.u
         u[:, :2] += change
         self.session.put(u=u)
@@ -144,21 +146,34 @@ class PolicyWorlds:
 
 @dataclass(frozen=True)
 class PolicyEngine:
-    """Where a policy is run.
+    """Contact law or simulator in which a policy is run.
 
     Parameters
     ----------
     law : str
-        A contact law of Tarsus, or empty for MuJoCo.
+        Contact law of Tarsus, or empty for MuJoCo.
     settings : MujocoSettings
-        Of MuJoCo.
+        Settings of MuJoCo.
     parameters : tuple of str
-        Of the law, "NAME=VALUE" each.
+        Parameters of the law, each "NAME=VALUE".
     """
 
     law: str = "moreau"
     settings: MujocoSettings = field(default_factory=MujocoSettings)
     parameters: tuple[str, ...] = ()
+
+    def with_parameter(self, name: str, value: str) -> PolicyEngine:
+        """Return the engine with one parameter of its law set."""
+        others = [given for given in self.parameters if given.partition("=")[0].strip() != name]
+        return replace(self, parameters=(*others, f"{name}={value}"))
+
+    def with_stiffness(self, value: float) -> PolicyEngine:
+        """Return the engine with every stiffness of its law set."""
+        engine = self
+        law = registry.create("tarsus.contact.laws", "law", self.law, Law)
+        for name in names_with_role(type(law), "stiffness"):
+            engine = engine.with_parameter(name, repr(value))
+        return engine
 
     def worlds(
         self,
@@ -186,9 +201,10 @@ class PolicyEngine:
         if conditions.mass.any():
             base = policy.robot.bodies[0]
             options["mass_scale"] = {base.name: 1 + conditions.mass / base.inertia.mass}
-        rubbing = dry_friction(policy, conditions) if conditions.joint_friction.any() else {}
-        if rubbing:
-            options["varied"] = {"dry_friction": list(rubbing)}
+        rubbed = conditions.joint_friction.any()
+        joint_friction = dry_friction(policy, conditions) if rubbed else {}
+        if joint_friction:
+            options["varied"] = {"dry_friction": list(joint_friction)}
         simulation = Simulation(
             policy.driven,
             self.law,
@@ -205,8 +221,10 @@ class PolicyEngine:
         one = len(conditions) == 1
         friction: Any = conditions.friction[0] if one else conditions.friction
         values: dict[str, Any] = dict.fromkeys(frictions, friction)
-        if rubbing:
-            values["dry_friction"] = {joint: v[0] if one else v for joint, v in rubbing.items()}
+        if joint_friction:
+            values["dry_friction"] = {
+                joint: v[0] if one else v for joint, v in joint_friction.items()
+            }
         simulation.set(command={GAINS: conditions.gains}, **values)
         heights = standing_heights(simulation.robot, simulation.terrain, conditions.q)
         session.put(placed(conditions.q, heights, policy))
@@ -229,15 +247,16 @@ class PolicyEngine:
         mj, robot = mujoco(), policy.driven
         made = MujocoSimulation(robot, self.settings, terrain, None, dt)
         base = mj.mj_name2id(made.model, mj.mjtObj.mjOBJ_BODY, robot.bodies[0].name)
-        rubbing = dry_friction(policy, conditions)
+        joint_friction = dry_friction(policy, conditions)
         models = []
         for k in range(len(conditions)):
-            model, friction, mass = made.model, conditions.friction[k], conditions.mass[k]
-            if friction != self.settings.coefficient or mass:
-                model = _changed(model, max(base, 1), friction, mass)
-            if conditions.joint_friction[k]:
-                model = _with_dry_friction(model, {name: v[k] for name, v in rubbing.items()})
-            models.append(model)
+            friction, mass = conditions.friction[k], conditions.mass[k]
+            rubbed = conditions.joint_friction[k]
+            unchanged = friction == self.settings.coefficient and not mass and not rubbed
+            own = {joint: values[k] for joint, values in joint_friction.items()} if rubbed else {}
+            models.append(
+                made.model if unchanged else _changed(made.model, max(base, 1), friction, mass, own)
+            )
         heights = standing_heights(made.robot, made.terrain, conditions.q)
         worlds = MujocoWorlds(models, placed(conditions.q, heights, policy))
         worlds.forward()
@@ -262,7 +281,7 @@ class PolicyEngine:
 
 
 class Delayed:
-    """Signals that reach the motors some steps after they were computed."""
+    """Signals that reach the motors several steps after they are computed."""
 
     def __init__(self, worlds: PolicyWorlds, delay: float) -> None:
         self._worlds = worlds
@@ -286,12 +305,12 @@ class Delayed:
             self._coming.pop(0)
 
     def _acting(self) -> Array:
-        """The signals (worlds, motors) that have arrived; the first ones from the beginning on."""
-        found = np.array(self._coming[0][1])
+        """Return the newest signals that have arrived, the first ones if none have."""
+        acting = np.array(self._coming[0][1])
         for since, signals in self._coming:
             arrived = since + self._steps <= self._now
-            found[arrived] = signals[arrived]
-        return found
+            acting[arrived] = signals[arrived]
+        return acting
 
 
 def standing_heights(robot: Robot, terrain: Terrain, q: Array) -> Array:
@@ -303,16 +322,16 @@ def standing_heights(robot: Robot, terrain: Terrain, q: Array) -> Array:
 
 
 def placed(q: Array, stands: Array, policy: BoundPolicy) -> Array:
-    """Coordinates (trials, nq) whose base is as high as the contract says.
+    """Return coordinates (trials, nq) with the base at the height of the contract.
 
-    Without a height, the base stays where the robot's file has it, if that is no deeper than it
-    stands and at most `DROP` above; else it stands.
+    Without one, the base keeps the height of the robot's file if the feet are then at most
+    `MAX_DROP` above the ground; otherwise the robot stands on it.
     """
-    found = np.array(q, float)
-    above = found[:, 2] - stands
+    result = np.array(q, float)
+    above = result[:, 2] - stands
     if policy.contract.height is None:
-        found[:, 2] = np.where((above >= 0) & (above <= DROP), found[:, 2], stands)
-    return found
+        result[:, 2] = np.where((above >= 0) & (above <= MAX_DROP), result[:, 2], stands)
+    return result
 
 
 def dry_friction(policy: BoundPolicy, conditions: Conditions) -> dict[str, Array]:
@@ -325,21 +344,20 @@ def dry_friction(policy: BoundPolicy, conditions: Conditions) -> dict[str, Array
     }
 
 
-def _with_dry_friction(model: Any, friction: Mapping[str, float]) -> Any:
-    """Return a copy of a model whose joints have this dry friction, N m."""
-    other = copy.deepcopy(model)
-    for joint, value in friction.items():
-        other.dof_frictionloss[other.joint(joint).dofadr[0]] = value
-    return other
+def _changed(
+    model: Any, base: int, friction: float, mass: float, joint_friction: Mapping[str, float]
+) -> Any:
+    """Return a copy of a model with another friction, a heavier base and rougher joints.
 
-
-def _changed(model: Any, base: int, friction: float, mass: float) -> Any:
-    """A copy of a model with another friction, and mass added to its base."""
-    other = copy.deepcopy(model)
-    other.geom_friction[:, 0] = friction
-    other.body_mass[base] += mass
-    mujoco().mj_setConst(other, mujoco().MjData(other))
-    return other
+    The dry friction of joints, in N m, is set for those that `joint_friction` names.
+    """
+    changed = copy.deepcopy(model)
+    changed.geom_friction[:, 0] = friction
+    changed.body_mass[base] += mass
+    for joint, value in joint_friction.items():
+        changed.dof_frictionloss[changed.joint(joint).dofadr[0]] = value
+    mujoco().mj_setConst(changed, mujoco().MjData(changed))
+    return changed
 
 
 def elevation(terrain: Terrain) -> Callable[[Array], Array]:

@@ -16,11 +16,12 @@ from tarsus.policies import events, margins, separation
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.events import EventMeasures
 from tarsus.policies.foot_contact import foot_gaps, foot_slip
-from tarsus.policies.survival import EngineResult, Survival, engines
+from tarsus.policies.survival import EngineResult, Survival, engines_by_name
 from tarsus.policies.trials import TrialPlan, draw, run
 from tarsus.policies.worlds import Conditions, PolicyEngine, dry_friction
 
 Array = NDArray[np.float64]
+GROUND = "ground stiffness"
 STILL = TrialPlan(np.zeros(3), DT, 1.5, 6)
 
 
@@ -48,16 +49,16 @@ def test_legs_without_gains_let_the_robot_fall(standing: BoundPolicy) -> None:
     assert 0 <= edge.high < edge.low < 1
     assert edge.low - edge.high == pytest.approx(2.0**-margins.BISECTIONS)
     for value, stands in ((edge.low, True), (edge.high, False)):
-        changed = margins.FACTORS["weaker gains"].change(draw(standing, STILL), value)
+        changed = margins.FACTORS["weaker gains"].change(standing, draw(standing, STILL), value)
         done = run(standing, PolicyEngine(), changed, STILL)
         assert (2 * done.succeeded.sum() > STILL.count) == stands
 
 
 def test_a_robot_that_stands_does_so_on_soft_ground(standing: BoundPolicy) -> None:
     """Ground stiffness is varied under a law that has one."""
-    edge = margins.margin(standing, PolicyEngine(), margins.STIFFNESS, STILL.shortened(2))
+    edge = margins.margin(standing, PolicyEngine(), GROUND, STILL.shortened(2))
     assert edge.law == margins.SOFT_LAW
-    assert margins.FACTORS[margins.STIFFNESS].position(edge.value) > 0.5
+    assert margins.FACTORS[GROUND].position(edge.value) > 0.5
 
 
 def test_joint_friction_is_that_of_the_torque_limit(standing: BoundPolicy) -> None:
@@ -138,7 +139,7 @@ def test_engines_are_compared_only_beyond_their_intervals() -> None:
 def test_ground_too_soft_to_stand_on_is_named(standing: BoundPolicy) -> None:
     """Under a spring of 20 N/m the robot sinks by more than its height; stiffer ones carry it."""
     soft = PolicyEngine("compliant", parameters=("c_N=20", "c_T=20"))
-    chosen = {**engines(["moreau"]), "soft ground": soft}
+    chosen = {**engines_by_name(["moreau"]), "soft ground": soft}
     trials, plan = draw(standing, STILL), STILL
     rows = [
         EngineResult.of(name, DT, run(standing, engine, trials, plan))

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tarsus.policies.doctor import MAX_SMOOTHS, MIN_GAIN, SMOOTHS, ContractTrial, roughness
+from tarsus.policies.doctor import (
+    MAX_SMOOTHNESS_GAIN,
+    MIN_GAIN,
+    SMOOTHNESS_GAIN,
+    ContractTrial,
+    roughness,
+)
 from tarsus.policies.rollout import Rollout
 
 
@@ -17,8 +23,8 @@ def trial(score: float, rough: float) -> ContractTrial:
     ("after", "before", "gain"),
     [
         ((0.8, 0.02), (0.5, 0.02), 0.3),  # does better
-        ((0.8, 0.02), (0.8, 0.04), SMOOTHS),  # as well, twice as smooth
-        ((0.8, 1e-9), (0.8, 1.0), MAX_SMOOTHS),
+        ((0.8, 0.02), (0.8, 0.04), SMOOTHNESS_GAIN),  # as well, twice as smooth
+        ((0.8, 1e-9), (0.8, 1.0), MAX_SMOOTHNESS_GAIN),
         ((0.8, 0.08), (0.5, 0.02), 0.3),  # rougher, which costs nothing where it does better
         ((0.6, 0.001), (0.8, 0.02), -0.2),  # smooth since it does less
         ((0.1, np.inf), (0.1, np.inf), 0.0),  # both fall at once
