@@ -22,7 +22,7 @@ project_copyright = f"{author}, Apache-2.0"
 version = release = tarsus.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "tarsus_site"]
-exclude_patterns = ["_extension", "_build", "decisions/TEMPLATE.md"]
+exclude_patterns = ["_extension", "_build"]
 root_doc = "index"
 language = "en"
 

@@ -1,4 +1,4 @@
-"""Measure docs/contact_truth.md's tables anew: `python tools/contact_truth.py`.
+"""Measure the tables of docs/contact_truth.md again: `python tools/contact_truth.py`.
 
 Every law under the stepper `midpoint`, and MuJoCo at its named settings, on scenes of `tarsus
 validate`, also where a law does not claim the effect. Law names as arguments measure only these,

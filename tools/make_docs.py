@@ -340,7 +340,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def remade(text: str) -> str:
-    """A page with its generated tables made anew."""
+    """A page with its generated tables updated."""
 
     def table(match: re.Match[str]) -> str:
         return f"{match[1]}{TABLES[match[2]]()}{match[3]}"

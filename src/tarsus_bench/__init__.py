@@ -1,1 +1,1 @@
-"""Benchmarks: speed beside MuJoCo and other simulators; settings are printed with the figures."""
+"""Benchmarks: speed compared with MuJoCo and others; settings are printed with the figures."""

@@ -21,7 +21,7 @@ def whole(name: str, stiction: float = STICTION) -> Robot:
     """A robot with its file's servos, else with position servos sized for its weight; TarsusError
     if there is none of the name.
 
-    stiction: N m, of its joints if its file speaks of none at all
+    stiction: N m, of its joints if its file gives none at all
     """
     # its file, and where it stands
     robot, _ = prepare(robots.load(name), None, GAINS_DT, [])
@@ -56,7 +56,7 @@ def has_friction(robot: Robot) -> bool:
 
 
 def _with_stiction(robot: Robot, stiction: float) -> Robot:
-    """The robot with dry friction in its hinges and slides, if its file speaks of none at all."""
+    """The robot with dry friction in its hinges and slides, if its file gives none at all."""
     if has_friction(robot):
         return robot
     bodies = tuple(

@@ -97,7 +97,7 @@ def test_what_ends_begins_anew_and_a_world_is_the_same_alone(name: str) -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_robots_begin_on_the_ground_and_not_in_it(name: str) -> None:
     """The lowest candidate touches, to float32's rounding, where episodes are scattered; elsewhere
-    the posture was drawn anew about a place on the ground.
+    the posture was drawn again about a position on the ground.
     """
     worlds = made(name)
     if not worlds.task.randomizes_pose:

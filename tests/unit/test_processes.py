@@ -156,7 +156,7 @@ print((after[0] - before[0]) >> 10, after[1] == before[1])
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's /proc")
 def test_two_hundred_simulations_leave_nothing_behind() -> None:
-    """Memory, threads and files of a process; each simulation traces its program anew."""
+    """Memory, threads and files of a process; each simulation traces its own program."""
     command = [sys.executable, "-W", "ignore", "-c", LEAKS]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=900)
     kilobytes, same = done.stdout.split()

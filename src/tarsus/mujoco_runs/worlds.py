@@ -130,7 +130,7 @@ def roll(
     control
         Control signals, shape (worlds, steps, actuators); by default none.
     pool
-        A `mujoco.rollout.Rollout` whose threads are used; by default they are started anew.
+        A `mujoco.rollout.Rollout` whose threads are used; by default new ones are started.
 
     Returns
     -------

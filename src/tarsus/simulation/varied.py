@@ -90,7 +90,7 @@ NOTHING_VARIED = Varied()
 def parse_varied(
     given: str | Sequence[str] | Mapping[str, Any], mechanism: Mechanism, own: bool
 ) -> Varied:
-    """Return what a simulation shall vary.
+    """Return the values that a simulation varies by world.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def each(
     """function(*piece) of every piece of work, in order.
 
     workers: how many processes at once; None: as many as there are cores, but one for so much work
-        at least that its start is worth it; with one it is done here. Each begins anew and imports
+        at least that its start is worth it; with one it is done here. Each starts fresh and imports
         the function, so that a script calls this below `if __name__ == "__main__":`.
     tell: called with how many are done of how many, what is next or done, and the seconds left
     Raises what the function raises; TarsusError where a process ends, as for want of memory.

@@ -21,7 +21,7 @@ EXPERIMENT = Experiment(
     about=(
         "The paper compares hard contact, solved by projected Jacobi (JOR) and Gauss-Seidel"
         " (SOR) iterations, with a spring and damper, on a quadruped that stands and trots. Every"
-        " number it gives stands here beside the one measured with Tarsus. Places in the paper"
+        " number it gives stands here next to the one measured with Tarsus. Places in the paper"
         " are given by table, figure and section."
     ),
     parts=(

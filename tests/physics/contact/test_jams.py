@@ -67,7 +67,7 @@ PRESS = 8.0  # m/s: how fast the ball comes
 @pytest.mark.parametrize("friction", ["", 'frictionloss=".5"'])
 @pytest.mark.parametrize("rate", [0.0, -PRESS, PRESS])
 def test_a_stop_whose_way_back_is_blocked_asks_for_rest(friction: str, rate: float) -> None:
-    """A joint beyond its stop shall come back, at 0.2 m/s, and a contact lets it not: no step had a
+    """A joint beyond its stop must come back, at 0.2 m/s, and a contact blocks it: no step had a
     solution, and stop and contact pressed each other with 8 MN. The ball rests where it is, whether
     it comes from the one side or from the other.
     """

@@ -284,7 +284,7 @@ def test_a_reading_without_noise_and_bias_looks_at_neither_again(
 
 
 def test_a_bias_written_in_place_is_told(ball: str) -> None:
-    """Where the worlds live; whoever has seen a register in place may write to it at any time."""
+    """Where the worlds live; code that holds a view of a register may write to it at any time."""
     simulation = made(ball, device=HostLauncher())
     bias = simulation.backend.view("bias.imu")
     assert not noise_of(simulation).any()

@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 
 
 def rebuilt(name: str, change: Callable[[Body], Body]) -> tarsus.Robot:
-    """The robot with one body, by its name or its joint's, made anew."""
+    """The robot with one body, by its name or its joint's, replaced."""
     bodies = tuple(
         change(body) if name in (body.name, body.joint.name) else body for body in ROBOT.bodies
     )

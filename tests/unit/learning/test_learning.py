@@ -225,7 +225,7 @@ def test_the_same_seed_makes_the_same_bits_with_stops_and_on_threads(
     for _ in range(4):
         whole.round()
     expected = bits(whole.policy)
-    # stopped after two rounds, and gone on with by another learner
+    # stopped after two rounds, and resumed by another learner
     first = made(worlds, method)
     for _ in range(2):
         first.round()
@@ -475,7 +475,7 @@ def test_a_policy_sees_commands_and_pushes_at_once_and_is_judged_before_the_next
 
 
 def test_in_mujoco_all_touches_that_the_task_wants_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On its back a robot that shall stand up lies on its trunk, and its thighs' ends are there."""
+    """A robot that must stand up lies with its trunk and the ends of its thighs on the ground."""
     task, kept = GetUp(hold=play.NEVER, push_every=play.NEVER, episode=play.NEVER), {}
     tried = tarsus.Environment(task, precision="float64")
     policy = still(TrainingSpec("get_up").metadata(tried))

@@ -75,7 +75,7 @@ def test_hoap1_walks_on_two_feet(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_levels_rise_only_with_what_is_mastered() -> None:
-    """A robot that stands still although it shall walk does not fall, and stays on level ground."""
+    """A robot that stands still although it should walk does not fall, and stays on level ground."""
     lesson = TrainingSpec("rough", terrain="rough", settings=("speed=0.8,1", "episode=1"))
     worlds = lesson.create_environment(1)
     still = np.zeros((worlds.worlds, worlds.action_size), np.float32)
@@ -87,5 +87,5 @@ def test_levels_rise_only_with_what_is_mastered() -> None:
     for _ in range(160):
         worlds.step(still)
     assert worlds.backend.get("level").mean() > 0.2, (
-        "one that shall stand is sent to rougher ground"
+        "one that should stand is sent to rougher ground"
     )

@@ -162,7 +162,7 @@ def test_a_system_is_solved_in_rounds(size: int) -> None:
 def test_temporaries_lie_where_others_lay() -> None:
     b = Builder("chain")
     x = b.declare("x", 8)
-    # each value is stored, for a loop stands before whoever reads it
+    # each value is stored, because a loop stands before its reader
     for k in range(6):
         x = b.loop({"y": x, "n": SX(0)}, lambda v: ({"y": 2 * v["y"], "n": v["n"] + 1}, SX(0)), 1)[
             "y"

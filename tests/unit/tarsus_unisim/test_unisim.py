@@ -46,7 +46,7 @@ def robot() -> Robot:
 
 @pytest.fixture
 def backend(robot: Robot) -> Any:
-    """Five worlds of it, where all may be drawn anew and the base pushed."""
+    """Five of its worlds, where everything can be randomized and the base pushed."""
     return TarsusBackend(robot, WORLDS, DT, randomized=True, pushes="base", sensors=["imu"])
 
 

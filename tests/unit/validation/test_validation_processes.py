@@ -34,7 +34,7 @@ def test_work_is_done_in_order_by_others_only_where_it_is_worth_it() -> None:
     assert here == [(k, os.getpid()) for k in range(WORTH)]
     numbers, workers = zip(*each(_process, pieces, 2, str), strict=True)
     assert numbers == tuple(range(WORTH)) and os.getpid() not in workers
-    assert each(_loaded, pieces[:2], 2, str) == [_loaded(0)] * 2, "or programs are traced anew"
+    assert each(_loaded, pieces[:2], 2, str) == [_loaded(0)] * 2, "or programs are traced again"
     with pytest.raises(TarsusError, match="no such thing as 3"):
         each(_refused, pieces[:4], 2, str)
     with refused(UnmetCondition, "workers"):

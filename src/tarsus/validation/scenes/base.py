@@ -26,7 +26,7 @@ from tarsus.engines.base import Array, Engine
 EFFECTS = {
     "friction": "friction opposes sliding, in proportion to the normal force",
     "sticking": "Coulomb's law down to speed zero: below the cone a contact stays where it is",
-    "rigid": "the ground does not give way",
+    "rigid": "the ground is not compliant",
     "restitution": "a coefficient of restitution e_N",
     "no lift": "friction acts along the surface alone: a body that slides is not lifted",
     "hard joints": "stops, loops and dry friction of joints hold without giving way",

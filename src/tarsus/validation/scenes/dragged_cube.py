@@ -26,7 +26,7 @@ class DraggedCube(ValidationScene):
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "one step in time and its way, v0 dt, in distance; what the force grows in two steps and"
+        "one step in time and its distance, v0 dt; the growth of the force in two steps and"
         " while a tangential spring, where there is one, stretches: 1 % of the time from slip to"
         " the speed at which it is seen"
     )

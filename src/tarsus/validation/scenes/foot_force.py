@@ -21,8 +21,8 @@ Z = np.array([0.0, 0.0, 1.0])
 class FootForce(ValidationScene):
     """A trunk of 10 kg on a springy leg with a foot of 0.5 kg lands at 1 m/s, dt 5 to 0.1 ms.
 
-    The foot's landing takes m (v + g dt), beside what the leg gives the trunk in that step. After
-    it the ground bears what the leg gives, k x + d x', an oscillator with a known peak. (Reports of
+    The foot's landing takes m (v + g dt), plus the leg's force on the trunk in that step. After it
+    the ground carries the leg's force, k x + d x', an oscillator with a known peak. (Reports of
     forces that grow by orders as dt shrinks: IsaacLab's issue 4366.)
     """
 

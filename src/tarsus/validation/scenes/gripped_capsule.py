@@ -23,7 +23,7 @@ FROM, TO = 0.5, 2.5  # s: between these the way is measured
 
 
 class GrippedCapsule(ValidationScene):
-    """45 g between two pads at 12 N each, mu 0.7: friction could bear 38 times the weight.
+    """45 g between two pads at 12 N each, mu 0.7: friction could carry 38 times the weight.
 
     After issue 3328 of MuJoCo's: how fast the capsule sinks through the grip, from 0.5 to 2.5 s.
     """

@@ -21,7 +21,7 @@ class LaunchedCube(ValidationScene):
 
     needs = frozenset({"friction", "no lift", "rigid"})
     tolerance: ClassVar[str] = (
-        "1e-6 m: on rigid ground no force points up but the one that bears the weight, so that only"
+        "1e-6 m: on rigid ground the only force up is the one that carries the weight, so that only"
         " round-off and the solver's tolerance may show; on springs a box may rock itself up"
     )
 

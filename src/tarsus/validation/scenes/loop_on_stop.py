@@ -18,7 +18,7 @@ class LoopOnStop(ValidationScene):
     """A parallelogram of 4 kg falls until its crank stops at 1 rad, and rests there.
 
     The coupler only translates, so that the moment of the stop is the weight's by virtual work,
-    (m_1 / 2 + m_2 + m_3 / 2) g l cos(b), whatever the pins bear.
+    (m_1 / 2 + m_2 + m_3 / 2) g l cos(b), whatever the pins carry.
     """
 
     needs = frozenset({"hard joints"})

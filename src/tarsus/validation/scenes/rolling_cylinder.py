@@ -23,7 +23,7 @@ class RollingCylinder(ValidationScene):
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
         "of the way half a step of the last speed, by which a first-order stepper is ahead, and"
-        " 1e-3 for laws that give way, under which it settles at first; 5e-4 of the speed"
+        " 1e-3 for compliant laws, under which it settles at first; 5e-4 of the speed"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

@@ -18,7 +18,7 @@ class SlidingCube(ValidationScene):
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "one step in time and its way, v0 dt, in distance, as of any first-order method"
+        "one step in time and its distance, v0 dt, as for any first-order method"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

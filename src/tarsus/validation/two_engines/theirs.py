@@ -50,7 +50,7 @@ def model_of(robot: Robot, file: str | Path, dt: float) -> Any:
 
 
 def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
-    """Names of MuJoCo's bodies, and of those welded to them, that shall not meet."""
+    """Names of MuJoCo's bodies, and of those welded to them, that must not collide."""
     names, carrier = mujoco_body_names(model), np.array(model.body_weldid)
     welded = {name: np.flatnonzero(carrier == carrier[k]) for k, name in enumerate(names)}
     return [

@@ -2,7 +2,7 @@
 more.
 
 Each rung frees numbers that the one before held, identifies all of them again and is judged on
-tosses that had no part in it. Two bounds stand beside them: parameters chosen anew for every toss,
+tosses that had no part in it. Two bounds stand next to them: parameters chosen for each toss alone,
 and two starts that the tracking cannot tell apart.
 """
 
