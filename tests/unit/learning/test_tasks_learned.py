@@ -75,7 +75,7 @@ def test_hoap1_walks_on_two_feet(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_levels_rise_only_with_what_is_mastered() -> None:
-    """A robot that stands still although it should walk does not fall, and stays on level ground."""
+    """A robot that stands still but should walk does not fall, and stays on level ground."""
     lesson = TrainingSpec("rough", terrain="rough", settings=("speed=0.8,1", "episode=1"))
     worlds = lesson.create_environment(1)
     still = np.zeros((worlds.worlds, worlds.action_size), np.float32)

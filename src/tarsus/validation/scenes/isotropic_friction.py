@@ -21,8 +21,8 @@ NEAR = {"T_rel": 1e-12, "T_abs": 1e-14}
 class IsotropicFriction(ValidationScene):
     """Bodies at 2 m/s in 16 headings, mu 0.4, for 0.3 s: how far the velocity turns.
 
-    A box on compliant ground may turn, so there it is a point alone. Laws that iterate do so to T_rel
-    1e-12 here: it is the law's direction that is judged, not where its solver stops.
+    A box on compliant ground may turn, so there it is a point alone. Laws that iterate do so to
+    T_rel 1e-12 here: it is the law's direction that is judged, not where its solver stops.
     """
 
     needs = frozenset({"friction"})
