@@ -21,7 +21,7 @@ author = "The Tarsus founders"
 project_copyright = f"{author}, Apache-2.0"
 version = release = tarsus.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "tarsus_site"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "tarsus_site"]
 exclude_patterns = ["_extension", "_build"]
 root_doc = "index"
 language = "en"
@@ -44,16 +44,22 @@ nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True}
-autodoc_type_aliases = {
-    name: name for name in ("Array", "ArrayLike", "Citation", "Feedback", "Gain", "Value", "Vector")
-}
+autodoc_type_aliases = {name: name for name in (
+    "Array", "ArrayLike", "Citation", "Feedback", "FeedbackFunction", "Gain", "PushFunction",
+    "Progress", "Torques", "Value", "Vector",
+)}  # fmt: skip
 autodoc_class_signature = "mixed"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 add_module_names = False
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
 default_role = "code"
 
 # pages
+smartquotes_action = "D"  # dashes, but quotes of code stay straight
+html_math_renderer = "mathml"  # tarsus_site
 html_theme = "furo"
 html_title = f"Tarsus {version}"
 html_static_path = ["_static"]

@@ -2,9 +2,10 @@
 
 - `<!-- api: NAME -->` in a page becomes the docstrings of what LISTS has under that name,
   `<!-- script: NAME.py -->` the text of a script of examples/.
-- Docstrings are plain prose, not reStructuredText: marks that it would read are escaped, and
-  lines "name: meaning" become a list.
-- Every page is copied beside its HTML as Markdown, as `llms.txt` says.
+- Docstrings are plain prose in numpydoc's sections, not reStructuredText: marks that it would read
+  are escaped.
+- Formulas, ```` ```math ```` in a page, become MathML.
+- Every page is copied next to its HTML as Markdown, for `llms.txt`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util.inspect import TypeAliasForwardRef
 
 import tarsus
@@ -29,8 +32,10 @@ from tarsus.terrain.base import Terrain
 MARK = re.compile(r"<!-- api: (\w+) -->")
 SCRIPT = re.compile(r"<!-- script: (\w+\.py) -->")
 CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
-FIELD = re.compile(r"^((?:\*{0,2}[A-Za-z_][\w.]*(?:, )?)+): (.*)$")
-LISTED = re.compile(r"^\s*(?:\d+\.|-) ")
+PAGE = re.compile(r"docs/((?:decisions/)?\w[\w-]*)\.md")
+ARRAY = re.compile(
+    r"(?:~?numpy\.)?ndarray\[(?:~?typing\.)?tuple\[.*?\], (?:~?numpy\.)?dtype\[.*?\]\]"
+)
 FAMILIES: dict[str, tuple[str, type]] = {
     "laws": ("tarsus.contact.laws", Law),
     "solvers": ("tarsus.contact.solvers", Solver),
@@ -92,73 +97,58 @@ def with_lists(app: Any, name: str, source: list[str]) -> None:
     if name == "decisions/README":
         source[0] += "\n:::{toctree}\n:hidden:\n:glob:\n\n0*\n:::\n"
     text = MARK.sub(lambda match: listed(match[1]), source[0])
+    text = text.replace("```math\n", "```{math}\n")
     source[0] = SCRIPT.sub(
         lambda match: f":::{{literalinclude}} ../examples/{match[1]}\n:language: python\n:::", text
     )
 
 
 def as_prose(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """A docstring of plain prose as reStructuredText that shows the same."""
-    shown: list[str] = []
-    paragraph: list[str] = []
-    for line in [*lines, ""]:
-        if line.strip():
-            paragraph.append(line)
-            continue
-        shown += [*_paragraph(paragraph), ""]
-        paragraph = []
-    lines[:] = shown
+    """Escape a docstring of plain prose, before napoleon reads its sections.
 
-
-def _paragraph(lines: list[str]) -> list[str]:
-    """A paragraph: its fields as a list, its lists as they are, the rest escaped.
-
-    What goes on from a field or an item is indented; what is not ends the list.
+    Examples, which end with an empty line, and the underlines of sections stay as they are.
     """
-    shown: list[str] = []
-    inside = False
-    for line in lines:
-        text = line.strip()
-        field = FIELD.match(text) if not line.startswith(" ") else None
-        if field:
-            shown += [""] if shown and not inside else []
-            shown.append(f"- **{_escaped(field[1])}**: {_escaped(field[2])}")
-            inside = True
-        elif LISTED.match(line):
-            shown.append(_escaped(text))
-            inside = True
-        elif inside and line.startswith("  "):
-            shown.append("  " + _escaped(text))
-        else:
-            shown += [""] if inside else []
-            shown.append(_escaped(text))
-            inside = False
-    return _spaced(shown)
+    example = False
+    for k, line in enumerate(lines):
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if not example and line.strip("- "):
+            lines[k] = _escaped(line)
 
 
-def _spaced(lines: list[str]) -> list[str]:
-    """Lists end with an empty line, and numbered items go on under their text."""
-    shown, indent = [], ""
-    for line in lines:
-        number = re.match(r"^\d+\. ", line)
-        if number:
-            indent = " " * (len(number[0]) - 2)
-        elif line.startswith("- "):
-            indent = ""
-        shown.append(indent + line if line.startswith("  ") else line)
-    return shown
+def short_signature(
+    app: Any, what: str, name: str, thing: Any, options: Any, given: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """Return a signature with short array types, and `...` for defaults that are functions."""
+    return _shortened(given), _shortened(result)
+
+
+def _shortened(signature: str | None) -> str | None:
+    """Return a signature in which arrays and functions are short."""
+    return signature and re.sub(
+        r"<factory>|<function .*?>+", "...", ARRAY.sub("ndarray", signature)
+    )
 
 
 def _escaped(text: str) -> str:
-    """Text without the marks of reStructuredText; code in backticks stays code."""
+    """Text without the marks of reStructuredText; code in backticks stays code.
+
+    Names of pages become links to them.
+    """
     parts = CODE.split(text)
     for k, part in enumerate(parts):
         if k % 2:
             parts[k] = f"``{part.strip('`')}``"
         else:
             plain = re.sub(r"([\\*|])", r"\\\1", part).replace("`", "\\`")
-            parts[k] = re.sub(r"_(?=\W|$)", r"\\_", plain)
+            plain = re.sub(r"_(?=\W|$)", r"\\_", plain)
+            parts[k] = PAGE.sub(r":doc:`\1`", plain)
     return "".join(parts)
+
+
+def visit_math(self: Any, node: Any) -> None:
+    """Write a formula as MathML, which browsers show without a script."""
+    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
 
 
 def for_machines(app: Any, error: Exception | None) -> None:
@@ -175,7 +165,9 @@ def for_machines(app: Any, error: Exception | None) -> None:
 def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("source-read", with_lists)
-    app.connect("autodoc-process-docstring", as_prose)
+    app.connect("autodoc-process-docstring", as_prose, priority=400)  # napoleon has 500
+    app.connect("autodoc-process-signature", short_signature)
     TypeAliasForwardRef.__repr__ = lambda self: self.name  # `Feedback` where a type has a name
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("build-finished", for_machines)
     return {"version": tarsus.__version__, "parallel_read_safe": True}

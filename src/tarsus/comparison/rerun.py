@@ -93,14 +93,27 @@ class RunAgain:
 
 
 def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
-    """Run again what a log says was run, from the same state, and compare every variable.
-
-    run: a log of `tarsus run` or `Simulation.run`, whole or partial, or its file
-    parts: `robot`, `law`, `stepper`, `terrain`, `controller`: objects in place of those that the
-        log names, for what was made in Python and a log cannot hold
+    """Repeat the run of a log from the same state, and compare every variable.
 
     A Python controller is not run again unless it is given: its torques are taken from the log.
-    TarsusError says what the log lacks to run it again.
+
+    Parameters
+    ----------
+    run
+        A log of `tarsus run` or `Simulation.run`, complete or partial, or its file.
+    **parts
+        `robot`, `law`, `stepper`, `terrain` or `controller`: objects to use instead of those that
+        the log names, for parts that were made in Python and that a log cannot contain.
+
+    Returns
+    -------
+    RunAgain
+        The new log and its deviations from the old one.
+
+    Raises
+    ------
+    TarsusError
+        If the log lacks what the run needs; the message names it.
     """
     given = _opened(Path(run)) if isinstance(run, str | Path) else run
     if not isinstance(given, xr.Dataset) or "robot" not in given.attrs:
