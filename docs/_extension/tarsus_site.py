@@ -33,9 +33,7 @@ MARK = re.compile(r"<!-- api: (\w+) -->")
 SCRIPT = re.compile(r"<!-- script: (\w+\.py) -->")
 CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
 PAGE = re.compile(r"docs/((?:decisions/)?\w[\w-]*)\.md")
-ARRAY = re.compile(
-    r"(?:~?numpy\.)?ndarray\[(?:~?typing\.)?tuple\[.*?\], (?:~?numpy\.)?dtype\[.*?\]\]"
-)
+ARRAY = re.compile(r"ndarray\[(?:~?typing\.)?tuple.*?\], (?:~?numpy\.)?dtype\[.*?\]\]")
 FAMILIES: dict[str, tuple[str, type]] = {
     "laws": ("tarsus.contact.laws", Law),
     "solvers": ("tarsus.contact.solvers", Solver),
@@ -124,9 +122,8 @@ def short_signature(
 
 def _shortened(signature: str | None) -> str | None:
     """Return a signature in which arrays and functions are short."""
-    return signature and re.sub(
-        r"<factory>|<function .*?>+", "...", ARRAY.sub("ndarray", signature)
-    )
+    short = ARRAY.sub("ndarray", signature or "")
+    return re.sub(r"<factory>|<function .*?>+", "...", short) or None
 
 
 def _escaped(text: str) -> str:

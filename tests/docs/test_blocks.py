@@ -38,7 +38,7 @@ SHORTER = {  # options for the tests, in place of the page's own
     "compare": {"--duration": "0.1", "--no-bars": "", "--no-search": ""},
     "identify": {"--laws": "moreau,linearized"},
     "learn": {"--rounds": "1"},
-    "plan": {"--duration": "0.06", "--seeds": "1"},
+    "plan": {"--duration": "0.12", "--seeds": "1", "--push-at": "0.01"},
     "play": {"--trials": "2", "--duration": "0.2"},
     "render": {"--size": "96x72", "--rate": "2"},
 }
