@@ -14,18 +14,24 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from threading import Thread
-from typing import Any, TypeVar
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+from tarsus.errors import UnmetCondition
 
 T = TypeVar("T")
 SPAWN = multiprocessing.get_context("spawn")
 INTERRUPT_SIGNALS = {signal.SIGINT}
 EXIT_TIMEOUT = 5.0  # s for a child to exit after its result
+JOBS_PER_WORKER = 12  # that are worth the start of a process, which takes a second or two
 
 
 def usable_cores() -> int:
@@ -97,6 +103,87 @@ class ChildProcess:
         self.process.kill()
         self.process.join()
         self._lifeline.close()
+
+
+@dataclass(frozen=True)
+class Job(Generic[T]):
+    """Independent piece of work.
+
+    Parameters
+    ----------
+    name : str
+        Name for reports of progress.
+    function : callable
+        Function without arguments; picklable if it runs in a worker process.
+    """
+
+    name: str
+    function: Callable[[], T]
+
+
+def run_jobs(
+    jobs: Sequence[Job[T]],
+    workers: int | None,
+    report: Callable[[str], None] = lambda text: None,
+) -> list[T]:
+    """Run jobs in this process or in several, with the same results.
+
+    Worker processes import the modules of the package that are loaded here, so that they find the
+    programs that another process traced. A script calls this below `if __name__ == "__main__":`.
+
+    Parameters
+    ----------
+    jobs
+        Jobs, in the order of the results.
+    workers
+        Number of worker processes; with 1 the jobs run in this process. By default one for every
+        `JOBS_PER_WORKER` jobs, but no more than there are cores.
+    report
+        Called with the progress, the seconds left, and the name of the job that begins or ended.
+
+    Returns
+    -------
+    list
+        Results of all jobs.
+
+    Raises
+    ------
+    UnmetCondition
+        If a worker process is killed, for example because memory ran out.
+    """
+    count, start, done = len(jobs), perf_counter(), 0
+    results: dict[int, T] = {}
+
+    def progress(job: Job[T]) -> None:
+        left = f", {(count - done) * (perf_counter() - start) / done:.0f} s left" if done else ""
+        report(f"{done} of {count}{left}: {job.name}")
+
+    # in this process
+    workers = min(usable_cores(), count // JOBS_PER_WORKER) if workers is None else workers
+    if min(workers, count) <= 1:
+        for number, job in enumerate(jobs):
+            progress(job)
+            results[number] = job.function()
+            done += 1
+        return list(results.values())
+    # in worker processes
+    loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "tarsus")
+    try:
+        with WorkerPool(min(workers, count), loaded) as pool:
+            futures = {pool.submit(job.function): k for k, job in enumerate(jobs)}
+            report(f"0 of {count}")
+            for future in as_completed(futures):
+                number = futures[future]
+                results[number] = future.result()
+                done += 1
+                progress(jobs[number])
+    except BrokenProcessPool:
+        raise UnmetCondition(
+            f"a worker process was killed after {done} of {count}, perhaps because memory ran out;"
+            " use fewer workers.",
+            "workers",
+        ) from None
+    return [results[number] for number in range(count)]
 
 
 def run_in_child(part: Callable[[], Any], seconds: float | None) -> Any:

@@ -84,6 +84,10 @@ class BoundPolicy:
         found.check_sizes()
         return found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the contract and the robot, from which workers bind the policy again."""
+        return BoundPolicy.of, (self.contract, self.robot)
+
     @property
     def count(self) -> int:
         """How many joints it moves."""

@@ -7,20 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tarsus.errors import TarsusError
-from tarsus.policies import events, separation
+from tarsus.policies import events
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.events import EventMeasures, FirstEvents
 from tarsus.policies.margins import FACTORS, Margin, margin
-from tarsus.policies.separation import Separation
+from tarsus.policies.separation import (
+    Separation,
+    extremes,
+    run_variant,
+    separation,
+    variants,
+)
 from tarsus.policies.survival import EngineResult, engines_by_name
 from tarsus.policies.trials import TrialPlan, draw, run
 from tarsus.policies.worlds import PolicyEngine, elevation
+from tarsus.processes import Job, run_jobs, usable_cores
 from tarsus.simulation import resolve
+
+MIN_PARALLEL_TIME = 200.0  # s: simulated time of an engine's trials that is worth worker processes
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +93,7 @@ def check_policy(
     law: str,
     *,
     survival_only: bool = False,
+    workers: int | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> PolicyCheck:
     """Check a policy in several engines.
@@ -99,42 +110,77 @@ def check_policy(
         Contact law of the margins.
     survival_only : bool
         Skip margins and changed engines.
+    workers : int or None
+        Number of processes, on which the result does not depend; by default all cores, or one if
+        there is little to do.
     report : callable
-        Called with what is running.
+        Called with the progress.
     """
-    engines, trials = engines_by_name(names), draw(policy, plan)
-    heights, few = elevation(resolve.terrain("plane")), plan.reduced
-    rows, observed, falls = [], dict[str, EventMeasures](), dict[str, tuple[float, ...]]()
-    for name, engine in engines.items():
-        report(name)
-        try:
-            done = run(policy, engine, trials, plan, record=True)
-        except TarsusError as error:
-            rows.append(EngineResult(name, plan.dt, failure=str(error)))
-            continue
-        rows.append(EngineResult.of(name, plan.dt, done))
-        falls[name] = tuple(np.sort(done.fell[np.isfinite(done.fell)]).tolist())
-        observed[name] = events.observe(policy, done, heights)
-    pair = separation.extremes(rows)
-    margins, separated = list[Margin](), None
+    if workers is None:
+        workers = usable_cores() if plan.count * plan.seconds > MIN_PARALLEL_TIME else 1
+    # engines and margins
+    engines, few = engines_by_name(names), plan.reduced
+    jobs: list[Job[Any]] = [
+        Job(name, partial(run_engine, policy, name, engine, plan))
+        for name, engine in engines.items()
+    ]
     if not survival_only:
-        for name in FACTORS:
-            report(f"margin: {name}")
-            margins.append(margin(policy, PolicyEngine(law), name, few))
-        if pair is not None:
-            separated = separation.separate(policy, engines, pair, few, report)
-    first = _first_events(rows, observed)
-    return PolicyCheck(policy, plan, law, tuple(rows), falls, tuple(margins), first, separated)
+        jobs += [
+            Job(f"margin: {name}", partial(margin, policy, PolicyEngine(law), name, few))
+            for name in FACTORS
+        ]
+    results = run_jobs(jobs, workers, report)
+    runs, margins = results[: len(engines)], tuple(results[len(engines) :])
+    rows = tuple(run.row for run in runs)
+    falls = {run.row.engine: run.falls for run in runs if not run.row.failure}
+    first, pair, apart = _first_events(runs), extremes(rows), None
+    # variants of the engine with the lowest survival
+    if pair is not None and not survival_only:
+        changed = variants(engines[pair[1].engine], few)
+        jobs = [
+            Job(change, partial(run_variant, policy, change, *rest)) for change, *rest in changed
+        ]
+        apart = separation(pair, run_jobs(jobs, workers, report))
+    return PolicyCheck(policy, plan, law, rows, falls, margins, first, apart)
 
 
-def _first_events(
-    rows: Sequence[EngineResult], observed: dict[str, EventMeasures]
-) -> tuple[FirstEvents, ...]:
+@dataclass(frozen=True, eq=False)
+class EngineRun:
+    """Trials of one engine.
+
+    Parameters
+    ----------
+    row : EngineResult
+        Survival and tracking.
+    falls : tuple of float
+        Times of the falls, s, in ascending order.
+    measures : EventMeasures or None
+        Measures of falls and of trials that stood; None if the trials could not be run.
+    """
+
+    row: EngineResult
+    falls: tuple[float, ...] = ()
+    measures: EventMeasures | None = None
+
+
+def run_engine(policy: BoundPolicy, name: str, engine: PolicyEngine, plan: TrialPlan) -> EngineRun:
+    """Run the trials of a plan in one engine."""
+    try:
+        done = run(policy, engine, draw(policy, plan), plan, record=True)
+    except TarsusError as error:
+        return EngineRun(EngineResult(name, plan.dt, failure=str(error)))
+    falls = tuple(np.sort(done.fell[np.isfinite(done.fell)]).tolist())
+    observed = events.observe(policy, done, elevation(resolve.terrain("plane")))
+    return EngineRun(EngineResult.of(name, plan.dt, done), falls, observed)
+
+
+def _first_events(runs: Sequence[EngineRun]) -> tuple[FirstEvents, ...]:
     """Judge the falls of each engine against the engine with the highest survival."""
-    best = max((row for row in rows if row.share), key=lambda row: row.share, default=None)
-    if best is None:
+    best = max(runs, key=lambda run: run.row.share)
+    if not best.row.share or best.measures is None:
         return ()
-    usual = observed[best.engine]
     return tuple(
-        events.first_events(name, seen, usual) for name, seen in observed.items() if len(seen.fell)
+        events.first_events(run.row.engine, run.measures, best.measures)
+        for run in runs
+        if run.measures is not None and run.falls
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -76,46 +76,46 @@ def extremes(rows: Sequence[EngineResult]) -> tuple[EngineResult, EngineResult] 
     return (best, worst) if worst.survival.interval[1] < best.survival.interval[0] else None
 
 
-def separate(
-    policy: BoundPolicy,
-    engines: dict[str, PolicyEngine],
-    pair: tuple[EngineResult, EngineResult],
-    plan: TrialPlan,
-    report: Callable[[str], None] = lambda text: None,
+def separation(
+    pair: tuple[EngineResult, EngineResult], results: Sequence[VariantResult | None]
 ) -> Separation:
-    """Change one setting at a time of the engine in which a policy falls.
+    """Combine the survival in two engines with that in variants of the second.
 
     Parameters
     ----------
-    policy : BoundPolicy
-        Policy on its robot.
-    engines : dict
-        Engines by name.
     pair : tuple of EngineResult
         See `extremes`.
-    plan : TrialPlan
-        Trials of each variant.
-    report : callable
-        Called with the change that is tried.
+    results : sequence of VariantResult or None
+        See `run_variant`.
     """
     best, worst = pair
     assert best.survival is not None and worst.survival is not None
-    trials, results = draw(policy, plan), []
-    for change, engine, dt in variants(engines[worst.engine], plan.dt):
-        report(f"{worst.engine}: {change}")
-        try:
-            done = run(policy, engine, trials, replace(plan, dt=dt))
-        except TarsusError:
-            continue  # a value that the engine does not take
-        results.append(VariantResult(change, Survival.of(done)))
-    results.sort(key=lambda result: -result.survival.share)
-    return Separation(best.engine, worst.engine, best.survival, worst.survival, tuple(results))
+    ran = [result for result in results if result is not None]
+    ran.sort(key=lambda result: -result.survival.share)
+    return Separation(best.engine, worst.engine, best.survival, worst.survival, tuple(ran))
 
 
-def variants(engine: PolicyEngine, dt: float) -> list[tuple[str, PolicyEngine, float]]:
-    """Return engines with one setting changed: the change in words, the engine, the step size."""
-    steps = [(f"dt {ratio * dt:g} s", engine, ratio * dt) for ratio in STEP_RATIOS]
-    return [(text, changed, dt) for text, changed in _settings(engine)] + steps
+def run_variant(
+    policy: BoundPolicy, change: str, engine: PolicyEngine, plan: TrialPlan
+) -> VariantResult | None:
+    """Run the trials of a plan in an engine with one setting changed.
+
+    Returns
+    -------
+    VariantResult or None
+        None if the engine does not accept the setting's value.
+    """
+    try:
+        return VariantResult(change, Survival.of(run(policy, engine, draw(policy, plan), plan)))
+    except TarsusError:
+        return None
+
+
+def variants(engine: PolicyEngine, plan: TrialPlan) -> list[tuple[str, PolicyEngine, TrialPlan]]:
+    """Return the change in words, the engine and the plan of every change of one setting."""
+    plans = [replace(plan, dt=ratio * plan.dt) for ratio in STEP_RATIOS]
+    steps = [(f"dt {shorter.dt:g} s", engine, shorter) for shorter in plans]
+    return [(text, changed, plan) for text, changed in _settings(engine)] + steps
 
 
 def _settings(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:

@@ -316,9 +316,7 @@ class Delayed:
 def standing_heights(robot: Robot, terrain: Terrain, q: Array) -> Array:
     """Return the base's height (trials,) at which each posture (trials, nq) stands, m."""
     scene = Scene(robot, Moreau(), terrain, robot.candidates)
-    if (q == q[0]).all():
-        return np.full(len(q), place_on_ground(scene, q[0])[2])
-    return np.array([place_on_ground(scene, row)[2] for row in q])
+    return place_on_ground(scene, q)[:, 2]
 
 
 def placed(q: Array, stands: Array, policy: BoundPolicy) -> Array:

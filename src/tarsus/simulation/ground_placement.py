@@ -47,13 +47,13 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
     scene
         Robot, terrain and contact candidates.
     q
-        Coordinates of the whole robot, shape (nq,).
+        Coordinates of the whole robot, shape (nq,) or (worlds, nq).
 
     Returns
     -------
     array
-        Coordinates, shape (nq,), or (worlds, nq) on a terrain that differs by world. Where joints
-        are cut, these are coordinates of the cut robot.
+        Coordinates, shape (nq,), or (worlds, nq) if `q` has rows or the terrain differs by world.
+        Where joints are cut, these are coordinates of the cut robot.
     """
     # place the whole robot if joints are cut
     cut, whole = scene.mechanism, scene.mechanism.uncut
@@ -81,7 +81,9 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
     # one robot per world if the ground differs
     program = _gap_program(scene)
     worlds = max((value.shape[0] for value in values.values() if value.ndim > 1), default=0)
-    placed = np.tile(np.array(q, dtype=float), (max(worlds, 1), 1))
+    placed = np.atleast_2d(np.array(q, dtype=float))
+    if len(placed) == 1:
+        placed = np.tile(placed, (max(worlds, 1), 1))
     given = {f"terrain.{name}": value for name, value in values.items()}
 
     # align the robot with the ground
@@ -103,7 +105,7 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
             break
         for root in moved_roots:
             placed[:, cut.q_slices[root].start + 2] -= np.where(touches, 0, above)
-    return placed if worlds else placed[0]
+    return placed if worlds or np.ndim(q) == 2 else placed[0]
 
 
 def ground_depths(scene: Scene, q: Array) -> dict[str, tuple[float, Array]]:

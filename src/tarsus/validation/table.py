@@ -14,7 +14,7 @@ from tarsus.engines.base import Engine, NotModeled
 from tarsus.engines.tarsus import TarsusEngine
 from tarsus.errors import TarsusError, unknown_name
 from tarsus.mujoco_runs.settings import NAMED
-from tarsus.validation import processes
+from tarsus.processes import Job, run_jobs
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 ENGINES, LAWS, STEPPERS, SCENES, ROBOTS = (
@@ -76,8 +76,8 @@ def validate(
     each name in `settings`.
     tell: called with what is being measured, or was, and how many are left. unclaimed: also what a
     law does not claim; such rows have numbers and stay "not modeled". workers: of
-    `processes.each`; rows do not depend on it. Raises TarsusError with near names for an unknown
-    one.
+    `tarsus.processes.run_jobs`; rows do not depend on it. Raises TarsusError with near names for an
+    unknown one.
     """
     # what is measured
     names = _named("scene", scene, registry.names(SCENES))
@@ -85,8 +85,8 @@ def validate(
     _engine.cache_clear()  # a law's own file may be another one by now
     work = [(e.law, e.stepper, name) for e in engines(law, stepper, settings) for name in names]
     # by scene, whatever the order of the work
-    measure = partial(rows_of, unclaimed=unclaimed)
-    rows = [row for found in processes.each(measure, work, workers, tell) for row in found]
+    jobs = [Job(", ".join(one), partial(rows_of, *one, unclaimed)) for one in work]
+    rows = [row for found in run_jobs(jobs, workers, tell) for row in found]
     return sorted(rows, key=lambda row: names.index(row.scene))
 
 

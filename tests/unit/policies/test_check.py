@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tarsus import cli, load
 from tarsus.policies import events, margins, separation
 from tarsus.policies.binding import BoundPolicy
+from tarsus.policies.check import check_policy
 from tarsus.policies.events import EventMeasures
 from tarsus.policies.foot_contact import foot_gaps, foot_slip
 from tarsus.policies.survival import EngineResult, Survival, engines_by_name
@@ -147,7 +148,8 @@ def test_ground_too_soft_to_stand_on_is_named(standing: BoundPolicy) -> None:
     ]
     pair = separation.extremes(rows)
     assert pair is not None
-    apart = separation.separate(standing, chosen, pair, plan)
+    variants = separation.variants(chosen[pair[1].engine], plan)
+    apart = separation.separation(pair, [separation.run_variant(standing, *v) for v in variants])
     assert apart.falling == "soft ground"
     changes = {variant.change.split()[0] for variant in apart.variants}
     assert {"c_N", "c_T", "d_N", "dt"} <= changes
@@ -175,3 +177,12 @@ def test_a_check_writes_a_page_and_json(tmp_path: Path, capsys: pytest.CaptureFi
     assert all(row["survival"]["stood"] == 4 for row in report["survival"])
     assert all(name in texts[0][0] for name in names)
     capsys.readouterr()
+
+
+def test_a_check_does_not_depend_on_the_number_of_workers(standing: BoundPolicy) -> None:
+    plan = replace(STILL, seconds=0.1, count=2)
+    one, two = (
+        check_policy(standing, ["moreau", "mujoco"], plan, "moreau", workers=workers)
+        for workers in (1, 2)
+    )
+    assert json.dumps(one.plain()) == json.dumps(two.plain())
