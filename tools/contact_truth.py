@@ -20,7 +20,7 @@ from tarsus.engines.base import Engine
 from tarsus.engines.mujoco import SCENES as MUJOCO_SCENES
 from tarsus.engines.mujoco import MujocoEngine
 from tarsus.engines.tarsus import TarsusEngine
-from tarsus.mujoco_runs.settings import NAMED, TUNED, MujocoSettings, label, printed
+from tarsus.mujoco_runs.settings import NAMED, TUNED, MujocoSettings, footnotes, label
 from tarsus.program.run import machine
 from tarsus.validation.table import FAIL, LAWS, NOT_MODELED, ValidationRow, measured
 
@@ -124,7 +124,7 @@ def tables(found: Mapping[str, list[ValidationRow]], grips: Mapping[str, float])
     """Markdown of all that was measured."""
     today, host = datetime.date.today().isoformat(), machine.host().cpu
     tuned = soft_convex(NAMED[TUNED])
-    stated = "".join(f"- `{line}`\n" for line in printed({label(n): s for n, s in NAMED.items()}))
+    stated = "".join(f"- `{line}`\n" for line in footnotes({label(n): s for n, s in NAMED.items()}))
     stick = (
         *("law", "slope: creep / (µm/s)", "grip: sinks / (µm/s)"),
         *("edge: rate / (1/s), true 8.265", "foot: peak at 5 ms / N", "at 1 ms", "at 0.1 ms"),

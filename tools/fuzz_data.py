@@ -39,7 +39,7 @@ import xarray as xr
 from fuzz_mutants import VALUES, WORDS, a_byte, changed, cut
 
 import tarsus
-from tarsus.comparison.imported import run_of
+from tarsus.comparison.imported import read_run
 from tarsus.comparison.trajectory import arrays_of
 from tarsus.exchange.mcap_file import write_mcap
 from tarsus.exchange.table import write_table
@@ -248,7 +248,7 @@ def readers_of_tables(folder: Path) -> dict[str, Callable[[Path], object]]:
     return {
         "judge": lambda path: tarsus.judge(path, str(folder / "ball.xml")),
         "identify": lambda path: motion_log(open_log(path), tarsus.load(str(folder / "ball.xml"))),
-        "run_of": lambda path: run_of(path, None),
+        "read_run": lambda path: read_run(path, None),
     }
 
 

@@ -41,7 +41,7 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
         "version": mjw.__version__ if hasattr(mjw, "__version__") else None,
         "warp": warp.__version__,
         "device": str(warp.get_device()),
-        "settings": tuned(FRICTION).described(),
+        "settings": tuned(FRICTION).description(),
         "options": {
             "solver": int(peer.model.opt.solver),
             "cone": int(peer.model.opt.cone),

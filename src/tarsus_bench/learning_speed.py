@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from tarsus.environments.environment import Environment, Transition
 from tarsus.environments.plan import targets
 from tarsus.model.to_mjcf import to_mjcf
-from tarsus.mujoco_runs.library import mujoco, rollout
-from tarsus.mujoco_runs.settings import TUNED, label, printed, tuned
+from tarsus.mujoco_runs.library import mujoco, rollout_module
+from tarsus.mujoco_runs.settings import TUNED, footnotes, label, tuned
 from tarsus.mujoco_runs.worlds import physics_states, roll
 from tarsus.program.run import machine
 
@@ -182,7 +182,7 @@ class _Peers:
 
     def rollout(self, threads: int) -> Physics:
         """Through `mujoco.rollout`, its threads kept."""
-        pool = rollout().Rollout(nthread=threads)
+        pool = rollout_module().Rollout(nthread=threads)
         self._open.append(pool)
         data = [mujoco().MjData(self.model) for _ in range(threads)]
         states = np.tile(self.start, (WORLDS, 1))
@@ -282,7 +282,7 @@ def settings(environment: Environment) -> dict[str, Any]:
         "tarsus": "moreau, float32: physics, servos, observation, noise, reward, new episodes",
         "mujoco": f"{mujoco().__version__}, float64, {environment.work.steps} steps a period, the"
         " same gains and targets, no dry friction; a fallen world is put back",
-        "mujoco_settings": printed({label(TUNED): tuned(FRICTION)})[0],
+        "mujoco_settings": footnotes({label(TUNED): tuned(FRICTION)})[0],
         "learner": "PPO as `tarsus learn` has it; beside MuJoCo what it sees is replayed from ours",
         "asynchronous": f"{PROCESSES} worlds, a process each; not tried with a learner",
         "rounds": f"{ROUNDS}, interleaved; medians",

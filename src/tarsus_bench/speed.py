@@ -18,7 +18,7 @@ from tarsus.contact.laws.moreau import Moreau
 from tarsus.control.gaits.trot import Trot
 from tarsus.dynamics.robot import Robot
 from tarsus.mujoco_runs.replay import Replay, frictionless_joints
-from tarsus.mujoco_runs.settings import DEFAULT, TUNED, MujocoSettings, label, printed, tuned
+from tarsus.mujoco_runs.settings import DEFAULT, TUNED, MujocoSettings, footnotes, label, tuned
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.codegen.layout import Target
 from tarsus.program.run import machine, native
@@ -104,7 +104,7 @@ def settings(version: str, batch: Batch, hertz: float) -> dict[str, Any]:
         "friction": FRICTION,
         "law": "moreau, solver newton, T_rel = T_abs = 1e-6 (float32: 1e-4)",
         "mujoco": f"{version}, rollout, one thread; ratios are to tuned unless they say default",
-        "mujoco_settings": "; ".join(printed(PEERS)),
+        "mujoco_settings": "; ".join(footnotes(PEERS)),
         "worlds": WORLDS,
         "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
         "rounds": ROUNDS,

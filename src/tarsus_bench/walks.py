@@ -21,7 +21,7 @@ from tarsus.control.gaits.walk import Walk
 from tarsus.dynamics.robot import Robot
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.replay import Replay, frictionless_joints
-from tarsus.mujoco_runs.settings import TUNED, label, printed, tuned
+from tarsus.mujoco_runs.settings import TUNED, footnotes, label, tuned
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus.program.run import machine
 from tarsus.simulation.options import Options
@@ -168,7 +168,7 @@ def settings() -> dict[str, Any]:
         ),
         "mujoco": (
             f"{mujoco().__version__}, rollout, one thread;"
-            f" {printed({label(TUNED): tuned(FRICTION)})[0]}"
+            f" {footnotes({label(TUNED): tuned(FRICTION)})[0]}"
         ),
         "worlds": f"{WORLDS} on one thread, told speeds from 0",
         "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},

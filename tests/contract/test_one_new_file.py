@@ -88,7 +88,7 @@ def test_run_takes_all_of_them_by_name(python: Python) -> None:
 KNOWN = """
 import json
 import tarsus
-from tarsus.comparison.laws import laws_named
+from tarsus.comparison.laws import parse_laws
 from tarsus_papers import gallery
 from tarsus.validation.table import engines
 
@@ -97,7 +97,7 @@ log = tarsus.Simulation(name, name, name, name, name, dt=0.001).run(0.3)
 found = {
     "height": float(log["q"].sel(coordinate="base.z")[-1]),
     "engines": [[engine.law, engine.stepper] for engine in engines(None, None)],
-    "compared": list(laws_named("all")),
+    "compared": list(parse_laws("all")),
     "gallery": gallery(),
 }
 print(json.dumps(found))

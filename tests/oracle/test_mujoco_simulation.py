@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 import tarsus
 from tarsus import cli, registry
-from tarsus.comparison.laws import Extra, compare
+from tarsus.comparison.laws import CompareOptions, compare
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import Unsupported
 from tarsus.model.mechanism import Joint, LoopJoint
@@ -121,7 +121,7 @@ def test_a_step_of_the_file_and_its_own_pairs_are_told_as_left_out() -> None:
 def test_a_comparison_takes_the_friction_of_a_file_unless_one_is_given(tmp_path: Path) -> None:
     box = slippery_box(tmp_path)
     for given, expected in (({}, 0.2), ({"mu": 0.5}, 0.5)):
-        extra = Extra(material=given, bars=False, limits=False)
+        extra = CompareOptions(material=given, bars=False, limits=False)
         for run in compare(box, "moreau,mujoco", [0.0025], 0.01, extra=extra):
             assert run.failure is None and run.numbers["mu"] == pytest.approx(expected)
             assert any("values from the file" in note for note in run.warnings) == (not given)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tarsus
-from tarsus.comparison.imported import run_of
+from tarsus.comparison.imported import read_run
 from tarsus.files import (
     atomic_write,
     check_writable,
@@ -180,8 +180,8 @@ LONG = "x" * 300  # letters, more than a file's name may have
         (tarsus.rerun, ".csv"),
         (open_log, ".csv"),
         (open_log, ".nc"),
-        (lambda path: run_of(path, None), ".parquet"),
-        (lambda path: run_of(path, None), ".nc"),
+        (lambda path: read_run(path, None), ".parquet"),
+        (lambda path: read_run(path, None), ".nc"),
         (CubeTosses().recording, ".npz"),
         (lambda path: named([str(path)]), ""),
         (Policy.load, ".npz"),

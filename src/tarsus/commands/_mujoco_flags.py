@@ -10,14 +10,14 @@ import tyro
 from tarsus.commands.base import ArgumentCheck, Group, Settings, all_settings, argument
 
 if TYPE_CHECKING:
-    from tarsus.mujoco_runs.settings import ShownSettings
+    from tarsus.mujoco_runs.settings import SettingsSelection
 
 
 def _check(names: str) -> None:
     """Raise TarsusError for unknown names of settings."""
-    from tarsus.mujoco_runs.settings import names_listed
+    from tarsus.mujoco_runs.settings import parse_names
 
-    names_listed(names)
+    parse_names(names)
 
 
 SettingNames = Annotated[str | None, argument("NAME,..."), ArgumentCheck(_check)]
@@ -38,15 +38,15 @@ class MujocoFlags(Group):
     def check(self) -> None:
         """Raise TarsusError for a setting that MuJoCo does not have."""
         if self.mujoco is not None or self.mujoco_set:
-            self.shown.own_settings()
+            self.shown.custom_settings()
 
     @property
-    def shown(self) -> ShownSettings:
+    def shown(self) -> SettingsSelection:
         """Selected settings."""
-        from tarsus.mujoco_runs.settings import SHOWN, ShownSettings, names_listed
+        from tarsus.mujoco_runs.settings import SHOWN, SettingsSelection, parse_names
 
-        names = SHOWN if self.mujoco is None else names_listed(self.mujoco)
-        return ShownSettings(names, tuple(all_settings(self.mujoco_set)))
+        names = SHOWN if self.mujoco is None else parse_names(self.mujoco)
+        return SettingsSelection(names, tuple(all_settings(self.mujoco_set)))
 
 
 Mujoco = Annotated[MujocoFlags, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="MuJoCo")]

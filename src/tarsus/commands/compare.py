@@ -97,7 +97,9 @@ class Compare(Command):
         options = {"mu": self.friction, "e_N": self.restitution}
         material = {name: value for name, value in options.items() if value is not None}
         bars, search = not self.no_bars, not self.no_search
-        extra = laws.Extra(material, bars, search, self.joints.options, self.settings.shown)
+        extra = laws.CompareOptions(
+            material, bars, search, self.joints.options, self.settings.shown
+        )
         with self.progress() as progress:
             runs = laws.compare(
                 robot, self.laws, dts, self.duration, self.gait, progress.say, extra
@@ -106,5 +108,8 @@ class Compare(Command):
             self.out.mkdir(parents=True, exist_ok=True)
             path = self.out / f"{file_name(robot.name)}_laws.png"
             picture.picture(runs, robot, path)
-        print_json(report.rows(runs)) if self.json else report.tell(runs)
+        if self.json:
+            print_json(report.rows(runs))
+        else:
+            report.print_tables(runs)
         return 0

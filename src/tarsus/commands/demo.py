@@ -98,13 +98,13 @@ def _laws(mujoco: Any, robot: Any, progress: Progress) -> tuple[list[dict[str, A
     """Simulate the same trot under several contact laws and in MuJoCo; return one row for each."""
     from tarsus.comparison import laws
 
-    named = {name: law for name, law in laws.laws_named(",".join(LAWS)).items() if law is not None}
-    named |= {name: settings for name, (settings, _) in mujoco.of(robot).items()}
+    named = {name: law for name, law in laws.parse_laws(",".join(LAWS)).items() if law is not None}
+    named |= {name: settings for name, (settings, _) in mujoco.for_robot(robot).items()}
     rows = []
     for name, law in named.items():
         progress.say(f"the same trot under {name}")
-        make, _ = laws.maker(robot, "trot", law, {})
-        run = laws.run_of(name, make(0.0025), LAW_DURATION)
+        create, _ = laws.simulation_factory(robot, "trot", law, {})
+        run = laws.run_law(name, create(0.0025), LAW_DURATION)
         settings = {} if run.settings is None else {"settings": asdict(run.settings)}
         rows.append({"law": name} | {key: run.numbers[key] for key in CRITERIA} | settings)
     return rows, None
@@ -114,7 +114,7 @@ def _print_laws(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from tarsus.mujoco_runs.settings import MujocoSettings, printed
+    from tarsus.mujoco_runs.settings import MujocoSettings, footnotes
 
     _print_section("One trot, several contact laws", "Robot, gait and initial state are the same.")
     table = Table(box=None, pad_edge=False)
@@ -130,7 +130,7 @@ def _print_laws(rows: list[dict[str, Any]]) -> None:
     console = Console(highlight=False)
     console.print(table)
     settings = {row["law"]: row["settings"] for row in rows if "settings" in row}
-    for line in printed({name: MujocoSettings(**values) for name, values in settings.items()}):
+    for line in footnotes({name: MujocoSettings(**values) for name, values in settings.items()}):
         console.print(f"[dim]{line}[/]")
 
 

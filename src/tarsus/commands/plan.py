@@ -218,11 +218,11 @@ class PlanCommand(Command):
 
         terrain = self.world_terrain or planner.terrain
         if self.mujoco:
-            from tarsus.mujoco_runs.settings import DEFAULT, label, printed
+            from tarsus.mujoco_runs.settings import DEFAULT, footnotes, label
             from tarsus.mujoco_runs.simulation import MujocoSimulation
 
             world = MujocoSimulation(planner.robot, None, terrain, planner, self.world_dt)
-            for text in printed({label(DEFAULT): world.settings}):
+            for text in footnotes({label(DEFAULT): world.settings}):
                 world.warnings.append(WarningRecord(text, "mujoco-settings", planner.robot.name))
             return world
         return Simulation(

@@ -157,7 +157,7 @@ def _print_table(results: list[TrialResult]) -> None:
     """Print a row for each law and time step."""
     from rich.markup import escape
 
-    from tarsus.mujoco_runs.settings import SHOWN, label, named, printed
+    from tarsus.mujoco_runs.settings import SHOWN, footnotes, label, named
     from tarsus.viewer.number_format import short_name
     from tarsus.viewer.tables import TextTable
 
@@ -180,7 +180,7 @@ def _print_table(results: list[TrialResult]) -> None:
         )
     TextTable([*heads, "unconverged steps / %", "remark"], rows, ("law", "remark")).print()
     tested = {row.law for row in results}
-    for line in printed({label(n): named(n) for n in SHOWN if label(n) in tested}):
+    for line in footnotes({label(n): named(n) for n in SHOWN if label(n) in tested}):
         print(line)
 
 

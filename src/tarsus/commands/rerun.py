@@ -14,7 +14,7 @@ from tarsus.commands._robot_flags import Base, BaseFlags
 from tarsus.commands.base import FAILED, ArgumentCheck, Command, File, Trust, argument, print_json
 
 if TYPE_CHECKING:
-    from tarsus.comparison.rerun import RunAgain
+    from tarsus.comparison.rerun import RerunResult
 
 MAX_ROWS = 12  # deviations that are printed
 MAX_LENGTH = 24  # characters of a printed value
@@ -59,18 +59,18 @@ class Rerun(Command):
         return 0 if result.reproduced else FAILED
 
 
-def _as_json(result: RunAgain) -> dict[str, Any]:
+def _as_json(result: RerunResult) -> dict[str, Any]:
     return {
         "reproduced": result.reproduced,
         "steps": result.steps,
         "variables": result.variables,
-        "otherwise": {name: list(pair) for name, pair in result.otherwise.items()},
+        "changed": {name: list(pair) for name, pair in result.changed.items()},
         "deviations": [asdict(deviation) for deviation in result.deviations],
         "notes": list(result.notes),
     }
 
 
-def _print(path: Path, result: RunAgain) -> None:
+def _print(path: Path, result: RerunResult) -> None:
     """Print the verdict, and tables of the differences."""
     from rich.console import Console
     from rich.table import Table
@@ -84,13 +84,13 @@ def _print(path: Path, result: RunAgain) -> None:
         console.print(f"[red]not reproduced[/]: {path}, {result.steps} steps, {count}")
     for note in result.notes:
         console.print(f"[yellow]note[/] {note}")
-    if result.otherwise:
+    if result.changed:
         table = Table(
             *("item", "in the log", "now"),
             title="differences in software and inputs",
             title_justify="left",
         )
-        for name, pair in result.otherwise.items():
+        for name, pair in result.changed.items():
             table.add_row(name, *(_shorten(value) for value in pair))
         console.print(table)
     if result.deviations:

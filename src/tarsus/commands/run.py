@@ -326,6 +326,6 @@ def _mujoco_simulation(
         robot = command.base.load(command.robot)
     notices = list[WarningRecord]()
     replaced = assigned_names(command.parameters, "engine", MujocoSettings())
-    settings = MujocoSettings.of_file(robot, notices, command.friction, replaced)
+    settings = MujocoSettings.from_file(robot, notices, command.friction, replaced)
     parts = robot, settings, terrain, command.gait, command.dt
     return MujocoSimulation(*parts, command.contacts, command.parameters), notices

@@ -101,12 +101,12 @@ class Validate(Command):
                 raise IncompatibleOptions(f"{flag} needs --real NAME.", flag)
         if self.workers is not None and self.workers < 1:
             raise InvalidValue(f"--workers must be at least 1, not {self.workers}.", "--workers")
-        from tarsus.mujoco_runs.settings import names_listed
+        from tarsus.mujoco_runs.settings import parse_names
         from tarsus.validation import report, table
 
         with self.progress() as progress:
             choice = self.law, self.scene, self.stepper, progress.say, self.unclaimed, self.workers
-            rows = table.validate(*choice, names_listed(self.mujoco or "all"))
+            rows = table.validate(*choice, parse_names(self.mujoco or "all"))
         print_json([row.as_json() for row in rows]) if self.json else report.tell(rows)
         judged = [row for row in rows if row.law not in table.peers() or row.law == self.law]
         return FAILED if any(row.status == table.FAIL for row in judged) else 0

@@ -1,1 +1,1 @@
-"""One robot, one controller, one start: every contact law side by side."""
+"""Comparison of runs: contact laws side by side, recorded runs, and reruns of logs."""

@@ -11,22 +11,32 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from tarsus.comparison.trajectory import BESIDE, NEEDED, OPTIONAL, SCALARS, read
+from tarsus.comparison.trajectory import INTEGRATION, OPTIONAL, REQUIRED, SCALARS, read_arrays
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import IncompatibleOptions, InvalidFile, join_names, unknown_name
 from tarsus.exchange.ros_bag import is_bag, read_bag
 from tarsus.exchange.table import FORMATS, read_table
 
 COLUMN = re.compile(r"(?P<name>\w+)(?:\[(?P<label>[^\]]+)\])?")
-SHOWN = 5  # names of missing columns
+MAX_LISTED = 5  # missing columns that an error lists
 XYZ = {"x": 0, "y": 1, "z": 2}
-KNOWN = (*NEEDED, *OPTIONAL, *SCALARS, *BESIDE)
+KNOWN = (*REQUIRED, *OPTIONAL, *SCALARS, *INTEGRATION)
 
 
-def run_of(path: Path, robot: Robot | None) -> Any:
-    """A recorded run in a file: a log (.nc, or a table of `tarsus export`), or arrays.
+def read_run(path: Path, robot: Robot | None) -> Any:
+    """Read a recorded run from a file.
 
-    robot: needed for a ROS 2 bag
+    Parameters
+    ----------
+    path
+        A log (.nc, or a table of `tarsus export`), arrays (.npz or a table), or a ROS 2 bag.
+    robot
+        Robot that moved, required for a ROS 2 bag.
+
+    Returns
+    -------
+    xarray.Dataset or dict
+        Log of Tarsus, or arrays by name.
     """
     if is_bag(path):
         if robot is None:
@@ -37,65 +47,70 @@ def run_of(path: Path, robot: Robot | None) -> Any:
             )
         return read_bag(path, robot)
     if path.suffix not in FORMATS:
-        return read(path)
-    found = read_table(path)
-    return found if isinstance(found, xr.Dataset) else arrays_of_columns(found)
+        return read_arrays(path)
+    table = read_table(path)
+    return table if isinstance(table, xr.Dataset) else columns_to_arrays(table)
 
 
-def arrays_of_columns(frame: pd.DataFrame) -> dict[str, Any]:
-    """Columns `time`, `qpos[0]`, `contact_force[1,2]`, or with a contact's name
-    `contact_force[FL_foot.z]`, `gap[FL_foot]`, as arrays.
+def columns_to_arrays(frame: pd.DataFrame) -> dict[str, Any]:
+    """Assemble arrays from the columns of a table.
+
+    Column names are those of the arrays with an index: `time`, `qpos[0]`, `contact_force[1,2]`, or
+    with the name of a contact, `contact_force[FL_foot.z]` and `gap[FL_foot]`.
     """
-    # by array and place
-    parts: dict[str, dict[tuple[Any, ...], Any]] = {}
+    # by array and index
+    columns: dict[str, dict[tuple[Any, ...], Any]] = {}
     contacts: list[str] = []
     texts: dict[str, Any] = {}
     for column in map(str, frame.columns):
-        found = COLUMN.fullmatch(column.strip())
-        if found is None or found["name"] not in KNOWN:
+        match = COLUMN.fullmatch(column.strip())
+        if match is None or match["name"] not in KNOWN:
             raise unknown_name("array of a trajectory", column, KNOWN)
-        label = found["label"] or ""
+        label = match["label"] or ""
         if re.fullmatch(r"[\d,\s]*", label):
-            place = tuple(int(k) for k in label.split(",") if k.strip())
+            index = tuple(int(k) for k in label.split(",") if k.strip())
         else:
             name, dot, axis = label.rpartition(".")
             named = (name, XYZ[axis]) if dot and axis in XYZ else (label,)
             contacts += [named[0]] if named[0] not in contacts else []
-            place = (contacts.index(str(named[0])), *named[1:])
-        if found["name"] == "integrator":
+            index = (contacts.index(str(named[0])), *named[1:])
+        if match["name"] == "integrator":
             texts["integrator"] = str(frame[column].iloc[0]) if len(frame) else ""
             continue
-        parts.setdefault(found["name"], {})[place] = _numbers(pd.Series(frame[column]), column)
-    if not parts or not len(frame):
+        columns.setdefault(match["name"], {})[index] = _numbers(pd.Series(frame[column]), column)
+    if not columns or not len(frame):
         raise InvalidFile(
-            "the table has no rows; the first holds the start, every other row a step.", "time"
+            "the table has no rows; row 0 must hold the start, and every later row one step.",
+            "time",
         )
     # each in its shape
     arrays: dict[str, Any] = {}
-    for name, places in parts.items():
+    for name, indexed in columns.items():
         if name in SCALARS:
-            arrays[name] = float(places[()][0])
+            arrays[name] = float(indexed[()][0])
             continue
-        if () in places and len(places) > 1:
+        if () in indexed and len(indexed) > 1:
             raise InvalidFile(
                 f"the table has both a column {name} and columns {name}[...]; keep one kind.", name
             )
-        shape = tuple(1 + np.max([place for place in places], axis=0)) if () not in places else ()
-        if len(places) != np.prod(shape, dtype=int):
-            absent = [place for place in np.ndindex(*shape) if place not in places]
-            names = [f"{name}[{','.join(map(str, place))}]" for place in absent]
-            raise InvalidFile(f"the table lacks the columns {join_names(names, SHOWN)}.", names[0])
+        shape = tuple(1 + np.max([index for index in indexed], axis=0)) if () not in indexed else ()
+        if len(indexed) != np.prod(shape, dtype=int):
+            absent = [index for index in np.ndindex(*shape) if index not in indexed]
+            names = [f"{name}[{','.join(map(str, index))}]" for index in absent]
+            raise InvalidFile(
+                f"the table lacks the columns {join_names(names, MAX_LISTED)}.", names[0]
+            )
         value = np.zeros((len(frame), *map(int, shape)))
-        for place, numbers in places.items():
-            value[(slice(None), *place)] = numbers
+        for index, numbers in indexed.items():
+            value[(slice(None), *index)] = numbers
         arrays[name] = value
     texts |= {"contact_body": np.array(contacts)} if contacts else {}
     return arrays | texts
 
 
 def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
-    """Return a column's numbers; InvalidFile names the first row that holds something else."""
-    if pd.api.types.is_string_dtype(column):  # a word among them, and maybe decimal commas
+    """Convert a column to numbers; raise InvalidFile that names the first invalid row."""
+    if pd.api.types.is_string_dtype(column):  # holds a word, and perhaps decimal commas
         column = column.str.replace(",", ".")
     numbers = np.asarray(pd.to_numeric(column, errors="coerce"), float)
     wrong = np.flatnonzero(np.isnan(numbers) & column.notna().to_numpy())

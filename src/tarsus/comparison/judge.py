@@ -1,6 +1,6 @@
-"""`tarsus judge`: a run made elsewhere, measured by the criteria that judge every law.
+"""`tarsus judge`: check a run of any simulator by the criteria used for every contact law.
 
-It needs the run's arrays and the robot alone. The expressions are those of Tarsus's own logs,
+Only the run's arrays and the robot are needed. The expressions are those of Tarsus's own logs,
 `simulation.recording.observed_run`.
 """
 
@@ -15,9 +15,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus import robots
-from tarsus.comparison.imported import run_of
-from tarsus.comparison.integrators import checked_integrator, integrator_of_file, with_implicit_part
-from tarsus.comparison.states import holds_states_alone, with_forces_of_mujoco
+from tarsus.comparison.imported import read_run
+from tarsus.comparison.integrators import add_implicit_forces, check_integrator, file_integrator
+from tarsus.comparison.states import add_mujoco_forces, has_only_states
 from tarsus.comparison.time_grid import steps_between
 from tarsus.comparison.trajectory import arrays_of, trajectory
 from tarsus.comparison.verdicts import (
@@ -39,7 +39,7 @@ from tarsus.simulation.recording.observed_run import Trajectory, solved_steps
 from tarsus.simulation.recording.step_observables import energy_totals
 
 Array = NDArray[np.float64]
-SETTLED = 0.02  # s in which a landing foot comes to rest, as `criteria.creep` has it
+SETTLING_TIME = 0.02  # s in which a landing foot comes to rest, as in `criteria.creep`
 
 
 def judge(
@@ -48,100 +48,113 @@ def judge(
     friction: float | None = None,
     integrator: str | None = None,
 ) -> dict[str, Any]:
-    """Judge a run by the contact conditions, the equation of motion and the balance of energy.
+    """Check a run for the contact conditions, the equation of motion and the energy balance.
 
-    docs/judge.md has the format of runs.
+    docs/judge.md describes the format of runs.
 
     Parameters
     ----------
     run
         A file (.nc, .npz, .csv, .parquet, a ROS 2 bag), arrays by name, or a log.
     robot
-        A Robot, the name of a built-in one, or a model file; a log of Tarsus names its own.
+        A Robot, the name of a built-in one, or a model file. A log of Tarsus names its own.
     friction
-        Coefficient mu [1], if the run does not hold it.
+        Friction coefficient mu [1], if the run does not hold it.
     integrator
-        MuJoCo's, such as "implicitfast", where `qfrc_actuator` is that of `mjData`. By default the
-        run's array `integrator`; if momentum does not balance without it, that of the MJCF file.
+        MuJoCo's integrator, such as "implicitfast", if `qfrc_actuator` was copied from `mjData`.
+        The default is the run's array `integrator`, or that of the MJCF file if momentum does not
+        balance without it.
 
     Returns
     -------
     dict
-        residuals: largest violations by criterion; None where it cannot be judged, for the reason
+        residuals: largest violation of each criterion; None if it cannot be judged, for the reason
         in not_judged. verdicts: "pass", "doubtful", "fail" or "not judged" by criterion, with the
-        limits "good" and "bad" for this robot. energy: the energy ledger, J.
+        limits "good" and "bad" for this robot. energy: energy ledger in J.
 
     Raises
     ------
     TarsusError
-        If the arrays are inconsistent, or something that is needed is missing.
+        If the arrays are inconsistent, or required data are missing.
     """
-    # whose run is it?
-    whose = robot if isinstance(robot, Robot) else robots.load(robot) if robot else None
-    given: Any = run_of(Path(run), whose) if isinstance(run, str | Path) else run
+    # which robot moved?
+    model = robot if isinstance(robot, Robot) else robots.load(robot) if robot else None
+    data: Any = read_run(Path(run), model) if isinstance(run, str | Path) else run
     reasons: dict[str, str] = {}
-    if integrator is not None and checked_integrator(integrator) and isinstance(given, xr.Dataset):
+    if integrator is not None and check_integrator(integrator) and isinstance(data, xr.Dataset):
         raise IncompatibleOptions(
-            "integrator does not apply to a log of tarsus run, which names its own; leave it out.",
+            "integrator does not apply to a log of tarsus run, which names its own; omit it.",
             "integrator",
         )
-    if holds_states_alone(given) and whose is not None:
-        given, reasons = with_forces_of_mujoco(given, whose.origin.file, integrator)
-        given = {"integrator": "Euler"} | given  # its forces are those that acted
+    if has_only_states(data) and model is not None:
+        data, reasons = add_mujoco_forces(data, model.origin.file, integrator)
+        data = {"integrator": "Euler"} | data  # these forces need no correction
         integrator = None
-    if isinstance(given, xr.Dataset):
-        check_log(given)
-    whose = whose or robot_of(given)
-    if isinstance(given, xr.Dataset):
-        whose = scale_masses(whose, given)
+    if isinstance(data, xr.Dataset):
+        check_log(data)
+    model = model or robot_of(data)
+    if isinstance(data, xr.Dataset):
+        model = scale_masses(model, data)
     # the run in the format of the report
-    arrays = dict(arrays_of(given, whose) if isinstance(given, xr.Dataset) else given)
+    arrays = dict(arrays_of(data, model) if isinstance(data, xr.Dataset) else data)
     if friction is not None:
         arrays["mu"] = friction
-    named = checked_integrator(str(arrays.pop("integrator"))) if "integrator" in arrays else None
+    named = check_integrator(str(arrays.pop("integrator"))) if "integrator" in arrays else None
     if stated := integrator or named:
-        arrays, more = with_implicit_part(arrays, whose, stated)
-        return report(trajectory(arrays, whose), reasons | more)
-    card = report(trajectory(arrays, whose), reasons)
-    # forces of the start of the step, as MuJoCo's data hold them?
+        arrays, more = add_implicit_forces(arrays, model, stated)
+        return report(trajectory(arrays, model), reasons | more)
+    card = report(trajectory(arrays, model), reasons)
+    # are these the forces at the start of the step, copied from MuJoCo's data?
     balanced = card["verdicts"]["equation_N"]["verdict"] in (PASS, NOT_JUDGED)
-    known = balanced or isinstance(given, xr.Dataset)
-    return card if known else _of_the_file(card, arrays, whose)
+    final = balanced or isinstance(data, xr.Dataset)
+    return card if final else _with_file_settings(card, arrays, model)
 
 
-def _of_the_file(card: dict[str, Any], arrays: dict[str, Any], robot: Robot) -> dict[str, Any]:
-    """The card with the integrator and time step of the robot's file, where these may explain that
-    momentum does not balance.
+def _with_file_settings(
+    card: dict[str, Any], arrays: dict[str, Any], robot: Robot
+) -> dict[str, Any]:
+    """Repeat a report whose momentum does not balance with the settings of the robot's file.
+
+    The integrator or the time step of the file may explain the imbalance; otherwise the given card
+    is returned.
     """
     dt = robot.timestep
     if dt and "dt" not in arrays and (count := steps_between(card["dt"], dt)) > 1:
         reason = (
-            f"rows may be {count} steps of the file's {dt:g} s apart: add the array dt, the length"
-            " of a step in s"
+            f"the file's time step is {dt:g} s, so rows may be {count} steps apart: add the array"
+            " dt with the length of a step in s"
         )
         return report(trajectory(arrays | {"dt": dt}, robot), dict.fromkeys(OF_MOTION, reason))
-    asked = integrator_of_file(robot)
-    if asked in (None, "Euler"):
+    integrator = file_integrator(robot)
+    if integrator in (None, "Euler"):
         return card
-    made, reasons = with_implicit_part(arrays, robot, str(asked))
-    return report(trajectory(made, robot), reasons)
+    corrected, reasons = add_implicit_forces(arrays, robot, str(integrator))
+    return report(trajectory(corrected, robot), reasons)
 
 
 def report(run: Trajectory, reasons: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The report card of a checked run; reasons: why criteria cannot be judged, by name."""
-    # everything that can be computed
-    solved, seen = solved_steps(run)
-    residuals: dict[str, float | None] = dict(criteria.residuals(solved))
-    residuals["equation_N"] = float(seen["residual"].max())
+    """Build the report card of a checked run.
 
-    # what the run does not hold cannot be judged
+    Parameters
+    ----------
+    run
+        Checked run.
+    reasons
+        Reasons why criteria cannot be judged, by criterion.
+    """
+    # everything that can be computed
+    solved, observables = solved_steps(run)
+    residuals: dict[str, float | None] = dict(criteria.residuals(solved))
+    residuals["equation_N"] = float(observables["residual"].max())
+
+    # criteria whose data are missing are not judged
     missing = _missing(run) | dict(reasons or {})
     if run.every > 1:
-        settled = criteria.creep(solved, SETTLED / run.every)
-        residuals["creep_m_per_s"] = float(np.nanmax(settled, initial=0.0))
+        creep = criteria.creep(solved, SETTLING_TIME / run.every)
+        residuals["creep_m_per_s"] = float(np.nanmax(creep, initial=0.0))
     residuals |= dict.fromkeys((name for name in missing if name in residuals), None)
-    energy = None if "energy" in missing else _energy(solved, seen)
-    found = residuals | {"energy": energy["unbalanced"] if energy else None}
+    energy = None if "energy" in missing else _energy(solved, observables)
+    judged = residuals | {"energy": energy["unbalanced"] if energy else None}
     return {
         "robot": run.robot.name,
         "steps": run.steps * run.every,
@@ -152,14 +165,14 @@ def report(run: Trajectory, reasons: Mapping[str, str] | None = None) -> dict[st
         "creep_max": residuals["creep_m_per_s"],
         "normal_force_max": float(solved.impulse[..., 0].max(initial=0.0)) / run.dt,
         "residuals": residuals,
-        "verdicts": verdicts(found, scale_of(run, energy)),
+        "verdicts": verdicts(judged, scale_of(run, energy)),
         "energy": energy,
         "not_judged": missing,
     }
 
 
 def _missing(run: Trajectory) -> dict[str, str]:
-    """Why criteria cannot be judged for what the run does not hold, by name."""
+    """List the criteria that lack data, with the reason for each."""
     reasons: dict[str, str] = {}
     if run.mu is None:
         reasons |= dict.fromkeys(NEEDS_FRICTION, "no friction coefficient: give mu, or --friction")
@@ -168,19 +181,19 @@ def _missing(run: Trajectory) -> dict[str, str]:
         restitution = ("signorini_J", "dissipation_J") if run.e_N or run.e_T else ()
         reasons |= dict.fromkeys((*OF_MOTION, *restitution), reason)
     elif run.motors is None:
-        reasons |= dict.fromkeys(OF_MOTION, "no forces of the motors: give qfrc_actuator")
+        reasons |= dict.fromkeys(OF_MOTION, "no motor forces: give qfrc_actuator")
     elif run.robot.constrained and run.passive is None and run.constraint is None:
-        reason = "no forces of joints that close loops or follow others: give qfrc_passive"
+        reason = "no forces of loop joints or mimic joints: give qfrc_passive"
         reasons |= dict.fromkeys(OF_MOTION, reason)
     elif run.stages > 1:
         reasons["equation_N"] = "the integrator evaluates forces several times per step"
     return reasons
 
 
-def _energy(solved: Solved, seen: dict[str, Array]) -> dict[str, float]:
-    """The energy ledger of the run, J; `unbalanced` is what its forces do not explain."""
+def _energy(solved: Solved, observables: dict[str, Array]) -> dict[str, float]:
+    """Compute the energy ledger in J; `unbalanced` is the change that no force explains."""
     entries = ledger(solved)
     shares = {share: getattr(entries, share) for share in SHARES}
-    shares |= {share: seen[f"work_{share}"] for share in ("motors", "joints", "drift")}
-    change = seen["kinetic"] + seen["potential"] - seen["energy_before"][0]
+    shares |= {share: observables[f"work_{share}"] for share in ("motors", "joints", "drift")}
+    change = observables["kinetic"] + observables["potential"] - observables["energy_before"][0]
     return energy_totals(shares, change[:, 0])

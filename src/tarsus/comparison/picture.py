@@ -1,4 +1,4 @@
-"""The picture of `tarsus compare`: the force on the same feet under every law, and the trunk."""
+"""Picture of `tarsus compare`: foot forces and trunk motion under every law."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from tarsus.viewer.colors import COLORS
 from tarsus.viewer.number_format import short_name
 
 Array = NDArray[np.float64]
-FEW_LAWS = 4  # that many share a panel; more have one panel each
-MOST_FEET = 4  # panels of feet
+MAX_SHARED_LAWS = 4  # laws that share a panel; more laws have one panel each
+MAX_FEET = 4  # number of panels for feet
 
 
 def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1.0) -> None:
     """Draw the last `seconds` of every law at its smallest dt.
 
-    Few laws share one panel per foot. Of many, each has a panel with the foot that carries most
-    under the first law. Height and pitch of the trunk follow.
+    Up to MAX_SHARED_LAWS laws share one panel per foot. With more laws, each has its own panel,
+    which shows the foot that carries the largest load under the first law. Height and pitch of the
+    trunk follow.
     """
     shown = _finest(runs)
     if not shown:
         return
     feet = busiest_feet(shown[0].log, robot)
     first = next(iter(feet))
-    rows = [(foot, shown) for foot in list(feet)[:MOST_FEET]]
-    if len(shown) > FEW_LAWS:
+    rows = [(foot, shown) for foot in list(feet)[:MAX_FEET]]
+    if len(shown) > MAX_SHARED_LAWS:
         rows = [(first, [run]) for run in shown]
 
-    # panels of forces, then height and pitch of all laws
+    # panels of forces, then of trunk height and pitch
     floating = all(run.log is not None and has_floating_base(run.log) for run in shown)
     panels = len(rows) + 2 * floating
     figure = Figure(figsize=(10, 1.3 * len(rows) + 2 + 3 * floating), layout="constrained")
@@ -57,8 +58,8 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
                 lambda log, f=foot: normal_force_on(f, log, robot),
                 colors[run.law],
             )
-        who = feet[foot] if drawn is shown else f"{feet[foot]}, {short_name(drawn[0].law)}"
-        ax.set_title(f"normal force on {who} / N{_steps(drawn)}", loc="left", fontsize=9)
+        title = feet[foot] if drawn is shown else f"{feet[foot]}, {short_name(drawn[0].law)}"
+        ax.set_title(f"normal force on {title} / N{_step_label(drawn)}", loc="left", fontsize=9)
         ax.set_ylim(0, ceiling)
     if floating:
         for run in shown:
@@ -69,10 +70,10 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
 
     # title, legend, file
     assert shown[0].log is not None
-    gait = shown[0].log.attrs.get("gait", "a controller of one's own")
+    gait = shown[0].log.attrs.get("gait", "custom controller")
     bands = "bands span dt, dt/2, dt/4; " if any(run.finer for run in shown) else ""
-    told = f"{robot.name}, {gait}: {bands}impacts of rigid laws are cut off"
-    figure.suptitle(told, fontsize=11)
+    title = f"{robot.name}, {gait}: {bands}impacts of rigid laws are cut off"
+    figure.suptitle(title, fontsize=11)
     handles = [Line2D([], [], color=color, label=short_name(law)) for law, color in colors.items()]
     figure.legend(handles=handles, ncols=6, loc="outside lower center", fontsize=9, frameon=False)
     axes[-1].set_xlabel("time / s")
@@ -83,7 +84,7 @@ def picture(runs: Sequence[LawRun], robot: Robot, path: Path, seconds: float = 1
 
 
 def _finest(runs: Sequence[LawRun]) -> list[LawRun]:
-    """Return the run with the smallest step of every law that stayed finite, in the laws' order."""
+    """Select the finite run with the smallest step of every law, in the order of the laws."""
     finest = {
         run.law: run
         for run in sorted(runs, key=lambda run: -run.dt)
@@ -93,43 +94,43 @@ def _finest(runs: Sequence[LawRun]) -> list[LawRun]:
 
 
 def busiest_feet(log: xr.Dataset | None, robot: Robot) -> dict[str, str]:
-    """Return the bodies that carry something, the most loaded first, with their feet's names."""
+    """Find the bodies that carry load, sorted by decreasing load, with the names of their feet."""
     assert log is not None
     # the contacts on each body
     groups: dict[str, list[str]] = {}
     for name, body in zip(map(str, log["contact"].values), _bodies(log, robot), strict=True):
         groups.setdefault(body, []).append(name)
-    # by load; a foot is named as its points are, if these share a name
+    # by load; a foot has the name that its contact points share, or that of its body
     impulse = log["impulse_contact"].isel(axis=0)
     carried = {body: float(impulse.sel(contact=names).sum()) for body, names in groups.items()}
     order = sorted(carried, key=lambda body: -carried[body])
-    found = {}
+    feet = {}
     for body in [body for body in order if carried[body] > 0] or order[:1]:
         stems = {re.sub(r"_\d+$", "", name) for name in groups[body]}
-        found[body] = stems.pop() if len(stems) == 1 else body
-    return found
+        feet[body] = stems.pop() if len(stems) == 1 else body
+    return feet
 
 
 def normal_force_on(body: str, log: xr.Dataset, robot: Robot) -> Array:
-    """Return the normal force on a body (T,), N: the sum over its contact points."""
-    mine = [other == body for other in _bodies(log, robot)]
-    return log["force_contact"].isel(axis=0).values[:, mine].sum(axis=1)
+    """Compute the normal force on a body (T,) in N, the sum over its contact points."""
+    on_body = [other == body for other in _bodies(log, robot)]
+    return log["force_contact"].isel(axis=0).values[:, on_body].sum(axis=1)
 
 
 def _bodies(log: xr.Dataset, robot: Robot) -> list[str]:
-    """Return the body of each contact of a log; of one that the robot does not have, its name."""
+    """Return the body of each contact of a log, or the contact's name if the robot lacks it."""
     bodies = {c.name: robot.bodies[c.body].name for c in robot.candidates}
     return [bodies.get(name, name) for name in map(str, log["contact"].values)]
 
 
-def _steps(runs: Sequence[LawRun]) -> str:
-    """Return the step size if the runs share one."""
+def _step_label(runs: Sequence[LawRun]) -> str:
+    """Format the step size that all runs share, if they share one."""
     sizes = {run.dt for run in runs}
     return f", dt {1e3 * sizes.pop():g} ms" if len(sizes) == 1 else ""
 
 
 def _quiet_peak(run: LawRun, robot: Robot, foot: str, seconds: float) -> float:
-    """Return the 98 % quantile of the normal force on a foot, N."""
+    """Compute the 98 % quantile of the normal force on a foot, in N."""
     assert run.log is not None
     force = normal_force_on(foot, run.log, robot)[-round(seconds / run.dt) :]
     return float(np.quantile(force, 0.98)) or 1.0
@@ -138,7 +139,7 @@ def _quiet_peak(run: LawRun, robot: Robot, foot: str, seconds: float) -> float:
 def _band(
     ax: Axes, run: LawRun, seconds: float, value: Callable[[xr.Dataset], Any], color: str
 ) -> None:
-    """Draw a quantity over the last `seconds`, with the band it spans at dt, dt / 2 and dt / 4."""
+    """Draw a quantity over the last `seconds` and the band that it spans at dt, dt/2 and dt/4."""
     assert run.log is not None
     end = run.log.isel(time=slice(-round(seconds / run.dt), None))
     time = end["time"].values
@@ -154,5 +155,5 @@ def _band(
 
 
 def _pitch(log: xr.Dataset) -> Any:
-    """Return the pitch of the trunk, degrees."""
+    """Compute the pitch of the trunk in degrees."""
     return np.rad2deg(trunk_angles(log).sel(angle="pitch").values)

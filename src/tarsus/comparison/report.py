@@ -1,4 +1,4 @@
-"""The output of `tarsus compare` as tables and as data."""
+"""Output of `tarsus compare` as tables and as data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from rich.markup import escape
 
 from tarsus.comparison.laws import LawRun
-from tarsus.mujoco_runs.settings import printed
+from tarsus.mujoco_runs.settings import footnotes
 from tarsus.viewer.number_format import plus_minus, short_name
 from tarsus.viewer.tables import TextTable, text_console
 
@@ -47,37 +47,38 @@ VIOLATIONS: dict[str, tuple[str, str, Value]] = {
 }
 TITLES = (
     "Motion and contact",
-    "Energy ledger: work on the robot, positive where it gives energy",
+    "Energy ledger: work on the robot, positive if it adds energy",
     "Largest violations of the contact conditions",
 )
 BARS = "±: the larger difference from the same run at dt / 2 and at dt / 4"
 NOTES = (
-    "impact, damping, stabilization: normal work of the contacts, at touchdown, taking energy and"
-    " giving energy; drift: energy error of the time integration",
+    "impact, damping, stabilization: normal work of the contacts at touchdown, removing energy, and"
+    " adding energy; drift: energy error of the time integration",
     "Signorini: impulse of a contact that separates or pulls; cone: impulse outside the friction"
     " cone; dissipation: work that friction should have taken; motion: residual of the equation of"
     " motion; unconverged: steps whose solver did not meet its tolerance",
 )
-OTHERS = ("energy_residual_J", "unconverged_steps", "fell", "energy", "residuals")
+OTHER_FIGURES = ("energy_residual_J", "unconverged_steps", "fell", "energy", "residuals")
 
 
 def rows(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
-    """The comparison as data, one row per run.
+    """Convert the comparison to data, one row per run.
 
-    error_bars: how far each figure lies from those at dt / 2 and dt / 4; settings: MuJoCo's.
+    `error_bars` holds the largest difference of each figure from those at dt / 2 and dt / 4;
+    `settings` holds MuJoCo's settings, or None.
     """
-    found = []
+    table = []
     for run in runs:
         row: dict[str, Any] = {"law": run.law, "dt": run.dt, "failure": run.failure}
-        row.update({key: run.numbers.get(key) for key in (*MOTION, *OTHERS)})
+        row.update({key: run.numbers.get(key) for key in (*MOTION, *OTHER_FIGURES)})
         row.update(largest_stable_dt=run.largest_dt, error_bars=run.bars, notices=run.warnings)
         row["settings"] = None if run.settings is None else asdict(run.settings)
-        found.append(row)
-    return found
+        table.append(row)
+    return table
 
 
-def tell(runs: Sequence[LawRun]) -> None:
-    """Print one row per run: its motion, then its energies and violations, then notices."""
+def print_tables(runs: Sequence[LawRun]) -> None:
+    """Print tables of motion, energy and violations with one row per run, then warnings."""
     motion, energy, violations = list[list[str]](), list[list[str]](), list[list[str]]()
 
     # one row per run in each table
@@ -90,30 +91,31 @@ def tell(runs: Sequence[LawRun]) -> None:
         cells = [_cell(run, key, form, factor) for key, (_, form, factor) in MOTION.items()]
         cells[1] += " [red]fell[/]" if run.numbers["fell"] else ""
         motion.append([*name, *cells, largest])
-        for rows_of, columns in ((energy, ENERGY), (violations, VIOLATIONS)):
+        for table, columns in ((energy, ENERGY), (violations, VIOLATIONS)):
             values = [(form, value(run.numbers)) for _, form, value in columns.values()]
-            rows_of.append([*name, *("" if v is None else form.format(v) for form, v in values)])
+            table.append([*name, *("" if v is None else form.format(v) for form, v in values)])
 
-    # what the abbreviations mean, and what the user should know of single laws
+    # tables with explanations of their columns, then warnings about single laws
     console = text_console()
     bars = BARS if any(run.bars for run in runs) else ""
-    for which, (cells, note) in enumerate(
+    for index, (cells, note) in enumerate(
         zip((motion, energy, violations), (bars, *NOTES), strict=True)
     ):
-        last = ["largest stable dt / ms"] if which == 0 else []
-        columns = [column[0] for column in (MOTION, ENERGY, VIOLATIONS)[which].values()]
+        last = ["largest stable dt / ms"] if index == 0 else []
+        columns = [column[0] for column in (MOTION, ENERGY, VIOLATIONS)[index].values()]
         head = ["law", "dt / ms", *columns, *last]
-        TextTable(head, cells, ("law",), keys=2, title=TITLES[which]).print(console)
+        TextTable(head, cells, ("law",), keys=2, title=TITLES[index]).print(console)
         if note:
             console.print(f"[dim]{note}[/]")
-    for line in printed({run.law: run.settings for run in runs if run.settings}):
+    for line in footnotes({run.law: run.settings for run in runs if run.settings}):
         console.print(f"[dim]{line}[/]")
-    for law, notice in dict.fromkeys((run.law, notice) for run in runs for notice in run.warnings):
-        console.print(f"[yellow]{escape(short_name(law))}[/]: {escape(notice)}")
+    messages = dict.fromkeys((run.law, message) for run in runs for message in run.warnings)
+    for law, message in messages:
+        console.print(f"[yellow]{escape(short_name(law))}[/]: {escape(message)}")
 
 
 def _cell(run: LawRun, key: str, form: str, factor: float) -> str:
-    """Return a figure with its error bar."""
+    """Format a figure with its error bar."""
     value, bar = run.numbers.get(key), run.bars.get(key, 0.0)
     if value is None:
         return ""

@@ -1,4 +1,4 @@
-"""`tarsus rerun`: a log's run made again from the log alone, and compared bit for bit."""
+"""`tarsus rerun`: repeat a run from its log alone and compare the results bit for bit."""
 
 from __future__ import annotations
 
@@ -39,52 +39,51 @@ from tarsus.simulation.recording.part_serialization import (
 )
 from tarsus.simulation.simulation import Simulation
 
-NEEDED = ("robot", "dt", "gait", "options", "command", "tau", "q", "u")
-EVEN = 1e-6  # of a step: how far two steps may differ in length
+REQUIRED = ("robot", "dt", "gait", "options", "command", "tau", "q", "u")
+STEP_TOLERANCE = 1e-6  # relative difference that two steps may have in length
 PARTS = ("robot", "law", "stepper", "terrain", "controller")
-OWN_WAY = {  # attributes that differ from run to run, or are told by others
+IGNORED_ATTRIBUTES = {  # they differ from run to run, or other attributes imply them
     *("command_line", "wall_time", "warnings", "partial", "robot_options", "robot_file"),
     *("versions", "seeds", "law_file", "stepper_file", "terrain_file", "gait_file"),
 }
-REPLAYED = (
-    "the controller was the Python function {name}: the torques that it gave are replayed from the"
-    " log, and the function itself is not run."
+REPLAY_MESSAGE = (
+    "the controller was the Python function {name}: its torques are replayed from the log, and the"
+    " function itself is not called."
 )
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A variable of the log that came out otherwise.
-
-    step, time: of the first difference, counted from 0, and s; None for what has no time
-    largest: of the differences, in the variable's unit; NaN where that means nothing
-    count: how many numbers differ
-    """
+    """Variable of the log that differs in the repeated run."""
 
     name: str
+    """Name of the variable."""
     step: int | None
+    """Step of the first difference, counted from 0; None for a variable without time."""
     time: float | None
+    """Time of the first difference, s; None for a variable without time."""
     largest: float
+    """Largest difference, in the variable's unit; NaN for text or different shapes."""
     count: int
+    """Number of values that differ."""
 
 
 @dataclass(frozen=True, eq=False)
-class RunAgain:
-    """What came of a run made again.
-
-    log: the new one
-    steps, variables: how many were compared
-    otherwise: what was not as it was then: {attribute: (then, now)}
-    deviations: variables that came out otherwise, the first to do so first
-    notes: what the comparison leaves out
-    """
+class RerunResult:
+    """Repeated run and its differences from the log."""
 
     log: xr.Dataset
+    """Log of the repeated run."""
     steps: int
+    """Number of steps compared."""
     variables: int
-    otherwise: Mapping[str, tuple[Any, Any]]
+    """Number of variables compared."""
+    changed: Mapping[str, tuple[Any, Any]]
+    """Attributes that changed, such as versions: {attribute: (in the log, now)}."""
     deviations: tuple[Deviation, ...]
+    """Variables that differ, sorted by the time of their first difference."""
     notes: tuple[str, ...]
+    """Limits of the comparison."""
 
     @property
     def reproduced(self) -> bool:
@@ -92,41 +91,42 @@ class RunAgain:
         return not self.deviations
 
 
-def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
-    """Repeat the run of a log from the same state, and compare every variable.
+def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RerunResult:
+    """Repeat the run that a log describes, from the same state, and compare every variable.
 
-    A Python controller is not run again unless it is given: its torques are taken from the log.
+    A Python controller is called only if it is passed; otherwise its torques are replayed from the
+    log.
 
     Parameters
     ----------
     run
-        A log of `tarsus run` or `Simulation.run`, complete or partial, or its file.
+        Log of `tarsus run` or `Simulation.run`, complete or partial, or its file.
     **parts
-        `robot`, `law`, `stepper`, `terrain` or `controller`: objects to use instead of those that
-        the log names, for parts that were made in Python and that a log cannot contain.
+        `robot`, `law`, `stepper`, `terrain` or `controller`: objects that replace those of the
+        log, for parts that were created in Python and cannot be stored in a log.
 
     Returns
     -------
-    RunAgain
-        The new log and its deviations from the old one.
+    RerunResult
+        Repeated run and its differences.
 
     Raises
     ------
     TarsusError
-        If the log lacks what the run needs; the message names it.
+        If the log lacks what is needed to repeat the run.
     """
-    given = _opened(Path(run)) if isinstance(run, str | Path) else run
-    if not isinstance(given, xr.Dataset) or "robot" not in given.attrs:
-        raise InvalidFile("not a log of tarsus run: it does not say what was run.", "robot")
-    if strange := [name for name in parts if name not in PARTS]:
-        raise unknown_name("part of a log", strange[0], PARTS)
-    # the run, made again
-    log, notes = check_log(given, NEEDED), list[str]()
+    original = _open(Path(run)) if isinstance(run, str | Path) else run
+    if not isinstance(original, xr.Dataset) or "robot" not in original.attrs:
+        raise InvalidFile("not a log of tarsus run: the attribute robot is missing.", "robot")
+    if unknown := [name for name in parts if name not in PARTS]:
+        raise unknown_name("part of a log", unknown[0], PARTS)
+    # repeat the run
+    log, notes = check_log(original, REQUIRED), list[str]()
     _check_times(log)
-    told = provenance.parse_attributes(given.attrs)
+    attributes = provenance.parse_attributes(original.attrs)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TarsusWarning)  # those of the run, which the log has
-        simulation, again = _prepared(log, told, parts, notes)
+        warnings.simplefilter("ignore", TarsusWarning)  # the log already holds them
+        simulation, replaced = _prepare(log, attributes, parts, notes)
         try:
             seconds = log.sizes["time"] * float(log.attrs["dt"])
             if "push" in log and isinstance(simulation, Simulation):
@@ -137,26 +137,26 @@ def rerun(run: str | Path | xr.Dataset, **parts: Any) -> RunAgain:
             if diverged.log is None:
                 raise
             new = diverged.log
-            notes.append(f"it diverged this time: {diverged}")
-    # compared
+            notes.append(f"the repeated run diverged: {diverged}")
+    # compare
     now = provenance.parse_attributes(new.attrs)
-    otherwise = {
-        name: (told.get(name), now.get(name))
-        for name in sorted({*told, *now} - OWN_WAY - again)
-        if name in told and told.get(name) != now.get(name)
+    changed = {
+        name: (attributes.get(name), now.get(name))
+        for name in sorted({*attributes, *now} - IGNORED_ATTRIBUTES - replaced)
+        if name in attributes and attributes.get(name) != now.get(name)
     }
-    for name, version in told.get("versions", {}).items():
+    for name, version in attributes.get("versions", {}).items():
         if version != now["versions"].get(name):
-            otherwise[f"version of {name}"] = version, now["versions"].get(name)
-    found = _deviations(given, new)
-    names = [name for name in given.variables if name in new.variables]
-    return RunAgain(new, log.sizes["time"], len(names), otherwise, found, tuple(notes))
+            changed[f"version of {name}"] = version, now["versions"].get(name)
+    deviations = _deviations(original, new)
+    names = [name for name in original.variables if name in new.variables]
+    return RerunResult(new, log.sizes["time"], len(names), changed, deviations, tuple(notes))
 
 
 def _check_times(log: xr.Dataset) -> None:
-    """Raise UnmetCondition unless every step is there, each of the length dt."""
+    """Raise UnmetCondition unless the log holds every step, each of the length dt."""
     time, dt = log["time"].values, float(log.attrs["dt"])
-    if not np.allclose(np.diff(time), dt, rtol=EVEN, atol=1e-9 * time[-1]):
+    if not np.allclose(np.diff(time), dt, rtol=STEP_TOLERANCE, atol=1e-9 * time[-1]):
         raise UnmetCondition(
             f"the times of the log are not dt = {dt:g} s apart; only a log of every step can be"
             " rerun.",
@@ -164,42 +164,50 @@ def _check_times(log: xr.Dataset) -> None:
         )
 
 
-def _opened(path: Path) -> Any:
-    """The log in a file: netCDF, or a table of `tarsus export`."""
+def _open(path: Path) -> Any:
+    """Read a log from netCDF or from a table of `tarsus export`."""
     if path.suffix in FORMATS:
         return read_table(path)
     return read_log(path)
 
 
-def _prepared(
-    log: xr.Dataset, told: Mapping[str, Any], parts: Mapping[str, Any], notes: list[str]
+def _prepare(
+    log: xr.Dataset, attributes: Mapping[str, Any], parts: Mapping[str, Any], notes: list[str]
 ) -> tuple[Simulation | MujocoSimulation, set[str]]:
-    """The simulation as it was at the log's start, and the attributes that must differ."""
+    """Build the simulation at the start of the log.
+
+    Returns
+    -------
+    simulation
+        Simulation to run.
+    replaced
+        Attributes that differ because the controller's torques are replayed.
+    """
     chosen = {"robot": check_robot(log, parts.get("robot") or robot_of(log))}
-    for kind, name in (("law", "law"), ("stepper", "stepper"), ("terrain", "terrain")):
+    for kind in ("law", "stepper", "terrain"):
         if kind in parts:
             chosen[kind] = parts[kind]
-        elif not (told.get("engine") and kind in ("law", "stepper")):
-            chosen[kind] = _part(told, name)
+        elif not (attributes.get("engine") and kind in ("law", "stepper")):
+            chosen[kind] = _recreate(attributes, kind)
     # the controller: a gait, none, or the torques of a function
-    again = set[str]()
+    replaced = set[str]()
     if "controller" in parts:
         chosen["controller"] = parts["controller"]
-    elif told.get("gait_class"):
-        chosen["controller"] = _part(told, "gait")
-    elif told["gait"] != "none":
-        chosen["controller"] = _replay(log, told)
-        notes.append(REPLAYED.format(name=told["gait"]))
-        again |= {f"gait{end}" for end in ("", "_class", "_file", "_file_sha256")}
-    on = _on_mujoco if told.get("engine") else _on_tarsus
+    elif attributes.get("gait_class"):
+        chosen["controller"] = _recreate(attributes, "gait")
+    elif attributes["gait"] != "none":
+        chosen["controller"] = _replay_controller(log, attributes)
+        notes.append(REPLAY_MESSAGE.format(name=attributes["gait"]))
+        replaced |= {f"gait{end}" for end in ("", "_class", "_file", "_file_sha256")}
+    build = _build_mujoco if attributes.get("engine") else _build_tarsus
     with registry.untrusted_names():
-        return on(log, told, chosen), again
+        return build(log, attributes, chosen), replaced
 
 
-def _part(told: Mapping[str, Any], kind: str) -> Any:
-    """A part of the run as it was; TarsusError naming it if that cannot be."""
+def _recreate(attributes: Mapping[str, Any], kind: str) -> Any:
+    """Recreate a part of the run; the error of a part that cannot be recreated names it."""
     try:
-        return part_from_attributes(kind, told)
+        return part_from_attributes(kind, attributes)
     except UntrustedFile:
         raise
     except TarsusError as error:
@@ -208,13 +216,21 @@ def _part(told: Mapping[str, Any], kind: str) -> Any:
         raise error.within(context) from None
 
 
-def _replay(log: xr.Dataset, told: Mapping[str, Any]) -> Callable[..., NDArray[Any]]:
-    """A controller that gives the log's torques; TarsusError where these are not what was asked."""
-    options = told["options"]
+def _replay_controller(
+    log: xr.Dataset, attributes: Mapping[str, Any]
+) -> Callable[..., NDArray[Any]]:
+    """Create a controller that returns the log's torques.
+
+    Raises
+    ------
+    UnmetCondition
+        If the actuators changed what the controller returned.
+    """
+    options = attributes["options"]
     if options.get("actuators", "motor") != "motor" or options.get("varied"):
         raise UnmetCondition(
-            f"the log does not hold what the Python controller {told['gait']} returned, only the"
-            " torques after the actuators; pass the function as controller=...",
+            f"the log does not hold what the Python controller {attributes['gait']} returned, only"
+            " the torques after the actuators; pass the function as controller=...",
             "controller",
         )
     tau, dt, first = log["tau"].values, float(log.attrs["dt"]), float(log["time"].values[0])
@@ -226,24 +242,27 @@ def _replay(log: xr.Dataset, told: Mapping[str, Any]) -> Callable[..., NDArray[A
 
 
 def _pushes(log: xr.Dataset) -> Callable[[float], dict[str, NDArray[Any]]]:
-    """The log's pushes at a time, s."""
+    """Create a function of time in s that returns the log's pushes."""
     dt, first = float(log.attrs["dt"]), float(log["time"].values[0])
-    names, held = [str(name) for name in log["pushed"].values], log["push"].values
+    names, forces = [str(name) for name in log["pushed"].values], log["push"].values
 
     def push(t: float) -> dict[str, NDArray[Any]]:
-        now = held[min(max(round((t - first) / dt) + 1, 0), len(held) - 1)]
+        now = forces[min(max(round((t - first) / dt) + 1, 0), len(forces) - 1)]
         return {name: now[..., k, :] for k, name in enumerate(names)}
 
     return push
 
 
-def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any]) -> Simulation:
-    """Our own simulation, its changed registers and its whole state restored."""
+def _build_tarsus(
+    log: xr.Dataset, attributes: Mapping[str, Any], chosen: dict[str, Any]
+) -> Simulation:
+    """Build a simulation of Tarsus and restore its changed registers and its state."""
     if "state_start" not in log:
         raise UnmetCondition(
-            "this log does not hold the state at its start, so it cannot be rerun.", "state_start"
+            "this log does not hold its initial state (state_start), so it cannot be rerun.",
+            "state_start",
         )
-    options = {name: _option(name, value) for name, value in told["options"].items()}
+    options = {name: _option(name, value) for name, value in attributes["options"].items()}
     for name in options:
         if name not in declared():
             raise unknown_name("option", name, declared())
@@ -255,10 +274,12 @@ def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any])
         )
     simulation = Simulation(**chosen, dt=float(log.attrs["dt"]), **options)
     worlds = simulation.backend
-    for name, value in told.get("registers", {}).items():
+    for name, value in attributes.get("registers", {}).items():
         if name not in worlds:
             raise UnknownName(
-                f"this run set the parameter {name}, which the step no longer has.", name
+                f"this run set the parameter {name}, which no longer exists; use the version that"
+                " wrote the log.",
+                name,
             )
         numbers, shape = deserialize(value), worlds.get(name).shape
         if np.shape(numbers) not in (shape, shape[1:]):
@@ -271,49 +292,49 @@ def _on_tarsus(log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any])
 
 
 def _option(name: str, value: Any) -> Any:
-    """An option of the simulation as it was given."""
-    found = deserialize(value)
-    if isinstance(found, np.ndarray) and name not in ("mass_scale",):
-        return found.tolist()
-    return found
+    """Recreate an option of the simulation; lists are stored as arrays."""
+    option = deserialize(value)
+    if isinstance(option, np.ndarray) and name not in ("mass_scale",):
+        return option.tolist()
+    return option
 
 
-def _on_mujoco(
-    log: xr.Dataset, told: Mapping[str, Any], chosen: dict[str, Any]
+def _build_mujoco(
+    log: xr.Dataset, attributes: Mapping[str, Any], chosen: dict[str, Any]
 ) -> MujocoSimulation:
-    """The same on MuJoCo, from its start."""
+    """Build a simulation in MuJoCo from its initial state."""
     if not np.isclose(float(log["time"].values[0]), float(log.attrs["dt"])):
         raise Unsupported(
-            "a MuJoCo run can be rerun only from time 0, and this one started later.", "time"
+            "a MuJoCo run can be rerun only from time 0, but this log starts later.", "time"
         )
-    settings = create_dataclass(MujocoSettings, told.get("law_parameters", {}))
+    settings = create_dataclass(MujocoSettings, attributes.get("law_parameters", {}))
     simulation = MujocoSimulation(
         chosen["robot"],
         settings,
         chosen["terrain"],
         chosen.get("controller"),
         float(log.attrs["dt"]),
-        told["options"].get("contacts"),
+        attributes["options"].get("contacts"),
     )
-    if told["command"]:
-        simulation.set(command=told["command"])
+    if attributes["command"]:
+        simulation.set(command=attributes["command"])
     return simulation
 
 
 def _deviations(then: xr.Dataset, now: xr.Dataset) -> tuple[Deviation, ...]:
-    """Every variable that is not the same in both, the first in time first."""
-    found = []
+    """List the variables that differ between two logs, sorted by their first difference."""
+    deviations = []
     for name in map(str, [*then.variables, *(n for n in now.variables if n not in then.variables)]):
         if name not in then.variables or name not in now.variables:
-            found.append(Deviation(name, None, None, np.nan, 0))
+            deviations.append(Deviation(name, None, None, np.nan, 0))
             continue
         if set(then[name].dims) != set(now[name].dims):
-            found.append(Deviation(name, None, None, np.nan, now[name].size))
+            deviations.append(Deviation(name, None, None, np.nan, now[name].size))
             continue
         a, b = (log[name].transpose(*then[name].dims).values for log in (then, now))
-        # how many numbers, how much, and from which step on
+        # number of differing values, largest difference, first step
         if a.shape != b.shape:
-            found.append(Deviation(name, None, None, np.nan, abs(a.size - b.size)))
+            deviations.append(Deviation(name, None, None, np.nan, abs(a.size - b.size)))
             continue
         if a.dtype.kind not in "fiu":
             a, b = a.astype(str), b.astype(str)
@@ -324,9 +345,9 @@ def _deviations(then: xr.Dataset, now: xr.Dataset) -> tuple[Deviation, ...]:
             np.flatnonzero(differs.reshape(len(a), -1).any(1)) if "time" in then[name].dims else []
         )
         step = int(steps[0]) if len(steps) else None
-        numbers = a.dtype.kind in "fiu"
+        numeric = a.dtype.kind in "fiu"
         with np.errstate(invalid="ignore"):
-            largest = float(np.nanmax(np.abs(b[differs] - a[differs]))) if numbers else np.nan
+            largest = float(np.nanmax(np.abs(b[differs] - a[differs]))) if numeric else np.nan
         time = None if step is None else float(then["time"].values[step])
-        found.append(Deviation(name, step, time, largest, int(differs.sum())))
-    return tuple(sorted(found, key=lambda d: -1 if d.step is None else d.step))
+        deviations.append(Deviation(name, step, time, largest, int(differs.sum())))
+    return tuple(sorted(deviations, key=lambda d: -1 if d.step is None else d.step))

@@ -1,4 +1,4 @@
-"""States of a MuJoCo run, without forces: MuJoCo steps again from each of them and finds these."""
+"""Forces of a MuJoCo run that recorded only states, from steps repeated from each state."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tarsus.mujoco_runs.worlds import MujocoWorlds
 
 Array = NDArray[np.float64]
 STATES = {"time", "qpos", "qvel"}
-SAME = 1e-6  # m, rad or their rates: how far MuJoCo may land from the next recorded state
-ROUNDINGS = 10.0  # of a float32 log's numbers: the same, as a step amplifies them
+STATE_TOLERANCE = 1e-6  # m, rad or their rates: allowed distance from the next recorded state
+ROUNDING_FACTOR = 10.0  # the same for float32 states, in rounding errors, which a step amplifies
 
 
-def holds_states_alone(run: Any) -> bool:
-    """Return whether arrays hold a run's states without its forces."""
+def has_only_states(run: Any) -> bool:
+    """Return whether arrays hold the states of a run without its forces."""
     return isinstance(run, Mapping) and set(run) <= {*STATES, "ctrl"} and set(run) >= STATES
 
 
 def mujoco_model(file: str) -> Any:
-    """Return MuJoCo's model of a robot's file; TarsusError if it cannot read it."""
+    """Compile a robot's file in MuJoCo; raise TarsusError if MuJoCo cannot read it."""
     if not file or not is_file(Path(file)):
         raise IncompatibleOptions(
             "this run holds only states; give the MJCF file that MuJoCo simulated (--robot"
@@ -45,120 +45,148 @@ def mujoco_model(file: str) -> Any:
         raise error.within(file) from None
 
 
-def with_forces_of_mujoco(
+def add_mujoco_forces(
     run: Mapping[str, Any], file: str, integrator: str | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the whole trajectory of states, and what cannot be judged of it, with the reasons.
+    """Compute the forces of a run from its states with MuJoCo.
 
-    Row k of `ctrl` (T, nu) acted in the step that ended in row k, or in all steps since row k - 1.
-    integrator: other than the file's
+    Only the states are judged if `ctrl` is missing, or if rows are several steps apart and `ctrl`
+    was not constant between them.
 
-    Without `ctrl`, or where it was not constant between rows that are several steps apart, the
-    states alone are judged. TarsusError if MuJoCo does not land in the next state.
+    Parameters
+    ----------
+    run
+        Arrays `time`, `qpos`, `qvel` and optionally `ctrl` (T, nu). Row k of `ctrl` acted in the
+        step that ended in row k, or in all steps since row k - 1.
+    file
+        MJCF file of the robot.
+    integrator
+        MuJoCo's integrator; by default that of the file.
+
+    Returns
+    -------
+    arrays
+        Trajectory with forces.
+    reasons
+        Criteria that cannot be judged, with the reason for each.
+
+    Raises
+    ------
+    UnmetCondition
+        If MuJoCo does not reach the next recorded state.
     """
     model = mujoco_model(file)
     if integrator is not None:
         model.opt.integrator = getattr(mujoco().mjtIntegrator, f"mjINT_{integrator.upper()}")
     rows = np.size(run["time"])
     shapes = {"time": (), "qpos": (model.nq,), "qvel": (model.nv,), "ctrl": (model.nu,)}
-    held = {
+    states = {
         name: finite(name, run[name], (rows, *shape))
         for name, shape in shapes.items()
         if name in run
     }
-    spacing = step_of(held["time"])
+    spacing = step_of(states["time"])
     count = steps_between(spacing, model.opt.timestep)
-    rounding = _rounding(held)
-    if model.nu and "ctrl" not in held:
+    rounding = _rounding(states)
+    if model.nu and "ctrl" not in states:
         reason = (
             f"the log has no ctrl, the control signals of the {model.nu} actuators: record"
             " data.ctrl of every step as ctrl"
         )
-        return _of_states(model, held), dict.fromkeys(NEEDS_FORCES, reason)
-    held.setdefault("ctrl", np.zeros((rows, model.nu)))
-    # rows one step apart, or several of the file's own
-    tries = [(1, model.opt.timestep if count == 1 else spacing)]
-    tries += [(count, model.opt.timestep)] if count > 1 else []
-    missed: list[tuple[int, float]] = []
-    for steps, dt in tries:
+        return _contacts_of_states(model, states), dict.fromkeys(NEEDS_FORCES, reason)
+    states.setdefault("ctrl", np.zeros((rows, model.nu)))
+    # rows may be one step apart, or several time steps of the file
+    attempts = [(1, model.opt.timestep if count == 1 else spacing)]
+    attempts += [(count, model.opt.timestep)] if count > 1 else []
+    misses: list[tuple[int, float]] = []
+    for steps, dt in attempts:
         model.opt.timestep = dt
-        recorder, row, off = _stepped(model, held, steps, rounding)
+        recorder, row, distance = _step_through(model, states, steps, rounding)
         if row == rows:
-            found = recorder.arrays()
-            return found | {"time": held["time"][0] + dt * np.arange(len(found["time"]))}, {}
-        missed.append((row, off))
+            arrays = recorder.arrays()
+            return arrays | {"time": states["time"][0] + dt * np.arange(len(arrays["time"]))}, {}
+        misses.append((row, distance))
     if count > 1:
         reason = (
-            f"rows are {count} steps of {tries[-1][1]:g} s apart, and ctrl was not constant between"
-            " them: record every step"
+            f"rows are {count} steps of {attempts[-1][1]:g} s apart, and ctrl was not constant"
+            " between them: record every step"
         )
-        return _of_states(model, held), dict.fromkeys(NEEDS_FORCES, reason)
-    row, off = missed[0]
+        return _contacts_of_states(model, states), dict.fromkeys(NEEDS_FORCES, reason)
+    row, distance = misses[0]
     raise UnmetCondition(
-        f"MuJoCo steps from row {row - 1} to a state {off:.2g} away from row {row}, so the run had"
-        " other options, control signals or activations than those in ctrl and"
-        f" {Path(file).name}.",
+        f"MuJoCo steps from row {row - 1} to a state that differs from row {row} by"
+        f" {distance:.2g}, so the run used options, control signals or activations other than those"
+        f" in ctrl and {Path(file).name}.",
         "ctrl",
     )
 
 
-def _rounding(held: Mapping[str, Array]) -> float:
-    """Return how far float32 rounded the states; 0 if they are not of float32."""
-    parts = [held[name] for name in ("qpos", "qvel")]
-    if any((part != part.astype(np.float32)).any() for part in parts):
+def _rounding(states: Mapping[str, Array]) -> float:
+    """Estimate the float32 rounding error of the states; 0 if they have more digits."""
+    arrays = [states[name] for name in ("qpos", "qvel")]
+    if any((values != values.astype(np.float32)).any() for values in arrays):
         return 0.0
-    largest = max(1.0, *(float(np.abs(part).max(initial=0.0)) for part in parts))
+    largest = max(1.0, *(float(np.abs(values).max(initial=0.0)) for values in arrays))
     return largest * float(np.finfo(np.float32).eps)
 
 
-def _stepped(
-    model: Any, held: Mapping[str, Array], steps: int, rounding: float
+def _step_through(
+    model: Any, states: Mapping[str, Array], steps: int, rounding: float
 ) -> tuple[Recorder, int, float]:
-    """Step from every row; return also the first row that is not reached, and by how much.
+    """Step from every row to the next.
 
-    A contact that just touches may be lost as its height is rounded: then the base is tried a
-    rounding higher and lower.
+    Rounding of the base height may open a contact that barely touches. The step is then repeated
+    with the base one rounding error lower and higher.
+
+    Returns
+    -------
+    recorder
+        Recorder of all steps.
+    row
+        First row that is not reached; the number of rows if all are.
+    distance
+        Largest difference from that row.
     """
-    rows, off = len(held["time"]), 0.0
+    rows, distance = len(states["time"]), 0.0
     worlds = MujocoWorlds([model])
     [data] = worlds.data
-    _put(data, held, 0)
+    _set_state(data, states, 0)
     worlds.forward()
     recorder = Recorder(model, data)
-    near = float(np.spacing(np.float32(np.abs(held["qpos"]).max(initial=1.0))))
-    shifts = (0.0, -near, near) if rounding else (0.0,)
-    # each row by the first start that leads to it
+    spacing = float(np.spacing(np.float32(np.abs(states["qpos"]).max(initial=1.0))))
+    shifts = (0.0, -spacing, spacing) if rounding else (0.0,)
+    # take the first shift that leads to the next row
     for k in range(1, rows):
         warm = data.qacc_warmstart.copy()
         for shift in shifts:
-            _put(data, held, k - 1)
+            _set_state(data, states, k - 1)
             data.qpos[2:3] += shift
-            data.qacc_warmstart[:], data.ctrl[:] = warm, held["ctrl"][k]
+            data.qacc_warmstart[:], data.ctrl[:] = warm, states["ctrl"][k]
             worlds.advance(steps, after=recorder.take)
-            ends = ((data.qpos, held["qpos"][k]), (data.qvel, held["qvel"][k]))
-            off = max(float(np.abs(a - b).max(initial=0.0)) for a, b in ends)
-            if off <= max(SAME, ROUNDINGS * rounding):
+            ends = ((data.qpos, states["qpos"][k]), (data.qvel, states["qvel"][k]))
+            distance = max(float(np.abs(a - b).max(initial=0.0)) for a, b in ends)
+            if distance <= max(STATE_TOLERANCE, ROUNDING_FACTOR * rounding):
                 break
             recorder.drop(steps)
         else:
-            return recorder, k, off
-    return recorder, rows, off
+            return recorder, k, distance
+    return recorder, rows, distance
 
 
-def _of_states(model: Any, held: Mapping[str, Array]) -> dict[str, Any]:
-    """The contacts of every recorded state, whose forces mean nothing."""
+def _contacts_of_states(model: Any, states: Mapping[str, Array]) -> dict[str, Any]:
+    """Compute the contacts of every recorded state; their forces, which are unknown, are zero."""
     worlds = MujocoWorlds([model])
     [data] = worlds.data
-    _put(data, held, 0)
+    _set_state(data, states, 0)
     worlds.forward()
     recorder = Recorder(model, data)
-    for k in range(1, len(held["time"])):
-        _put(data, held, k)
+    for k in range(1, len(states["time"])):
+        _set_state(data, states, k)
         worlds.forward()
         recorder.take()
-    found = recorder.arrays()
-    return found | {"contact_force": 0.0 * found["contact_force"]}
+    arrays = recorder.arrays()
+    return arrays | {"contact_force": 0.0 * arrays["contact_force"]}
 
 
-def _put(data: Any, held: Mapping[str, Array], row: int) -> None:
-    data.time, data.qpos[:], data.qvel[:] = (held[name][row] for name in ("time", "qpos", "qvel"))
+def _set_state(data: Any, states: Mapping[str, Array], row: int) -> None:
+    data.time, data.qpos[:], data.qvel[:] = (states[name][row] for name in ("time", "qpos", "qvel"))

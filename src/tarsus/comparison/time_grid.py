@@ -1,4 +1,4 @@
-"""The step of a recorded run, from times that may be rounded."""
+"""Step size of a recorded run, from times that may be rounded."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from tarsus.errors import InvalidValue
 
 Array = NDArray[np.float64]
-EVEN = 1e-6  # of the step: how much two steps may differ
-ROUNDED = 0.1  # of the step: the same, where the times are rounded that coarsely
-WHOLE = 1e-4  # of a step: how far the rows may be from whole steps
+STEP_TOLERANCE = 1e-6  # relative difference that two steps may have in length
+ROUNDED_STEP_TOLERANCE = 0.1  # the same, if the times are rounded that coarsely
+MULTIPLE_TOLERANCE = 1e-4  # steps: allowed distance of the rows from whole steps
 DECIMALS = range(1, 10)
-SHORTEST = 1e-9  # s
+MIN_STEP = 1e-9  # s
 
 
 def step_of(time: Array) -> float:
-    """Return the time between two rows, s; InvalidValue if the rows are not evenly spaced.
+    """Compute the time between two rows in s; raise InvalidValue unless they are evenly spaced.
 
-    Times may be off by as much as float32, or the decimals of a text, round them.
+    Times may be rounded to float32 or to a number of decimals.
     """
     steps = np.diff(time)
     if not len(steps):
@@ -29,22 +29,24 @@ def step_of(time: Array) -> float:
             f"time must increase; row {row} is not later than row {row - 1}.", "time"
         )
     dt = float(time[-1] - time[0]) / len(steps)
-    if dt < SHORTEST:
+    if dt < MIN_STEP:
         raise InvalidValue(f"time must be in seconds; steps of {dt:g} s are too short.", "time")
-    usual = float(np.median(steps))
-    uneven = np.abs(steps - usual) > max(EVEN * dt, min(ROUNDED * dt, 2 * resolution(time)))
+    median = float(np.median(steps))
+    tolerance = max(STEP_TOLERANCE * dt, min(ROUNDED_STEP_TOLERANCE * dt, 2 * resolution(time)))
+    uneven = np.abs(steps - median) > tolerance
     if uneven.any():
         row = 1 + int(np.argmax(uneven))
         raise InvalidValue(
-            f"time must be evenly spaced; row {row} comes {steps[row - 1]:g} s after row {row - 1},"
-            f" most others {usual:g} s. Give every step, or every second, third, ...",
+            f"time must be evenly spaced; row {row} follows row {row - 1} after"
+            f" {steps[row - 1]:g} s, but most rows are {median:g} s apart. Give every step, or"
+            " every second, third, ... step.",
             "time",
         )
     return dt
 
 
 def resolution(time: Array) -> float:
-    """Return to how many seconds these times are rounded, by float32 or by their decimals."""
+    """Estimate the resolution of times in s, from float32 or from their number of decimals."""
     if (time.astype(np.float32) == time).all():
         return float(np.spacing(np.float32(np.abs(time).max())))
     for decimals in DECIMALS:
@@ -54,6 +56,6 @@ def resolution(time: Array) -> float:
 
 
 def steps_between(spacing: float, timestep: float) -> int:
-    """Return how many whole time steps lie between two rows; 0 if it is no whole number."""
+    """Count the time steps between two rows; 0 if the spacing is not a multiple of the step."""
     count = round(spacing / timestep)
-    return count if abs(spacing / timestep - count) < WHOLE * max(count, 1) else 0
+    return count if abs(spacing / timestep - count) < MULTIPLE_TOLERANCE * max(count, 1) else 0

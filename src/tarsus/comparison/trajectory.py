@@ -1,10 +1,10 @@
-"""A run made elsewhere, as arrays: the input of `tarsus judge`.
+"""Recorded runs of any simulator as arrays: the input of `tarsus judge`.
 
-The arrays come from an .npz file, from our own netCDF log, or from memory.
+The arrays come from an .npz file, from a netCDF log of Tarsus, or from memory.
 
-Row k holds the state after step k and what acted during that step. Row 0 is the start; its forces
-are not read. World axes, SI units. The conventions are MuJoCo's: qpos and qvel are our q and u
-(docs/conventions.md, docs/judge.md).
+Row k holds the state after step k and the forces that acted during that step. Row 0 is the start;
+its forces are not read. World axes, SI units. The conventions are MuJoCo's: qpos and qvel are q and
+u of Tarsus (docs/conventions.md, docs/judge.md).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tarsus import registry
-from tarsus.comparison.own_log import NEEDED_OF_LOG, check_loops, floats
+from tarsus.comparison.log_arrays import REQUIRED_VARIABLES, check_loops, floats
 from tarsus.comparison.time_grid import step_of, steps_between
 from tarsus.dynamics import loop_constraints
 from tarsus.dynamics.robot import Robot
@@ -34,22 +34,22 @@ from tarsus.simulation.recording.observed_run import Trajectory
 from tarsus.stepping.base import METHODS
 
 Array = NDArray[np.float64]
-NEEDED = ("time", "qpos", "qvel", "contact_force")
+REQUIRED = ("time", "qpos", "qvel", "contact_force")
 VECTORS = ("contact_point", "contact_normal", "correction")
 CONSTRAINT = "force_constraint"
 FORCES = ("qfrc_actuator", "qfrc_passive", CONSTRAINT)
 OPTIONAL = ("mu", "contact_body", *VECTORS, "gap", *FORCES)
 SCALARS = ("e_N", "e_T", "tolerance", "instant", "stages", "dt")
-BESIDE = ("ctrl", "integrator")  # how MuJoCo made the forces: `comparison.integrators` reads them
-UNIT = 1e-3  # how far a quaternion may be from unit length
+INTEGRATION = ("ctrl", "integrator")  # for `comparison.integrators`: how MuJoCo computed forces
+QUATERNION_TOLERANCE = 1e-3  # allowed deviation from unit length
 SUFFIXES = (".npz", ".nc")
-JUDGED = "a recorded run (.nc, .npz, .csv, .parquet) or a ROS 2 bag"
+EXPECTED = "a recorded run (.nc, .npz, .csv, .parquet) or a ROS 2 bag"
 
 
-def read(path: Path) -> dict[str, Any] | xr.Dataset:
-    """The arrays of an .npz file, or the log in a netCDF file; TarsusError if it is neither."""
+def read_arrays(path: Path) -> dict[str, Any] | xr.Dataset:
+    """Read the arrays of an .npz file or a netCDF log; raise TarsusError for other files."""
     if not is_file(path):
-        raise missing_file(path, JUDGED)
+        raise missing_file(path, EXPECTED)
     if path.suffix not in SUFFIXES:
         raise InvalidFile(
             f"a trajectory must be an .npz file or a netCDF log (.nc), not {path.name!r}.", path
@@ -60,16 +60,21 @@ def read(path: Path) -> dict[str, Any] | xr.Dataset:
 
 
 def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
-    """Our own log of one world as the arrays of the format.
+    """Convert a log of Tarsus with one world to arrays.
 
     `numpy.savez(path, **arrays_of(log, robot))` writes a file that `tarsus judge` reads.
+
+    Raises
+    ------
+    TarsusError
+        If the log holds several worlds, lacks variables, or belongs to another robot.
     """
-    # is it a whole log of one world?
+    # is it a complete log of one world?
     if "world" in log.dims:
         raise Unsupported(
             "this log holds several worlds; judge one of them, such as log.isel(world=0).", "world"
         )
-    log = check_log(log, NEEDED_OF_LOG)
+    log = check_log(log, REQUIRED_VARIABLES)
     robot = check_robot(log, robot)
     dt = float(log.attrs["dt"])
     instant = log.attrs.get("evaluation_instant", _instant(str(log.attrs.get("stepper"))))
@@ -80,9 +85,9 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
     for k, name in enumerate(map(str, log["actuator"].values)):
         motors[:, robot.u_slices[robot.joint_index(driven[name])].start] += log["tau"].values[:, k]
     if "push" in log:
-        motors += _pushed(log, robot, instant or 0.0)
+        motors += _push_forces(log, robot, instant or 0.0)
     # the start and every step after it
-    found: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         "time": np.concatenate([log["time"].values[:1] - dt, log["time"].values]),
         "qpos": np.concatenate([log["q_start"].values[None], log["q"].values]),
         "qvel": np.concatenate([log["u_start"].values[None], log["u"].values]),
@@ -93,83 +98,87 @@ def arrays_of(log: xr.Dataset, robot: Robot) -> dict[str, Any]:
         "e_N": mean_of_role(log, "restitution_normal"),
         "e_T": mean_of_role(log, "restitution_tangential"),
     }
-    # per step alone: the start repeats the first step's values
+    # values of steps: the start repeats those of the first step
     steps = {name: log[name].values for name in ("contact_normal", "contact_point", "gap")}
     steps["correction"] = log["velocity_correction"].values
     steps["mu"] = mean_of_role(log, "friction") * log["ground_friction"].values
     steps |= {"contact_force": log["force_world"].values, "qfrc_actuator": motors}
     if CONSTRAINT in log:
         steps[CONSTRAINT] = log[CONSTRAINT].values
-    if "passive_force" in log:  # of a run on MuJoCo, or with limits or dry friction
+    if "passive_force" in log:  # of a run in MuJoCo, or with joint limits or dry friction
         steps["qfrc_passive"] = log["passive_force"].values
-    return found | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
+    return arrays | {name: np.concatenate([value[:1], value]) for name, value in steps.items()}
 
 
-def _pushed(log: xr.Dataset, robot: Robot, instant: float) -> Array:
-    """Generalized forces (steps, nu) of the log's pushes, where a step saw its contacts."""
+def _push_forces(log: xr.Dataset, robot: Robot, instant: float) -> Array:
+    """Compute the generalized forces (steps, nu) of the log's pushes at a fraction of each step."""
     q = np.concatenate([log["q_start"].values[None], log["q"].values[:-1]]).astype(float)
     u = np.concatenate([log["u_start"].values[None], log["u"].values[:-1]]).astype(float)
-    seen = robot.integrate(q, u, instant * float(log.attrs["dt"]))
+    position = robot.integrate(q, u, instant * float(log.attrs["dt"]))
     force, push = np.zeros((len(q), robot.nu)), log["push"].values.astype(float)
     for k, name in enumerate(map(str, log["pushed"].values)):
-        force += robot.external_force(seen, name, push[:, k])
+        force += robot.external_force(position, name, push[:, k])
     return force
 
 
 def _instant(stepper: str) -> float | None:
-    """Where in a step a stepper sees its contacts, 0 to 1; None if at several instants."""
+    """Return the fraction of a step at which a stepper evaluates contacts; None for several."""
     known = stepper in registry.names(METHODS)
     return resolve.stepper(stepper).instant if known else None
 
 
 def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
-    """The arrays, checked against the robot.
+    """Build a trajectory from arrays and check them against the robot.
 
-    TarsusError names the first array that is unknown, missing, misshapen or not finite.
+    Raises
+    ------
+    TarsusError
+        If an array is unknown, missing, not finite, or has the wrong shape; the message names the
+        first one.
     """
-    # which arrays there are
-    known = (*NEEDED, *OPTIONAL, *SCALARS, *BESIDE)
+    # names
+    known = (*REQUIRED, *OPTIONAL, *SCALARS, *INTEGRATION)
     for name in arrays:
         if name not in known:
             raise unknown_name("array of a trajectory", name, known)
-    absent = [name for name in NEEDED if name not in arrays]
+    absent = [name for name in REQUIRED if name not in arrays]
     if absent:
         raise InvalidValue(
-            f"the trajectory lacks {', '.join(absent)}; it needs {', '.join(NEEDED)}.", absent[0]
+            f"the trajectory lacks {', '.join(absent)}; it needs {', '.join(REQUIRED)}.", absent[0]
         )
 
-    # their shapes and values
+    # shapes and values
     rows, ends = np.size(arrays["time"]), _ends(arrays, robot)
     sizes = {"time": (), "qpos": (robot.nq,), "qvel": (robot.nu,), "gap": (len(ends),)}
     sizes |= dict.fromkeys(("contact_force", *VECTORS), (len(ends), 3))
     sizes |= dict.fromkeys(("qfrc_actuator", "qfrc_passive"), (robot.nu,))
     sizes[CONSTRAINT] = (loop_constraints.count(robot),)
-    held = {
+    values = {
         name: finite(name, arrays[name], (rows, *size))
         for name, size in sizes.items()
         if name in arrays
     }
     if "mu" in arrays:
-        held["mu"] = _friction(arrays["mu"], (rows, len(ends)))
-    own = {name: _number(name, arrays[name]) for name in SCALARS if name in arrays}
-    if "contact_body" in arrays and not {"contact_point", "gap"} <= set(held):
+        values["mu"] = _friction(arrays["mu"], (rows, len(ends)))
+    scalars = {name: _number(name, arrays[name]) for name in SCALARS if name in arrays}
+    if "contact_body" in arrays and not {"contact_point", "gap"} <= set(values):
         raise IncompatibleOptions(
             "contacts named by contact_body also need contact_point and gap.", "contact_body"
         )
-    spacing, ground = step_of(held["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(ends), 3))
-    every = _steps_a_row(spacing, own.get("dt", spacing))
-    _check_quaternions(held["qpos"], robot)
+    spacing, up = step_of(values["time"]), np.broadcast_to([0.0, 0.0, 1.0], (rows, len(ends), 3))
+    every = _steps_per_row(spacing, scalars.get("dt", spacing))
+    _check_quaternions(values["qpos"], robot)
 
     # row 0 is the start: forces and contacts count from row 1 on
-    after = {name: held[name][1:] if name in held else None for name in OPTIONAL}
+    after = {name: values[name][1:] if name in values else None for name in OPTIONAL}
     return Trajectory(
         robot=robot,
         dt=spacing / every,
-        q=held["qpos"],
-        u=held["qvel"],
-        force=held["contact_force"][1:],
+        q=values["qpos"],
+        u=values["qvel"],
+        force=values["contact_force"][1:],
         ends=ends,
-        normal=_units(held.get("contact_normal", ground)[1:]),
+        normal=_normalized(values.get("contact_normal", up)[1:]),
         point=after["contact_point"],
         correction=after["correction"],
         gap=after["gap"],
@@ -177,27 +186,35 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
         passive=after["qfrc_passive"],
         constraint=after[CONSTRAINT],
         mu=after["mu"],
-        e_N=own.get("e_N", 0.0),
-        e_T=own.get("e_T", 0.0),
-        tolerance=own.get("tolerance", 1e-3 * spacing / every),
-        instant=own.get("instant", 0.0),
-        stages=int(own.get("stages", 1)),
+        e_N=scalars.get("e_N", 0.0),
+        e_T=scalars.get("e_T", 0.0),
+        tolerance=scalars.get("tolerance", 1e-3 * spacing / every),
+        instant=scalars.get("instant", 0.0),
+        stages=int(scalars.get("stages", 1)),
         every=every,
     )
 
 
 def _ends(arrays: Mapping[str, Any], robot: Robot) -> tuple[tuple[int, int], ...]:
-    """The body of each contact, and the body that it touches, WORLD: the ground."""
+    """Return the two bodies of each contact; WORLD stands for the ground."""
     if "contact_body" in arrays:
-        lying = {s.name: s.body for s in spans(robot, [c.name for c in robot.candidates])}
+        span_bodies = {s.name: s.body for s in spans(robot, [c.name for c in robot.candidates])}
         names = map(str, np.atleast_1d(arrays["contact_body"]))
-        return tuple(_ends_of(robot, name, lying) for name in names)
+        return tuple(_bodies_of_contact(robot, name, span_bodies) for name in names)
     return tuple((candidate.body, WORLD) for candidate in robot.candidates)
 
 
-def _ends_of(robot: Robot, name: str, lying: Mapping[str, int]) -> tuple[int, int]:
-    """Of a contact of our own log, or of one with a body, frame or candidate; lying: the bodies of
-    what lies between candidates, by name.
+def _bodies_of_contact(robot: Robot, name: str, span_bodies: Mapping[str, int]) -> tuple[int, int]:
+    """Find the two bodies of a contact.
+
+    Parameters
+    ----------
+    robot
+        Robot in contact.
+    name
+        Name of a contact in a log of Tarsus, or of a body, a frame or a candidate.
+    span_bodies
+        Bodies of the spans between candidates, by name.
     """
     # FIRST:SECOND or FIRST:SECOND_K, two shapes
     solids = {solid.name: solid.body for solid in robot.solids}
@@ -206,16 +223,16 @@ def _ends_of(robot: Robot, name: str, lying: Mapping[str, int]) -> tuple[int, in
         second = second if second in solids else second.rpartition("_")[0]
         if first in solids and second in solids:
             return solids[first], solids[second]
-    # between candidates of a body; NAME+K, a spot of an ellipsoid
-    if name in lying:
-        return lying[name], WORLD
-    eggs = {c.name for c in robot.candidates if c.outline is not None}
+    # a span between candidates of a body, or NAME+K, a contact point of an ellipsoid
+    if name in span_bodies:
+        return span_bodies[name], WORLD
+    ellipsoids = {c.name for c in robot.candidates if c.outline is not None}
     first = name.rpartition("+")[0]
-    return robot.frame(first if first in eggs else name).body, WORLD
+    return robot.frame(first if first in ellipsoids else name).body, WORLD
 
 
 def finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
-    """Return an array as numbers of this shape; TarsusError names the first that is not finite."""
+    """Convert to a finite array of a shape; raise InvalidValue that names the first bad value."""
     value = floats(name, given)
     if value.shape != shape:
         raise InvalidValue(
@@ -225,8 +242,8 @@ def finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     if len(bad):
         row, column = int(bad[0][0]), ",".join(map(str, bad[0][1:]))
         raise InvalidValue(
-            f"{name}{f'[{column}]' if column else ''} is not finite in row {row}; cut the run"
-            " before it, or repair the row.",
+            f"{name}{f'[{column}]' if column else ''} is not finite in row {row}; cut the run off"
+            " before that row, or repair it.",
             name,
         )
     if np.abs(value).max(initial=0.0) > LARGEST:
@@ -237,7 +254,7 @@ def finite(name: str, given: Any, shape: tuple[int, ...]) -> Array:
 def _number(name: str, given: Any) -> float:
     value = floats(name, given)
     if value.size != 1 or not (value >= 0).all() or not (value <= LARGEST).all():
-        raise InvalidValue(f"{name} must be one finite number that is not negative.", name)
+        raise InvalidValue(f"{name} must be one finite, nonnegative number.", name)
     return float(value.reshape(()))
 
 
@@ -250,14 +267,14 @@ def _friction(given: Any, shape: tuple[int, int]) -> Array:
     ):
         raise InvalidValue(
             f"mu must be one friction coefficient, or an array of shape {shape[1:]} or {shape},"
-            " and not negative.",
+            " without negative values.",
             "mu",
         )
     return np.broadcast_to(value, shape)
 
 
-def _steps_a_row(spacing: float, dt: float) -> int:
-    """Return the steps of dt from one row to the next; InvalidValue unless it is a whole number."""
+def _steps_per_row(spacing: float, dt: float) -> int:
+    """Count the steps of dt per row; raise InvalidValue unless it is a whole number."""
     count = steps_between(spacing, dt) if dt else 0
     if not count:
         raise InvalidValue(
@@ -270,14 +287,14 @@ def _check_quaternions(q: Array, robot: Robot) -> None:
     for body, at in zip(robot.bodies, robot.q_slices, strict=True):
         if body.joint.kind in ("free", "ball"):
             lengths = np.linalg.norm(q[:, at.stop - 4 : at.stop], axis=1)
-            if np.abs(lengths - 1).max() > UNIT:
+            if np.abs(lengths - 1).max() > QUATERNION_TOLERANCE:
                 raise InvalidValue(
                     f"the quaternion of joint {body.joint.name!r} in qpos must have length 1.",
                     "qpos",
                 )
 
 
-def _units(normals: Array) -> Array:
+def _normalized(normals: Array) -> Array:
     lengths = np.linalg.norm(normals, axis=-1, keepdims=True)
     if (lengths < 1e-9).any():
         raise InvalidValue(

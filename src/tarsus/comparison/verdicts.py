@@ -1,6 +1,7 @@
-"""Verdicts on a judged run: up to where each criterion passes, and from where it fails.
+"""Verdicts on a judged run: limits up to which each criterion passes, and above which it fails.
 
-Limits are shares of the robot's own measures, so that the same numbers serve an ant and a horse.
+Limits are fractions of the robot's weight, height or energy, so the same numbers apply to robots of
+any size.
 """
 
 from __future__ import annotations
@@ -22,37 +23,41 @@ PASS, DOUBTFUL, FAIL, NOT_JUDGED = "pass", "doubtful", "fail", "not judged"
 
 @dataclass(frozen=True)
 class RobotScale:
-    """The robot's own measures.
-
-    weight: N; height: m, of the base over the ground in the run, or 1; dt: s; turnover: J, the sum
-    of the magnitudes of all works
-    """
+    """Measures of the robot and the run to which limits refer."""
 
     weight: float
+    """Weight, N."""
     height: float
+    """Height of the base above the ground in the run, m; 1 without a floating base."""
     dt: float
+    """Step size, s."""
     turnover: float
+    """Sum of the magnitudes of all works, J."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """A criterion with its limits, as shares of a measure of the robot.
-
-    title, unit, meaning: for the reader; measure, of: the share's whole, in words and in `unit`;
-    good, bad: passes up to here, fails above; reason: why there
-    """
+    """Criterion with its limits as fractions of a measure of the robot."""
 
     title: str
+    """Name of the criterion."""
     unit: str
+    """Unit of the criterion."""
     meaning: str
+    """Short description."""
     measure: str
-    of: Callable[[RobotScale], float]
+    """Description of the reference measure."""
+    reference: Callable[[RobotScale], float]
+    """Function that computes the reference measure, in `unit`."""
     good: float
+    """Fraction up to which the criterion passes."""
     bad: float
+    """Fraction above which the criterion fails."""
     reason: str
+    """Reason for these fractions."""
 
 
-def _lift(scale: RobotScale) -> float:
+def _lifting_work(scale: RobotScale) -> float:
     return scale.weight * scale.height
 
 
@@ -62,7 +67,7 @@ LIMITS: Mapping[str, Limits] = {
         "J",
         "force while the contact separates, or a pull",
         "weight x base height",
-        _lift,
+        _lifting_work,
         1e-3,
         1e-2,
         "the work that lifts the robot by 0.1 % and by 1 % of its height",
@@ -82,15 +87,15 @@ LIMITS: Mapping[str, Limits] = {
         "J",
         "friction not opposed to the slip",
         "weight x base height",
-        _lift,
+        _lifting_work,
         1e-3,
         1e-2,
-        "as of Signorini's condition",
+        "as for Signorini's condition",
     ),
     "penetration_m": Limits(
         "penetration",
         "m",
-        "depth in the ground",
+        "depth below the ground surface",
         "base height",
         lambda scale: scale.height,
         1e-2,
@@ -105,7 +110,7 @@ LIMITS: Mapping[str, Limits] = {
         lambda scale: float(np.sqrt(GRAVITY * scale.height)),
         1e-3,
         1e-2,
-        "walking takes about half of this speed: 0.2 % and 2 % of it are lost",
+        "walking speed is about half of this measure, so 0.2 % and 2 % of it are lost",
     ),
     "equation_N": Limits(
         "equation of motion",
@@ -125,13 +130,13 @@ LIMITS: Mapping[str, Limits] = {
         lambda scale: scale.turnover,
         1e-4,
         1e-2,
-        "float32 states leave about 1e-5; what is above 1 % shows in a robot's gait",
+        "float32 states leave about 1e-5; more than 1 % is visible in a robot's gait",
     ),
 }
 
 
 def scale_of(run: Trajectory, energy: Mapping[str, float] | None) -> RobotScale:
-    """Return the measures of a run; energy: its ledger, J."""
+    """Compute the measures of a run from its trajectory and its energy ledger in J."""
     height = 1.0
     if run.robot.floating and len(run.ends):
         low = _lowest(run)
@@ -141,7 +146,7 @@ def scale_of(run: Trajectory, energy: Mapping[str, float] | None) -> RobotScale:
 
 
 def _lowest(run: Trajectory) -> Any:
-    """Height (S,) of the lowest contact point of every step, m."""
+    """Compute the height (S,) of the lowest contact point of every step, in m."""
     if run.point is not None:
         return run.point[..., 2].min(axis=1)
     names = [candidate.name for candidate in run.robot.candidates]
@@ -149,15 +154,15 @@ def _lowest(run: Trajectory) -> Any:
 
 
 def verdicts(
-    found: Mapping[str, float | None], scale: RobotScale
+    values: Mapping[str, float | None], scale: RobotScale
 ) -> dict[str, dict[str, float | str | None]]:
-    """Return by criterion its "verdict" and the limits "good" and "bad" in its unit."""
-    told: dict[str, dict[str, float | str | None]] = {}
+    """Judge each criterion: its "verdict" and the limits "good" and "bad" in its unit."""
+    table: dict[str, dict[str, float | str | None]] = {}
     for name, limits in LIMITS.items():
-        value, whole = found.get(name), limits.of(scale)
-        good, bad = limits.good * whole, limits.bad * whole
+        value, reference = values.get(name), limits.reference(scale)
+        good, bad = limits.good * reference, limits.bad * reference
         verdict = NOT_JUDGED
         if value is not None:
             verdict = PASS if value <= good else DOUBTFUL if value <= bad else FAIL
-        told[name] = {"verdict": verdict, "good": good, "bad": bad}
-    return told
+        table[name] = {"verdict": verdict, "good": good, "bad": bad}
+    return table

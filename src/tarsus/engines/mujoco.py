@@ -30,12 +30,12 @@ from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.settings import (
     DEFAULT,
     ENGINE,
-    LEAST_FRICTION,
+    MIN_FRICTION,
     NAMED,
     MujocoSettings,
+    footnotes,
     label,
     named,
-    printed,
 )
 from tarsus.mujoco_runs.worlds import Hook, MujocoWorlds
 
@@ -53,7 +53,7 @@ NOT_MODELED = {**SoftConvex.not_modeled} | {
 
 def shown(names: Iterable[str]) -> list[str]:
     """Return the lines that state the settings of these names."""
-    return [*printed({label(name): named(name) for name in names}), f"{NAME}: {SCENES}"]
+    return [*footnotes({label(name): named(name) for name in names}), f"{NAME}: {SCENES}"]
 
 
 class MujocoEngine(Engine):
@@ -72,7 +72,7 @@ class MujocoEngine(Engine):
     impulsive = False
     parameters = frozenset({"mu"})
     variants: ClassVar[Mapping[str, str]] = {
-        name: settings.described() for name, settings in NAMED.items()
+        name: settings.description() for name, settings in NAMED.items()
     }
 
     def __init__(self, name: str = DEFAULT, settings: MujocoSettings | None = None) -> None:
@@ -209,7 +209,7 @@ def _in_joints(model: Any, data: Any) -> Any:
 def _mjcf(start: Start, dt: float, mu: float, world: int) -> str:
     """Return the MJCF of the body on an inclined floor."""
     body, slope = start.body, float(np.asarray(start.slope)[world])
-    root = ElementTree.fromstring(to_mjcf(body, dt=dt, friction=max(mu, LEAST_FRICTION)))
+    root = ElementTree.fromstring(to_mjcf(body, dt=dt, friction=max(mu, MIN_FRICTION)))
     floor = root.find("worldbody/geom[@name='floor']")
     assert floor is not None
     floor.set("quat", f"{np.cos(slope / 2):.17g} 0 {-np.sin(slope / 2):.17g} 0")

@@ -1,1 +1,1 @@
-"""MuJoCo as a peer: the same robot and gait run and recorded, for comparisons and benchmarks."""
+"""Runs of a robot and its gait in MuJoCo, recorded for comparisons and benchmarks."""

@@ -1,7 +1,8 @@
-"""Many worlds behind the interface of `mujoco.batch.Batch`: another import, and the loop stays.
+"""Many worlds of Tarsus behind the interface of `mujoco.batch.Batch`.
 
-State fields are live arrays: what is written holds at the next call, what a call computed stands in
-them. Parameters of the contact law and all else are set on `WorldBatch.simulation`.
+A loop written for MuJoCo needs only another import. State fields are live arrays: values written to
+them take effect at the next call, and every call updates them. Parameters of the contact law and
+all other options are set on `WorldBatch.simulation`.
 """
 
 from __future__ import annotations
@@ -20,18 +21,27 @@ from tarsus.simulation.actuation import FILE, MOTOR
 from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[np.float64]
-STEP = 0.002  # s, MuJoCo's default
+DEFAULT_DT = 0.002  # s, MuJoCo's default
 FIELDS = ("qpos", "qvel", "ctrl", "time")
 
 
 class WorldBatch:
-    """nsim worlds of a robot on nthread threads (0: all processors).
+    """Worlds of one robot that are stepped together.
 
-    model: a path to an MJCF, URDF or SDF file, the name of a built-in robot, or a Robot; an MjModel
-        is compiled, and its file is what is needed here
-    options: of a `Simulation`: law, stepper, terrain, dt (0.002 s, as MuJoCo's default), ...
-    The control signals are those of the file's actuators, if it has any that are simulated, else
-    torques. Worlds start, and are reset to, the posture a `Simulation` starts from.
+    Control signals are those of the file's actuators if all of them are simulated, and torques
+    otherwise. Worlds start from, and are reset to, the posture that a `Simulation` starts from.
+
+    Parameters
+    ----------
+    model
+        Path to an MJCF, URDF or SDF file, name of a built-in robot, or a Robot. An MjModel is
+        rejected because it is compiled; pass its file.
+    nsim
+        Number of worlds.
+    nthread
+        Number of threads; 0 for one per processor.
+    **options
+        Options of `Simulation`: law, stepper, terrain, dt (0.002 s by default, as in MuJoCo), ...
     """
 
     def __init__(
@@ -44,22 +54,28 @@ class WorldBatch:
                 "model",
             )
         robot = resolve.robot(str(model) if isinstance(model, Path) else model)
-        served = robot.file_actuators and all(a.simulated for a in robot.file_actuators)
-        given = {"dt": STEP, "actuators": FILE if served else MOTOR} | options
+        supported = robot.file_actuators and all(a.simulated for a in robot.file_actuators)
+        given = {"dt": DEFAULT_DT, "actuators": FILE if supported else MOTOR} | options
         threads = nthread or os.cpu_count() or 1
         self.simulation = Simulation(robot, worlds=nsim, threads=threads, **given)
         self.nsim, self.nthread = nsim, threads
         signals = len(robot.file_actuators) if given["actuators"] == FILE else len(robot.actuators)
         self._live: dict[str, Array] = {
-            "qpos": self._rows(self.simulation.q),
-            "qvel": self._rows(self.simulation.u),
+            "qpos": self._by_world(self.simulation.q),
+            "qvel": self._by_world(self.simulation.u),
             "ctrl": np.zeros((nsim, signals)),
             "time": np.zeros(nsim),
         }
-        self._kept = {name: self._live[name].copy() for name in ("qpos", "qvel")}
+        self._last_read = {name: self._live[name].copy() for name in ("qpos", "qvel")}
 
     def bind(self, name: str) -> Array:
-        """The live array (nsim, ...) of qpos, qvel, ctrl (nsim, actuators) or time (nsim,), s."""
+        """Return the live array of a state field.
+
+        Parameters
+        ----------
+        name
+            "qpos" (nsim, nq), "qvel" (nsim, nu), "ctrl" (nsim, actuators), or "time" (nsim,) in s.
+        """
         if name not in FIELDS:
             raise unknown_name("field of a batch", name, FIELDS)
         return self._live[name]
@@ -80,31 +96,31 @@ class WorldBatch:
         return self._live["ctrl"]
 
     def step(self, ids: ArrayLike | None = None, nstep: int = 1) -> None:
-        """Advance all worlds, or those of `ids` (a mask or indices), by nstep steps."""
-        self._written()
+        """Advance all worlds, or those selected by `ids` (a mask or indices), by nstep steps."""
+        self._apply_changes()
         others = ~self._mask(ids)
         before = self.simulation.state() if others.any() else None
         signals = self.ctrl if self.nsim > 1 else self.ctrl[0]
         for k in range(nstep):
-            self.simulation.step(signals if k == 0 else None)  # they are held
+            self.simulation.step(signals if k == 0 else None)  # later steps reuse the signals
         self._live["time"][~others] += nstep * self.simulation.dt
         if before is not None:
             after = self.simulation.state()
             after[others] = before[others]
             self.simulation.restore(after)
-        self._read()
+        self._update_arrays()
 
     def reset(self, ids: ArrayLike | None = None) -> None:
-        """All worlds, or those of `ids`, back to the start, without control signals."""
-        self._written()
+        """Reset all worlds, or those selected by `ids`, and zero their control signals."""
+        self._apply_changes()
         chosen = self._mask(ids)
         self.simulation.reset(where=chosen)
         self._live["ctrl"][chosen] = 0.0
         self._live["time"][chosen] = 0.0
-        self._read()
+        self._update_arrays()
 
     def _mask(self, ids: ArrayLike | None) -> NDArray[np.bool_]:
-        """Which worlds (nsim,) are meant."""
+        """Convert `ids` to a mask of worlds (nsim,)."""
         if ids is None:
             return np.ones(self.nsim, bool)
         given = np.asarray(ids)
@@ -120,19 +136,19 @@ class WorldBatch:
         mask[given] = True
         return mask
 
-    def _written(self) -> None:
-        """Take over what was written into the live arrays since the last call."""
+    def _apply_changes(self) -> None:
+        """Set the state to what the caller wrote into the live arrays since the last call."""
         for name, field in (("q", "qpos"), ("u", "qvel")):
-            if not np.array_equal(self._live[field], self._kept[field]):
+            if not np.array_equal(self._live[field], self._last_read[field]):
                 state: Any = {name: self._live[field] if self.nsim > 1 else self._live[field][0]}
                 self.simulation.set(**state)
 
-    def _read(self) -> None:
-        """The state into the live arrays."""
+    def _update_arrays(self) -> None:
+        """Copy the state into the live arrays."""
         for field, values in (("qpos", self.simulation.q), ("qvel", self.simulation.u)):
-            self._live[field][:] = self._rows(values)
-            self._kept[field][:] = self._live[field]
+            self._live[field][:] = self._by_world(values)
+            self._last_read[field][:] = self._live[field]
 
-    def _rows(self, values: Array) -> Array:
-        """(nsim, n), also of one world."""
+    def _by_world(self, values: Array) -> Array:
+        """Copy values to the shape (nsim, n), which a single world lacks."""
         return np.array(values, dtype=float).reshape(self.nsim, -1)

@@ -1,4 +1,4 @@
-"""A controller of ours as a function of time and state, for a simulator that is not ours."""
+"""Controllers of Tarsus as functions of time and state, for use in another simulator."""
 
 from __future__ import annotations
 
@@ -23,10 +23,16 @@ INPUTS = ("t", "q", "u", "command", "memory", "dt")
 
 
 class ClosedLoop:
-    """Torques from a Controller, which keeps its memory here, or from a function (t, q, u).
+    """Motor torques from a controller, whose memory is stored here.
 
-    robot: whose motors they drive, and whose torque limits hold
-    dt: from one call to the next, s
+    Parameters
+    ----------
+    robot
+        Robot whose motors are driven and whose torque limits apply.
+    controller
+        A Controller, a function (t, q, u) that returns torques, or None for zero torques.
+    dt
+        Time between two calls, in s.
     """
 
     def __init__(self, robot: Robot, controller: Controller | Feedback | None, dt: float) -> None:
@@ -38,7 +44,7 @@ class ClosedLoop:
             self._compile(controller, dt)
 
     def _compile(self, controller: Controller, dt: float) -> None:
-        """The controller's expressions as a function on arrays that stay where they are."""
+        """Compile the controller's expressions to a function that works on fixed buffers."""
         start = checked_outputs.memory(controller, self._robot)
         values = (np.zeros(1), np.zeros(self._robot.nq), np.zeros(self._robot.nu))
         values += (checked_outputs.commands(controller), start, np.full(1, dt))
@@ -50,7 +56,7 @@ class ClosedLoop:
         results = [ca.densify(limit_torques(self._robot, torque)), ca.densify(memory)]
         function: Any = ca.Function("control", list(symbols.values()), results, {"cse": True})
         self._buffer, self._evaluate = function.buffer()
-        # where it reads and writes; an empty array has no place
+        # bind inputs and outputs; an empty array has no address
         for k, value in enumerate(self._inputs.values()):
             if value.size:
                 self._buffer.set_arg(k, value.data)
@@ -59,19 +65,29 @@ class ClosedLoop:
                 self._buffer.set_res(k, value.data)
 
     def reset(self) -> None:
-        """Forget all: the memory is again that of the start."""
+        """Restore the controller's initial memory."""
         if isinstance(self.controller, Controller):
             self._inputs["memory"][:] = self._start
 
-    def told(self) -> dict[str, float]:
-        """The commands by name."""
+    def commands(self) -> dict[str, float]:
+        """Return the current commands by name."""
         if not isinstance(self.controller, Controller):
             return {}
         return dict(zip(self.controller.commands, self._inputs["command"].tolist(), strict=True))
 
-    def tell(self, command: Mapping[str, float]) -> None:
-        """Set the commands named; TarsusError with near names for an unknown one."""
-        known = list(self.told())
+    def set_commands(self, command: Mapping[str, float]) -> None:
+        """Set commands by name.
+
+        Raises
+        ------
+        Unsupported
+            If the controller takes no commands.
+        UnknownName
+            If a command is unknown; the message suggests near names.
+        InvalidValue
+            If a value is not finite, or a speed is out of the gait's reach.
+        """
+        known = list(self.commands())
         if not known:
             raise Unsupported("this controller takes no commands.", next(iter(command), "command"))
         for name, value in command.items():
@@ -84,18 +100,22 @@ class ClosedLoop:
             self._inputs["command"][known.index(name)] = value
 
     def __call__(self, t: float, q: Array, u: Array) -> Array:
-        """Torques (actuators,), N m, within the motors' limits; in place until the next call."""
+        """Compute the torques (actuators,) in N m, clipped to the motors' limits.
+
+        The next call overwrites the returned array.
+        """
         if isinstance(self.controller, Controller):
-            given = self._inputs
-            given["t"][0], given["q"][:], given["u"][:] = t, q, u
+            inputs = self._inputs
+            inputs["t"][0], inputs["q"][:], inputs["u"][:] = t, q, u
             self._evaluate()
-            given["memory"][:] = self._next
+            inputs["memory"][:] = self._next
         elif self.controller is not None:
-            self._torque[:] = np.clip(self._answer(self.controller(t, q, u)), *self._limits)
+            torques = self._check_torques(self.controller(t, q, u))
+            self._torque[:] = np.clip(torques, *self._limits)
         return self._torque
 
-    def _answer(self, torques: Any) -> Array:
-        """A function's answer, checked."""
+    def _check_torques(self, torques: Any) -> Array:
+        """Convert what a Python function returned to torques, and check them."""
         value = np.asarray(torques, float)
         if value.shape != self._torque.shape or not np.isfinite(value).all():
             raise InvalidValue(

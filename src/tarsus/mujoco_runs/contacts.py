@@ -19,13 +19,13 @@ class GroundContact:
     """One contact of a robot's geom with something that cannot move."""
 
     geom: int
-    """The robot's geom."""
+    """Index of the robot's geom."""
     gap: float
-    """Distance, m; negative is penetration."""
+    """Distance to the ground, m; negative for penetration."""
     point: Array
     """World position (3,), m."""
     frame: Array
-    """(3, 3), world: rows are the normal, out of the ground, and two tangents."""
+    """Contact axes (3, 3) in world axes: rows are the outward normal and two tangents."""
     force: Array
     """Force (3,) on the robot along the rows of `frame`, N."""
     friction: float
@@ -33,7 +33,7 @@ class GroundContact:
 
 
 def ground_contacts(model: Any, data: Any) -> Iterator[GroundContact]:
-    """Every contact of a moving geom with a fixed one; the robot's with itself are left out."""
+    """Iterate over the contacts of moving geoms with fixed ones; skip the robot's self-contacts."""
     if not data.ncon:
         return
     contact_force, six = mujoco().mj_contactForce, np.zeros(6)
@@ -57,7 +57,7 @@ def ground_contacts(model: Any, data: Any) -> Iterator[GroundContact]:
 
 
 def contact_jacobian(model: Any, data: Any, contact: GroundContact) -> Array:
-    """Jacobian (3, nv) of the contact point as a point of the robot, world axes."""
+    """Compute the Jacobian (3, nv) of the contact point as a point of the robot, in world axes."""
     jacobian = np.zeros((3, model.nv))
     body = model.geom_bodyid[contact.geom]
     mujoco().mj_jac(model, data, jacobian, None, contact.point, body)

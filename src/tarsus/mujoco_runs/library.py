@@ -1,6 +1,7 @@
-"""The one way to import MuJoCo: when it is needed, and with one sentence if it is missing.
+"""Import of MuJoCo when it is needed, with a clear error if it is missing.
 
-The types are `Any` because MuJoCo's stubs do not list every name.
+All other modules import MuJoCo through this one. The types are `Any` because MuJoCo's stubs do not
+list every name.
 """
 
 from __future__ import annotations
@@ -16,32 +17,33 @@ PURPOSE = "a run in MuJoCo"
 
 
 def mujoco() -> Any:
-    """The package `mujoco`; TarsusError if it is not installed."""
+    """Import the package `mujoco`; raise MissingLibrary if it is not installed."""
     return needed_library("mujoco", PURPOSE)
 
 
 @contextmanager
-def warned() -> Iterator[list[str]]:
-    """What MuJoCo warns of meanwhile, in place of a line on the terminal and a file MUJOCO_LOG.TXT
-    in the working directory.
+def capture_warnings() -> Iterator[list[str]]:
+    """Collect MuJoCo's warnings in a list.
+
+    Otherwise MuJoCo prints them and appends them to MUJOCO_LOG.TXT in the working directory.
     """
-    library, said = mujoco(), list[str]()
+    library, messages = mujoco(), list[str]()
     before = library.get_mju_user_warning()
-    library.set_mju_user_warning(said.append)
+    library.set_mju_user_warning(messages.append)
     try:
-        yield said
+        yield messages
     finally:
         library.set_mju_user_warning(before)
 
 
-def rollout() -> Any:
-    """The module `mujoco.rollout`, which replays torques in C; TarsusError if it is missing."""
+def rollout_module() -> Any:
+    """Import `mujoco.rollout`, which replays torques in C; raise MissingLibrary without it."""
     mujoco()
     return needed_library("mujoco.rollout", PURPOSE)
 
 
-def batches() -> Any:
-    """The module `mujoco.batch`, many worlds in C; None where this MuJoCo has none."""
+def batch_module() -> Any:
+    """Import `mujoco.batch`, which steps many worlds in C; None if this MuJoCo lacks it."""
     mujoco()
     try:
         return importlib.import_module("mujoco.batch")

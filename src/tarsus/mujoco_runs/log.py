@@ -1,4 +1,4 @@
-"""The log of a run in MuJoCo: the variables of our own logs, by the same expressions."""
+"""Log of a run in MuJoCo, with the variables of Tarsus's own logs from the same expressions."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from tarsus.terrain.base import Terrain
 
 Array = NDArray[np.float64]
 ENGINE = "mujoco"
-TOLERANCE = 1e-3  # N: forces smaller than this are none, to the criteria
-OF_THE_LAST_STAGE = (
-    "integrator RK4 evaluates each step four times: contact forces are those of the last, and their"
-    " works do not add up to the change of energy."
+FORCE_TOLERANCE = 1e-3  # N: the criteria treat smaller forces as zero
+LAST_STAGE_MESSAGE = (
+    "integrator RK4 evaluates forces four times per step; the log holds the contact forces of the"
+    " last evaluation, whose work does not add up to the change of energy."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class MujocoSetup:
-    """What was run."""
+    """Robot, settings, ground and controller of a run in MuJoCo."""
 
     robot: Robot
     settings: MujocoSettings
@@ -42,33 +42,33 @@ class MujocoSetup:
     dt: float
     """Length of a step, s."""
     normal: Array
-    """Unit normal (3,) of the ground, world."""
+    """Unit normal (3,) of the ground in world axes."""
     command: dict[str, float]
-    """What the gait was told."""
+    """Commands of the gait by name."""
     warnings: Sequence[WarningRecord]
-    """What the user should know."""
+    """Warnings raised during setup."""
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
-    """What a run left."""
+class RecordedRun:
+    """Recorded arrays and timing of a run."""
 
     arrays: dict[str, Any]
-    """Those of its recorder."""
+    """Arrays of `Recorder`, by name."""
     extra: Array
-    """Of every step: torques (N m), the solver's iterations, whether it converged."""
+    """Torques in N m, solver iterations, and convergence flag of every step."""
     began: float
     """Simulated time at the start, s."""
     wall: float
-    """What controller and steps took, s."""
+    """Wall time of the controller and the steps, s."""
 
     @property
     def steps(self) -> int:
-        """How many."""
+        """Number of steps."""
         return len(self.extra)
 
-    def first(self, steps: int) -> Recorded:
-        """The first steps alone."""
+    def first(self, steps: int) -> RecordedRun:
+        """Return the run cut off after a number of steps."""
         short = {
             name: value[: steps + 1] if np.ndim(value) and name != "contact_body" else value
             for name, value in self.arrays.items()
@@ -76,14 +76,14 @@ class Recorded:
         return replace(self, arrays=short, extra=self.extra[:steps])
 
 
-def dataset(setup: MujocoSetup, run: Recorded) -> xr.Dataset:
-    """The log of a run on level or inclined ground."""
-    # contacts, energies and residuals by the expressions of our own logs
+def dataset(setup: MujocoSetup, run: RecordedRun) -> xr.Dataset:
+    """Build the log of a run on level or inclined ground."""
+    # contacts, energies and residuals from the expressions of Tarsus's own logs
     run_hooks()
     robot, trajectory = setup.robot, _trajectory(setup, run)
-    solved, seen = solved_steps(trajectory)
+    solved, observables = solved_steps(trajectory)
     assert trajectory.point is not None and trajectory.passive is not None
-    found = {
+    values = {
         "q": (("time", "coordinate"), trajectory.q[1:]),
         "u": (("time", "velocity"), trajectory.u[1:]),
         "tau": (("time", "actuator"), run.extra[:, :-2]),
@@ -92,34 +92,37 @@ def dataset(setup: MujocoSetup, run: Recorded) -> xr.Dataset:
         ),
         "iterations": ("time", run.extra[:, -2].astype(np.int32)),
         "converged": ("time", run.extra[:, -1].astype(np.int8)),
-        **variables.energy_variables(seen, solved),
+        **variables.energy_variables(observables, solved),
         "passive_force": (("time", "velocity"), trajectory.passive),
         "q_start": ("coordinate", trajectory.q[0]),
         "u_start": ("velocity", trajectory.u[0]),
     }
-    # with labels, units and what was run
+    # labels, units and attributes
     time = run.began + setup.dt * np.arange(1, run.steps + 1)
-    log = xr.Dataset(found, variables.labels(robot, [c.name for c in robot.candidates], time))
+    log = xr.Dataset(values, variables.labels(robot, [c.name for c in robot.candidates], time))
     log = variables.add_descriptions(log)
     log.attrs.update(_attributes(setup, run))
-    # what the user should know
-    notices, unconverged = list(setup.warnings), int((log["converged"] == 0).sum())
+    # warnings
+    records, unconverged = list(setup.warnings), int((log["converged"] == 0).sum())
     if not setup.settings.velocity_level:
-        notices.append(WarningRecord(OF_THE_LAST_STAGE, "forces-of-last-stage", "RK4"))
+        records.append(WarningRecord(LAST_STAGE_MESSAGE, "forces-of-last-stage", "RK4"))
     if unconverged:
-        text = f"{unconverged} steps reached MuJoCo's limit of iterations."
-        notices.append(WarningRecord(text, "steps-unconverged", "converged"))
-    log.attrs["warnings"] = "\n".join(notices)
+        text = f"{unconverged} steps reached MuJoCo's iteration limit."
+        records.append(WarningRecord(text, "steps-unconverged", "converged"))
+    log.attrs["warnings"] = "\n".join(records)
     return drop_empty(log)
 
 
-def _trajectory(setup: MujocoSetup, run: Recorded) -> Trajectory:
-    """The run's arrays, every candidate with its own place; open contacts by the candidates."""
+def _trajectory(setup: MujocoSetup, run: RecordedRun) -> Trajectory:
+    """Convert the run's arrays to a trajectory with one column per candidate.
+
+    Points and gaps of open contacts, which MuJoCo does not list, come from the candidates.
+    """
     robot, given, normal = setup.robot, run.arrays, setup.normal
     n = len(robot.candidates)
     after = {name: given[name][1:, :n] for name in ("contact_force", "contact_point", "gap", "mu")}
     q = given["qpos"]
-    # where MuJoCo lists no contact: the candidate's lowest point and its distance
+    # open contacts: the candidate's lowest point and its distance
     open_ = after["mu"] == 0
     centers = [robot.position(q[:-1], c.name) for c in robot.candidates]
     radius = np.array([c.radius for c in robot.candidates])
@@ -141,20 +144,20 @@ def _trajectory(setup: MujocoSetup, run: Recorded) -> Trajectory:
         mu=np.full((run.steps, n), setup.settings.coefficient),
         e_N=0.0,
         e_T=0.0,
-        tolerance=TOLERANCE * setup.dt,
+        tolerance=FORCE_TOLERANCE * setup.dt,
         instant=0.0,
         stages=given["stages"],
     )
 
 
-def _attributes(setup: MujocoSetup, run: Recorded) -> dict[str, Any]:
-    """What was run, by the names of our own logs; law and stepper are MuJoCo's."""
+def _attributes(setup: MujocoSetup, run: RecordedRun) -> dict[str, Any]:
+    """Build the attributes of the log, named as in Tarsus's own; law and stepper are MuJoCo's."""
     settings, robot = setup.settings, setup.robot
     parts = {"law": settings, "terrain": setup.terrain, "gait": setup.controller}
     names = {"engine": ENGINE, "engine_version": mujoco().__version__}
-    # what the criteria ask for by role
+    # parameters that the criteria look up by role
     roles = {"mean_mu": settings.coefficient, "unit_mu": "[1]", "role_mu": "friction"}
-    roles |= {"mean_tolerance": TOLERANCE * setup.dt, "unit_tolerance": "N s"}
+    roles |= {"mean_tolerance": FORCE_TOLERANCE * setup.dt, "unit_tolerance": "N s"}
     roles |= {"role_tolerance": "absolute_tolerance"}
     instant = {"evaluation_instant": 0.0} if settings.velocity_level else {}
     return {

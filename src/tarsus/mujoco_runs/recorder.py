@@ -1,4 +1,4 @@
-"""Record a MuJoCo run in the arrays that `tarsus judge` reads; docs/judge.md."""
+"""Recorder of MuJoCo runs in the arrays that `tarsus judge` reads; docs/judge.md."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from tarsus.errors import UnmetCondition
 from tarsus.mujoco_runs.contacts import contact_jacobian, ground_contacts
-from tarsus.mujoco_runs.implicit_part import EXPLAINED, implicit_part, integrator_of
+from tarsus.mujoco_runs.implicit_forces import KNOWN_INTEGRATORS, implicit_forces, integrator_name
 from tarsus.mujoco_runs.library import mujoco
 
 Array = NDArray[np.float64]
-APART = 1.0  # m, the gap of a contact that MuJoCo does not list
+OPEN_GAP = 1.0  # m, gap recorded for a contact that MuJoCo does not list
 UP = (0.0, 0.0, 1.0)
-TOUCH = {  # columns of a recorded contact
+CONTACT_COLUMNS = {
     "contact_force": slice(0, 3),
     "contact_point": slice(3, 6),
     "contact_normal": slice(6, 9),
@@ -27,68 +27,82 @@ TOUCH = {  # columns of a recorded contact
 
 
 class Recorder:
-    """Keeps every step of a MuJoCo simulation (model, data).
+    """Recorder of every step of a MuJoCo simulation.
 
-    Make it before the first `mj_step`, call `take()` after each step, and `arrays()` or
-    `save(path)` at the end. Contacts of the robot with the world are kept, each under its geom.
-    The forces of joint limits, joint friction and contacts between bodies are added to the passive
-    forces.
+    Create it before the first `mj_step`, call `take()` after each step, and `arrays()` or
+    `save(path)` at the end. Contacts of the robot with the world are recorded by geom. Forces of
+    joint limits, joint friction and contacts between bodies are added to the passive forces.
 
-    geoms: those whose contacts come first, in this order, whether they touch or not; with None a
-        run that touches nothing has no arrays
+    Parameters
+    ----------
+    model, data
+        MuJoCo's `MjModel` and `MjData`.
+    geoms
+        Geoms whose contacts come first, in this order, whether they touch or not. With None,
+        `arrays()` raises an error for a run without contact.
     """
 
     def __init__(self, model: Any, data: Any, geoms: Sequence[int] | None = None) -> None:
         self._may_be_empty = geoms is not None
         self.model, self.data = model, data
         self._rows: list[Array] = []
-        self._touches: list[Array] = []  # the columns of TOUCH
-        self._places: list[tuple[int, int]] = []  # row and slot of each
+        self._contacts: list[Array] = []  # in the columns of CONTACT_COLUMNS
+        self._indices: list[tuple[int, int]] = []  # row and slot of each contact
         self._slots = {(geom, 0): k for k, geom in enumerate(geoms or ())}
         self._before = np.array(data.qvel)
-        self._keep(np.zeros(model.nv))
+        self._append_row(np.zeros(model.nv))
 
     def take(self) -> None:
-        """Keep the step that mj_step just made."""
+        """Record the step that `mj_step` just made."""
         model, data = self.model, self.data
-        others, seen = np.array(data.qfrc_constraint), dict[int, int]()
+        others, last_number = np.array(data.qfrc_constraint), dict[int, int]()
         for contact in ground_contacts(model, data):
             force = contact.force @ contact.frame
             others -= force @ contact_jacobian(model, data, contact)
-            number = seen[contact.geom] = seen.get(contact.geom, -1) + 1
+            number = last_number[contact.geom] = last_number.get(contact.geom, -1) + 1
             slot = self._slots.setdefault((contact.geom, number), len(self._slots))
-            self._places.append((len(self._rows), slot))
-            touch = (force, contact.point, contact.frame[0], (contact.gap, contact.friction))
-            self._touches.append(np.concatenate(touch))
-        self._keep(others)
+            self._indices.append((len(self._rows), slot))
+            columns = (force, contact.point, contact.frame[0], (contact.gap, contact.friction))
+            self._contacts.append(np.concatenate(columns))
+        self._append_row(others)
         self._before = np.array(data.qvel)
 
     def drop(self, steps: int) -> None:
-        """Forget the last steps."""
+        """Discard the last steps."""
         del self._rows[len(self._rows) - steps :]
-        count = sum(row < len(self._rows) for row, _ in self._places)
-        del self._places[count:], self._touches[count:]
+        count = sum(row < len(self._rows) for row, _ in self._indices)
+        del self._indices[count:], self._contacts[count:]
         nq, nv = self.model.nq, self.model.nv
         self._before = self._rows[-1][1 + nq : 1 + nq + nv].copy()
 
-    def _keep(self, others: Array) -> None:
-        """The state of a row, and the generalized forces (nv,): others are those of constraints
-        without contacts with the world.
+    def _append_row(self, others: Array) -> None:
+        """Append the state and the generalized forces.
+
+        Parameters
+        ----------
+        others
+            Generalized forces (nv,) of all constraints except contacts with the world.
         """
         data = self.data
-        motors, rest = implicit_part(self.model, data, data.qvel - self._before)
+        motors, rest = implicit_forces(self.model, data, data.qvel - self._before)
         passive = data.qfrc_passive + rest + others
         driven = data.qfrc_actuator + data.qfrc_applied + motors
         self._rows.append(np.concatenate(((data.time,), data.qpos, data.qvel, driven, passive)))
 
     def states(self, first: int = 0) -> tuple[Array, Array]:
-        """qpos (rows, nq) and qvel (rows, nv) from row `first` on; row 0 is the start."""
+        """Return `qpos` (rows, nq) and `qvel` (rows, nv) from row `first`; row 0 is the start."""
         nq, nv = self.model.nq, self.model.nv
-        kept = np.array(self._rows[first:]).reshape(-1, len(self._rows[0]))
-        return kept[:, 1 : 1 + nq], kept[:, 1 + nq : 1 + nq + nv]
+        rows = np.array(self._rows[first:]).reshape(-1, len(self._rows[0]))
+        return rows[:, 1 : 1 + nq], rows[:, 1 + nq : 1 + nq + nv]
 
     def arrays(self) -> dict[str, Any]:
-        """The run so far by the names of the format."""
+        """Return the run so far as arrays, named as `tarsus judge` expects them.
+
+        Raises
+        ------
+        UnmetCondition
+            If the robot never touched the world and no geoms were named.
+        """
         mj, model = mujoco(), self.model
         if not self._slots and not self._may_be_empty:
             raise UnmetCondition(
@@ -96,26 +110,27 @@ class Recorder:
                 "contacts",
             )
         # the state of every step
-        kept, rows, n = np.array(self._rows), len(self._rows), len(self._slots)
+        states, rows, n = np.array(self._rows), len(self._rows), len(self._slots)
         ends = np.cumsum([1, model.nq, model.nv, model.nv])
         names = ("time", "qpos", "qvel", "qfrc_actuator", "qfrc_passive")
-        found: dict[str, Any] = dict(zip(names, np.split(kept, ends, axis=1), strict=True))
-        found["time"] = kept[:, 0]
-        # the contacts, apart from the ground unless a step says otherwise
+        arrays: dict[str, Any] = dict(zip(names, np.split(states, ends, axis=1), strict=True))
+        arrays["time"] = states[:, 0]
+        # contacts are open in every step that recorded none
         bodies = [int(model.geom_bodyid[geom]) for geom, _ in self._slots]
-        found["contact_body"] = np.array(
+        arrays["contact_body"] = np.array(
             [mj.mj_id2name(model, mj.mjtObj.mjOBJ_BODY, k) for k in bodies]
         )
-        touches = np.zeros((rows, n, 11))
-        touches[..., TOUCH["contact_normal"]], touches[..., TOUCH["gap"]] = UP, APART
-        if self._places:
-            touches[tuple(np.transpose(self._places))] = self._touches
-        found |= {name: touches[..., columns] for name, columns in TOUCH.items()}
-        name = integrator_of(model)
-        found["stages"] = 4 if name == "RK4" else 1
-        if name not in (*EXPLAINED, "RK4"):  # the judge says what it cannot judge
-            found["integrator"] = name
-        return found
+        contacts = np.zeros((rows, n, 11))
+        contacts[..., CONTACT_COLUMNS["contact_normal"]] = UP
+        contacts[..., CONTACT_COLUMNS["gap"]] = OPEN_GAP
+        if self._indices:
+            contacts[tuple(np.transpose(self._indices))] = self._contacts
+        arrays |= {name: contacts[..., columns] for name, columns in CONTACT_COLUMNS.items()}
+        name = integrator_name(model)
+        arrays["stages"] = 4 if name == "RK4" else 1
+        if name not in (*KNOWN_INTEGRATORS, "RK4"):  # the judge reports what it cannot judge
+            arrays["integrator"] = name
+        return arrays
 
     def save(self, path: str | Path) -> None:
         """Write `arrays()` to an .npz file."""

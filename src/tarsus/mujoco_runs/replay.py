@@ -1,4 +1,4 @@
-"""Runs repeated in MuJoCo from their control signals: what benchmarks time."""
+"""Runs repeated in MuJoCo from recorded control signals, for benchmarks to time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
-from tarsus.mujoco_runs.library import batches, mujoco
+from tarsus.mujoco_runs.library import batch_module, mujoco
 from tarsus.mujoco_runs.worlds import roll
 
 Array = NDArray[np.float64]
@@ -20,7 +20,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """A model, the states that its worlds start from, and the control signals of all steps."""
+    """Model, start states of its worlds, and control signals of all steps."""
 
     model: Any
     """MuJoCo's `MjModel`."""
@@ -30,14 +30,14 @@ class Replay:
     """Control signals of every step, the same in all worlds, shape (steps, actuators)."""
 
     def rollout(self, worlds: int = 1, clock: Clock = perf_counter) -> float:
-        """Return the seconds per step of one world, `mujoco.rollout` taking them on one thread.
+        """Time `mujoco.rollout` on one thread; return the seconds per step and world.
 
         Parameters
         ----------
         worlds
             Number of worlds, the first of `start`.
         clock
-            Clock that is read before and after, in s.
+            Clock that is read before and after the run, in s.
         """
         steps, data = len(self.control), mujoco().MjData(self.model)
         shape = (worlds, *self.control.shape)
@@ -47,10 +47,11 @@ class Replay:
         return (clock() - began) / steps / worlds
 
     def batch(self, clock: Clock = perf_counter) -> float | None:
-        """Return the same by `mujoco.batch`, all steps with the first control signals; None where
-        this MuJoCo has no batches.
+        """Time `mujoco.batch` on one thread; return the seconds per step and world.
+
+        All steps use the first control signals. The result is None if this MuJoCo has no batches.
         """
-        module, count = batches(), len(self.start)
+        module, count = batch_module(), len(self.start)
         if module is None:
             return None
         many = module.Batch(self.model, count, 1)
@@ -63,7 +64,7 @@ class Replay:
         return (clock() - began) / steps / count
 
     def step_call(self, calls: int) -> float:
-        """Return the seconds of one `mj_step` called from Python, with its control set before."""
+        """Time `mj_step` called from Python, including the copy of its control signals, in s."""
         mj = mujoco()
         data = mj.MjData(self.model)
         mj.mj_setState(self.model, data, self.start[0], mj.mjtState.mjSTATE_FULLPHYSICS)
@@ -75,7 +76,7 @@ class Replay:
 
 
 def frictionless_joints(robot: Robot) -> Robot:
-    """Return the robot without dry joint friction, which would cost MuJoCo a row per joint."""
+    """Remove dry joint friction, which would cost MuJoCo one constraint row per joint."""
     bodies = tuple(
         replace(body, joint=replace(body.joint, dry_friction=0.0)) for body in robot.bodies
     )

@@ -1,7 +1,7 @@
-"""MuJoCo's contact and integrator as options of a run, and the named settings that pages show.
+"""MuJoCo's contact and integrator settings as options of a run, and named sets of them.
 
-`NAMED` is the only place that declares them. Source: MuJoCo 4.0 documentation, chapter Modeling,
-section "Model tuning" ("Tuning defaults" and "Global options").
+Only `NAMED` declares the sets. Source: MuJoCo 4.0 documentation, chapter Modeling, section "Model
+tuning" ("Tuning defaults" and "Global options").
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from tarsus.mujoco_runs.library import mujoco
 from tarsus.parameters import check, choice, friction, parameter
 from tarsus.simulation.part_parameters import assigned_names, set_parameters
 
-LEAST_FRICTION = 1e-5  # [1]: MuJoCo takes no less
+MIN_FRICTION = 1e-5  # [1], smallest friction coefficient that MuJoCo accepts
 ENGINE = "mujoco"
-DEFAULT, TUNED, DISCRETE, OWN = "default", "tuned", "discrete", "set"
-FILE_NUMBERS = ("solref", "solimp", "impratio")  # that a file gives beside its friction
-SHOWN = (DEFAULT, TUNED)  # what a table shows unless asked for others
+DEFAULT, TUNED, DISCRETE, CUSTOM = "default", "tuned", "discrete", "set"
+FILE_PARAMETERS = ("solref", "solimp", "impratio")  # that a model file sets, besides its friction
+SHOWN = (DEFAULT, TUNED)  # sets that a table shows by default
 
 
 @dataclass(frozen=True)
 class MujocoSettings:
-    """One contact for every foot; the defaults are MuJoCo's own, except for the friction
-    coefficient.
+    """Contact and integrator settings of a run in MuJoCo, the same for every contact.
+
+    The defaults are MuJoCo's own, except for the friction coefficient.
     """
 
     mu: float = friction(0.8)
@@ -48,17 +49,19 @@ class MujocoSettings:
     )
     integrator: str = choice(
         "Euler",
-        "how a step is made",
-        Euler="semi-implicit, joint damping implicit",
-        implicit="velocities implicit",
-        implicitfast="the same without Coriolis forces",
-        RK4="Runge-Kutta of fourth order",
-        discrete="contacts and implicit velocities and springs solved as one (MuJoCo 3.13)",
+        "time integration",
+        Euler="semi-implicit, with implicit joint damping",
+        implicit="implicit in velocity",
+        implicitfast="implicit in velocity, except for Coriolis forces",
+        RK4="fourth-order Runge-Kutta",
+        discrete="contacts solved together with implicit velocities and springs (MuJoCo 3.13)",
     )
     cone: str = choice("pyramidal", "friction cone", pyramidal="four-sided", elliptic="round")
-    impratio: float = parameter(1.0, "[1]", "impedance of friction over that of normal", "(0, inf)")
+    impratio: float = parameter(
+        1.0, "[1]", "ratio of frictional to normal impedance of contacts", "(0, inf)"
+    )
     noslip_iterations: int = parameter(
-        0, "[1]", "passes after the solver that remove slip of contacts that stick", "[0, inf)"
+        0, "[1]", "iterations after the solver that remove slip of sticking contacts", "[0, inf)"
     )
 
     def __post_init__(self) -> None:
@@ -72,68 +75,76 @@ class MujocoSettings:
             )
 
     @classmethod
-    def of_file(
+    def from_file(
         cls,
         robot: Robot,
-        notices: list[WarningRecord],
+        records: list[WarningRecord],
         mu: float | None = None,
         replaced: Collection[str] = (),
     ) -> MujocoSettings:
-        """Those with the numbers that the robot's file gives its contacts; notices say which, and
-        what is left out.
+        """Create settings with the contact parameters of the robot's file.
 
-        mu: in place of the file's; replaced: names of numbers that are set afterwards
+        Parameters
+        ----------
+        robot
+            Robot whose file may set contact parameters.
+        records
+            List to which warnings are appended: values taken from the file, and values ignored.
+        mu
+            Friction coefficient [1] that replaces the file's.
+        replaced
+            Names of parameters that the caller sets afterwards, which need no warning.
         """
-        # the file's numbers in place of the defaults
-        usual, own = cls() if mu is None else cls(mu=mu), robot.material
-        soft = zip(SOFTNESS, (*usual.solref, *usual.solimp), strict=True)
-        soft = tuple(own.get(name, value) for name, value in soft)
-        taken = {
-            "mu": own.get("mu", usual.mu) if mu is None else mu,
-            "solref": soft[: len(usual.solref)],
-            "solimp": soft[len(usual.solref) :],
-            "impratio": own.get("impratio", usual.impratio),
+        # the file's parameters override the defaults
+        defaults, material = cls() if mu is None else cls(mu=mu), robot.material
+        soft = zip(SOFTNESS, (*defaults.solref, *defaults.solimp), strict=True)
+        soft = tuple(material.get(name, value) for name, value in soft)
+        values = {
+            "mu": material.get("mu", defaults.mu) if mu is None else mu,
+            "solref": soft[: len(defaults.solref)],
+            "solimp": soft[len(defaults.solref) :],
+            "impratio": material.get("impratio", defaults.impratio),
         }
-        # what is said of them
-        told = ", ".join(
+        # warnings
+        changed = ", ".join(
             f"{name} {_text(value)}"
-            for name, value in taken.items()
-            if value != getattr(usual, name) and name not in replaced
+            for name, value in values.items()
+            if value != getattr(defaults, name) and name not in replaced
         )
-        if told:
-            text = f"contacts use these values from the file of {robot.name!r}: {told}."
-            notices.append(WarningRecord(text, "contact-values-of-file", robot.name))
+        if changed:
+            text = f"contacts use these values from the file of {robot.name!r}: {changed}."
+            records.append(WarningRecord(text, "contact-values-of-file", robot.name))
         different = [c.name for c in robot.candidates if not np.isclose(c.friction, 1.0)]
         if different:
             text = (
-                "runs in MuJoCo have one friction coefficient for all contacts, so that of these"
-                f" geoms is ignored: {join_names(different, MAX_LISTED)}."
+                "runs in MuJoCo have one friction coefficient for all contacts; the coefficients of"
+                f" these geoms are ignored: {join_names(different, MAX_LISTED)}."
             )
-            notices.append(WarningRecord(text, "friction-of-geoms-ignored", different[0]))
-        return cls(**taken)  # type: ignore[arg-type]
+            records.append(WarningRecord(text, "friction-of-geoms-ignored", different[0]))
+        return cls(**values)  # type: ignore[arg-type]
 
-    def described(self) -> str:
-        """Return every setting but friction as text: "integrator Euler, cone pyramidal, ..."."""
+    def description(self) -> str:
+        """Return all settings except friction as text: "integrator Euler, cone pyramidal, ..."."""
         shown = (f.name for f in fields(self) if f.name != "mu")
         return ", ".join(f"{name} {_text(getattr(self, name))}" for name in shown)
 
     @property
     def velocity_level(self) -> bool:
-        """Whether one balance of momentum makes a step."""
+        """Whether a step is a single balance of momentum."""
         return self.integrator != "RK4"
 
     @property
     def solves_once(self) -> bool:
-        """Whether the impulses of a step are one solution."""
+        """Whether the contact problem is solved once per step."""
         return self.velocity_level
 
     @property
     def coefficient(self) -> float:
-        """The friction coefficient that MuJoCo takes [1]."""
-        return max(self.mu, LEAST_FRICTION)
+        """Friction coefficient passed to MuJoCo [1]."""
+        return max(self.mu, MIN_FRICTION)
 
     def apply(self, model: Any) -> None:
-        """Set a model's options and the contacts of all its geoms, friction aside."""
+        """Set a model's options and the contact parameters of all its geoms, except friction."""
         mj = mujoco()
         model.opt.integrator = getattr(mj.mjtIntegrator, f"mjINT_{self.integrator.upper()}")
         model.opt.cone = getattr(mj.mjtCone, f"mjCONE_{self.cone.upper()}")
@@ -142,7 +153,7 @@ class MujocoSettings:
 
 
 def _text(value: Any) -> str:
-    """A setting as `--set` takes it."""
+    """Format a setting as `--set` accepts it."""
     return value if isinstance(value, str) else ",".join(f"{x:g}" for x in np.atleast_1d(value))
 
 
@@ -157,63 +168,79 @@ RECOMMENDED = MujocoSettings(
 NAMED: Mapping[str, MujocoSettings] = {
     DEFAULT: MujocoSettings(),
     TUNED: RECOMMENDED,
-    # the guide's note: on trial as the next recommended integrator
+    # the guide names it as a candidate for the next recommended integrator
     DISCRETE: replace(RECOMMENDED, integrator="discrete"),
 }
 
 
 @dataclass(frozen=True)
-class ShownSettings:
-    """The settings at which a table shows MuJoCo, one row each.
-
-    names: keys of `NAMED`
-    own: NAME=VALUE on top of MuJoCo's defaults, shown as a row of its own; empty for none
-    """
+class SettingsSelection:
+    """Sets of MuJoCo settings that a table compares, one row each."""
 
     names: tuple[str, ...] = SHOWN
-    own: tuple[str, ...] = ()
+    """Keys of `NAMED`."""
+    assignments: tuple[str, ...] = ()
+    """NAME=VALUE changes of MuJoCo's defaults, shown as an additional row."""
 
-    def own_settings(self, base: MujocoSettings | None = None) -> MujocoSettings:
-        """Return the settings of `own`; TarsusError for a name or value that MuJoCo has not."""
-        return set_parameters({"engine": base or NAMED[DEFAULT]}, self.own)["engine"]
+    def custom_settings(self, base: MujocoSettings | None = None) -> MujocoSettings:
+        """Return `base`, by default MuJoCo's defaults, changed by `assignments`.
 
-    def of(
+        Raises
+        ------
+        TarsusError
+            If a name or value is not valid.
+        """
+        return set_parameters({"engine": base or NAMED[DEFAULT]}, self.assignments)["engine"]
+
+    def for_robot(
         self, robot: Robot, mu: float | None = None
     ) -> dict[str, tuple[MujocoSettings, list[WarningRecord]]]:
-        """Return label -> settings for a robot, with notices on what its file changes.
+        """Build the settings for a robot, with warnings about what its file changes.
 
-        `default` and one's own take the numbers that the file gives its contacts; the others keep
-        theirs and take its friction.
+        `default` and the custom settings use the contact parameters of the robot's file. The other
+        sets use only its friction coefficient.
+
+        Parameters
+        ----------
+        robot
+            Robot whose file may set contact parameters.
+        mu
+            Friction coefficient [1] that replaces the file's.
+
+        Returns
+        -------
+        dict
+            Settings and warnings by label.
         """
-        found = dict[str, tuple[MujocoSettings, list[WarningRecord]]]()
-        for name in (*self.names, *([OWN] if self.own else [])):
-            notices = list[WarningRecord]()
-            replaced = set[str]() if name == DEFAULT else set(FILE_NUMBERS)
-            if name == OWN:
-                replaced = assigned_names(self.own, "engine", MujocoSettings())
-            settings = MujocoSettings.of_file(robot, notices, mu, replaced)
-            if name == OWN:
-                settings = self.own_settings(settings)
+        selected = dict[str, tuple[MujocoSettings, list[WarningRecord]]]()
+        for name in (*self.names, *([CUSTOM] if self.assignments else [])):
+            records = list[WarningRecord]()
+            replaced = set[str]() if name == DEFAULT else set(FILE_PARAMETERS)
+            if name == CUSTOM:
+                replaced = assigned_names(self.assignments, "engine", MujocoSettings())
+            settings = MujocoSettings.from_file(robot, records, mu, replaced)
+            if name == CUSTOM:
+                settings = self.custom_settings(settings)
             elif name != DEFAULT:
                 settings = replace(named(name), mu=settings.mu)
-            found[label(name)] = settings, notices
-        return found
+            selected[label(name)] = settings, records
+        return selected
 
 
 def named(name: str) -> MujocoSettings:
-    """Return the settings of this name; TarsusError with near names for an unknown one."""
+    """Look up settings by name; raise UnknownName, which suggests near names, for unknown ones."""
     if name not in NAMED:
         raise unknown_name("MuJoCo setting", name, NAMED)
     return NAMED[name]
 
 
 def tuned(mu: float) -> MujocoSettings:
-    """Return the tuned settings with a friction coefficient: those that benchmarks time."""
+    """Return the tuned settings, which benchmarks time, with a friction coefficient."""
     return replace(NAMED[TUNED], mu=mu)
 
 
-def names_listed(text: str) -> tuple[str, ...]:
-    """Return the names in "default,tuned", each once; "all" stands for all there are."""
+def parse_names(text: str) -> tuple[str, ...]:
+    """Parse a list such as "default,tuned", without duplicates; "all" stands for every name."""
     given = registry.split_names(text)
     chosen = list(NAMED) if "all" in given else given
     for name in chosen:
@@ -222,11 +249,11 @@ def names_listed(text: str) -> tuple[str, ...]:
 
 
 def label(name: str) -> str:
-    """Return the row's name in a table: "mujoco tuned"."""
+    """Return the label of a row in a table, such as "mujoco tuned"."""
     return f"{ENGINE} {name}"
 
 
-def printed(settings: Mapping[str, MujocoSettings]) -> list[str]:
-    """Return the lines under a table: label, MuJoCo's version and all numbers of each setting."""
+def footnotes(settings: Mapping[str, MujocoSettings]) -> list[str]:
+    """Describe each set below a table: its label, MuJoCo's version, and all its values."""
     version = mujoco().__version__ if settings else ""
-    return [f"{name} (MuJoCo {version}): {each.described()}" for name, each in settings.items()]
+    return [f"{name} (MuJoCo {version}): {each.description()}" for name, each in settings.items()]

@@ -1,4 +1,4 @@
-"""A robot and its controller in closed loop on MuJoCo: what `Simulation` is for our own steps."""
+"""Closed-loop simulation of a robot and its controller in MuJoCo, a counterpart of `Simulation`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tarsus.model.self_collision import pairs
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.mujoco_runs import log
 from tarsus.mujoco_runs.closed_loop import ClosedLoop, Feedback
+from tarsus.mujoco_runs.height_field import compile_on_terrain
 from tarsus.mujoco_runs.library import mujoco
 from tarsus.mujoco_runs.recorder import Recorder
 from tarsus.mujoco_runs.replay import Replay
 from tarsus.mujoco_runs.settings import MujocoSettings
-from tarsus.mujoco_runs.uneven import model_on
 from tarsus.mujoco_runs.worlds import MujocoWorlds, physics_states
 from tarsus.simulation import (
     cut_joints,
@@ -48,21 +48,34 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Array = NDArray[np.float64]
-LOOK = 0.25  # s simulated between two looks for a fault
+FAULT_CHECK_INTERVAL = 0.25  # s of simulated time between two checks for divergence
 
 
 class MujocoSimulation:
-    """A robot simulated in MuJoCo by the controllers of Tarsus.
-
-    robot, controller, dt: as for `Simulation`
-    settings: MuJoCo's contact and integrator; None: as the robot's file says of its contacts
-    terrain: a name or an object; all but planes and slopes are height fields there, within 25 m of
-        the origin, on which `run` makes no logs
-    contacts: names of the candidates that may touch, as for `Simulation`
-    parameters: of the engine, the gait and the terrain, "NAME=VALUE" or (name, value) each
+    """Simulation of a robot in MuJoCo with the controllers of Tarsus.
 
     Only contacts of the candidates with the ground are simulated. The robot starts where
-    `Simulation` starts it. TarsusError in one sentence for what MuJoCo does not do.
+    `Simulation` starts it.
+
+    Parameters
+    ----------
+    robot, controller, dt
+        As for `Simulation`.
+    settings
+        MuJoCo's contact and integrator settings; by default the contact parameters of the robot's
+        file.
+    terrain
+        Name of a terrain, or a Terrain. Terrains other than planes and slopes become height fields
+        within 25 m of the origin, on which `run` cannot write logs.
+    contacts
+        Names of the contact candidates, as for `Simulation`.
+    parameters
+        Parameters of the engine, the gait and the terrain, each "NAME=VALUE" or (name, value).
+
+    Raises
+    ------
+    TarsusError
+        If MuJoCo does not support what is asked for.
     """
 
     def __init__(
@@ -78,31 +91,35 @@ class MujocoSimulation:
         # what is simulated
         self.warnings: list[WarningRecord] = []
         self.dt, whole = time_steps.check_time_step(dt), resolve.robot(robot)
-        self.warnings += time_steps.file_timestep_warnings(self.dt, whole) + _unmet(whole)
+        self.warnings += time_steps.file_timestep_warnings(self.dt, whole)
+        self.warnings += _self_contact_warnings(whole)
         prepared = default_controller.prepare(whole, controller, self.dt, self.warnings)
         if settings is None:
             replaced = assigned_names(parameters, "engine", MujocoSettings())
-            settings = MujocoSettings.of_file(whole, self.warnings, None, replaced)
+            settings = MujocoSettings.from_file(whole, self.warnings, None, replaced)
         parts = {"engine": settings, "gait": prepared[1]}
         parts = set_parameters(parts | {"terrain": resolve.terrain(terrain)}, parameters)
         self.settings, self.controller, self.terrain = parts.values()
-        self.robot = _touching(prepared[0], self.terrain, contacts, self.warnings)
+        self.robot = _with_contacts(prepared[0], self.terrain, contacts, self.warnings)
         self.control = ClosedLoop(self.robot, self.controller, self.dt)
 
-        # the same in MuJoCo, on its ground
-        mj, place = mujoco(), _frame(self.terrain)
-        self.uneven = place is None
-        place = np.eye(3)[[2, 0, 1]] if place is None else place
+        # MuJoCo's model of the robot on its ground
+        mj, frame = mujoco(), _plane_frame(self.terrain)
+        self.uneven = frame is None
+        frame = np.eye(3)[[2, 0, 1]] if frame is None else frame
         text = to_mjcf(self.robot, dt=self.dt, friction=self.settings.coefficient)
-        flat = not self.uneven
-        self.model = mj.MjModel.from_xml_string(text) if flat else model_on(self.terrain, text)
+        if self.uneven:
+            self.model = compile_on_terrain(self.terrain, text)
+        else:
+            self.model = mj.MjModel.from_xml_string(text)
         self.settings.apply(self.model)
         self.model.opt.disableflags |= mj.mjtDisableBit.mjDSBL_AUTORESET
-        self.model.geom_quat[0] = quaternion_from_rotation(place[[1, 2, 0]].T)
-        self.model.geom_sameframe[0] = mj.mjtSameFrame.mjSAMEFRAME_NONE  # or it would be ignored
-        self.normal, self._worlds = place[0], MujocoWorlds([self.model])
+        self.model.geom_quat[0] = quaternion_from_rotation(frame[[1, 2, 0]].T)
+        # without this flag MuJoCo ignores geom_quat
+        self.model.geom_sameframe[0] = mj.mjtSameFrame.mjSAMEFRAME_NONE
+        self.normal, self._worlds = frame[0], MujocoWorlds([self.model])
         self.data = self._worlds.data[0]
-        self._start = _start(self.robot, self.terrain, self.controller, self.warnings)
+        self._start = _initial_coordinates(self.robot, self.terrain, self.controller, self.warnings)
         self.reset()
 
     def __repr__(self) -> str:
@@ -111,17 +128,17 @@ class MujocoSimulation:
 
     @property
     def stepper(self) -> MujocoSettings:
-        """What a summary asks about the integrator."""
+        """Settings in the role of a stepper, as summaries expect."""
         return self.settings
 
     @property
     def q(self) -> Array:
-        """Coordinates (nq,): a copy."""
+        """Copy of the coordinates (nq,)."""
         return np.array(self.data.qpos)
 
     @property
     def u(self) -> Array:
-        """Velocities (nu,): a copy."""
+        """Copy of the velocities (nu,)."""
         return np.array(self.data.qvel)
 
     @property
@@ -130,21 +147,21 @@ class MujocoSimulation:
         return self._worlds.steps * self.dt
 
     def set(self, command: dict[str, float] | None = None, q: ArrayLike | None = None) -> None:
-        """Tell the gait its commands, such as {"speed": 0.5}, or put the robot at q (nq,)."""
+        """Set commands of the gait, such as {"speed": 0.5}, or the coordinates (nq,)."""
         if command is not None:
-            self.control.tell(command)
+            self.control.set_commands(command)
         if q is not None:
-            given = np.asarray(q, float)
-            if given.shape != self.data.qpos.shape or not np.isfinite(given).all():
+            position = np.asarray(q, float)
+            if position.shape != self.data.qpos.shape or not np.isfinite(position).all():
                 raise InvalidValue(
                     f"q must be {self.data.qpos.size} finite numbers, one per coordinate.", "q"
                 )
-            unit_quaternions.check_norms(self.robot, given)
-            self.data.qpos[:] = given
+            unit_quaternions.check_norms(self.robot, position)
+            self.data.qpos[:] = position
             mujoco().mj_forward(self.model, self.data)
 
     def reset(self) -> None:
-        """Back to the start; commands stay."""
+        """Return to the initial state; commands are not reset."""
         mujoco().mj_resetData(self.model, self.data)
         self.data.qpos[:] = self._start
         mujoco().mj_forward(self.model, self.data)
@@ -152,15 +169,15 @@ class MujocoSimulation:
         self.control.reset()
 
     def step(self) -> None:
-        """One step of dt."""
-        self._worlds.advance(1, self._act)
+        """Advance by one step of dt."""
+        self._worlds.advance(1, self._apply_control)
 
-    def _act(self) -> None:
-        """Write the torques of the controller."""
+    def _apply_control(self) -> None:
+        """Write the controller's torques to MuJoCo's control signals."""
         self.data.ctrl[:] = self.control(self.time, self.data.qpos, self.data.qvel)
 
     def advance(self, seconds: float) -> None:
-        """Run without a log, up to a state that is not finite."""
+        """Run without a log; stop early when the state is no longer finite."""
         for _ in range(time_steps.step_count(seconds, self.dt)):
             self.step()
             if not np.isfinite(self.data.qvel.sum()):
@@ -172,50 +189,65 @@ class MujocoSimulation:
         progress: Callable[[float], None] | None = None,
         to: str | Path | None = None,
     ) -> xr.Dataset:
-        """Run and return the log, with the variables of a log of ours and `passive_force`.
+        """Run and return the log.
 
-        progress: called with the seconds done
-        to: a file (.nc) that the log is written to as well, in parts while the run goes on
-        Raises Diverged and Interrupted, with the log up to there, as `Simulation.run` does.
+        Parameters
+        ----------
+        seconds
+            Duration of the run, in s.
+        progress
+            Function that is called with the seconds simulated so far.
+        to
+            File (.nc) to which the log is also written, piece by piece during the run.
+
+        Returns
+        -------
+        xarray.Dataset
+            Log with the variables of `Simulation.run` and `passive_force`.
+
+        Raises
+        ------
+        Diverged, Interrupted
+            With the log up to that time, as in `Simulation.run`.
         """
         self._require_plane()
-        # step by step, up to a fault or Ctrl-C
+        # step by step, until divergence or Ctrl-C
         steps, t0, wall = time_steps.step_count(seconds, self.dt), self.time, 0.0
-        look = max(1, round(LOOK / self.dt))
+        interval = max(1, round(FAULT_CHECK_INTERVAL / self.dt))
         geoms = range(1, 1 + len(self.robot.candidates))  # the floor is geom 0
         recorder, extra, fault, checked = Recorder(self.model, self.data, geoms), [], None, 0
 
-        def recorded() -> log.Recorded:
-            return log.Recorded(recorder.arrays(), np.array(extra), t0, wall)
+        def recorded() -> log.RecordedRun:
+            return log.RecordedRun(recorder.arrays(), np.array(extra), t0, wall)
 
-        def part(first: int, last: int) -> xr.Dataset:
-            made = log.dataset(self._setup(), recorded().first(last))
-            return mark_partial(made.isel(time=slice(first, None)))
+        def piece(first: int, last: int) -> xr.Dataset:
+            partial = log.dataset(self._setup(), recorded().first(last))
+            return mark_partial(partial.isel(time=slice(first, None)))
 
-        with PartialLog(to, part) as parts:
+        with PartialLog(to, piece) as pieces:
             with catch_interrupt() as interrupted:
                 while len(extra) < steps and fault is None and not interrupted():
                     began = perf_counter()
                     self.step()
                     wall += perf_counter() - began
                     recorder.take()
-                    extra.append(self._extra())
-                    if len(extra) % look and np.isfinite(self.data.qvel.sum()):
+                    extra.append(self._step_figures())
+                    if len(extra) % interval and np.isfinite(self.data.qvel.sum()):
                         continue
                     fault, checked = self._fault(recorder, checked, t0), len(extra)
                     if fault is None:
-                        parts.look(checked)
+                        pieces.look(checked)
                     if progress:
                         progress(len(extra) * self.dt)
                 stopped = interrupted() and len(extra) < steps
-            # the log up to there
+            # the log up to the last good step
             fault = fault or self._fault(recorder, checked, t0)
             good = recorded() if fault is None else recorded().first(fault.good_steps)
             result = log.dataset(self._setup(), good) if good.steps else None
             message = "" if fault is None else f"{fault.message}; use a smaller dt."
             if message and result is not None:
                 result.attrs["warnings"] = "\n".join([*self.warnings, message])
-            parts.finish(result)
+            pieces.finish(result)
         if message:
             raise Diverged(message, result, fault.joint if fault else "")
         if stopped:
@@ -224,7 +256,7 @@ class MujocoSimulation:
         return result
 
     def _require_plane(self) -> None:
-        """TarsusError on uneven ground, whose contacts a log does not tell."""
+        """Raise Unsupported on uneven ground, whose contacts a log cannot hold."""
         if self.uneven:
             raise Unsupported(
                 "runs in MuJoCo can be logged only on one plane: choose the terrain 'plane' or"
@@ -233,32 +265,32 @@ class MujocoSimulation:
             )
 
     def _setup(self) -> log.MujocoSetup:
-        """What is run."""
+        """Collect what the log describes."""
         parts = (self.robot, self.settings, self.terrain, self.controller, self.dt, self.normal)
-        return log.MujocoSetup(*parts, self.control.told(), self.warnings)
+        return log.MujocoSetup(*parts, self.control.commands(), self.warnings)
 
     def replay(self, run: xr.Dataset) -> Replay:
-        """A run from the start, to be made again from its torques."""
+        """Prepare a repetition of a run from the initial state with its recorded torques."""
         start = physics_states(self.model, self._start[None])
-        still = np.zeros((run.sizes["time"], 0))  # of a robot without motors
-        torques = np.array(run["tau"].values) if "tau" in run else still
+        empty = np.zeros((run.sizes["time"], 0))  # for a robot without motors
+        torques = np.array(run["tau"].values) if "tau" in run else empty
         return Replay(self.model, start, torques)
 
-    def _extra(self) -> tuple[float, ...]:
-        """Torques of the last step, N m, its solver's iterations, and whether they were enough."""
+    def _step_figures(self) -> tuple[float, ...]:
+        """Return torques in N m, solver iterations, and convergence flag of the last step."""
         iterations = self.data.solver_niter[0]
         return (*self.data.ctrl, iterations, iterations < self.model.opt.iterations)
 
     def _fault(self, recorder: Recorder, checked: int, t0: float) -> Fault | None:
-        """The first step that diverged after those already checked."""
+        """Find the first diverged step after those already checked."""
         q, u = recorder.states(1 + checked)
         if not len(q):
             return None
         return find_fault(self.robot, {"q": q[:, None], "u": u[:, None]}, checked, t0, self.dt)
 
 
-def _unmet(robot: Robot) -> list[WarningRecord]:
-    """A notice for the contacts that a file asks for between its own bodies."""
+def _self_contact_warnings(robot: Robot) -> list[WarningRecord]:
+    """Warn about the self-contacts of the robot's file, which MuJoCo runs ignore."""
     count = len(pairs(robot))
     if not count:
         return []
@@ -269,17 +301,17 @@ def _unmet(robot: Robot) -> list[WarningRecord]:
     return [WarningRecord(text, "own-contacts-ignored", robot.name)]
 
 
-def _touching(
-    robot: Robot, terrain: Terrain, names: str | Sequence[str] | None, notices: list[WarningRecord]
+def _with_contacts(
+    robot: Robot, terrain: Terrain, names: str | Sequence[str] | None, records: list[WarningRecord]
 ) -> Robot:
-    """The robot with the candidates that may touch."""
-    asked = default_contacts(robot, terrain.flat) if names is None else names
-    chosen = select_candidates(robot, asked, notices)
+    """Restrict the robot's contact candidates to those selected."""
+    names = default_contacts(robot, terrain.flat) if names is None else names
+    chosen = select_candidates(robot, names, records)
     return robot if chosen == robot.candidates else replace(robot, candidates=chosen)
 
 
-def _frame(terrain: Terrain) -> Array | None:
-    """Rows (3, 3): normal and tangents of a plane; None for ground that is none."""
+def _plane_frame(terrain: Terrain) -> Array | None:
+    """Return normal and tangents of a plane as rows (3, 3); None for uneven ground."""
     if isinstance(terrain, Plane):
         return np.eye(3)[[2, 0, 1]]
     if isinstance(terrain, Slope):
@@ -289,14 +321,17 @@ def _frame(terrain: Terrain) -> Array | None:
     return None
 
 
-def _start(robot: Robot, terrain: Terrain, controller: Any, notices: list[WarningRecord]) -> Array:
-    """Coordinates (nq,) of the robot standing on the ground, its loops closed, as our own
-    simulation starts it.
+def _initial_coordinates(
+    robot: Robot, terrain: Terrain, controller: Any, records: list[WarningRecord]
+) -> Array:
+    """Compute the coordinates (nq,) from which `Simulation` also starts the robot.
+
+    The robot stands on the ground and its loops are closed.
     """
     if isinstance(controller, Controller):
         q = np.array(controller.initial_coordinates(robot), float)
     else:
         q = np.array(robot.keyframes.get("stand", robot.neutral()), float)
     unit_quaternions.check_norms(robot, q)
-    # a scene has a law; where the robot stands does not depend on it
-    return cut_joints.close_and_place(Scene(robot, Moreau(), terrain, robot.candidates), q, notices)
+    # a scene needs a law, but the initial position does not depend on it
+    return cut_joints.close_and_place(Scene(robot, Moreau(), terrain, robot.candidates), q, records)

@@ -1,8 +1,8 @@
-"""A robot with all that touches and moves it as MJCF: servos, and pairs of its own solids.
+"""MJCF of a robot with its servos and self-contacts.
 
-`model.to_mjcf` writes the tree, its joints and the contacts with the floor. Here its motors become
-the actuators of the robot's file, and its solids geoms that touch in the given pairs alone, so that
-MuJoCo looks at the same contacts as a `Simulation` of ours.
+`model.to_mjcf` writes the tree, its joints and the contacts with the floor. This module replaces
+the motors by the actuators of the robot's file, and adds the robot's shapes as geoms that collide
+only in the given pairs. MuJoCo then checks the same contacts as a `Simulation` of Tarsus.
 """
 
 from __future__ import annotations
@@ -19,18 +19,36 @@ from tarsus.model.poses import quaternion_from_rotation
 from tarsus.model.solids import Capsule, Pair, Solid
 from tarsus.model.to_mjcf import numbers, to_mjcf
 
-TORSION = (0.005, 0.0001, 0.0001)  # MuJoCo's numbers for friction that condim 3 does not use
+UNUSED_FRICTION = (0.005, 0.0001, 0.0001)  # MuJoCo's torsion and rolling defaults; condim is 3
 
 
 def with_pairs_and_servos(
     mechanism: Mechanism, pairs: Sequence[Pair], dt: float, friction: float
 ) -> str:
-    """The mechanism as MJCF, with position servos from its `file_actuators` (motors, if it has
-    none) and contacts of the pairs; MuJoCo's integrator `implicitfast`, which takes the damping of
-    servos implicitly.
+    """Write a mechanism as MJCF, with its position servos and self-contacts.
 
-    dt: s
-    friction: sliding coefficient of every contact [1]
+    The integrator is MuJoCo's `implicitfast`, which treats the damping of servos implicitly.
+
+    Parameters
+    ----------
+    mechanism
+        Robot whose `file_actuators` become position servos; without any, its motors stay.
+    pairs
+        Pairs of shapes that may collide.
+    dt
+        Step size in s.
+    friction
+        Sliding friction coefficient of every contact [1].
+
+    Returns
+    -------
+    str
+        MJCF text.
+
+    Raises
+    ------
+    Unsupported
+        If an actuator is neither a motor nor a position servo.
     """
     text = to_mjcf(mechanism, dt=dt, friction=friction, integrator="implicitfast")
     root = ElementTree.fromstring(text)
@@ -40,48 +58,53 @@ def with_pairs_and_servos(
 
 
 def _add_servos(root: Element, mechanism: Mechanism) -> None:
-    """Position servos in place of the motors; TarsusError for another kind of actuator."""
+    """Replace the motors by position servos; raise Unsupported for other kinds of actuator."""
     actuators = root.find("actuator")
     if not mechanism.file_actuators or actuators is None:
         return
     for motor in list(actuators):
         actuators.remove(motor)
-    for own in mechanism.file_actuators:
-        row = {"name": own.name, "joint": own.joint, "gear": repr(float(own.gear))}
-        if np.isfinite(own.force).all():
-            row |= {"forcelimited": "true", "forcerange": numbers(own.force)}
-        if own.kind == "position":
-            row |= {"kp": repr(float(own.kp)), "kv": repr(float(own.kv))}
-        elif own.kind != "motor":
+    for actuator in mechanism.file_actuators:
+        row = {
+            "name": actuator.name,
+            "joint": actuator.joint,
+            "gear": repr(float(actuator.gear)),
+        }
+        if np.isfinite(actuator.force).all():
+            row |= {"forcelimited": "true", "forcerange": numbers(actuator.force)}
+        if actuator.kind == "position":
+            row |= {"kp": repr(float(actuator.kp)), "kv": repr(float(actuator.kv))}
+        elif actuator.kind != "motor":
             raise Unsupported(
-                f"actuator {own.name!r} is of kind {own.kind!r}, but runs in MuJoCo support only"
-                " motors and position servos.",
-                own.name,
+                f"actuator {actuator.name!r} is of kind {actuator.kind!r}, but runs in MuJoCo"
+                " support only motors and position servos.",
+                actuator.name,
             )
-        SubElement(actuators, own.kind, row)
+        SubElement(actuators, actuator.kind, row)
 
 
 def _add_pairs(root: Element, mechanism: Mechanism, pairs: Sequence[Pair], friction: float) -> None:
-    """Each solid that may meet another as a geom, and the pairs themselves."""
+    """Add a geom for each shape that may collide, and the pairs themselves."""
     bodies = {element.get("name"): element for element in root.iter("body")}
     contact = SubElement(root, "contact")
-    placed: dict[str, str] = {}
+    geoms: dict[str, str] = {}
 
     def geom(solid: Solid) -> str:
-        if solid.name not in placed:
-            placed[solid.name] = f"solid {solid.name}"
-            place = {"name": placed[solid.name], "contype": "0", "conaffinity": "0"}
-            SubElement(bodies[mechanism.bodies[solid.body].name], "geom", place | _shape(solid))
-        return placed[solid.name]
+        if solid.name not in geoms:
+            geoms[solid.name] = f"solid {solid.name}"
+            attributes = {"name": geoms[solid.name], "contype": "0", "conaffinity": "0"}
+            body = bodies[mechanism.bodies[solid.body].name]
+            SubElement(body, "geom", attributes | _shape(solid))
+        return geoms[solid.name]
 
     for pair in (pair for pair in pairs if pair.row == 0):
         mu = friction * pair.friction
         row = {"geom1": geom(pair.first), "geom2": geom(pair.second), "condim": "3"}
-        SubElement(contact, "pair", row | {"friction": numbers((mu, mu, *TORSION))})
+        SubElement(contact, "pair", row | {"friction": numbers((mu, mu, *UNUSED_FRICTION))})
 
 
 def _shape(solid: Solid) -> dict[str, str]:
-    """MuJoCo's geom of a solid."""
+    """Return the attributes of the MuJoCo geom for a solid."""
     if not isinstance(solid, Capsule):
         turned = numbers(quaternion_from_rotation(solid.rotation))
         return {

@@ -1,7 +1,7 @@
-"""The loops that step MuJoCo: everything that moves there is stepped by this file.
+"""Loops that step MuJoCo; all code that runs MuJoCo uses them.
 
 `MujocoWorlds` steps from Python, with hooks before and after every step. `roll` steps many worlds
-in C, with control signals that are known beforehand.
+in C, with control signals known in advance.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tarsus.mujoco_runs.library import mujoco, rollout
+from tarsus.mujoco_runs.library import mujoco, rollout_module
 
 Array = NDArray[np.float64]
 Hook = Callable[[], None]
@@ -44,14 +44,14 @@ class MujocoWorlds:
         self.put(q, u)
 
     def put(self, q: ArrayLike | None = None, u: ArrayLike | None = None) -> None:
-        """Write `qpos` or `qvel`, one row per world; nothing is computed from them yet."""
+        """Write `qpos` or `qvel`, one row per world, without computing anything from them."""
         for name, values in (("qpos", q), ("qvel", u)):
             if values is not None:
                 for data, row in zip(self.data, np.asarray(values, float), strict=True):
                     getattr(data, name)[:] = row
 
     def forward(self) -> None:
-        """Compute forces and contacts of the states as they are (`mj_forward`)."""
+        """Compute forces and contacts of the current states (`mj_forward`)."""
         for model, data in zip(self.models, self.data, strict=True):
             mujoco().mj_forward(model, data)
 
@@ -60,15 +60,15 @@ class MujocoWorlds:
         return np.array([d.qpos for d in self.data]), np.array([d.qvel for d in self.data])
 
     def advance(self, steps: int, before: Hook | None = None, after: Hook | None = None) -> None:
-        """Make steps of all worlds, which without hooks is a loop in C.
+        """Step all worlds; without hooks this is a loop in C.
 
         Parameters
         ----------
         steps
             Number of steps.
         before, after
-            Called before and after each step of all worlds, to write forces into `data` and to read
-            from it.
+            Functions called before and after each step of all worlds, to write to `data` and to
+            read from it.
         """
         step = mujoco().mj_step
         if before is None and after is None:
@@ -94,7 +94,7 @@ def physics_states(model: Any, q: ArrayLike, u: ArrayLike = 0.0) -> Array:
     model
         MuJoCo's `MjModel`.
     q, u
-        `qpos` (worlds, nq) and `qvel`, a number or (worlds, nv).
+        `qpos`, shape (worlds, nq), and `qvel`, a number or shape (worlds, nv).
     """
     mj, rows = mujoco(), np.asarray(q, float)
     data, kind = mj.MjData(model), mj.mjtState.mjSTATE_FULLPHYSICS
@@ -128,13 +128,13 @@ def roll(
     steps
         Number of steps.
     control
-        Control signals, shape (worlds, steps, actuators); by default none.
+        Control signals, shape (worlds, steps, actuators); zero by default.
     pool
-        A `mujoco.rollout.Rollout` whose threads are used; by default new ones are started.
+        A `mujoco.rollout.Rollout` whose threads are reused; by default new threads are started.
 
     Returns
     -------
     Array
         Full physics states after every step, shape (worlds, steps, size).
     """
-    return (pool or rollout()).rollout(model, data, states, control, nstep=steps)[0]
+    return (pool or rollout_module()).rollout(model, data, states, control, nstep=steps)[0]

@@ -175,7 +175,7 @@ def test_a_failure_is_exit_code_1(capsys: pytest.CaptureFixture) -> None:
     assert cli.main(line) == 1
     out = " ".join(capsys.readouterr().out.split())
     assert "fail: more than 1e-09" in out
-    assert all(settings.described() in out for settings in NAMED.values())
+    assert all(settings.description() in out for settings in NAMED.values())
     assert cli.main([*line, "--mujoco", "tuned"]) == 0
 
 

@@ -17,7 +17,7 @@ from tarsus import cli, registry
 from tarsus.commands import _inspection
 from tarsus.commands._joint_flags import JointFlags
 from tarsus.commands.base import Command
-from tarsus.comparison.laws import laws_named, maker
+from tarsus.comparison.laws import parse_laws, simulation_factory
 from tarsus.contact.laws import compliant
 from tarsus.errors import InvalidValue
 from tarsus.mujoco_runs.settings import NAMED, MujocoSettings
@@ -146,7 +146,7 @@ def test_run_takes_limits_and_friction_of_joints_and_sensors(
 def test_compare_gives_its_options_to_every_simulation_and_names_what_mujoco_ignores() -> None:
     robot, options = tarsus.load("mini_cheetah"), JointFlags(no_limits=True, bounce=0.5).options
     for law, ignored in ((compliant.Compliant(), []), (MujocoSettings(), ["limits", "bounce"])):
-        make, told = maker(robot, None, law, {}, options)
+        make, told = simulation_factory(robot, None, law, {}, options)
         assert [text.split("'")[1] for text in told] == ignored
         made = make(0.001)
         if isinstance(made, tarsus.Simulation):
@@ -245,7 +245,7 @@ def test_compare_takes_laws_and_steps_each_once(capsys: pytest.CaptureFixture) -
     assert cli.main(["compare", "mini_cheetah", *given.split(), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [(row["law"], row["dt"]) for row in rows] == [("moreau", 0.002), ("moreau", 0.001)]
-    assert laws_named("moreau,all,moreau") == laws_named("moreau") | laws_named("all")
+    assert parse_laws("moreau,all,moreau") == parse_laws("moreau") | parse_laws("all")
 
 
 def test_compare_shows_mujoco_at_each_setting_and_states_it(capsys: pytest.CaptureFixture) -> None:
@@ -260,7 +260,7 @@ def test_compare_shows_mujoco_at_each_setting_and_states_it(capsys: pytest.Captu
     assert (rows["mujoco set"]["solref"], rows["mujoco set"]["cone"]) == ([0.004, 1], "elliptic")
     assert cli.main(line) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert all(settings.described() in out for settings in NAMED.values())
+    assert all(settings.description() in out for settings in NAMED.values())
 
 
 def test_compare_wants_numbers(capsys: pytest.CaptureFixture) -> None:

@@ -16,8 +16,8 @@ from scipy.io import netcdf_file
 
 import tarsus
 from tarsus.cli import main
-from tarsus.comparison.own_log import NEEDED_OF_LOG
-from tarsus.comparison.trajectory import arrays_of, read, trajectory
+from tarsus.comparison.log_arrays import REQUIRED_VARIABLES
+from tarsus.comparison.trajectory import arrays_of, read_arrays, trajectory
 from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, UnknownName
 from tarsus.model.to_mjcf import to_mjcf
 from tarsus.simulation.recording.log import save_log
@@ -156,7 +156,7 @@ def judged(data: bytes, folder: Path) -> None:
     """Reads a file of these bytes as a trajectory; TarsusError if it is none."""
     (folder / "bad.nc").write_bytes(data)
     robot = tarsus.load("mini_cheetah")
-    trajectory(arrays_of(read(folder / "bad.nc"), robot), robot)
+    trajectory(arrays_of(read_arrays(folder / "bad.nc"), robot), robot)
 
 
 def damaged(data: bytes, at: int) -> bytes:
@@ -164,7 +164,7 @@ def damaged(data: bytes, at: int) -> bytes:
     return data[:at] + b"\x82" + data[at + 1 :]
 
 
-@pytest.mark.parametrize("name", (*NEEDED_OF_LOG, "coordinate", "velocity"))
+@pytest.mark.parametrize("name", (*REQUIRED_VARIABLES, "coordinate", "velocity"))
 def test_a_log_whose_names_are_damaged_is_refused(name: str, whole: bytes, tmp_path: Path) -> None:
     written = len(name).to_bytes(4, "big") + name.encode()  # a name follows its length
     assert written in whole
@@ -202,7 +202,7 @@ def test_a_fill_value_that_is_none_is_not_spoken_of(log: xr.Dataset, tmp_path: P
     assert file.read_bytes() != data
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert set(read(file)) == set(odd)
+        assert set(read_arrays(file)) == set(odd)
 
 
 def test_an_unknown_array_gets_a_near_name(arrays: dict[str, Any]) -> None:

@@ -238,7 +238,7 @@ def test_all_that_was_set_comes_back(ball: Path) -> None:
         "options.sensors.imu.seed": 7,
     }
     again = tarsus.rerun(log)
-    assert again.reproduced and not again.otherwise and not again.notes
+    assert again.reproduced and not again.changed and not again.notes
     assert np.ptp(log["q"].values[-1], axis=0).max() > 0.01
 
 
@@ -247,7 +247,7 @@ def test_a_python_controller_s_torques_are_replayed(ball: Path) -> None:
     simulation.advance(0.0325)  # into the time between two answers
     log = simulation.run(0.2)
     again = tarsus.rerun(log)
-    assert again.reproduced and not again.otherwise
+    assert again.reproduced and not again.changed
     assert "test_rerun.swing" in again.notes[0] and np.ptp(log["tau"].values) > 5
     given = tarsus.rerun(log, controller=swing)
     assert given.log["tau"].values[-1] != 0 and not given.notes
@@ -261,7 +261,7 @@ def test_what_differs_is_said(ball: Path, tmp_path: Path, capsys: pytest.Capture
     found = tarsus.rerun(log)
     assert [d.name for d in found.deviations] == ["q"] and found.deviations[0].step == 77
     assert found.deviations[0].largest == pytest.approx(1e-12, rel=0.01)
-    assert found.otherwise == {"version of numpy": ("1.0", np.__version__)}
+    assert found.changed == {"version of numpy": ("1.0", np.__version__)}
     # another robot under the same name
     assert cli.main(["rerun", str(tmp_path / "run.nc")]) == 0
     assert "reproduced bit for bit" in capsys.readouterr().out
@@ -313,4 +313,4 @@ def test_a_run_on_mujoco_runs_again(ball: Path) -> None:
 
     log = MujocoSimulation(str(ball), parameters=["solref=0.01,1"]).run(0.2)
     again = tarsus.rerun(log)
-    assert again.reproduced and not again.otherwise
+    assert again.reproduced and not again.changed

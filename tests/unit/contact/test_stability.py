@@ -9,7 +9,7 @@ import pytest
 from helpers.bench import Bench
 
 import tarsus
-from tarsus.comparison.limit import LEAST, MOST, largest_dt
+from tarsus.comparison.stable_step import MAX_DT, MIN_DT, largest_dt
 from tarsus.contact.laws.compliant import Compliant
 from tarsus.contact.laws.hertz import Hertz
 from tarsus.contact.laws.hunt_crossley import HuntCrossley
@@ -109,7 +109,7 @@ def test_bisection_finds_the_turn_and_says_so_where_there_is_none() -> None:
         found = largest_dt(lambda dt, turn=turn: dt <= turn)
         assert found is not None and turn / 2 ** (1 / 16) < found * (1 + 1e-12) and found <= turn
     assert largest_dt(lambda dt: False) is None
-    assert MOST / 2 <= (largest_dt(lambda dt: True) or 0) <= MOST and LEAST < 1e-4
+    assert MAX_DT / 2 <= (largest_dt(lambda dt: True) or 0) <= MAX_DT and MIN_DT < 1e-4
 
 
 def test_what_a_law_ignores_is_told() -> None:

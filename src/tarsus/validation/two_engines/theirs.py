@@ -17,7 +17,7 @@ from tarsus.model.conventions import mujoco_body_names, mujoco_joint_names
 from tarsus.model.mjcf_compile import compile_on_floor
 from tarsus.model.mjcf_source import Source
 from tarsus.morphology.self_contacts import self_contacts
-from tarsus.mujoco_runs.library import mujoco, warned
+from tarsus.mujoco_runs.library import capture_warnings, mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
 from tarsus.mujoco_runs.worlds import MujocoWorlds
@@ -190,7 +190,7 @@ def in_flight(model: Any, start: tuple[Array, Array], dt: float, steps: int) -> 
 @contextmanager
 def _failing() -> Iterator[None]:
     """Raise UnmetCondition with what MuJoCo warns of meanwhile."""
-    with warned() as messages:
+    with capture_warnings() as messages:
         yield
     if messages:
         raise UnmetCondition(f"MuJoCo fails: {messages[0]}", "MuJoCo")

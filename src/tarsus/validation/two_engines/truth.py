@@ -23,7 +23,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.dynamics.support_points import lowest_point
 from tarsus.errors import TarsusError, UnmetCondition
 from tarsus.morphology.self_contacts import self_contacts
-from tarsus.mujoco_runs.settings import NAMED, SHOWN, label, printed
+from tarsus.mujoco_runs.settings import NAMED, SHOWN, footnotes, label
 from tarsus.simulation.default_controller import STAND, prepare
 from tarsus.spatial.quaternion import numeric_product
 from tarsus.validation.two_engines import ours, theirs
@@ -44,8 +44,8 @@ HARD = "hard"  # MuJoCo's settings: as hard as its steps allow
 SWINGS, HOLDS = "swing", "hold"  # of a fixed base
 SETTINGS = (
     f"Tarsus: moreau, midpoint, dt {1e3 * DT:g} ms. MuJoCo hard: steps of {1e3 * DT / PARTS:g} ms,"
-    f" {theirs.hardest(DT / PARTS).described()}, time constants twice as long where it is compared"
-    f" with itself. The others: steps of {1e3 * DT:g} ms. Friction {MU:g}."
+    f" {theirs.hardest(DT / PARTS).description()}, time constants twice as long where it is"
+    f" compared with itself. The others: steps of {1e3 * DT:g} ms. Friction {MU:g}."
     f" Flight and swing against MuJoCo's RK4 at {1e3 * DT / FLIGHT_PARTS[0]:g} ms,"
     f" {1e3 * DT / FLIGHT_PARTS[1]:g} ms where that is unstable"
 )
@@ -210,7 +210,7 @@ class Beside:
 def stated() -> str:
     """Return the settings of both engines, for the end of a table."""
     given = {label(name): replace(NAMED[name], mu=MU) for name in reversed(SHOWN)}
-    return "\n".join([SETTINGS, *printed(given)])
+    return "\n".join([SETTINGS, *footnotes(given)])
 
 
 def grounded_alike(robot: Robot, file: str) -> Robot:

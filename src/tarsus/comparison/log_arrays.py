@@ -1,4 +1,4 @@
-"""What `tarsus judge` reads of a log of `tarsus run`."""
+"""Variables that `tarsus judge` needs from a log of `tarsus run`, and checks of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tarsus.dynamics.robot import Robot
 from tarsus.errors import InvalidValue, Unsupported
 
 Array = NDArray[np.float64]
-NEEDED_OF_LOG = (  # what is read of our own log
+REQUIRED_VARIABLES = (
     *("dt", "time", "q", "u", "tau", "q_start", "u_start"),
     *("force_world", "contact_normal", "contact_point", "velocity_correction"),
     *("gap", "ground_friction", "contact", "actuator"),
@@ -20,7 +20,7 @@ NEEDED_OF_LOG = (  # what is read of our own log
 
 
 def floats(name: str, given: Any) -> Array:
-    """Return an array of numbers; InvalidValue for anything else."""
+    """Convert to an array of numbers; raise InvalidValue for anything else."""
     try:
         value = np.asarray(given)
     except ValueError:  # rows of different lengths
@@ -31,13 +31,13 @@ def floats(name: str, given: Any) -> Array:
 
 
 def check_loops(log: xr.Dataset, robot: Robot) -> None:
-    """TarsusError for a joint that closes a loop with forces of its own, which no array has."""
-    driven, rubbed = {actuator.joint for actuator in robot.actuators}, "passive_force" in log
+    """Raise Unsupported for a loop joint with forces of its own, which no array of the format holds."""
+    driven, passive = {actuator.joint for actuator in robot.actuators}, "passive_force" in log
     for joint in (loop.joint for loop in robot.loops):
-        if joint.name in driven or (rubbed and (joint.damping or joint.dry_friction)):
+        if joint.name in driven or (passive and (joint.damping or joint.dry_friction)):
             raise Unsupported(
-                f"the joint {joint.name!r} closes a loop and has a motor, damping or friction,"
-                " which a trajectory cannot hold; read equation_residual and the energies of the"
-                " log instead.",
+                f"the loop joint {joint.name!r} has a motor, damping or friction, which a"
+                " trajectory cannot hold; read equation_residual and the energies of the log"
+                " instead.",
                 joint.name,
             )

@@ -1,4 +1,4 @@
-"""Uneven ground in MuJoCo: the heights of our own terrains, found by MuJoCo's rays."""
+"""Uneven ground in MuJoCo: MuJoCo's rays measure the heights of Tarsus's terrains."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import pytest
 from helpers.refused import refused
 
 from tarsus.errors import Unsupported
+from tarsus.mujoco_runs.height_field import HALF_WIDTH, sample_heights
 from tarsus.mujoco_runs.simulation import MujocoSimulation
-from tarsus.mujoco_runs.uneven import HALF, heights
 from tarsus.terrain.base import Terrain
 from tarsus.terrain.rough import Rough
 from tarsus.terrain.tiles import Tiles
 
 
-def looked(sim: MujocoSimulation, x: float, y: float) -> float:
-    """Height of what a ray from 2 m above meets, m."""
-    down, told = np.array([0, 0, -1.0]), np.zeros(1, np.int32)
+def measure_height(sim: MujocoSimulation, x: float, y: float) -> float:
+    """Measure the height of the ground by a vertical ray from z = 2 m, in m."""
+    down, geom = np.array([0, 0, -1.0]), np.zeros(1, np.int32)
     start = np.array([x, y, 2.0])
-    return 2.0 - mujoco.mj_ray(sim.model, sim.data, start, down, None, 1, -1, told)
+    return 2.0 - mujoco.mj_ray(sim.model, sim.data, start, down, None, 1, -1, geom)
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ def looked(sim: MujocoSimulation, x: float, y: float) -> float:
 )
 def test_the_ground_is_as_high_there_and_bears_a_trot(terrain: Terrain, most: float) -> None:
     sim = MujocoSimulation("mini_cheetah", terrain=terrain, controller="trot")
-    places = np.random.default_rng(0).uniform(-0.98 * HALF, 0.98 * HALF, (2, 300))
-    found = [looked(sim, *place) for place in places.T]
-    np.testing.assert_allclose(found, heights(terrain, *places), atol=most)
+    places = np.random.default_rng(0).uniform(-0.98 * HALF_WIDTH, 0.98 * HALF_WIDTH, (2, 300))
+    measured = [measure_height(sim, *place) for place in places.T]
+    np.testing.assert_allclose(measured, sample_heights(terrain, *places), atol=most)
     sim.set({"speed": 0.2})
     sim.advance(2.0)
-    below = float(heights(terrain, sim.q[:1], sim.q[1:2])[0])
+    below = float(sample_heights(terrain, sim.q[:1], sim.q[1:2])[0])
     assert 0.2 < sim.q[2] - below < 0.35 and sim.q[0] > 0.1
     with refused(Unsupported, "terrain"):
         sim.run(0.1)

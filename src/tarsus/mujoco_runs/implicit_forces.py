@@ -16,43 +16,43 @@ from numpy.typing import NDArray
 from tarsus.mujoco_runs.library import mujoco
 
 Array = NDArray[np.float64]
-EXPLAINED = ("Euler", "implicit", "implicitfast")
+KNOWN_INTEGRATORS = ("Euler", "implicit", "implicitfast")
 """Integrators whose effective forces are known; `RK4` has no single balance of momentum."""
 
 
-def integrator_of(model: Any) -> str:
+def integrator_name(model: Any) -> str:
     """Return the name of a model's integrator as MJCF spells it."""
     member: Any = mujoco().mjtIntegrator(model.opt.integrator)
     name = str(member.name).removeprefix("mjINT_")
     return {"EULER": "Euler", "RK4": "RK4"}.get(name, name.lower())
 
 
-def implicit_part(model: Any, data: Any, change: Array) -> tuple[Array, Array]:
-    """Return the generalized forces (nv,) that the last step's integrator added.
+def implicit_forces(model: Any, data: Any, change: Array) -> tuple[Array, Array]:
+    """Compute the generalized forces (nv,) that the integrator added in the last step.
 
     Parameters
     ----------
     model, data
-        After `mj_step`.
+        MuJoCo's `MjModel` and `MjData` after `mj_step`.
     change
-        Change of `qvel` (nv,) over the step, at most rounded.
+        Change of `qvel` over the step, shape (nv,), exact up to rounding.
 
     Returns
     -------
     motors, passive
-        Those of actuators, and all others, in N or N m.
+        Added forces of the actuators, and all others, in N or N m.
     """
     disabled, flags = model.opt.disableflags, mujoco().mjtDisableBit
     nothing, damped = np.zeros(model.nv), -model.dof_damping * change
-    name = integrator_of(model)
+    name = integrator_name(model)
     if name == "Euler":
         # older versions of MuJoCo have one flag for springs and dampers
         damper = getattr(flags, "mjDSBL_DAMPER", getattr(flags, "mjDSBL_PASSIVE", 0))
         off = disabled & (flags.mjDSBL_EULERDAMP | damper)
         return nothing, nothing if off else damped
-    if name not in EXPLAINED:
+    if name not in KNOWN_INTEGRATORS:
         return nothing, nothing
-    sparse = model if hasattr(model, "D_rownnz") else data  # where older versions have it
+    sparse = model if hasattr(model, "D_rownnz") else data  # older versions of MuJoCo
     rows = np.repeat(np.arange(model.nv), sparse.D_rownnz)
     whole = np.bincount(rows, data.qDeriv * change[sparse.D_colind], minlength=model.nv)
     moment = actuator_moment(model, data)
@@ -61,9 +61,9 @@ def implicit_part(model: Any, data: Any, change: Array) -> tuple[Array, Array]:
 
 
 def velocity_gains(model: Any, data: Any) -> Array:
-    """Return the derivative (nu,) of every actuator's force by its velocity.
+    """Compute the derivative (nu,) of every actuator's force with respect to its velocity.
 
-    It is zero where the force is at the limit of its range, as MuJoCo takes it.
+    As in MuJoCo, it is zero where the force is at the limit of its range.
     """
     mj = mujoco()
     if model.opt.disableflags & mj.mjtDisableBit.mjDSBL_ACTUATION:
