@@ -31,7 +31,7 @@ def floats(name: str, given: Any) -> Array:
 
 
 def check_loops(log: xr.Dataset, robot: Robot) -> None:
-    """Raise Unsupported for a loop joint with forces of its own, which no array of the format holds."""
+    """Raise Unsupported for a loop joint with a motor, damping or friction, which arrays lack."""
     driven, passive = {actuator.joint for actuator in robot.actuators}, "passive_force" in log
     for joint in (loop.joint for loop in robot.loops):
         if joint.name in driven or (passive and (joint.damping or joint.dry_friction)):

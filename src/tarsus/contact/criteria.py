@@ -67,9 +67,10 @@ class Solved:
 
     @property
     def xi(self) -> Array:
-        """xi = velocity after + restitution * velocity before (Gehring 2014, Eqn. (5)).
+        """Velocity xi, the velocity after plus restitution times the velocity before the impact.
 
-        An open gap may first close.
+        The normal component also holds gap / dt, so that an open gap may first close. Gehring 2014,
+        Eqn. (5).
         """
         factors = np.stack(np.broadcast_arrays(self.e_N, self.e_T, self.e_T), -1).astype(float)
         xi = self.resting + (factors[..., None, :] if factors.ndim > 1 else factors) * self.before

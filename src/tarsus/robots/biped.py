@@ -1,13 +1,13 @@
 """Biped after Rengifo 2009: two rectangular feet, fourteen joints. ESTIMATE.
 
-Rengifo 2009 states the structure (Fig. 8: five links, two feet, fourteen motors, eight vertices
-that may touch) and no number. Everything numeric here is an ESTIMATE: segment fractions of a human
-body (Winter 2009, quoted from memory) of HEIGHT
-and MASS, the class of robot the authors worked with.
+Rengifo 2009 describes the structure (Fig. 8: five links, two feet, fourteen motors, eight contact
+vertices) but gives no numbers. All numbers here are ESTIMATES: segment fractions of a human body
+(Winter 2009, quoted from memory) of HEIGHT and MASS, the class of robot the authors worked with.
 
-Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up;
-legs R, L. SI units. Hip (yaw, roll, pitch), knee, ankle (pitch, roll, yaw) is an assumption that
-gives exactly fourteen joints; axes that meet in one point are joints of bodies without mass.
+Frames are located at the joints, parallel to the trunk when all angles are zero: x forward, y left,
+z up; legs R, L. SI units. The joint order hip (yaw, roll, pitch), knee, ankle (pitch, roll, yaw) is
+an assumption that gives exactly fourteen joints. Joints whose axes intersect are connected by
+massless bodies.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ HEIGHT, MASS = 1.60, 45.0  # m, kg -- ESTIMATE
 THIGH, SHIN, TRUNK = 0.245 * HEIGHT, 0.246 * HEIGHT, 0.288 * HEIGHT
 HIP = 0.048 * HEIGHT  # half of the distance between the hips
 FOOT = np.array([0.152, 0.055, 0.039]) * HEIGHT  # length, width, height
-HEEL = 0.25  # part of the foot's length behind the ankle
+HEEL = 0.25  # fraction of the foot's length behind the ankle
 
-# parts of the mass and of the length (center from the upper end, radius of gyration), radius for
-# the inertia about the segment's own axis, m -- ESTIMATE
-TRUNK_PARTS = (0.678, 0.626, 0.496)  # the center from the hips upwards
-THIGH_PARTS, THIGH_RADIUS = (0.100, 0.433, 0.323), 0.06
-SHIN_PARTS, SHIN_RADIUS = (0.0465, 0.433, 0.302), 0.045
-FOOT_PART = 0.0145
+# fraction of the total mass, then as fractions of the segment's length: center of mass from the
+# upper end, radius of gyration; radius for the inertia about the segment's long axis, m -- ESTIMATE
+TRUNK_FRACTIONS = (0.678, 0.626, 0.496)  # center of mass from the hips upwards
+THIGH_FRACTIONS, THIGH_RADIUS = (0.100, 0.433, 0.323), 0.06
+SHIN_FRACTIONS, SHIN_RADIUS = (0.0465, 0.433, 0.302), 0.045
+FOOT_MASS_FRACTION = 0.0145
 TRUNK_BOX = (0.29, 0.20)  # m, width and depth for the trunk's inertia about z
 
 # joints of a leg: name, axis, range rad, body it moves -- ESTIMATE
@@ -75,7 +75,7 @@ NOTES = (
 
 
 def describe() -> Mechanism:
-    """The robot: 15 bodies (8 massless), 20 degrees of freedom, 45 kg; 8 vertices may touch."""
+    """Build the robot: 15 bodies (8 massless), 20 degrees of freedom, 45 kg, 8 contact vertices."""
     bodies = [Body("trunk", -1, Joint("floating_base", "free"), _trunk())]
     candidates, frames, actuators = [], [], []
     for side, left in SIDES.items():
@@ -97,7 +97,7 @@ def describe() -> Mechanism:
 
 
 def stand() -> Array:
-    """Coordinates (21,) of the stand posture, the soles flat on the plane z = 0."""
+    """Compute the coordinates (21,) of the stand posture, with the soles on the plane z = 0."""
     lean, knee = STAND["hip_pitch"], STAND["knee"]
     height = THIGH * np.cos(lean) + SHIN * np.cos(lean + knee) + FOOT[2]
     leg = [STAND.get(name, 0.0) for name, *_ in JOINTS]
@@ -105,20 +105,20 @@ def stand() -> Array:
 
 
 def _leg(side: str, first: int, left: int) -> list[Body]:
-    """The seven bodies of one leg; the first, number `first` of the robot, hangs on the trunk."""
-    # where the bodies of a leg hang, and which of them have mass
-    places = {
+    """Build the seven bodies of one leg; the first is body `first` of the robot, on the trunk."""
+    # positions in the parent, and inertias of the bodies that have mass
+    positions = {
         "hip_1": (0.0, left * HIP, 0.0),
         "shin": (0.0, 0.0, -THIGH),
         "ankle_1": (0.0, 0.0, -SHIN),
     }
     inertias = {
-        "thigh": _segment(THIGH_PARTS, -THIGH, THIGH_RADIUS**2 / 2),
-        "shin": _segment(SHIN_PARTS, -SHIN, SHIN_RADIUS**2 / 2),
+        "thigh": _segment(THIGH_FRACTIONS, -THIGH, THIGH_RADIUS**2 / 2),
+        "shin": _segment(SHIN_FRACTIONS, -SHIN, SHIN_RADIUS**2 / 2),
         "foot": _foot(),
     }
-    # one body a joint, each on the one before
-    found = []
+    # one body per joint, each attached to the previous one
+    bodies = []
     for k, (name, axis, (lower, upper), body) in enumerate(JOINTS):
         joint = Joint(
             f"{side}_{name}",
@@ -129,13 +129,14 @@ def _leg(side: str, first: int, left: int) -> list[Body]:
             armature=ROTOR,
         )
         parent = first + k - 1 if k else 0
-        place = np.array(places.get(body, (0.0, 0.0, 0.0)))
-        found.append(Body(f"{side}_{body}", parent, joint, inertias.get(body, Inertia(0.0)), place))
-    return found
+        position = np.array(positions.get(body, (0.0, 0.0, 0.0)))
+        inertia = inertias.get(body, Inertia(0.0))
+        bodies.append(Body(f"{side}_{body}", parent, joint, inertia, position))
+    return bodies
 
 
 def _vertices(side: str, foot: int) -> list[Candidate]:
-    """The four corners of a sole."""
+    """Create a contact candidate at each of the four corners of a sole."""
     x, y = FOOT[0] * np.array([-HEEL, 1 - HEEL]), FOOT[1] * np.array([-0.5, 0.5])
     corners = product(zip(("heel", "toe"), x, strict=True), zip(("right", "left"), y, strict=True))
     return [
@@ -146,22 +147,30 @@ def _vertices(side: str, foot: int) -> list[Candidate]:
 
 def _trunk() -> Inertia:
     width, depth = TRUNK_BOX
-    return _segment(TRUNK_PARTS, TRUNK, (width**2 + depth**2) / 12)
+    return _segment(TRUNK_FRACTIONS, TRUNK, (width**2 + depth**2) / 12)
 
 
-def _segment(parts: tuple[float, float, float], length: float, axial: float) -> Inertia:
-    """A segment along z from its joint to `length` (m, negative downwards); axial: moment per mass
-    about z, m^2.
+def _segment(fractions: tuple[float, float, float], length: float, axial: float) -> Inertia:
+    """Compute the inertia of a segment along z.
+
+    Parameters
+    ----------
+    fractions
+        Fraction of the robot's mass; center of mass and radius of gyration as fractions of length.
+    length
+        Length from the joint in m, negative for a segment that points down.
+    axial
+        Moment of inertia about z per mass, m^2.
     """
-    share, center, gyration = parts
-    mass, across = MASS * share, (gyration * length) ** 2
+    mass_fraction, center, gyration = fractions
+    mass, across = MASS * mass_fraction, (gyration * length) ** 2
     return Inertia(
         mass, np.array([0.0, 0.0, center * length]), mass * np.diag([across, across, axial])
     )
 
 
 def _foot() -> Inertia:
-    """A uniform box."""
-    mass, (x, y, z) = MASS * FOOT_PART, FOOT
+    """Compute the inertia of a foot, a uniform box."""
+    mass, (x, y, z) = MASS * FOOT_MASS_FRACTION, FOOT
     moments = np.array([y**2 + z**2, x**2 + z**2, x**2 + y**2]) / 12
     return Inertia(mass, np.array([(0.5 - HEEL) * x, 0.0, -z / 2]), mass * np.diag(moments))

@@ -1,15 +1,15 @@
 """HOAP-1: Fujitsu's 5 kg humanoid of Sugihara 2006, twenty joints. ESTIMATE.
 
-Twelve joints are in the legs, eight in the arms.
-Frames sit at the joints, parallel to the torso when all angles are zero: x forward, y left, z up;
-the arms hang. Right leg, left leg, right arm, left arm. SI units.
+The legs have twelve joints, the arms eight. Frames are located at the joints, parallel to the torso
+when all angles are zero: x forward, y left, z up; the arms point down. Order: right leg, left leg,
+right arm, left arm. SI units.
 
 Status of each number: *published* = stated in the source; *ESTIMATE* = a number of the successors
-HOAP-2 and HOAP-3, or a substitute with its derivation. Only the mass (5 kg), the height (0.480 m)
-and the number of joints of HOAP-1 itself are published (Sugihara 2006, Fig. 5); an encyclopedia
+HOAP-2 and HOAP-3, or a substitute with its derivation. Of HOAP-1 itself only the mass (5 kg), the
+height (0.480 m) and the number of joints are published (Sugihara 2006, Fig. 5). An encyclopedia
 states 6 kg: `load("hoap1", mass=6.0)`. Sources, numbers only: [2] ``Hoap2.proto`` of github
-cyberbotics/webots @013d935 (its license does not allow to copy the file); [3] ``structure.xml`` of
-github chili-epfl/hoap3_description (BSD): the same layout of the legs.
+cyberbotics/webots @013d935 (its license does not permit copying the file); [3] ``structure.xml`` of
+github chili-epfl/hoap3_description (BSD), with the same layout of the legs.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ Row = tuple[float, tuple[float, float, float], tuple[float, ...]]
 SIDES = {"R": -1, "L": 1}  # name: left +1
 MASS = 5.0  # kg -- published, Sugihara 2006
 
-# geometry, m -- ESTIMATE: HOAP-2's lengths [2], the left side's
+# geometry of the left side, m -- ESTIMATE: lengths of HOAP-2 [2]
 HIP_IN_TORSO = (0.0, 0.039, -0.055)
 KNEE_IN_THIGH = ANKLE_IN_SHANK = (0.0, 0.0, -0.1)  # HOAP-3: 0.105
 SHOULDER_IN_TORSO = (0.0, 0.0995, 0.09)
 ELBOW_IN_ARM = (0.0, 0.0, -0.101)
 HAND_IN_FOREARM = (0.0, 0.0, -0.1)
-SOLE = {"x": (-0.0358, 0.0582), "y": (-0.031, 0.031), "z": -0.0355}  # of the ankle's frame
+SOLE = {"x": (-0.0358, 0.0582), "y": (-0.031, 0.031), "z": -0.0355}  # in the ankle's frame
 TORSO_BOX = ((0.013, 0.0, 0.056), (0.05, 0.067, 0.0675))  # center and half edges
-HEAD = ((0.0, 0.0, 0.1515), 0.038)  # center and radius: lowered so that the robot is 0.480 m high
+HEAD = ((0.0, 0.0, 0.1515), 0.038)  # center and radius, lowered so that the robot is 0.480 m tall
 
-# bodies (left), mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- ESTIMATE:
-# HOAP-2's masses times 0.83828, so that they sum to 6 kg with waist, neck and wrists frozen.
-# Moments from [2], but those of boxes of the shapes' sizes for leg 1 to 3 and 5 and arm 1 (missing,
-# or impossible, in [2]); centers of leg 1 and 3 from [3]
+# bodies (left): mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- ESTIMATE:
+# HOAP-2's masses times 0.83828, which sum to 6 kg with locked waist, neck and wrists. Moments from
+# [2], except for leg 1 to 3 and 5 and arm 1, whose moments are missing or impossible in [2] and are
+# those of boxes of the same size; centers of mass of leg 1 and 3 from [3]
 TORSO = (
     2.48279188,
     (4.59764735e-3, 0.0, 0.0592835924),
@@ -91,10 +91,10 @@ ARM: tuple[Row, ...] = (
 
 TABLE_MASS = TORSO[0] + 2 * sum(
     row[0] for row in LEG + ARM
-)  # kg, 6; all is scaled from it to the robot's mass
+)  # 6 kg; all inertias are scaled from it to the robot's mass
 
-# joints (left): name, axis, range rad, place in the parent -- ESTIMATE: HOAP-2's ranges [2], the
-# arms' zero turned down
+# joints (left): name, axis, range rad, position in the parent -- ESTIMATE: HOAP-2's ranges [2],
+# with the zero of the arms pointing down
 LEG_JOINTS = (
     ("J1_yaw", (0, 0, 1), (-0.541052, 1.58825), HIP_IN_TORSO),
     ("J2_roll", (1, 0, 0), (-0.36652, 0.541052), (0.0, 0.0, 0.0)),
@@ -110,15 +110,15 @@ ARM_JOINTS = (
     ("J4_elbow", (0, 1, 0), (-2.0071, 0.01745), ELBOW_IN_ARM),
 )
 TORQUE, SPEED = 9.0, 5.0  # N m, rad/s -- ESTIMATE: placeholders of [2]
-# kg m^2, reflected inertia of a rotor at MASS -- ESTIMATE: as in the servos of humanoids of this
-# size (a rotor near 9e-8 kg m^2 behind gears near 190:1, from memory), to one digit
+# kg m^2, reflected rotor inertia for MASS -- ESTIMATE: as in servos of humanoids of this size (a
+# rotor of about 9e-8 kg m^2 and gears of about 190:1, from memory), to one digit
 ROTOR = 0.003
 
 STAND = {
     "J3_pitch": -0.2,
     "J4_knee": 0.4,
     "J5_ankle_pitch": -0.2,
-}  # rad, the legs; all else 0 -- ESTIMATE
+}  # rad, legs; all other angles are 0 -- ESTIMATE
 
 CITATION: Citation = (
     SUGIHARA_2006.at("Fig. 5: mass, height, number of joints"),
@@ -145,21 +145,27 @@ NOTES = (
 
 
 def describe(mass: float = MASS) -> Mechanism:
-    """The robot: 21 bodies, 26 degrees of freedom; `mass` kg in all, spread as HOAP-2's."""
+    """Build the robot: 21 bodies, 26 degrees of freedom.
+
+    Parameters
+    ----------
+    mass
+        Total mass in kg, distributed as in HOAP-2.
+    """
     if not 0 < mass < np.inf:
         raise InvalidValue(f"hoap1: the mass must be positive and finite, not {mass} kg.", "mass")
     # the torso
     scale = mass / TABLE_MASS
     bodies = [Body("torso", -1, Joint("floating_base", "free"), _inertia(TORSO, 1, scale))]
     # legs with soles and knees
-    feet, others, frames, actuators = [], _torso_points(), [], []
-    # arms with hands
+    feet, others, frames = [], _torso_candidates(), []
     for side, left in SIDES.items():
         bodies += _limb(f"{side}LEG", len(bodies), left, LEG_JOINTS, LEG, scale)
         foot, knee = len(bodies) - 1, len(bodies) - 4
         feet += _sole(side, foot)
         others.append(Candidate(f"{side}_knee", knee, np.array(KNEE_IN_THIGH)))
         frames.append(Frame(f"{side}_foot", foot, np.array([np.mean(SOLE["x"]), 0.0, SOLE["z"]])))
+    # arms with hands
     for side, left in SIDES.items():
         bodies += _limb(f"{side}ARM", len(bodies), left, ARM_JOINTS, ARM, scale)
         others.append(Candidate(f"{side}_hand", len(bodies) - 1, np.array(HAND_IN_FOREARM)))
@@ -177,7 +183,7 @@ def describe(mass: float = MASS) -> Mechanism:
 
 
 def stand() -> Array:
-    """Coordinates (27,) of the stand posture, the soles flat on the plane z = 0."""
+    """Compute the coordinates (27,) of the stand posture, with the soles on the plane z = 0."""
     lean, knee = STAND["J3_pitch"], STAND["J4_knee"]
     height = (
         -HIP_IN_TORSO[2]
@@ -194,10 +200,10 @@ def stand() -> Array:
 def _limb(
     limb: str, first: int, left: int, joints: tuple, rows: tuple[Row, ...], scale: float
 ) -> list[Body]:
-    """The bodies of a limb; the first of them, number `first` of the robot, hangs on the torso."""
-    found = []
-    for k, ((name, axis, span, at), row) in enumerate(zip(joints, rows, strict=True)):
-        # mirrored at the plane y = 0, a rotation about y stays and those about x and z turn round
+    """Build the bodies of a limb; the first is body `first` of the robot, attached to the torso."""
+    bodies = []
+    for k, ((name, axis, span, position), row) in enumerate(zip(joints, rows, strict=True)):
+        # mirroring at the plane y = 0 reverses rotations about x and z, but not about y
         lower, upper = span if axis[1] or left > 0 else (-span[1], -span[0])
         joint = Joint(
             f"{limb}_{name}",
@@ -208,21 +214,20 @@ def _limb(
             velocity_limit=SPEED,
             armature=ROTOR * scale * TABLE_MASS / MASS,
         )
-        place = np.array(at) * (1, left, 1)
-        found.append(
+        bodies.append(
             Body(
                 f"{limb}_{k + 1}",
                 first + k - 1 if k else 0,
                 joint,
                 _inertia(row, left, scale),
-                place,
+                np.array(position) * (1, left, 1),
             )
         )
-    return found
+    return bodies
 
 
 def _sole(side: str, foot: int) -> list[Candidate]:
-    """The four corners of a rectangular sole."""
+    """Create a contact candidate at each of the four corners of a sole."""
     corners = product(
         zip(("heel", "toe"), SOLE["x"], strict=True), zip(("right", "left"), SOLE["y"], strict=True)
     )
@@ -232,8 +237,8 @@ def _sole(side: str, foot: int) -> list[Candidate]:
     ]
 
 
-def _torso_points() -> list[Candidate]:
-    """The head's sphere and the eight corners of the trunk's box."""
+def _torso_candidates() -> list[Candidate]:
+    """Create candidates for the spherical head and the eight corners of the torso's box."""
     center, half = (np.array(v) for v in TORSO_BOX)
     corners = [center + half * signs for signs in product((1, -1), repeat=3)]
     return [
@@ -243,8 +248,8 @@ def _torso_points() -> list[Candidate]:
 
 
 def _inertia(row: Row, left: int, scale: float) -> Inertia:
-    """A row of the table above, its plane y = 0 mirrored for the right side (left = -1)."""
-    mass, com, given = row
-    ixx, iyy, izz, ixy, ixz, iyz = (*given, 0.0, 0.0, 0.0)[:6]
+    """Create an inertia from a row of the table, mirrored at y = 0 for the right side (left -1)."""
+    mass, com, table_moments = row
+    ixx, iyy, izz, ixy, ixz, iyz = (*table_moments, 0.0, 0.0, 0.0)[:6]
     moments = (ixx, iyy, izz, left * ixy, ixz, left * iyz)
     return Inertia.of_moments(mass, np.array(com) * (1, left, 1), moments).scaled(scale)

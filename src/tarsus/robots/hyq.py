@@ -1,15 +1,17 @@
 """HyQ: an 87 kg hydraulic quadruped of IIT, twelve joints.
 
-The robot of Ogunsola; its knees point inwards. Besides its feet, its knees and the corners of its
-trunk may touch the ground.
+The robot of Ogunsola; its knees point inwards. Its feet, its knees and the corners of its trunk may
+touch the ground.
 
-Frames sit at the joints, parallel to the trunk when all angles are zero: x forward, y left, z up.
+Frames are located at the joints, parallel to the trunk when all angles are zero: x forward, y left,
+z up.
 Legs in the order LF, RF, LH, RH; joints HAA (a positive angle swings any leg inwards), HFE and KFE
 (+y axis). SI units.
 
-Status of each number: *published* = typed in the source; *derived* = published numbers transformed.
-Source: ``hyq_no_sensors.urdf`` and ``hyq.srdf`` of hyq-description (IIT, Apache-2.0), as in PyPI
-example-robot-data 6.0.0, its frames turned parallel to the trunk. Only numbers are taken from it.
+Status of each number: *published* = copied from the source; *derived* = computed from published
+numbers. Source: ``hyq_no_sensors.urdf`` and ``hyq.srdf`` of hyq-description (IIT, Apache-2.0), as
+in PyPI example-robot-data 6.0.0, with frames rotated parallel to the trunk. Only numbers are taken
+from it.
 """
 
 from __future__ import annotations
@@ -31,20 +33,20 @@ LEGS = {"LF": (1, 1), "RF": (1, -1), "LH": (-1, 1), "RH": (-1, -1)}  # name: (fr
 HAA_IN_TRUNK = (0.3735, 0.207, 0.0)  # left front
 HFE_IN_HIP = (0.0, 0.0, -0.08)
 KFE_IN_UPPER_LEG = (0.0, 0.0, -0.35)
-FOOT_IN_LOWER_LEG = (0.0, 0.0, -0.346)  # center of the foot's ball
+FOOT_IN_LOWER_LEG = (0.0, 0.0, -0.346)  # center of the spherical foot
 FOOT_RADIUS = 0.02175
-KNEE_RADIUS = 0.02  # of the lower leg's collision cylinder, whose upper end the knee is
+KNEE_RADIUS = 0.02  # of the lower leg's collision cylinder, which ends at the knee
 
-# where the trunk's frame can touch the ground, m, left front -- derived: the extremes of its
-# collision mesh (trunk.dae) at the bottom, where it is longest, at its widest, and at the top
+# contact points of the trunk, m, left front -- derived: extreme points of its collision mesh
+# (trunk.dae) at the bottom, where it is longest, at its widest, and at the top
 TRUNK_CORNERS = {
     "bottom": (0.645, 0.188, -0.104),
     "side": (0.301, 0.298, 0.02),
     "top": (0.493, 0.205, 0.27),
 }
 
-# bodies, mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published; the right
-# legs carry the left ones' numbers, the hind legs the front ones' turned by pi about z
+# bodies: mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published; right
+# legs have the numbers of the left ones, hind legs those of the front ones rotated by pi about z
 TRUNK: Row = (
     60.96,
     (0.056, 0.0215, 0.00358),
@@ -58,8 +60,8 @@ UPPER_LEG: Row = (
 )
 LOWER_LEG: Row = (0.881, (-4e-5, -1e-4, -0.1254), (0.01256, 0.01233, 0.00047, 0.0, 6e-5, 1e-5))
 
-# joints -- published; hydraulic, so there is neither gear nor rotor
-RANGES = {  # rad, front; the hind HFE's and KFE's are turned round
+# joints -- published; hydraulic, without gears or rotors
+RANGES = {  # rad, front; hind HFE and KFE have the opposite sign
     "HAA": (-1.2217304764, 0.436332312999),
     "HFE": (-0.872664625997, 1.2217304764),
     "KFE": (-2.44346095279, -0.349065850399),
@@ -71,7 +73,7 @@ STAND = {
     "HAA": -0.2,
     "HFE": 0.75,
     "KFE": -1.5,
-}  # rad, front; hind HFE and KFE turned round -- published
+}  # rad, front; hind HFE and KFE have the opposite sign -- published
 
 CITATION: Citation = (
     OGUNSOLA.at("the robot of the paper"),
@@ -95,8 +97,9 @@ NOTES = (
 
 
 def describe() -> Mechanism:
-    """The robot: 13 bodies, 18 degrees of freedom, 86.756 kg; contact candidates: feet, knees,
-    trunk corners.
+    """Build the robot: 13 bodies, 18 degrees of freedom, 86.756 kg.
+
+    Contact candidates are the feet, the knees and the corners of the trunk.
     """
     bodies = [Body("trunk", -1, Joint("floating_base", "free"), _inertia(TRUNK, 1))]
     feet, knees, frames, actuators = [], [], [], []
@@ -104,7 +107,7 @@ def describe() -> Mechanism:
         bodies += _leg(leg, len(bodies), front, left)
         shank = len(bodies) - 1
         feet.append(Candidate(f"{leg}_foot", shank, np.array(FOOT_IN_LOWER_LEG), FOOT_RADIUS))
-        # the knee hangs on the body above: its center is the same, and fewer joints move it
+        # the knee is attached to the upper leg: its center is the same, and fewer joints move it
         knee = np.array(KFE_IN_UPPER_LEG)
         knees.append(Candidate(f"{leg}_knee", shank - 1, knee, KNEE_RADIUS))
         frames.append(Frame(f"{leg}_foot", shank, np.array(FOOT_IN_LOWER_LEG)))
@@ -123,7 +126,7 @@ def describe() -> Mechanism:
 
 
 def stand() -> Array:
-    """Coordinates (19,) of the published stand posture, the feet just touching the plane z = 0."""
+    """Compute the coordinates (19,) of the published stand posture; the feet touch z = 0."""
     spread, lean, knee = STAND.values()
     leg = (
         HFE_IN_HIP[2]
@@ -135,7 +138,7 @@ def stand() -> Array:
 
 
 def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
-    """The three bodies of one leg; the first of them will be number `first` of the robot."""
+    """Build the three bodies of one leg; the first becomes body `first` of the robot."""
     haa = np.array(HAA_IN_TRUNK) * (front, left, 1)
     hip, upper, lower = (_inertia(row, front) for row in (HIP, UPPER_LEG, LOWER_LEG))
     return [
@@ -158,7 +161,7 @@ def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
 
 
 def _trunk_corners() -> list[Candidate]:
-    """Twelve points of the trunk's frame: corners of its bottom, its sides and its top."""
+    """Create twelve candidates at the corners of the trunk's bottom, sides and top."""
     return [
         Candidate(f"trunk_{leg}_{level}", 0, np.array(corner) * (front, left, 1))
         for level, corner in TRUNK_CORNERS.items()
@@ -180,7 +183,7 @@ def _joint(leg: str, name: str, axis: tuple[int, int, int], front: int) -> Joint
 
 
 def _inertia(row: Row, front: int) -> Inertia:
-    """A row of the table above, turned by pi about z for the hind legs (front = -1)."""
+    """Create an inertia from a row of the table, rotated by pi about z for hind legs (front -1)."""
     mass, com, (ixx, iyy, izz, ixy, ixz, iyz) = row
     moments = (ixx, iyy, izz, ixy, front * ixz, front * iyz)
     return Inertia.of_moments(mass, np.array(com) * (front, front, 1), moments)

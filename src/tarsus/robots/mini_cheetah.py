@@ -2,11 +2,11 @@
 
 Its knees point backwards.
 
-Frames sit at the joints, parallel to the base when all angles are zero: x forward, y left, z up.
-Legs in the order FR, FL, HR, HL; joints abad (+x axis), hip and knee (-y axis). SI units.
+Frames are located at the joints, parallel to the base when all angles are zero: x forward, y left,
+z up. Legs in the order FR, FL, HR, HL; joints abad (+x axis), hip and knee (-y axis). SI units.
 
-Status of each number: *published* = typed in the source; *derived* = published numbers transformed;
-*estimate* = not found in a readable source.
+Status of each number: *published* = copied from the source; *derived* = computed from published
+numbers; *estimate* = not available in a readable source.
 Source: ``MiniCheetah.h``, ``Quadruped.cpp``, ``ActuatorModel.h``, ``rt_spi.cpp`` and
 ``FSM_State_RecoveryStand.cpp`` of github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT license).
 Only numbers are taken from it.
@@ -31,14 +31,14 @@ ABAD_IN_BASE = (0.19, 0.049, 0.0)  # front left
 HIP_IN_ABAD = (0.0, 0.062, 0.0)  # left
 KNEE_IN_THIGH = (0.0, 0.0, -0.209)
 CONTACT_IN_SHANK = (0.0, 0.004, -0.195)  # left; lowest point of the foot
-FOOT_RADIUS = 0.015  # estimate: the source has a point; the sphere ends at the published point
+FOOT_RADIUS = 0.015  # estimate: the source has a point, which is the sphere's lowest point here
 
-# bodies (left), mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published ...
+# bodies (left): mass kg, center of mass m, ixx iyy izz ixy ixz iyz about it kg m^2 -- published,
+# except for the thigh's inertia, which is derived: the published one, rotated by pi about z,
+# (1983, 2103, 408, 245, -13, -1.5)e-6, violates the triangle inequality (2295 > 1791 + 408). It is
+# replaced by the nearest matrix that a mass distribution can have.
 BASE = (3.3, (0.0, 0.0, 0.0), (0.011253, 0.036203, 0.042673, 0.0, 0.0, 0.0))
 ABAD = (0.54, (0.0, 0.036, 0.0), (381e-6, 560e-6, 444e-6, 58e-6, 0.45e-6, 0.95e-6))
-# ... the thigh's inertia is derived: the published one, turned by pi about z,
-# (1983, 2103, 408, 245, -13, -1.5)e-6, breaks the triangle inequality (2295 > 1791 + 408) and is
-# replaced by the nearest matrix that a distribution of mass can have.
 THIGH = (
     0.634,
     (0.0, -0.016, -0.02),
@@ -54,13 +54,13 @@ ROTOR_IN_ABAD = (0.0, 0.04, 0.0)  # hip rotor, spins about y
 ROTOR_IN_THIGH = (0.0, 0.0, 0.0)  # knee rotor, spins about y
 GEARS = {"abad": 6.0, "hip": 6.0, "knee": 9.33}
 
-# motors: of the battery V, of a winding V s/rad (flux linkage by pole pairs) -- published; the
-# back-EMF is 2 FLUX a rad/s of the rotor, so a joint turns no faster than VOLTAGE / (2 FLUX gear)
-# -- derived, from getTorque of the source
+# motors: battery voltage V, flux linkage times pole pairs V s/rad -- published; the back-EMF is
+# 2 FLUX per rad/s of the rotor, which limits the joint speed to VOLTAGE / (2 FLUX gear) -- derived
+# from getTorque of the source
 VOLTAGE, FLUX = 24.0, 0.05
 
-# joints -- torque N m, damping N m s/rad, dry friction N m published; ranges rad estimate
-# (recollection)
+# joints -- torque N m, damping N m s/rad, dry friction N m published; ranges in rad estimated from
+# memory
 TORQUES = {"abad": 17.0, "hip": 17.0, "knee": 26.0}
 RANGES = {"abad": 2.094, "hip": 4.712, "knee": 2.705}
 DAMPING, DRY_FRICTION = 0.01, 0.2
@@ -87,7 +87,7 @@ NOTES = (
 
 
 def describe() -> Mechanism:
-    """The robot: 13 bodies, 18 degrees of freedom, 8.912 kg."""
+    """Build the robot: 13 bodies, 18 degrees of freedom, 8.912 kg."""
     rotors = [_rotor(_mirror(ROTOR_IN_BASE, front, left), "x") for front, left in LEGS.values()]
     base = Body("base", -1, Joint("floating_base", "free"), _fused(_inertia(BASE, 1), *rotors))
     bodies, candidates, frames, actuators = [base], [], [], []
@@ -114,7 +114,7 @@ def describe() -> Mechanism:
 
 
 def stand() -> Array:
-    """Coordinates (19,) of the published stand posture, the feet just touching the plane z = 0."""
+    """Compute the coordinates (19,) of the published stand posture; the feet touch z = 0."""
     thigh, shank = -KNEE_IN_THIGH[2], -CONTACT_IN_SHANK[2] - FOOT_RADIUS
     lean = STAND["hip"]
     height = thigh * np.cos(lean) + shank * np.cos(lean + STAND["knee"]) + FOOT_RADIUS
@@ -122,7 +122,7 @@ def stand() -> Array:
 
 
 def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
-    """The three bodies of one leg; the first of them will be number `first` of the robot."""
+    """Build the three bodies of one leg; the first becomes body `first` of the robot."""
     hip_rotor = _rotor(_mirror(ROTOR_IN_ABAD, 1, left), "y")
     knee_rotor = _rotor(_mirror(ROTOR_IN_THIGH, 1, left), "y")
     abad = _fused(_inertia(ABAD, left), hip_rotor)
@@ -157,14 +157,14 @@ def _joint(leg: str, name: str, axis: tuple[int, int, int]) -> Joint:
 
 
 def _mirror(front_left: tuple[float, float, float], front: int, left: int) -> Array:
-    """A point given for the front left leg, for the leg on side `left` (y) and end `front` (x)."""
+    """Mirror a point of the front left leg to another leg; `front` and `left` are +1 or -1."""
     return np.array(front_left) * np.array([front, left, 1])
 
 
 def _inertia(
     row: tuple[float, tuple[float, float, float], tuple[float, ...]], left: int
 ) -> Inertia:
-    """A row of the table above, its plane y = 0 mirrored for the right side (left = -1)."""
+    """Create an inertia from a row of the table, mirrored at y = 0 for the right side (left -1)."""
     mass, com, (ixx, iyy, izz, ixy, ixz, iyz) = row
     moments = (ixx, iyy, izz, left * ixy, ixz, left * iyz)
     return Inertia.of_moments(mass, _mirror(com, 1, left), moments)
@@ -176,10 +176,10 @@ def _rotor(position: Array, spin_axis: str) -> Inertia:
 
 
 def _fused(*parts: Inertia) -> Inertia:
-    """Several inertias in the same frame as one (parallel axes).
+    """Combine inertias in the same frame by the parallel axis theorem.
 
-    All at once, not two by two as `model.poses.joined` takes them: mirrored rotors cancel to zeros
-    without round-off, which cost the compiled programs nothing.
+    They are summed at once, not pairwise as in `model.poses.joined`: the products of mirrored
+    rotors then cancel to exact zeros, which cost compiled programs nothing.
     """
     mass = sum(part.mass for part in parts)
     com = sum((part.mass * part.com for part in parts), np.zeros(3)) / mass

@@ -2,17 +2,16 @@
 
 The robot of Gehring 2014: series-elastic joints, knees pointing inwards.
 
-Frames sit at the joints, parallel to the base when all angles are zero:
-x forward, y left, z up. Legs in the order LF, RF, LH, RH; joints HAA (+x axis), HFE and KFE (+y
-axis). SI units.
+Frames are located at the joints, parallel to the base when all angles are zero: x forward, y left,
+z up. Legs in the order LF, RF, LH, RH; joints HAA (+x axis), HFE and KFE (+y axis). SI units.
 
-Status of each number: *published* = typed in a source; *derived* = published numbers transformed;
-*ESTIMATE* = not found in a readable source.
+Status of each number: *published* = copied from a source; *derived* = computed from published
+numbers; *ESTIMATE* = not available in a readable source.
 Sources, numbers only (neither states a license):
 [rbs] ``data/rbs/starlETH.rbs`` of github plusminus34/Interactive_thin_shells_Bachelor_thesis
-@3aafd3f: masses, moments, joints, collision shapes; its axes (forward, up, right) are turned to
+@3aafd3f: masses, moments, joints, collision shapes, with axes (forward, up, right) rotated to
 (forward, left, up). [cad] ``resources/StarlETH_Model.xml`` and CAD shells of github
-TomaszAugustyn/CollisionDetectionStarlETH @54b0348: states the same base (0.505 x 0.370 m), hip
+TomaszAugustyn/CollisionDetectionStarlETH @54b0348, which state the same base (0.505 x 0.370 m), hip
 (0.0685 m) and thigh (0.200 m).
 """
 
@@ -38,29 +37,28 @@ FOOT_IN_SHANK = (
     0.0,
     0.0,
     -0.2,
-)  # center of the foot's ball; [cad] states 0.235 m to the contact, 7 mm more
-FOOT_RADIUS = 0.028  # derived from the ball of the CAD shell
+)  # center of the spherical foot; [cad] states 0.235 m to the contact, 7 mm more
+FOOT_RADIUS = 0.028  # derived from the sphere of the CAD shell
 
-# bodies, mass kg, center of mass m, ixx iyy izz about it kg m^2 -- masses and centers published
-# [rbs]; the base's moments published, the others derived: [rbs] is read as taken about the joint
-# above the body and moved to the center of mass (its 0.00828 kg m^2 about the center of a 0.31 kg,
-# 0.2 m thigh is more than m l^2 / 4)
+# bodies: mass kg, center of mass m, ixx iyy izz about it kg m^2 -- masses, centers of mass and the
+# base's moments published [rbs]; other moments derived: those of [rbs] are taken to refer to the
+# joint above the body and are moved to the center of mass (about the center of a 0.31 kg, 0.2 m
+# thigh, 0.00828 kg m^2 would exceed m l^2 / 4)
 BASE = (13.16, (0.0, 0.0, 0.0), (0.226, 0.393, 0.553))
 HIP = (1.8, (0.0, 0.0, -0.055), (0.009275, 0.003035, 0.00721))
 THIGH = (0.31, (0.0, 0.0, -0.148), (0.00148976, 0.00142976, 0.000215))
 SHANK = (0.32, (0.0, 0.0, -0.084), (0.00112108, 0.00124208, 0.0002))
 
-# joints -- ranges rad published [rbs], about the rightward axis there; torque N m ESTIMATE
-# (recollection)
+# joints -- ranges in rad published [rbs], there about the rightward axis; torque in N m ESTIMATE
+# (from memory)
 RANGES = {
     "HAA": (-1.5, 1.5),
     "HFE": (-1.5, 1.5),
     "KFE": (-2.5, 0.0),
-}  # front; the hind KFE's is turned round
+}  # front; the hind KFE has the opposite sign
 TORQUE = 30.0
 
-# where else it can touch the ground: corners of the two collision boxes of the trunk, m --
-# published [rbs]
+# contact points besides the feet: corners of the trunk's two collision boxes, m -- published [rbs]
 TOP_CORNER = (0.295, 0.13, 0.1)  # left front; of the upper box, 0.59 x 0.26 x 0.10 m
 BOTTOM_CORNER = (0.245, 0.09, -0.1)  # of the lower box, 0.49 x 0.18 x 0.10 m
 # radii of the joints, m -- ESTIMATE: the radii of the collision capsules next to them ([rbs] 0.05,
@@ -71,7 +69,7 @@ STAND = {
     "HAA": 0.0,
     "HFE": 0.7,
     "KFE": -1.4,
-}  # rad, front; hind HFE and KFE turned round -- ESTIMATE
+}  # rad, front; hind HFE and KFE have the opposite sign -- ESTIMATE
 
 CITATION: Citation = (
     GEHRING_2014.at("the robot of the paper"),
@@ -102,8 +100,9 @@ NOTES = (
 
 
 def describe() -> Mechanism:
-    """The robot: 13 bodies, 18 degrees of freedom, 22.88 kg; contact candidates: feet, joints,
-    trunk corners.
+    """Build the robot: 13 bodies, 18 degrees of freedom, 22.88 kg.
+
+    Contact candidates are the feet, the joints and the corners of the trunk.
     """
     bodies = [Body("base", -1, Joint("floating_base", "free"), _inertia(BASE))]
     feet, joints, frames, actuators = [], [], [], []
@@ -112,7 +111,7 @@ def describe() -> Mechanism:
         bodies += _leg(leg, hip, front, left)
         feet.append(Candidate(f"{leg}_foot", hip + 2, np.array(FOOT_IN_SHANK), FOOT_RADIUS))
         frames.append(Frame(f"{leg}_foot", hip + 2, np.array(FOOT_IN_SHANK)))
-        # a joint's sphere hangs on the body above: its center is the same, and fewer joints move it
+        # joint spheres are attached to the body above: same center, and fewer joints move them
         points = {
             "HAA": (0, bodies[hip].position),
             "HFE": (hip, HFE_IN_HIP),
@@ -137,7 +136,7 @@ def describe() -> Mechanism:
 
 
 def stand() -> Array:
-    """Coordinates (19,) of the stand posture, the feet just touching the plane z = 0."""
+    """Compute the coordinates (19,) of the stand posture, with the feet on the plane z = 0."""
     lean, knee = STAND["HFE"], STAND["KFE"]
     shank = FOOT_IN_SHANK[2] * np.cos(lean + knee)
     height = FOOT_RADIUS - HFE_IN_HIP[2] - KFE_IN_THIGH[2] * np.cos(lean) - shank
@@ -148,7 +147,7 @@ def stand() -> Array:
 
 
 def _leg(leg: str, first: int, front: int, left: int) -> list[Body]:
-    """The three bodies of one leg; the first of them will be number `first` of the robot."""
+    """Build the three bodies of one leg; the first becomes body `first` of the robot."""
     haa = np.array(HAA_IN_BASE) * (front, left, 1)
     return [
         Body(f"{leg}_HIP", 0, _joint(leg, "HAA", (1, 0, 0), front), _inertia(HIP), haa),
@@ -175,7 +174,7 @@ def _joint(leg: str, name: str, axis: tuple[int, int, int], front: int) -> Joint
 
 
 def _trunk_corners() -> list[Candidate]:
-    """Eight points: the upper box's upper corners and the lower box's lower ones."""
+    """Create eight candidates: the top corners of the upper box, the bottom ones of the lower."""
     return [
         Candidate(f"{leg}_{level}", 0, np.array(corner) * (front, left, 1))
         for level, corner in (("top", TOP_CORNER), ("bottom", BOTTOM_CORNER))
@@ -184,6 +183,6 @@ def _trunk_corners() -> list[Candidate]:
 
 
 def _inertia(row: tuple[float, tuple[float, float, float], tuple[float, float, float]]) -> Inertia:
-    """A row of the table above; every body is its own mirror image."""
+    """Create an inertia from a row of the table; every body is symmetric."""
     mass, com, moments = row
     return Inertia(mass, np.array(com), np.diag(moments))

@@ -36,7 +36,7 @@ class LinearInertia:
         return LinearInertia(factor * self.m, factor * self.h, factor * self.I)
 
     def seen_from_parent(self, R: SX, r: SX) -> LinearInertia:
-        """The same matter in the parent's frame: x_parent = R x + r.
+        """Transform the inertia to the parent's frame, where x_parent = R x + r.
 
         Teixeira de Paula 2024, Eqn. (26).
         """
@@ -45,7 +45,7 @@ class LinearInertia:
         return LinearInertia(self.m, h + self.m * r, _turned(R, self.I) + _moved(r, h) + steiner)
 
     def momentum(self, omega: SX, v: SX) -> tuple[SX, SX]:
-        """Angular (about the origin) and linear momentum for a twist (omega, v) of the origin."""
+        """Compute angular (about the origin) and linear momentum for a twist of the origin."""
         return ca.mtimes(self.I, omega) + ca.cross(self.h, v), self.m * v - ca.mtimes(
             skew(self.h), omega
         )

@@ -66,8 +66,10 @@ def quaternion_rate(p: SX, omega: SX) -> SX:
 
 
 def stretched(omega: SX, dt: SX) -> SX:
-    """omega (3,) longer by tan(a) / a, a = |omega| dt / 2: normalized(p + dt p') then turns by 2 a,
-    up to a^7.
+    """Stretch an angular velocity (3,) so that a normalized Euler step turns by the exact angle.
+
+    omega is scaled by tan(a) / a with a = |omega| dt / 2. normalized(p + dt p') then turns by 2 a,
+    up to an error of order a^7.
     """
     square = ca.dot(omega, omega) * (dt * dt / 4)
     return omega * (1 + square * (1 / 3 + square * (2 / 15)))

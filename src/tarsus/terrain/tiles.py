@@ -51,8 +51,9 @@ class Tiles(Terrain):
         return SimpleNamespace(**vars(p) | {"heights": level * p.heights})
 
     def steepest(self, p: Any) -> SX | None:
-        """Of hills; of ramps, that rise at most half as much again as on average; of waves; and of
-        stones, across a corner.
+        """Return the largest slope of hills, ramps, waves and stones.
+
+        A ramp is at most 1.5 times as steep as on average; a stone is steepest across a corner.
         """
         waves = 2 * np.pi * max(1, round(self.side / self.length)) / self.side
         ramp = 1.5 / min(self.edge, self.run), 1.5 * np.sqrt(2) / min(self.edge, self._stone / 2)

@@ -1,4 +1,4 @@
-"""What an MJCF file fixes to its world, as ground: a floor, stairs, height fields, meshes."""
+"""Ground from the fixed geoms of an MJCF file: a floor, stairs, height fields, meshes."""
 
 from __future__ import annotations
 
@@ -17,39 +17,40 @@ from tarsus.terrain.base import Terrain
 
 @dataclass(frozen=True, eq=False)
 class World(Terrain):
-    """The ground of an MJCF file, on the command line also by the file's path alone.
+    """Ground made of the fixed geoms of an MJCF file; the file's path is also a terrain name.
 
-    A level floor, a plane or a box that reaches 50 m from the origin to all sides, and upright
-    boxes on it as `boxes`, if there are few; else heights as seen from above, every `cell`, as
-    `heightfield`: there an edge is as steep as one cell allows, and what stands under a roof is
-    not seen. Friction is the robot's and the law's.
+    A plane, or a box that reaches 50 m from the origin to all sides, is a level floor. A few
+    upright boxes on it become a `boxes` terrain. Otherwise the geoms are sampled from above every
+    `cell` as a `heightfield`, in which edges are as steep as one cell allows, and geoms under a
+    roof are missing. Friction is that of the robot and the law.
     """
 
     file: str | None = component(None, "path of an MJCF file")
-    cell: float = parameter(0.02, "m", "between heights seen from above", "(0, 10]")
+    cell: float = parameter(0.02, "m", "distance between heights sampled from above", "(0, 10]")
     sha256: str | None = component(
-        None, "of the shapes, which a later reading must find; none: any"
+        None, "SHA-256 that the shapes must have; none: shapes are not checked"
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        found = self._shapes.sha256
-        if self.sha256 not in (None, found):
+        digest = self._shapes.sha256
+        if self.sha256 not in (None, digest):
             raise InvalidFile(
-                f"world: {self.file} has changed: its shapes are not the recorded ones.", self.file
+                f"world: {self.file} has changed: its shapes differ from the recorded ones.",
+                self.file,
             )
-        object.__setattr__(self, "sha256", found)
+        object.__setattr__(self, "sha256", digest)
 
     @cached_property
     def ground(self) -> Terrain:
-        """The terrain that it is made of."""
+        """Terrain that represents the shapes."""
         return self._shapes.ground(self.cell)
 
     @property
     def _shapes(self) -> FixedShapes:
         if not self.file:
             raise InvalidValue(
-                "world needs a file: --terrain FILE.xml, or World('FILE.xml').", "file"
+                "world needs a file: use --terrain FILE.xml or World('FILE.xml').", "file"
             )
         return FixedShapes.read(self.file)
 

@@ -1,6 +1,4 @@
-"""Regularized convex contact:
-
-Newton's method on the smooth dual of a quadratic problem over cones.
+"""Regularized convex contact by Newton's method on the smooth dual of a cone program.
 
 Sought are impulses L_i in the cones |L_T| <= mu_i L_N that minimize 1/2 L^T (G + R) L + L^T c with
 a diagonal R > 0. In z = sqrt(R) L the cones stay circular, with mu' = mu sqrt(R_T / R_N), and R
