@@ -1,1 +1,1 @@
-"""Benchmarks: speed compared with MuJoCo and others; settings are printed with the figures."""
+"""Benchmarks of speed in comparison with MuJoCo and other simulators."""

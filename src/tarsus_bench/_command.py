@@ -146,13 +146,13 @@ class Bench(Command):
 
     def _compare(self) -> int:
         from tarsus_bench.peer_bench import bench_peers
-        from tarsus_bench.peer_report import tell_peers
+        from tarsus_bench.peer_report import print_peers
 
         names = None if self.engines is None else registry.split_names(self.engines)
         with self.progress() as progress:
             found = bench_peers(names, progress=progress.say)
         self._keep(found)
-        print_json(found) if self.json else tell_peers(found)
+        print_json(found) if self.json else print_peers(found)
         return 0
 
     def _keep(self, found: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
-"""Is the GPU kernel right?
+"""Checks of the GPU kernel against the CPU program.
 
-It is compared with the CPU program with one lane, with itself, and in the statistics of falls.
+The kernel is compared with the CPU program with one lane, with itself, and in the statistics of
+falls.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from tarsus.program.run.worlds import Worlds
 from tarsus.simulation.simulation import Simulation
 
 STATE = ("q", "u", "memory", "control", "impulse", "tau", "iterations", "converged")
-# times what one unit in the last place at the start grows to: beyond it, two programs differ
+# allowed difference, as a multiple of what a change of one bit of the initial state grows to
 SLACK = 100.0
-LIKELY = 1e-3  # below this probability two samples do not come from one distribution
+MIN_PROBABILITY = 1e-3  # p-value below which two samples have different distributions
 PRECISION = {32: "float32", 64: "float64"}
 
 
 def processor_twin(of: Backend, lanes: int | None = 1) -> Worlds:
-    """The same program with the same registers on the processor."""
+    """Copy a program and its registers to the CPU."""
     twin = Worlds(of.program, of.count, bits=of.target.bits, lanes=lanes)
     for register in of.program.persistent:
         twin.set(register.name, of.get(register.name))
@@ -38,9 +39,20 @@ def processor_twin(of: Backend, lanes: int | None = 1) -> Worlds:
 def thrown(
     device: Launcher, bits: int, worlds: int, gait: str = "trot", wild: float = 1.0
 ) -> Simulation:
-    """Mini Cheetah in many worlds, lifted, tilted and pushed off differently in each.
+    """Simulate Mini Cheetah in many worlds with random initial heights, tilts and velocities.
 
-    gait: what moves the joints; wild: scale of all random numbers [1].
+    Parameters
+    ----------
+    device
+        Device of the simulation.
+    bits
+        Bits of the number format, 32 or 64.
+    worlds
+        Number of worlds.
+    gait
+        Name of the controller.
+    wild
+        Scale of all random numbers [1].
     """
     sim = Simulation(
         "mini_cheetah", controller=gait, worlds=worlds, device=device, precision=PRECISION[bits]
@@ -58,13 +70,13 @@ def thrown(
 
 
 def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str, Any]:
-    """Compare a trot from many starts with one lane of the CPU program.
+    """Compare a trot from many initial states with one lane of the CPU program.
 
-    The kernel runs step by step, and again in one launch. `allowed`, m or rad, is the difference
-    that one last bit of the start makes on the processor, times a slack: the number format leaves
-    that much open.
+    The kernel runs step by step, and again in a single launch. `allowed`, in m or rad, is the
+    difference on the CPU after a change of the last bit of the initial state, times a slack: the
+    number format cannot resolve more.
     """
-    # one trot on the device, on one lane of the CPU, and there from a start one bit away
+    # a trot on the device, on one lane of the CPU, and there with a change of the last bit
     sim = thrown(device, bits, worlds, wild=0.3)
     nudged, twin = processor_twin(sim.backend), processor_twin(sim.backend)
     together = thrown(device, bits, worlds, wild=0.3)
@@ -72,14 +84,13 @@ def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str,
     found, expected, other = (w.record(steps) for w in (sim.backend, twin, nudged))
     # the same steps in one launch
     together.backend.advance(steps)
-    # what agrees, and how far the rest may be apart: as far as one bit grows
+    # registers that agree exactly, and the difference of the others
     same = [name for name in STATE if np.array_equal(found[name], expected[name], equal_nan=True)]
     apart = np.abs(found["q"] - expected["q"]).max((1, 2))
     allowed = SLACK * float(np.abs(other["q"] - expected["q"]).max())
     several = all(
         np.array_equal(together.backend.get(n), found[n][-1], equal_nan=True) for n in STATE
     )
-    # the findings
     return {
         "ok": bool(several and apart.max() <= allowed),
         "bits": bits,
@@ -96,7 +107,7 @@ def agreement(device: Launcher, bits: int, worlds: int, steps: int) -> dict[str,
 
 
 def deterministic(make: Callable[[int], Launcher], worlds: int, steps: int) -> dict[str, Any]:
-    """Whether two runs have the same bits, whatever the number of threads per block."""
+    """Check that runs agree bit for bit, regardless of the number of threads per block."""
     ends = []
     for block in (128, 128, 32):
         sim = thrown(make(block), 32, worlds)
@@ -114,12 +125,12 @@ def deterministic(make: Callable[[int], Launcher], worlds: int, steps: int) -> d
 
 
 def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
-    """Compare how thrown robots lie at the end on the card and on the processor.
+    """Compare the final states of fallen robots on the GPU and the CPU.
 
-    The statistics are of one half of the worlds on the card and the other half on the processor.
-    Also the share of worlds that end with the same bits on both.
+    The statistics compare one half of the worlds on the GPU with the other half on the CPU. The
+    result also holds the fraction of worlds that end with the same bits on both.
     """
-    # the same starts on both
+    # the same initial states on both
     sim = thrown(device, 32, worlds, "stand")
     same_start = processor_twin(sim.backend, None)
     shuffled = np.random.default_rng(2).permutation(worlds)[: max(worlds // 2, 1)]
@@ -127,7 +138,7 @@ def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
     same_start.advance(steps)
 
     # one half of each, so that the samples are independent
-    card, cpu = (_how_they_lie(sim.robot, backend) for backend in (sim.backend, same_start))
+    card, cpu = (_final_figures(sim.robot, backend) for backend in (sim.backend, same_start))
     rest = np.setdiff1d(np.arange(worlds), shuffled)
     rows = {}
     for name in card:
@@ -140,7 +151,7 @@ def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
         }
     q = [w.get("q") for w in (sim.backend, same_start)]
     equal = (q[0] == q[1]).all(1) | (np.isnan(q[0]).any(1) & np.isnan(q[1]).any(1))
-    likely = all(row["probability_of_one_distribution"] > LIKELY for row in rows.values())
+    likely = all(row["probability_of_one_distribution"] > MIN_PROBABILITY for row in rows.values())
     return {
         "ok": likely,
         "worlds": worlds,
@@ -150,13 +161,11 @@ def falls(device: Launcher, worlds: int, steps: int) -> dict[str, Any]:
     }
 
 
-def _how_they_lie(robot: Robot, backend: Backend) -> dict[str, NDArray[Any]]:
-    """Four numbers of every world.
+def _final_figures(robot: Robot, backend: Backend) -> dict[str, NDArray[Any]]:
+    """Compute figures of every world.
 
-    height: m.
-    upright: cosine of the tilt [1].
-    joint_speed: rad/s.
-    normal_impulse: weight carried, N s a step.
+    They are the height in m, the cosine of the tilt (upright) [1], the norm of the joint velocities
+    in rad/s, and the sum of the normal impulses in N s per step.
     """
     q, u, impulse = (backend.get(name).astype(float) for name in ("q", "u", "impulse"))
     return {

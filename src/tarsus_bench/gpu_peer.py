@@ -1,4 +1,4 @@
-"""MuJoCo Warp on the same GPU, robot and recorded trot, where it is installed."""
+"""MuJoCo Warp on the same GPU with the same robot and recorded trot, if it is installed."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ from tarsus.mujoco_runs.settings import tuned
 from tarsus.mujoco_runs.simulation import MujocoSimulation
 from tarsus_bench.gpu_speed import DT, FRICTION
 
-CONTACTS = 8  # a world may have at once; the trot has four
-ROWS = 64  # constraint rows a world may have
+MAX_CONTACTS = 8  # per world; the trot has four
+MAX_ROWS = 64  # constraint rows per world
 
 
 def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
-    """World-steps a second for each number of worlds.
+    """Measure the world-steps per second for each number of worlds.
 
     The torques of the recorded trot are replayed in every world.
 
-    ImportError if mujoco_warp (package mujoco-warp) is not installed.
+    Raises
+    ------
+    ImportError
+        If mujoco_warp (package mujoco-warp) is not installed.
     """
     warp, mjw = importlib.import_module("warp"), importlib.import_module("mujoco_warp")
     # the trot that is replayed
     robot = frictionless_joints(robots.load("mini_cheetah"))
     trot = MujocoSimulation(robot, tuned(FRICTION), controller=Trot(), dt=DT)
     peer = trot.replay(trot.run(steps * DT))
-    # replayed in so many worlds
+    # replay in many worlds
     by_worlds = {count: _rate(warp, mjw, peer, count, steps) for count in worlds}
     return {
         "best": max(by_worlds.values()),
@@ -52,7 +55,7 @@ def speed(worlds: Sequence[int], steps: int) -> dict[str, Any]:
 
 
 def _rate(warp: Any, mjw: Any, peer: Replay, worlds: int, steps: int) -> float:
-    """The second of two replays: the first compiles."""
+    """Measure the world-steps per second of the second replay; the first one compiles."""
     mj = mujoco()
     start = mj.MjData(peer.model)
     mj.mj_setState(peer.model, start, peer.start[0], mj.mjtState.mjSTATE_FULLPHYSICS)
@@ -65,7 +68,7 @@ def _rate(warp: Any, mjw: Any, peer: Replay, worlds: int, steps: int) -> float:
     )
     rates = []
     for _ in range(2):
-        data = mjw.put_data(peer.model, start, nworld=worlds, nconmax=CONTACTS, njmax=ROWS)
+        data = mjw.put_data(peer.model, start, nworld=worlds, nconmax=MAX_CONTACTS, njmax=MAX_ROWS)
         step = _step(warp, mjw, model, data)
         warp.synchronize()
         began = perf_counter()
@@ -78,7 +81,7 @@ def _rate(warp: Any, mjw: Any, peer: Replay, worlds: int, steps: int) -> float:
 
 
 def _step(warp: Any, mjw: Any, model: Any, data: Any) -> Any:
-    """One step, on a GPU as a recorded graph of kernels."""
+    """Create a function that makes one step, on a GPU as a captured graph of kernels."""
     mjw.step(model, data)
     if not warp.get_device().is_cuda:
         return lambda: mjw.step(model, data)

@@ -1,9 +1,9 @@
-"""The history of `tarsus bench`: one JSON file, an entry a run, for tables and plots.
+"""History of `tarsus bench`: a JSON file with one entry per run, for tables and plots.
 
-{"format": 1, "entries": [{"date", "version", "commit", "processor", "load", "python", "mujoco",
-"ratios", "microseconds"}, ...]}, oldest first; `ratios` are multiples of MuJoCo's speed on one
-thread, by the names of `report.ROWS`; `load` is how many processes wanted a processor, on average
-over the last fifteen minutes, null where the system does not tell.
+The format is {"format": 1, "entries": [{"date", "version", "commit", "processor", "load", "python",
+"mujoco", "ratios", "microseconds"}, ...]}, oldest entry first. `ratios` are multiples of MuJoCo's
+speed on one thread, by the names of `report.ROWS`. `load` is the average load of the last fifteen
+minutes, or null if the system does not provide it.
 """
 
 from __future__ import annotations
@@ -22,33 +22,39 @@ from tarsus.files import json_text, write_text
 from tarsus_bench.report import ROWS
 
 FORMAT = 1
-PATIENCE = 10.0  # s for git
+GIT_TIMEOUT = 10.0  # s
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The entries, none if there is no file yet; TarsusError if it is no such history."""
+    """Read the entries; the list is empty if the file does not exist.
+
+    Raises
+    ------
+    InvalidFile
+        If the file is not a history.
+    """
     if not path.exists():
         return []
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InvalidFile(f"{path} is not valid JSON: {error}.", path) from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InvalidFile(
             f"{path} is not a history of `tarsus bench` in format {FORMAT}: choose another file.",
             path,
         )
-    return list(found["entries"])
+    return list(content["entries"])
 
 
 def append(path: Path, figures: Mapping[str, Any]) -> None:
-    """Add what `speed.bench` measured; the file is made if it is not there."""
+    """Append the figures of `speed.bench`; create the file if it does not exist."""
     entries = [*read(path), entry(figures)]
     write_text({path: json_text({"format": FORMAT, "entries": entries}, indent=1) + "\n"})
 
 
 def entry(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of the figures: when, what and where, ratios and times."""
+    """Build an entry: date, versions, machine, ratios and times."""
     settings = figures["settings"]
     return {
         "date": datetime.now(UTC).date().isoformat(),
@@ -64,12 +70,12 @@ def entry(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _load() -> float | None:
-    """The system's load over the last fifteen minutes; None where it does not tell."""
+    """Return the load average of the last fifteen minutes; None if it is not available."""
     return round(os.getloadavg()[2], 1) if hasattr(os, "getloadavg") else None
 
 
 def markdown(entries: Sequence[Mapping[str, Any]]) -> str:
-    """The ratios as a table, the newest first."""
+    """Format the ratios as a Markdown table, newest entry first."""
     heads = ["date", "version", "commit", *(text for _, text in ROWS), "load", "processor"]
     rows = [
         [
@@ -84,12 +90,12 @@ def markdown(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _commit() -> str | None:
-    """The commit of this clone, with a + behind it if files were changed; None elsewhere."""
+    """Return the commit of this clone, with a + if files were changed; None outside a clone."""
     here = str(Path(__file__).parent)
     command = ["git", "-C", here, "describe", "--always", "--dirty=+", "--exclude=*"]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE, check=False
+            command, capture_output=True, text=True, timeout=GIT_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

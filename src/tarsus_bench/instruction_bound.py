@@ -1,4 +1,4 @@
-"""The instruction bound: the time of a step if every vector instruction issued without waiting."""
+"""Instruction bound: duration of a step if no vector instruction had to wait."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tarsus.program.run.worlds import Worlds
 
 
 def operations_per_step(program: Program, target: Target, iterations: float) -> float:
-    """Arithmetic instructions of one step.
+    """Count the arithmetic instructions of one step.
 
-    Straight code counts once, the body of the first loop `iterations` times.
+    Code outside loops counts once, and the body of the first loop `iterations` times.
     """
     emitter = Emitter(program, target)
     emitter.text()
@@ -24,8 +24,10 @@ def operations_per_step(program: Program, target: Target, iterations: float) -> 
 
 
 def operations_taken(batch: Worlds, steps: int) -> float:
-    """Arithmetic instructions of one step, mean over so many, in worlds side by side that go on
-    from where the batch's first is; counted as they run (decision 0050).
+    """Count the arithmetic instructions of a step while the program runs (decision 0050).
+
+    The result is the mean over `steps` in a batch of one vector of worlds, which starts from the
+    state of the first world.
     """
     program, lanes = batch.program, batch.lanes
     worlds = Worlds(program, lanes, bits=batch.target.bits, lanes=lanes)
@@ -39,7 +41,7 @@ FMA_LATENCY = 4.0  # cycles of a dependent fused multiply-add on current x86 and
 
 
 def clock() -> float:
-    """The processor's frequency, Hz, from the time of a chain of dependent multiply-adds."""
+    """Measure the processor's frequency in Hz by a chain of dependent multiply-adds."""
     chain, runs = 400, 20000
     b = Builder("clock")
     value = b.declare("x", 1)

@@ -1,6 +1,6 @@
-"""`tarsus bench --peers`: Tarsus and other simulators at the same work, speed against error.
+"""`tarsus bench --peers`: speed and errors of Tarsus and other simulators in the same scenes.
 
-Each simulator lives in a process of its own on one core, the same for all, and is asked in turn.
+Each simulator runs in a separate process. All processes share one core and take turns.
 """
 
 from __future__ import annotations
@@ -32,31 +32,29 @@ from tarsus_bench.peer_process import (
 
 Progress = Callable[[str], None]
 STANDING = "stand"  # the case whose speed is measured
-OURS = "tarsus"  # what the others are compared with
-PATIENCE = 300.0  # s for one answer of a simulator: some compile for a minute
+REFERENCE = "tarsus"  # simulator with which the others are compared
+TIMEOUT = 300.0  # s for one answer of a simulator; some compile for a minute
 
 
 @dataclass(frozen=True)
 class PeerSizes:
-    """How much is run.
-
-    dts: steps, s
-    rounds: in how many rounds time is taken
-    block: s of the processor that each measurement takes in a round
-    share: of each case's length that is run, 0 to 1
-    cases: their names
-    """
+    """Size of the benchmark."""
 
     dts: tuple[float, ...] = (0.01, 0.005, 0.0025, 0.001)
+    """Step sizes, s."""
     rounds: int = 5
+    """Number of rounds of timing."""
     block: float = 0.2
+    """Processor time of each measurement in a round, s."""
     share: float = 1.0
+    """Fraction of each case's duration that is simulated, 0 to 1."""
     cases: tuple[str, ...] = ("stand", "flight", "fall")
+    """Names of the cases."""
 
 
 @dataclass(eq=False)
 class _Runner:
-    """A simulator in one of its variants, and what was found about it by step."""
+    """Variant of a simulator with its results by step size."""
 
     engine: str
     variant: str
@@ -79,10 +77,23 @@ def bench_peers(
     progress: Progress = lambda text: None,
     variants: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Speed and errors of every simulator that is installed; names of those that are not.
+    """Measure speed and errors of every installed simulator, and list the missing ones.
 
-    names: of simulators, else all; variants: of them, else all
-    TarsusError for an unknown name, or if the robot's file is missing.
+    Parameters
+    ----------
+    names
+        Names of simulators; by default all.
+    sizes
+        Size of the benchmark.
+    progress
+        Function that is called with the current measurement.
+    variants
+        Names of variants; by default all.
+
+    Raises
+    ------
+    TarsusError
+        If a name is unknown, no simulator is installed, or the robot's file is missing.
     """
     chosen = tuple(names) if names is not None else registry.names(PEERS)
     classes = {name: engine_class(name) for name in chosen}
@@ -104,7 +115,7 @@ def bench_peers(
         )
     cases, core = peer_cases.cases(), _core()
     with ExitStack() as stack:
-        # a process each
+        # one process per variant
         runners = [
             _Runner(name, variant, stack.enter_context(EngineProcess(name, variant, core)))
             for name, each in classes.items()
@@ -112,7 +123,7 @@ def bench_peers(
             for variant in each.variants
             if variants is None or variant in variants
         ]
-        # what they do, then how fast
+        # errors, then speed
         for runner in runners:
             progress(runner.label)
             _trace(runner, cases, sizes)
@@ -136,12 +147,12 @@ def bench_peers(
 
 
 def _core() -> int | None:
-    """The last core that this process may use; None where processes cannot be pinned."""
+    """Return the last core available to this process; None if processes cannot be pinned."""
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
 def _settings(stand: PeerCase, sizes: PeerSizes, core: int | None) -> dict[str, Any]:
-    """What all simulators share."""
+    """Describe the settings that all simulators share."""
     return peer_cases.described(stand.robot) | {
         "processor": f"{machine.host().cpu}, {os.cpu_count()} cores",
         "core": "not pinned" if core is None else core,
@@ -155,7 +166,7 @@ def _settings(stand: PeerCase, sizes: PeerSizes, core: int | None) -> dict[str, 
 
 
 def _trace(runner: _Runner, cases: Any, sizes: PeerSizes) -> None:
-    """Build every case and step, run it once, and judge it; a batch is only built."""
+    """Build and simulate every case and step size, and compute errors; only build batches."""
     for dt in sizes.dts:
         found = runner.found[dt] = {}
         for name in sizes.cases:
@@ -164,22 +175,22 @@ def _trace(runner: _Runner, cases: Any, sizes: PeerSizes) -> None:
             try:
                 if runner.about.get("worlds", 1) > 1 and name != STANDING:
                     continue  # batches are only timed
-                about = runner.process.ask(PATIENCE, "build", key, case.work(dt))
+                about = runner.process.ask(TIMEOUT, "build", key, case.work(dt))
                 runner.about = runner.about or about
                 if about["worlds"] > 1:
                     continue
-                q, u = runner.process.ask(PATIENCE, "trace", key, sizes.share * case.seconds)
+                q, u = runner.process.ask(TIMEOUT, "trace", key, sizes.share * case.seconds)
             except EngineError as error:
                 runner.failed[key] = str(error)
                 continue
             if np.isfinite(q[-1]).all() and np.isfinite(u[-1]).all():
                 found[name] = errors(name, case, q, u, dt)
             else:
-                runner.failed[key] = f"no number is left at t = {(len(q) - 1) * dt:g} s"
+                runner.failed[key] = f"the state is not finite at t = {(len(q) - 1) * dt:g} s"
 
 
 def _take_time(runners: list[_Runner], sizes: PeerSizes, progress: Progress) -> None:
-    """Every simulator takes its turn in every round, after one that is not counted."""
+    """Time all simulators in interleaved rounds, after a round that is not counted."""
     for k in range(sizes.rounds + 1):
         progress(f"round {k} of {sizes.rounds}")
         for dt in sizes.dts:
@@ -189,7 +200,7 @@ def _take_time(runners: list[_Runner], sizes: PeerSizes, progress: Progress) -> 
                     continue
                 steps = runner.steps.get(dt, 20)
                 try:
-                    each, servo = runner.process.ask(PATIENCE, "time", key, steps)
+                    each, servo = runner.process.ask(TIMEOUT, "time", key, steps)
                 except EngineError as error:
                     runner.failed[key] = str(error)
                     continue
@@ -202,10 +213,10 @@ def _take_time(runners: list[_Runner], sizes: PeerSizes, progress: Progress) -> 
 
 
 def _rows(runner: _Runner, first: _Runner, sizes: PeerSizes) -> Iterator[dict[str, Any]]:
-    """One row a step: speed, and the errors of each case."""
+    """Yield one row per step size with the speed and the errors of each case."""
     for dt in sizes.dts:
         own, theirs = runner.times.get(dt, []), first.times.get(dt, [])
-        paired = first.engine == OURS and len(own) == len(theirs) > 0
+        paired = first.engine == REFERENCE and len(own) == len(theirs) > 0
         yield {
             "engine": runner.engine,
             "variant": runner.variant,

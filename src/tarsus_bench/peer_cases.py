@@ -1,9 +1,9 @@
-"""What `tarsus bench --peers` simulates: ANYmal stands, flies and falls, the same in every engine.
+"""Cases of `tarsus bench --peers`: ANYmal stands, flies and falls, the same in every simulator.
 
-The robot is ANYmal B of the package example-robot-data: its links are welded where joints are
-fixed, and it touches the ground with spheres alone, so that every engine can have the same. The
-servos, the posture and the step of 5 ms are SimBenchmark's, as is the flight: the robot is lifted
-for a second by twice its weight, its legs hanging loose, and then flies for two.
+The robot is ANYmal B of the package example-robot-data. Links at fixed joints are merged, and only
+spheres touch the ground, so that every simulator can use the same model. The servos, the posture
+and the step of 5 ms are those of SimBenchmark. So is the flight: the robot is lifted for a second
+by twice its weight, with passive legs, and then flies for two seconds.
 """
 
 from __future__ import annotations
@@ -35,40 +35,49 @@ KP, KD = 40.0, 1.0  # N m/rad, N m s/rad
 HEIGHT, FLIGHT_HEIGHT = 0.54, 2.0  # m
 LIFTED, FLOWN = 1.0, 2.0  # s
 KNEE, TRUNK = 0.06, 0.05  # m, radii of the spheres at the knees and in the trunk's lower corners
-CORNER = (0.2155, 0.085, 0.01)  # m, of the trunk's box, so that the spheres end where it does
+CORNER = (0.2155, 0.085, 0.01)  # m, centers of spheres that end at the corners of the trunk's box
 FALL_HEIGHT, TILT, SPIN = 0.65, (0.25, 0.15, 0.0), (0.3, -0.5, 0.2)  # m, rad (x, y, z), rad/s
-EXACT = 1e-11  # relative tolerance of the flight that the others are compared with
+REFERENCE_TOLERANCE = 1e-11  # relative tolerance of the reference flight
 
 
 @dataclass(frozen=True, eq=False)
 class PeerCase:
-    """One thing that the robot does.
-
-    seconds: how long
-    """
+    """Motion of the robot that all simulators compute."""
 
     robot: Robot
+    """Robot to simulate."""
     q: Array
+    """Initial coordinates, shape (nq,)."""
     u: Array
+    """Initial velocities, shape (nu,)."""
     seconds: float
+    """Duration, s."""
     kp: float = 0.0
+    """Proportional gain of the servos, N m/rad."""
     kd: float = 0.0
+    """Derivative gain of the servos, N m s/rad."""
 
     def work(self, dt: float) -> Work:
-        """It in steps of dt, s."""
+        """Create the task of a simulator with steps of dt in s."""
         return Work(self.robot, self.q, self.u, self.kp, self.kd, dt)
 
     @cache  # noqa: B019, the cases live as long as the process
     def flown(self, seconds: float) -> Array:
-        """q (nq,) after a flight of that many seconds, by an integrator of order 8."""
+        """Compute the coordinates (nq,) after a flight by an integrator of order 8."""
         return flown(self.robot, self.q, self.u, seconds, 0.0)[0]
 
 
 def anymal() -> Robot:
-    """ANYmal B on four feet, its joints and motors without limits; TarsusError if its file is not
-    there.
+    """Load ANYmal B in its standing posture, without limits of joints and motors.
+
+    Raises
+    ------
+    MissingPackage
+        If the package with its file is not installed.
+    InvalidFile
+        If the file does not describe the expected robot.
     """
-    # its file, and the feet in it
+    # the file and its feet
     folder = robots_folder()
     if folder is None or not (folder / FILE).is_file():
         raise MissingPackage(
@@ -76,7 +85,7 @@ def anymal() -> Robot:
             NAME,
         )
     robot = Robot.of(read_urdf(folder / FILE))
-    feet = tuple(  # by names that no frame has
+    feet = tuple(  # with names that no frame has
         replace(c, name=f"{c.name}_sphere")
         for c in robot.candidates
         if c.name in {f"{leg}_FOOT" for leg in LEGS}
@@ -87,7 +96,7 @@ def anymal() -> Robot:
             f" {', '.join(f'{leg}_FOOT' for leg in LEGS)}.",
             folder / FILE,
         )
-    # in its posture, without limits
+    # standing posture, no limits
     stand = np.array([0.0, 0.0, HEIGHT, 1.0, 0.0, 0.0, 0.0, *POSTURE])
     motors = tuple(Actuator(a.name, a.joint) for a in robot.actuators)
     bodies = tuple(
@@ -105,7 +114,7 @@ def anymal() -> Robot:
 
 
 def with_body_contacts(robot: Robot) -> Robot:
-    """The robot that also touches with spheres at its knees and in the trunk's lower corners."""
+    """Add contact spheres at the knees and the lower corners of the trunk."""
     knees = [
         Candidate(f"{leg}_knee", body.parent, body.position, KNEE)
         for leg in LEGS
@@ -120,7 +129,10 @@ def with_body_contacts(robot: Robot) -> Robot:
 
 
 def flown(robot: Robot, q: Array, u: Array, seconds: float, push: float) -> tuple[Array, Array]:
-    """q and u after a flight with a force `push`, N, upwards at the base, to round-off nearly."""
+    """Compute q and u after a flight with an upward force `push` in N at the base.
+
+    The result is accurate nearly to round-off.
+    """
     nq, tau = robot.nq, np.zeros(robot.nu)
     tau[2] = push
 
@@ -133,14 +145,16 @@ def flown(robot: Robot, q: Array, u: Array, seconds: float, push: float) -> tupl
         )
 
     start = np.concatenate([q, u])
-    end = solve_ivp(rate, (0, seconds), start, method="DOP853", rtol=EXACT, atol=EXACT).y[:, -1]
+    tolerance = REFERENCE_TOLERANCE
+    solution = solve_ivp(rate, (0, seconds), start, method="DOP853", rtol=tolerance, atol=tolerance)
+    end = solution.y[:, -1]
     end[3:7] /= np.linalg.norm(end[3:7])
     return end[:nq], end[nq:]
 
 
 @cache
 def cases() -> Mapping[str, PeerCase]:
-    """All of them by name."""
+    """Create all cases by name."""
     robot = anymal()
     stand, rest = np.asarray(robot.keyframes["stand"]), np.zeros(robot.nu)
     # the flight starts where the lift ends
@@ -148,7 +162,7 @@ def cases() -> Mapping[str, PeerCase]:
     high[2] = FLIGHT_HEIGHT
     weight = robot.mass * float(np.linalg.norm(robot.gravity_acceleration))
     lifted = flown(robot, high, rest, LIFTED, 2 * weight)
-    # the fall starts askew
+    # the fall starts tilted
     askew, turning = stand.copy(), rest.copy()
     askew[2] = FALL_HEIGHT
     askew[3:7] = Rotation.from_euler("xyz", TILT).as_quat(scalar_first=True)
@@ -161,10 +175,10 @@ def cases() -> Mapping[str, PeerCase]:
 
 
 def described(robot: Robot) -> dict[str, Any]:
-    """The settings that all engines share."""
+    """Describe the settings that all simulators share."""
     return {
         "robot": f"ANYmal B of {NAME}, {robot.mass:.4f} kg, {robot.nu} degrees of freedom",
-        "stand": f"PD, kp {KP:g}, kd {KD:g}, torques held over a step; feet touch",
-        "flight": f"it touches nothing, no motor; {LIFTED:g} s lift by twice the weight before it",
-        "fall": "no motor; feet, knees and the trunk's lower corners touch",
+        "stand": f"PD, kp {KP:g}, kd {KD:g}, torques constant over a step; contacts at the feet",
+        "flight": f"no contact, no motors; after a lift of {LIFTED:g} s by twice the weight",
+        "fall": "no motors; contacts at feet, knees and the lower corners of the trunk",
     }

@@ -1,6 +1,6 @@
-"""How wrong a simulator was: the same yardstick for all, from the states that it gave.
+"""Errors of simulators, computed in the same way for all from their coordinates and velocities.
 
-Nothing is asked of a simulator but q and u; energies, momenta and places of feet are computed here.
+Energies, momenta and positions of feet are computed here, not by the simulators.
 """
 
 from __future__ import annotations
@@ -13,24 +13,35 @@ from tarsus.dynamics.robot import Robot
 from tarsus_bench.peer_cases import PeerCase
 
 Array = NDArray[np.float64]
-LATER = 0.5  # of a run in which the robot stands, the first part is not judged
+SETTLING_FRACTION = 0.5  # of a standing run, which is not judged
 
 
 def errors(name: str, case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
-    """The errors of a run of the case `name`; q (steps + 1, nq) and u begin with the start.
+    """Compute the errors of a run.
 
-    dt: s
+    Parameters
+    ----------
+    name
+        Name of the case.
+    case
+        Case that was simulated.
+    q, u
+        Coordinates (steps + 1, nq) and velocities, including the initial state.
+    dt
+        Step size, s.
     """
-    with np.errstate(over="ignore"):  # a run that blows up says so by its numbers
+    with np.errstate(over="ignore"):  # the errors of a diverged run are large or infinite
         return MEASURES[name](case, q, u, dt)
 
 
 def standing(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
-    """Of the second half: deepest foot (m), creep (m/s); height of the base at the end (m).
+    """Compute the errors of standing.
 
-    Creep: how far the touching point of a foot has moved over the ground, rolling left out.
+    They are the largest depth of a foot in m and the creep in m/s in the second half, and the
+    height of the base at the end in m. Creep is the motion of a foot's contact point over the
+    ground without rolling.
     """
-    first = round(LATER * len(q))
+    first = round(SETTLING_FRACTION * len(q))
     late, seconds = q[first:], (len(q) - 1 - first) * dt
     return {
         "penetration_m": deepest(case.robot, late),
@@ -40,9 +51,11 @@ def standing(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
 
 
 def flying(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
-    """Largest change of the energy (J), of the linear momentum beside gravity's (N s) and of the
-    angular momentum about the center of mass (N m s); mean of the squared error of the energy
-    (J^2), which SimBenchmark gives; largest error of a joint at the end (rad).
+    """Compute the errors of a free flight.
+
+    They are the largest changes of the energy in J, of the linear momentum apart from gravity in
+    N s, and of the angular momentum about the center of mass in N m s; the mean squared error of
+    the energy in J^2, as in SimBenchmark; and the largest error of a joint at the end in rad.
     """
     robot, time = case.robot, np.arange(len(q)) * dt
     energy = total_energy(robot, q, u)
@@ -60,8 +73,11 @@ def flying(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
 
 
 def falling(case: PeerCase, q: Array, u: Array, dt: float) -> dict[str, float]:
-    """Deepest sphere at any time and at the end (m); energy that came from nowhere (J): by how much
-    the passive robot's ever rose above what it had been; its speed at the end (m/s or rad/s).
+    """Compute the errors of a fall.
+
+    They are the largest depth of a sphere at any time and at the end in m; the largest increase of
+    the passive robot's energy above an earlier value in J; and the largest velocity at the end in
+    m/s or rad/s.
     """
     energy = total_energy(case.robot, q, u)
     gained = energy - np.minimum.accumulate(energy)
@@ -77,25 +93,25 @@ MEASURES = {"stand": standing, "flight": flying, "fall": falling}
 
 
 def total_energy(robot: Robot, q: Array, u: Array) -> Array:
-    """Kinetic and potential energy (steps,), J."""
+    """Compute the sum of kinetic and potential energy (steps,), J."""
     return robot.kinetic_energy(q, u) + robot.potential_energy(q)
 
 
 def deepest(robot: Robot, q: Array) -> float:
-    """How far below the ground the lowest point of a sphere comes, m; 0 if it never does."""
+    """Compute the largest depth of a sphere below the ground in m, or 0."""
     lowest = [robot.position(q, c.name)[:, 2].min() - c.radius for c in robot.candidates]
     return max(0.0, -float(min(lowest)))
 
 
 def creep(robot: Robot, before: Array, after: Array) -> float:
-    """The longest way, m, of a sphere's touching point over the ground between two states."""
-    ways = []
+    """Compute the largest slip in m of a sphere's contact point between two states."""
+    slips = []
     for c in robot.candidates:
-        turned = robot.rotation(after, c.name) @ robot.rotation(before, c.name).T
-        rolled = np.cross(Rotation.from_matrix(turned).as_rotvec(), [0.0, 0.0, c.radius])
+        rotation = robot.rotation(after, c.name) @ robot.rotation(before, c.name).T
+        rolled = np.cross(Rotation.from_matrix(rotation).as_rotvec(), [0.0, 0.0, c.radius])
         moved = robot.position(after, c.name) - robot.position(before, c.name)
-        ways.append(np.hypot(*(moved - rolled)[:2]))
-    return float(max(ways))
+        slips.append(np.hypot(*(moved - rolled)[:2]))
+    return float(max(slips))
 
 
 def _largest(values: Array) -> float:

@@ -1,7 +1,7 @@
-"""A simulator in a process of its own, on one core: built once for each case and step, then asked.
+"""Simulators in separate processes on one core, built once for each case and step size.
 
-Several such processes live side by side and are asked in turn, so that a drift of the machine
-touches all alike. Times are the processor's, not the clock's: other people's work does not count.
+Several processes take turns, so that a drift of the machine affects all of them equally. Times are
+processor times, which exclude the work of other processes.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ ONE_THREAD = {  # for libraries that would start threads of their own
         "NPROC",
     )
 } | {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
-SETTLE = 1.0  # s of standing before time is taken
+SETTLE = 1.0  # s of standing before timing starts
 
 
 class EngineError(RuntimeError):
-    """A simulator failed; the text says how."""
+    """Failure of a simulator, with its description."""
 
 
 def engine_class(name: str) -> type[PeerSession]:
-    """The class in the file `name` of the folder of peers."""
-    found = registry.member_class(PEERS, "engine", name, PeerSession)
-    assert isinstance(found, type)
-    return found
+    """Return the class of a simulator from its file in the folder of peers."""
+    member = registry.member_class(PEERS, "engine", name, PeerSession)
+    assert isinstance(member, type)
+    return member
 
 
-class EngineAtWork:
-    """What lives in the process: the engine of every case and step that was asked for."""
+class EngineServer:
+    """Server in the child process, with the simulator of every case and step size."""
 
     def __init__(self, name: str, variant: str) -> None:
         self._make, self._variant = engine_class(name), variant
         self._built: dict[str, PeerSession] = {}
 
     def build(self, key: str, work: Work) -> dict[str, Any]:
-        """Build one; what it says of itself."""
+        """Build a simulator for a task; return its description."""
         engine = self._make(work, self._variant)
         self._built[key] = engine
         return {
@@ -65,7 +65,7 @@ class EngineAtWork:
         }
 
     def trace(self, key: str, seconds: float) -> tuple[Array, Array]:
-        """q (steps + 1, nq) and u from the start on, up to the first state that is not finite."""
+        """Simulate and return q (steps + 1, nq) and u, up to the first state that is not finite."""
         engine = self._built[key]
         engine.reset()
         states = [engine.state()]
@@ -78,8 +78,14 @@ class EngineAtWork:
         return q, u
 
     def time(self, key: str, steps: int) -> tuple[float, float]:
-        """Seconds of the processor for one step of one world, and for the servo in Python besides
-        (0 if the engine computes it), while the robot stands.
+        """Measure the processor time of a step while the robot stands.
+
+        Returns
+        -------
+        step
+            Time of a step of one world without the servo, s.
+        servo
+            Time of the servo in Python, s; 0 if the simulator computes it.
         """
         engine = self._built[key]
         engine.reset()
@@ -98,7 +104,7 @@ class EngineAtWork:
 
 
 class EngineProcess:
-    """A process with one engine, asked by `ask`; use it in a `with` block."""
+    """Process with one simulator, for use in a `with` block; `ask` sends requests."""
 
     def __init__(self, name: str, variant: str, core: int | None) -> None:
         self._pipe, theirs = SPAWN.Pipe()
@@ -107,25 +113,29 @@ class EngineProcess:
         theirs.close()
 
     def ask(self, seconds: float, method: str, *arguments: Any) -> Any:
-        """What a method of `EngineAtWork` answers; EngineError if it fails, dies, or takes longer
-        than `seconds`.
+        """Call a method of `EngineServer` and return its result.
+
+        Raises
+        ------
+        EngineError
+            If the method fails, the process dies, or the call takes longer than `seconds`.
         """
         try:
             self._pipe.send((method, arguments))
             if not self._pipe.poll(seconds):
                 self.close()
-                raise EngineError(f"it was not done after {seconds:.0f} s")
+                raise EngineError(f"no answer after {seconds:.0f} s")
             worked, answer = self._pipe.recv()
         except (EOFError, OSError):
             self._child.process.join(1.0)
             code = self._child.process.exitcode
-            raise EngineError(f"its process died with exit code {code}") from None
+            raise EngineError(f"the process died with exit code {code}") from None
         if not worked:
             raise EngineError(answer)
         return answer
 
     def close(self) -> None:
-        """End the process and what it started."""
+        """End the process and its children."""
         self._pipe.close()
         self._child.end()
 
@@ -137,25 +147,25 @@ class EngineProcess:
 
 
 def _serve(name: str, variant: str, core: int | None, pipe: Connection) -> None:
-    """Answer until the other end closes."""
-    os.dup2(2, 1)  # standard output is for the results, whatever a library prints
+    """Answer requests until the other end closes."""
+    os.dup2(2, 1)  # standard output is reserved for the results; libraries may print
     if core is not None:
         os.sched_setaffinity(0, {core})
-    at_work = EngineAtWork(name, variant)
+    server = EngineServer(name, variant)
     while True:
         try:
             method, arguments = pipe.recv()
         except EOFError:
             return
         try:
-            pipe.send((True, getattr(at_work, method)(*arguments)))
-        except Exception as error:  # whatever a simulator raises is told, and the next case runs
+            pipe.send((True, getattr(server, method)(*arguments)))
+        except Exception as error:  # report any exception of a simulator and continue
             pipe.send((False, f"{type(error).__name__}: {error}"))
 
 
 @contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Environment variables for a while: a child reads them as it starts."""
+    """Set environment variables temporarily, for a child process to read at startup."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -1,4 +1,4 @@
-"""The output of `tarsus bench --peers`: one table of speed against error, and what it rests on."""
+"""Output of `tarsus bench --peers`: a table of speed and errors, and the settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEAD = ("simulator", "dt / ms", "steps/s", *(row[0] for row in ERRORS))
 
 
 def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """A row of the table as text, by `HEAD`."""
+    """Format a row of the table, in the columns of `HEAD`."""
     speed = row["steps_per_second"]
     return (
         f"{row['engine']} {row['variant']}".strip(),
@@ -50,10 +50,9 @@ def _number(key: str, value: float | None, factor: float) -> str:
     return f"{factor * value:{digits}}" if math.isfinite(value) else "not finite"
 
 
-def tell_peers(found: dict[str, Any]) -> None:
-    """Print the table, the settings of each simulator, who is missing, and what is quoted."""
+def print_peers(results: dict[str, Any]) -> None:
+    """Print the table, the settings of each simulator, missing simulators, and quoted figures."""
     console = Console(highlight=False)
-    # measured
     table = Table(
         title="Speed of a step on one core, and errors: ANYmal stands, flies and falls",
         title_justify="left",
@@ -61,24 +60,24 @@ def tell_peers(found: dict[str, Any]) -> None:
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    rows = [cells(row) for row in found["rows"]]
+    rows = [cells(row) for row in results["rows"]]
     for column, heading in enumerate(HEAD):
-        least = max((len(row[column]) for row in rows), default=0)  # headings break, cells do not
-        table.add_column(heading, justify="right" if column else "left", min_width=least)
+        width = max((len(row[column]) for row in rows), default=0)  # only headings may wrap
+        table.add_column(heading, justify="right" if column else "left", min_width=width)
     for row in rows:
         table.add_row(*row)
-    # as wide as it is: a pipe has no width of its own, and a narrow terminal breaks its lines
+    # use the full width of the table in a pipe, too; a narrow terminal wraps its lines
     needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
     Console(highlight=False, width=max(console.width, needed)).print(table)
-    for name, value in found["settings"].items():
+    for name, value in results["settings"].items():
         console.print(f"{name}: {value}")
-    _tell_engines(console, found)
-    _tell_quoted(console, found["quoted"])
+    _print_engines(console, results)
+    _print_quoted(console, results["quoted"])
 
 
-def _tell_engines(console: Console, found: dict[str, Any]) -> None:
-    """How each was set, what failed, and what is not here."""
-    for engine in found["engines"]:
+def _print_engines(console: Console, results: dict[str, Any]) -> None:
+    """Print the settings and failures of each simulator, and the missing simulators."""
+    for engine in results["engines"]:
         name = f"{engine['engine']} {engine['variant']}".strip()
         console.print(f"\n[bold]{name}[/]: {engine['meaning']}")
         if "mass" in engine:
@@ -90,14 +89,14 @@ def _tell_engines(console: Console, found: dict[str, Any]) -> None:
                 console.print(f"  {key}: {value}", markup=False)
         for case, why in engine["failed"].items():
             console.print(f"  failed, {case}: {why}", markup=False, style="red")
-    if found["missing"]:
-        console.print("\nNot measured, for it is not installed:")
-    for row in found["missing"]:
+    if results["missing"]:
+        console.print("\nNot measured because not installed:")
+    for row in results["missing"]:
         console.print(f"  {row['engine']}: {row['install']}", markup=False)
 
 
-def _tell_quoted(console: Console, quoted: dict[str, Any]) -> None:
-    """What others measured, and where it stands."""
+def _print_quoted(console: Console, quoted: dict[str, Any]) -> None:
+    """Print figures measured by others, with their sources."""
     console.print(f"\nQuoted, not measured here ({quoted['machine']}):")
     console.print(f"  standing, dt 5 ms; {quoted['speed_source']}", markup=False)
     for row in quoted["speed"]:

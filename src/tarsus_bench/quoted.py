@@ -1,8 +1,8 @@
-"""Figures that can only be quoted: SimBenchmark's, measured by its authors on their machine.
+"""Quoted figures of SimBenchmark, measured by its authors on their machine.
 
-Its authors are also RaiSim's. RaiSim is closed source and in no package index, so that its figures
-are quoted here and not measured. Their robot is another ANYmal (34.0 kg) with feet of 3 cm, their
-position correction is off, MuJoCo is 1.5 with no-slip iterations.
+Its authors are also those of RaiSim. RaiSim is closed source and not in any package index, so its
+figures are quoted and not measured. Their robot is another ANYmal (34.0 kg) with feet of 3 cm,
+their position correction is off, and MuJoCo is version 1.5 with no-slip iterations.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from tarsus.references.data import SIMBENCHMARK
 
-STEPS = 50_000  # 250 s in steps of 5 ms, the servo in C++ included
+STEPS = 50_000  # 250 s with steps of 5 ms, including the servo in C++
 MACHINE = "Intel Core i7-7700HQ, 2.8 GHz"
 SPEED_SOURCE = SIMBENCHMARK.at("data/anymal-stand/sample.csv, one robot, median of ten runs").text()
 ENERGY_SOURCE = SIMBENCHMARK.at("data/anymal-energy/sample.csv").text()
@@ -20,28 +20,32 @@ ENERGY_SOURCE = SIMBENCHMARK.at("data/anymal-energy/sample.csv").text()
 
 @dataclass(frozen=True)
 class QuotedSpeed:
-    """ANYmal standing, steps of 5 ms.
-
-    seconds: for `STEPS` steps of one robot
-    """
+    """Speed of a simulator with ANYmal standing, steps of 5 ms."""
 
     engine: str
+    """Name and version of the simulator."""
     solver: str
+    """Solver and its options."""
     seconds: float
+    """Time for `STEPS` steps of one robot, s."""
 
     def as_json(self) -> dict[str, Any]:
-        """For JSON, with steps a second."""
+        """Return the figures with the steps per second."""
         return asdict(self) | {"steps_per_second": STEPS / self.seconds}
 
 
 @dataclass(frozen=True)
 class QuotedEnergy:
-    """ANYmal in free flight: mean squared error of the energy, J^2, over 2 s in steps of dt, s."""
+    """Energy error of a simulator with ANYmal in free flight for 2 s."""
 
     engine: str
+    """Name and version of the simulator."""
     integrator: str
+    """Time integrator."""
     dt: float
+    """Step size, s."""
     energy_squared_J2: float
+    """Mean squared error of the energy, J^2."""
 
 
 SPEEDS = (
@@ -70,7 +74,7 @@ ENERGIES = (
 
 
 def as_json() -> dict[str, Any]:
-    """All of it, with its sources."""
+    """Return all quoted figures with their sources."""
     return {
         "machine": MACHINE,
         "speed": [row.as_json() for row in SPEEDS],

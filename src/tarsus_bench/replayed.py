@@ -1,4 +1,4 @@
-"""A recorded run made again from its torques alone: what MuJoCo's `rollout` does, in our step."""
+"""Replay of a run from its recorded torques, the counterpart of MuJoCo's `rollout`."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ TORQUES = "torques"
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """A simulation's worlds, the registers that they start from, and how many steps they have
-    torques for.
-    """
+    """Worlds of a simulation whose torques are replayed."""
 
     worlds: Worlds
+    """Worlds to step."""
     start: Mapping[str, Array]
+    """Initial registers by name."""
     steps: int
+    """Number of steps with recorded torques."""
 
     @staticmethod
     def of(simulation: Simulation, torques: Array) -> Replayed:
-        """From where the simulation stands, with torques (steps, worlds, actuators), N m."""
-        program = reading(step_program(replace(simulation.plan, controller=None)), torques)
+        """Start from the state of a simulation with torques (steps, worlds, actuators), N m."""
+        step = step_program(replace(simulation.plan, controller=None))
+        program = with_torque_table(step, torques)
         count = simulation.worlds
         target = simulation.target
         worlds = Worlds(program, count, bits=target.bits, lanes=target.lanes)
@@ -47,29 +49,30 @@ class Replayed:
         return Replayed(worlds, start | {"world": np.arange(float(count))[:, None]}, len(torques))
 
     def time(self) -> float:
-        """Seconds for one step of one world, over all steps from the start."""
+        """Time all steps from the start; return the seconds per step and world."""
         write_registers(self.worlds, self.start)
         began = perf_counter()
         self.worlds.advance(self.steps)
         return (perf_counter() - began) / self.steps / self.worlds.count
 
 
-def reading(program: Program, torques: Array) -> Program:
-    """A step that takes its action from a table: torques (steps, worlds, actuators)."""
-    # where the torques of this step stand
+def with_torque_table(program: Program, torques: Array) -> Program:
+    """Replace the action of a step by a table of torques (steps, worlds, actuators), N m."""
+    # indices of the torques of this step
     _, count, size = torques.shape
     steps, world = SX.sym("steps"), SX.sym("world")
     first = (steps * count + world) * size
-    at = ca.vertcat(*(first + k for k in range(size)))
-    found = BasicBlock.of(ca.Function("at", [steps, world], [at]), ("steps", "world"), ("~at",))
+    indices = ca.vertcat(*(first + k for k in range(size)))
+    function = ca.Function("at", [steps, world], [indices])
+    index_block = BasicBlock.of(function, ("steps", "world"), ("~at",))
 
-    # they are no parameter any more
+    # the action is no longer a parameter
     registers = [r for r in program.registers if r.name != "action"]
     registers += [Register("world", 1, "parameter")]
     registers += [Register(name, size, "temporary") for name in ("~at", "action")]
     return replace(
         program,
         registers=tuple(registers),
-        blocks=(found, Lookup(TORQUES, "~at", "action"), *program.blocks),
+        blocks=(index_block, Lookup(TORQUES, "~at", "action"), *program.blocks),
         tables=program.tables | {TORQUES: np.ascontiguousarray(torques, float).ravel()},
     )

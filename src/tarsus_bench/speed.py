@@ -1,6 +1,6 @@
-"""`tarsus bench`: speed relative to MuJoCo's `rollout` on the same robot, trot and machine.
+"""`tarsus bench`: speed relative to MuJoCo's `rollout` with the same robot, trot and machine.
 
-Both engines run in one process.
+Both simulators run in one process.
 """
 
 from __future__ import annotations
@@ -28,39 +28,47 @@ from tarsus.simulation.simulation import Simulation
 from tarsus_bench.instruction_bound import clock, operations_taken
 
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 2.0, 4096, 7
-BATCH_SECONDS = 0.4  # of trot a round for 4096 worlds: one gait cycle
+BATCH_SECONDS = 0.4  # of trot per round for 4096 worlds: one gait cycle
 PEERS = {label(TUNED): tuned(FRICTION), label(DEFAULT): MujocoSettings(mu=FRICTION)}
-PIPES = 2  # vector instructions a cycle that the instruction bound supposes
+PIPES = 2  # vector instructions per cycle that the instruction bound assumes
 
 
-Times = dict[str, list[float]]  # seconds a world-step of each row, one number a round
+Times = dict[str, list[float]]  # seconds per world-step of each row, one value per round
 
 
 def ratio(times: Times, slow: str, fast: str) -> float:
-    """Median over the rounds of slow / fast, measured one after the other."""
+    """Compute the median ratio of two times over the rounds."""
     return median(a / b for a, b in zip(times[slow], times[fast], strict=True))
 
 
 def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
-    """Speeds as ratios to MuJoCo on one thread, with settings and the accuracy of both engines.
+    """Measure speeds as ratios to MuJoCo on one thread, and the accuracy of both simulators.
 
-    instruction_bound_fraction: share of the speed that arithmetic alone would allow [1]; other
-    times are in microseconds per step of one world, or seconds to compile.
+    Parameters
+    ----------
+    progress
+        Function that is called with the current measurement.
+
+    Returns
+    -------
+    dict
+        Ratios, microseconds per step of one world, seconds to compile, accuracy and settings.
+        instruction_bound_fraction is the fraction of the speed that arithmetic alone would allow.
     """
     # speeds, in interleaved rounds
     robot = frictionless_joints(robots.load("mini_cheetah"))
     progress("trotting in MuJoCo")
     peers, theirs = dict[str, Replay](), dict[str, dict[str, Any]]()
-    for name, own in PEERS.items():
-        trot = MujocoSimulation(robot, own, controller=Trot(), dt=DT)
-        trotted = trot.run(SECONDS)
-        peers[name], theirs[name] = trot.replay(trotted), summary(trot, trotted)
+    for name, peer_settings in PEERS.items():
+        trot = MujocoSimulation(robot, peer_settings, controller=Trot(), dt=DT)
+        log = trot.run(SECONDS)
+        peers[name], theirs[name] = trot.replay(log), summary(trot, log)
     progress("compiling")
     compiling = compile_times(robot)
     sims = simulations(robot)
     times, iterations = measure(peers, sims, progress)
 
-    # accuracy, and the bound that arithmetic alone would set
+    # accuracy, and the instruction bound
     judged = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
     numbers = summary(judged, judged.run(SECONDS))
     operations = operations_taken(sims["batch64"].worlds, round(SECONDS / DT))
@@ -90,7 +98,7 @@ def bench(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]
 
 
 def settings(version: str, batch: Batch, hertz: float) -> dict[str, Any]:
-    """Everything a reader needs to repeat the figures."""
+    """Describe everything that a reader needs to reproduce the figures."""
     return {
         "robot": (
             "mini_cheetah, 18 degrees of freedom, 4 sphere feet, no dry joint friction, no"
@@ -118,23 +126,24 @@ def settings(version: str, batch: Batch, hertz: float) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """A simulation to time."""
+    """Simulation to be timed."""
 
     simulation: Simulation
+    """Simulation on the CPU."""
 
     @property
     def worlds(self) -> Worlds:
-        """What it runs on this processor."""
+        """Worlds of the simulation on this processor."""
         assert isinstance(self.simulation.backend, Worlds)
         return self.simulation.backend
 
     @property
     def lanes(self) -> int:
-        """Worlds per vector instruction."""
+        """Number of worlds per vector instruction."""
         return self.worlds.lanes
 
     def time(self, seconds: float) -> float:
-        """Seconds for one step of one world, over `seconds` of trot from the start."""
+        """Time `seconds` of trot from the start; return the seconds per step and world."""
         self.simulation.reset()
         began = perf_counter()
         self.simulation.advance(seconds)
@@ -142,7 +151,7 @@ class Batch:
 
 
 def compile_times(robot: Robot) -> dict[str, float]:
-    """Seconds to build, optimize and generate code without a cache, by lanes."""
+    """Measure the seconds to build, optimize and generate code without a cache, by lanes."""
     simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Trot(), dt=DT)
     times = {}
     for lanes in (1, machine.host().lanes(64)):
@@ -153,7 +162,7 @@ def compile_times(robot: Robot) -> dict[str, float]:
 
 
 def simulations(robot: Robot) -> dict[str, Batch]:
-    """The simulations of all rows."""
+    """Create the simulations of all rows."""
 
     def batch(worlds: int, **options: Any) -> Batch:
         return Batch(
@@ -173,30 +182,30 @@ def simulations(robot: Robot) -> dict[str, Batch]:
 def measure(
     peers: dict[str, Replay], sims: dict[str, Batch], progress: Callable[[str], None]
 ) -> tuple[Times, float]:
-    """Times of all rows, and the mean number of solver iterations a step.
+    """Measure the times of all rows, and the mean number of solver iterations per step.
 
-    Every row takes its turn in every round, so that a drift of the machine affects all alike.
+    All rows are measured in every round, so that a drift of the machine affects them equally.
     """
     times: Times = {}
 
-    def note(name: str, value: float) -> None:
+    def record(name: str, value: float) -> None:
         times.setdefault(name, []).append(value)
 
     one, peer = sims["one"].simulation, peers[label(TUNED)]
     counted = one.run(SECONDS)
     for k in range(ROUNDS):
         progress(f"round {k + 1} of {ROUNDS}")
-        note("peer_call", peer.step_call(4000))
-        note("call", _calls(one, 4000))
-        note("one", median(sims["one"].time(SECONDS) for _ in range(5)))
-        note("peer_rollout", median(peer.rollout() for _ in range(5)))
-        note("peer_default", median(peers[label(DEFAULT)].rollout() for _ in range(5)))
+        record("peer_call", peer.step_call(4000))
+        record("call", _time_calls(one, 4000))
+        record("one", median(sims["one"].time(SECONDS) for _ in range(5)))
+        record("peer_rollout", median(peer.rollout() for _ in range(5)))
+        record("peer_default", median(peers[label(DEFAULT)].rollout() for _ in range(5)))
         for name in ("batch32", "batch64", "two_threads"):
-            note(name, sims[name].time(BATCH_SECONDS))
+            record(name, sims[name].time(BATCH_SECONDS))
     return times, float(counted["iterations"].mean())
 
 
-def _calls(simulation: Simulation, calls: int) -> float:
+def _time_calls(simulation: Simulation, calls: int) -> float:
     simulation.reset()
     began = perf_counter()
     for _ in range(calls):

@@ -1,8 +1,8 @@
-"""`tarsus bench --walks`: bipeds on flat feet, eight sole vertices, beside MuJoCo's `rollout`.
+"""`tarsus bench --walks`: bipeds on flat feet with eight sole vertices, compared with MuJoCo.
 
-Both engines run in one process. MuJoCo makes a walk again from its torques; we are timed doing the
-same, and in closed loop with the controller in every step. The worlds of a batch walk at different
-speeds, so that those side by side in one vector do not all need the same iterations.
+Both simulators run in one process. MuJoCo's `rollout` replays a walk from its torques. Tarsus is
+timed doing the same, and in closed loop with the controller in every step. The worlds of a batch
+walk at different speeds, so that worlds in one vector need different numbers of iterations.
 """
 
 from __future__ import annotations
@@ -33,34 +33,40 @@ from tarsus_bench.speed import Batch, Times, ratio
 Array = NDArray[np.float64]
 ROBOTS = ("hoap1", "biped")
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.0025, 0.8, 5.0, 512, 7
-BATCHES = ("batch", "batch32")  # in float64 and in float32
-BATCH_SECONDS = 1.0  # of a walk a round for all worlds
+BATCHES = ("batch", "batch32")  # float64 and float32
+BATCH_SECONDS = 1.0  # of walking per round for all worlds
 
 
 def walk_costs(progress: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
-    """One row for every biped, and the settings.
+    """Measure the speed of every biped.
 
-    one_world, batch, batch32: speed as a multiple of MuJoCo's on one thread [1], all from recorded
-        torques, the median over the rounds; that of a batch, in float64 and in float32, is a
-        thread's, counted in steps of one world.
-    with_controller: the same three in closed loop, the controller computed in every step.
-    microseconds: time of a step of one world, median.
-    iterations, unconverged: of the hard law's solver a step, of one world and of the batches.
-    distance: walked in MuJoCo, in closed loop and again from its torques, m.
+    Parameters
+    ----------
+    progress
+        Function that is called with the current measurement.
+
+    Returns
+    -------
+    dict
+        Settings, and one row per robot. one_world, batch, batch32: speed from recorded torques as a
+        multiple of MuJoCo's on one thread, median over the rounds; batches in float64 and float32
+        count steps of one world. with_controller: the same in closed loop. microseconds: median
+        time of a step of one world. solver: iterations and unconverged steps of the hard law's
+        solver. distance: distance walked in MuJoCo, in closed loop and in the replay, m.
     """
     return {"rows": [cost(name, progress) for name in ROBOTS], "settings": settings()}
 
 
 def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
-    """The row of one robot."""
-    # the walk that MuJoCo makes again
+    """Measure one robot."""
+    # the walk in MuJoCo
     robot = frictionless_joints(robots.load(name))
     progress(f"{name} walking in MuJoCo")
     theirs = MujocoSimulation(robot, tuned(FRICTION), controller=Walk(), dt=DT, contacts="feet")
-    walked = theirs.run(SECONDS)
-    peer, said = theirs.replay(walked), summary(theirs, walked)
+    log = theirs.run(SECONDS)
+    peer, figures = theirs.replay(log), summary(theirs, log)
 
-    # ours, counted and timed
+    # the walk in Tarsus, counted and timed
     progress(f"compiling {name}")
     loops = {
         "one": Batch(walking(robot, 1)),
@@ -86,7 +92,7 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
         "microseconds": {row: 1e6 * median(values) for row, values in times.items()},
         "solver": solver,
         "distance": {
-            "mujoco": said["distance"],
+            "mujoco": figures["distance"],
             "tarsus": reached["one"],
             "replayed": float(again["one"].worlds.get("q")[0, 0]),
         },
@@ -95,18 +101,24 @@ def cost(name: str, progress: Callable[[str], None]) -> dict[str, Any]:
 
 
 def walking(robot: Robot, worlds: int, precision: str = "float64") -> Simulation:
-    """Told the walk's own speed; many worlds one each, up to it."""
-    own: Options = {"worlds": worlds, "precision": precision, "contacts": "feet"}
-    simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Walk(), dt=DT, **own)
+    """Create a simulation at the walk's default speed; many worlds have speeds up to it."""
+    options: Options = {"worlds": worlds, "precision": precision, "contacts": "feet"}
+    simulation = Simulation(robot, Moreau(mu=FRICTION), controller=Walk(), dt=DT, **options)
     if worlds > 1:
         simulation.set(command={"speed": np.linspace(0.0, Walk().commands["speed"], worlds)})
     return simulation
 
 
 def counted(simulation: Simulation, seconds: float) -> tuple[dict[str, float], Array]:
-    """Iterations a step: mean, 99 %, most; of all steps those not converged, their number; the mean
-    of the most in the worlds that are computed side by side. And the torques (steps, worlds,
-    actuators), N m.
+    """Run a simulation, count its solver iterations, and record its torques.
+
+    Returns
+    -------
+    counts
+        Mean, 99 % quantile and maximum of the iterations per step; mean of the maximum over the
+        worlds of a vector; numbers of steps and of unconverged steps.
+    torques
+        Torques, shape (steps, worlds, actuators), N m.
     """
     # step by step
     simulation.reset()
@@ -121,13 +133,13 @@ def counted(simulation: Simulation, seconds: float) -> tuple[dict[str, float], A
         side_by_side.append(groups.max(1).mean())
         unconverged += int((~np.atleast_1d(simulation.converged)).sum())
     # over all steps and worlds
-    every = np.concatenate(iterations)
+    total = np.concatenate(iterations)
     counts = {
-        "mean": float(every.mean()),
-        "percentile_99": float(np.percentile(every, 99)),
-        "most": float(every.max()),
+        "mean": float(total.mean()),
+        "percentile_99": float(np.percentile(total, 99)),
+        "most": float(total.max()),
         "mean_of_lanes": float(np.mean(side_by_side)),
-        "steps": every.size,
+        "steps": total.size,
         "unconverged": unconverged,
     }
     return counts, np.array(torques)
@@ -139,8 +151,8 @@ def measure(
     again: dict[str, Replayed],
     progress: Callable[[str], None],
 ) -> Times:
-    """Seconds a world-step of all, in interleaved rounds."""
-    times: Times = {"peer": []} | {row: [] for own in loops for row in (own, f"{own}_loop")}
+    """Measure the seconds per world-step of all rows in interleaved rounds."""
+    times: Times = {"peer": []} | {row: [] for name in loops for row in (name, f"{name}_loop")}
     for k in range(ROUNDS):
         progress(f"round {k + 1} of {ROUNDS}")
         times["one"].append(median(again["one"].time() for _ in range(3)))
@@ -153,12 +165,12 @@ def measure(
 
 
 def settings() -> dict[str, Any]:
-    """Everything a reader needs to repeat the figures."""
+    """Describe everything that a reader needs to reproduce the figures."""
     return {
         "robots": "no dry joint friction, no self-collision, eight sole vertices on the ground",
         "gait": (
-            f"walk at {Walk().commands['speed']:g} m/s; both replay the torques of the gait in a"
-            " closed loop of their own; with controller: ours in closed loop, it is compiled in"
+            f"walk at {Walk().commands['speed']:g} m/s; each simulator replays torques recorded in"
+            " its own closed loop; with controller: Tarsus in closed loop, controller compiled in"
         ),
         "dt": DT,
         "friction": FRICTION,
@@ -170,7 +182,7 @@ def settings() -> dict[str, Any]:
             f"{mujoco().__version__}, rollout, one thread;"
             f" {footnotes({label(TUNED): tuned(FRICTION)})[0]}"
         ),
-        "worlds": f"{WORLDS} on one thread, told speeds from 0",
+        "worlds": f"{WORLDS} on one thread, commanded speeds from 0",
         "seconds": {"one world": SECONDS, "batch": BATCH_SECONDS},
         "rounds": ROUNDS,
         "statistic": "median over the rounds of the ratio within a round",

@@ -1,4 +1,4 @@
-"""The robots of `tarsus bench --whole`: from files, with servos, with or without dry friction."""
+"""Robots of `tarsus bench --whole`: from files, with servos, with or without dry friction."""
 
 from __future__ import annotations
 
@@ -13,25 +13,35 @@ from tarsus.model.file_actuators import FileActuator
 from tarsus.morphology.feet import feet
 from tarsus.simulation.default_controller import prepare
 
-STICTION = 0.5  # N m, of every joint
-GAINS_DT = 0.001  # s: servos are sized for it; those of G1's ankles would be softer for 2 ms
+STICTION = 0.5  # N m, dry friction of every joint
+GAINS_DT = 0.001  # s, for which servos are tuned; for 2 ms those of G1's ankles would be softer
 
 
 def whole(name: str, stiction: float = STICTION) -> Robot:
-    """A robot with its file's servos, else with position servos sized for its weight; TarsusError
-    if there is none of the name.
+    """Load a robot with the servos of its file, or with position servos tuned for its weight.
 
-    stiction: N m, of its joints if its file gives none at all
+    Parameters
+    ----------
+    name
+        Robot of example-robot-data, built-in robot, or path of a file.
+    stiction
+        Dry friction of the joints in N m if the file defines none.
+
+    Raises
+    ------
+    TarsusError
+        If there is no such robot.
     """
-    # its file, and where it stands
+    # the robot and its standing posture
     robot, _ = prepare(robots.load(name), None, GAINS_DT, [])
     q = np.array(robot.keyframes["stand"])
-    if any(own.kind != "motor" for own in robot.file_actuators) and "stand" in robot.signals:
+    has_servos = any(actuator.kind != "motor" for actuator in robot.file_actuators)
+    if has_servos and "stand" in robot.signals:
         return _with_stiction(robot, stiction)
-    # servos hold that posture
-    sized = gains(robot, q, feet(robot), GAINS_DT)
+    # servos that hold this posture
+    tuned = gains(robot, q, feet(robot), GAINS_DT)
     joints = zip(robot.bodies, robot.q_slices, strict=True)
-    at = {body.joint.name: place.start for body, place in joints}
+    index = {body.joint.name: indices.start for body, indices in joints}
     servos = tuple(
         FileActuator(
             motor.name,
@@ -40,9 +50,9 @@ def whole(name: str, stiction: float = STICTION) -> Robot:
             bias=(0.0, -kp, -kd),
             force=(motor.lower, motor.upper),
         )
-        for motor, kp, kd in zip(robot.actuators, sized.kp, sized.kd, strict=True)
+        for motor, kp, kd in zip(robot.actuators, tuned.kp, tuned.kd, strict=True)
     )
-    signal = np.array([q[at[servo.joint]] for servo in servos])
+    signal = np.array([q[index[servo.joint]] for servo in servos])
     return replace(
         _with_stiction(robot, stiction),
         file_actuators=servos,
@@ -51,12 +61,12 @@ def whole(name: str, stiction: float = STICTION) -> Robot:
 
 
 def has_friction(robot: Robot) -> bool:
-    """Whether a joint has dry friction."""
+    """Return whether any joint has dry friction."""
     return any(body.joint.dry_friction for body in robot.bodies)
 
 
 def _with_stiction(robot: Robot, stiction: float) -> Robot:
-    """The robot with dry friction in its hinges and slides, if its file gives none at all."""
+    """Add dry friction to hinges and slides if the robot has none."""
     if has_friction(robot):
         return robot
     bodies = tuple(

@@ -1,10 +1,10 @@
-"""`tarsus bench --whole`: G1 and ANYmal with all that acts on them, beside MuJoCo.
+"""`tarsus bench --whole`: G1 and ANYmal with all forces, compared with MuJoCo.
 
-Joint limits, servos and contacts of the robot's own limbs are on in both engines, and dry friction
-where the file has it; a file without is taken twice, as it is and with some. Both engines look at
-the same contacts: corners or balls of the feet on the ground, and the pairs of solids
-that ours keeps (decision 0030). The robot stands on its servos, thrown a little at the start, each
-world otherwise. Both engines run in one process on one thread.
+Joint limits, servos and self-contacts are on in both simulators, and dry friction if the file has
+it; a robot without it is measured twice, as it is and with dry friction. Both simulators check the
+same contacts: corners or spheres of the feet on the ground, and the pairs of shapes that Tarsus
+checks (decision 0030). The robot stands on its servos after a random initial velocity, which
+differs between worlds. Both simulators run in one process on one thread.
 """
 
 from __future__ import annotations
@@ -34,36 +34,45 @@ from tarsus_bench.whole_cases import STICTION, has_friction, whole
 Array = NDArray[np.float64]
 ROBOTS = ("g1", "anymal_c")
 DT, FRICTION, SECONDS, WORLDS, ROUNDS = 0.002, 0.8, 2.0, 512, 7
-THEIRS = 32  # worlds of MuJoCo: it takes them one by one
-THROWN = 0.1  # m/s and rad/s: standard deviation of the trunk's velocity at the start
+PEER_WORLDS = 32  # worlds of MuJoCo, which steps them one by one
+INITIAL_VELOCITY = 0.1  # m/s and rad/s, standard deviation of the trunk's initial velocity
 SEED = 14
 
 
 def whole_costs(
     names: tuple[str, ...] = ROBOTS, progress: Callable[[str], None] = lambda text: None
 ) -> dict[str, Any]:
-    """One row for every robot, two where its file has no dry friction, and the settings.
+    """Measure the speed of every robot.
 
-    names: robots of example-robot-data, built-in ones, or paths to files
-    one_world, batch, batch32: speed as a multiple of MuJoCo's `rollout` on one thread [1], the
-        median over the rounds; that of a batch counts steps of one world
-    beside_batch: of the two batches, as a multiple of `mujoco.batch`; None where MuJoCo has none
-    microseconds: of a step of one world, median
-    contacts: pressing at the end, mean over worlds; height: of the trunk at the end, m; in both
-        engines
+    Parameters
+    ----------
+    names
+        Robots of example-robot-data, built-in robots, or paths of files.
+    progress
+        Function that is called with the current measurement.
+
+    Returns
+    -------
+    dict
+        Settings, and one row per robot, or two if its file has no dry friction. one_world, batch,
+        batch32: speed as a multiple of MuJoCo's `rollout` on one thread, median over the rounds;
+        batches count steps of one world. beside_batch: speed of the batches as a multiple of
+        `mujoco.batch`, None if MuJoCo lacks it. microseconds: median time of a step of one world.
+        contacts: active contacts, mean over steps and worlds, and height: final height of the trunk
+        in m, both in Tarsus and MuJoCo.
     """
     rows = []
     for name in names:
-        as_it_is = whole(name, 0.0)
-        rows.append(cost(as_it_is, name, progress))
-        if not has_friction(as_it_is):
+        original = whole(name, 0.0)
+        rows.append(cost(original, name, progress))
+        if not has_friction(original):
             rows.append(cost(whole(name), f"{name}, with friction", progress))
     return {"rows": rows, "worlds": WORLDS, "settings": settings()}
 
 
 def cost(robot: Robot, name: str, progress: Callable[[str], None]) -> dict[str, Any]:
-    """The row of one robot under a name."""
-    # the same robot in both engines
+    """Measure one robot."""
+    # the same robot in both simulators
     progress(f"compiling {name}")
     began = process_time()
     ours = {"one": ThrownWorlds.of(robot, 1)}
@@ -75,12 +84,12 @@ def cost(robot: Robot, name: str, progress: Callable[[str], None]) -> dict[str, 
     scene = ours["one"].simulation.plan.scene
     peer = Peer.of(robot, ours["batch"].simulation)
 
-    # timed, then counted
+    # timing, then solver statistics
     times = measure(peer, ours, lambda text: progress(f"{name}: {text}"))
-    solver = {row: own.counted() for row, own in ours.items()}
-    beside = None
+    solver = {row: worlds.counted() for row, worlds in ours.items()}
+    against_batch = None
     if "peer_batch" in times:
-        beside = {row: ratio(times, "peer_batch", row) for row in ("batch", "batch32")}
+        against_batch = {row: ratio(times, "peer_batch", row) for row in ("batch", "batch32")}
     return {
         "robot": name,
         "joints": robot.nu - 6 * robot.floating,
@@ -90,7 +99,7 @@ def cost(robot: Robot, name: str, progress: Callable[[str], None]) -> dict[str, 
             key: ratio(times, "peer", row)
             for key, row in (("one_world", "one"), ("batch", "batch"), ("batch32", "batch32"))
         },
-        "beside_batch": beside,
+        "beside_batch": against_batch,
         "microseconds": {row: 1e6 * median(values) for row, values in times.items()},
         "first_compilation": compiled,
         "solver": solver,
@@ -100,14 +109,16 @@ def cost(robot: Robot, name: str, progress: Callable[[str], None]) -> dict[str, 
 
 @dataclass(frozen=True, eq=False)
 class ThrownWorlds:
-    """Worlds of a robot on its servos, and the states that they start from."""
+    """Worlds of a robot on its servos with random initial velocities."""
 
     simulation: Simulation
+    """Simulation of all worlds."""
     start: Array
+    """Snapshot of the initial states."""
 
     @staticmethod
     def of(robot: Robot, worlds: int, precision: str = "float64") -> ThrownWorlds:
-        """Thrown a little, each world otherwise."""
+        """Create the simulation with a different initial velocity in each world."""
         simulation = Simulation(
             robot,
             Moreau(mu=FRICTION),
@@ -119,62 +130,66 @@ class ThrownWorlds:
             self_collision=True,
         )
         thrown = np.zeros((worlds, robot.nu))
-        thrown[:, :6] = THROWN * np.random.default_rng(SEED).normal(size=(worlds, 6))
+        thrown[:, :6] = INITIAL_VELOCITY * np.random.default_rng(SEED).normal(size=(worlds, 6))
         simulation.set(u=thrown[0] if worlds == 1 else thrown)
         return ThrownWorlds(simulation, simulation.state())
 
     def time(self, seconds: float) -> float:
-        """Processor's seconds for one step of one world, from the start."""
+        """Measure the processor time of a step of one world in s, from the start."""
         self.simulation.restore(self.start)
         began = process_time()
         self.simulation.advance(seconds)
         return (process_time() - began) / round(seconds / DT) / self.simulation.worlds
 
     def counted(self) -> dict[str, float]:
-        """Iterations a step (mean, most), steps not converged and of all, contacts that press, the
-        trunk's height at the end, m.
+        """Run from the start and collect statistics.
+
+        They are the mean and maximum of the iterations per step, the numbers of steps and of
+        unconverged steps, the mean number of active contacts, and the final height of the trunk in
+        m.
         """
         simulation = self.simulation
         simulation.restore(self.start)
-        iterations, unconverged, pressing = [], 0, []
+        iterations, unconverged, active = [], 0, []
         for _ in range(round(SECONDS / DT)):
             simulation.step()
             iterations.append(np.atleast_1d(simulation.iterations))
             unconverged += int((~np.atleast_1d(simulation.converged)).sum())
             impulse = simulation.backend.get("impulse")
-            pressing.append(float((impulse[:, ::3] > 0).sum(1).mean()))
-        every = np.concatenate(iterations)
+            active.append(float((impulse[:, ::3] > 0).sum(1).mean()))
+        total = np.concatenate(iterations)
         return {
-            "mean": float(every.mean()),
-            "most": float(every.max()),
-            "steps": every.size,
+            "mean": float(total.mean()),
+            "most": float(total.max()),
+            "steps": total.size,
             "unconverged": unconverged,
-            "contacts": float(np.mean(pressing)),
+            "contacts": float(np.mean(active)),
             "height": float(np.atleast_2d(simulation.q)[0, 2]),
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Peer:
-    """The same robot in MuJoCo, under servos with a signal that does not change."""
+    """The same robot in MuJoCo, on servos with constant signals."""
 
     replay: Replay
+    """Model, initial states and control signals."""
 
     @staticmethod
     def of(robot: Robot, simulation: Simulation) -> Peer:
-        """From where the worlds of a simulation stand."""
+        """Create MuJoCo's worlds in the state of a simulation."""
         scene = simulation.plan.scene
         feet = tuple(scene.candidates[i] for i in scene.geometry.primary)
         text = with_pairs_and_servos(
             replace(robot, candidates=feet, solids=()), scene.pairs, DT, FRICTION
         )
         model = mujoco().MjModel.from_xml_string(text)
-        states = physics_states(model, simulation.q[:THEIRS], simulation.u[:THEIRS])
+        states = physics_states(model, simulation.q[:PEER_WORLDS], simulation.u[:PEER_WORLDS])
         signal = np.array(robot.signals["stand"][0])
         return Peer(Replay(model, states, np.tile(signal, (round(SECONDS / DT), 1))))
 
     def at_end(self) -> dict[str, float]:
-        """Contacts and height of the first world after SECONDS."""
+        """Measure the mean number of contacts and the final height of the first world."""
         model, contacts = self.replay.model, list[int]()
         worlds = MujocoWorlds([model])
         [data] = worlds.data
@@ -187,40 +202,41 @@ class Peer:
 
 
 def measure(peer: Peer, ours: dict[str, ThrownWorlds], progress: Callable[[str], None]) -> Times:
-    """Processor's seconds a world-step of all, in interleaved rounds."""
+    """Measure the processor time in s per world-step of all rows in interleaved rounds."""
     times: Times = {}
     for k in range(ROUNDS):
         progress(f"round {k + 1} of {ROUNDS}")
-        found = {
+        values = {
             "one": median(ours["one"].time(SECONDS) for _ in range(3)),
             "peer": median(peer.replay.rollout(1, process_time) for _ in range(3)),
             "peer_many": peer.replay.rollout(len(peer.replay.start), process_time),
             "peer_batch": peer.replay.batch(process_time),
         }
-        found |= {row: ours[row].time(SECONDS) for row in ("batch", "batch32")}
-        for row, value in found.items():
+        values |= {row: ours[row].time(SECONDS) for row in ("batch", "batch32")}
+        for row, value in values.items():
             if value is not None:
                 times.setdefault(row, []).append(value)
     return times
 
 
 def settings() -> dict[str, Any]:
-    """Everything a reader needs to repeat the figures."""
+    """Describe everything that a reader needs to reproduce the figures."""
     return {
         "robots": (
-            "example-robot-data; its servos, else some sized for its weight, joint limits,"
-            f" contacts of the feet and of the robot's own solids; with friction: {STICTION:g} N m"
-            " of dry friction in every joint"
+            "example-robot-data; servos of the file, or servos tuned for the weight; joint limits,"
+            f" contacts of the feet, self-contacts; with friction: {STICTION:g} N m of dry friction"
+            " in every joint"
         ),
-        "what it does": (
-            f"stands, its trunk thrown at {THROWN:g} m/s and rad/s (standard deviation)"
+        "motion": (
+            f"standing, after an initial velocity of the trunk of {INITIAL_VELOCITY:g} m/s and"
+            " rad/s (standard deviation)"
         ),
         "dt": DT,
         "friction": FRICTION,
         "law": "moreau, solver newton, T_rel = T_abs = 1e-6 (float32: 1e-4)",
         "mujoco": (
             f"{mujoco().__version__}, one thread, cone elliptic, integrator implicitfast, solref"
-            f" 0.02,1, impratio 1; batches of {THEIRS}"
+            f" 0.02,1, impratio 1; batches of {PEER_WORLDS}"
         ),
         "worlds": f"{WORLDS} on one thread",
         "seconds": SECONDS,

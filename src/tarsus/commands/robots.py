@@ -99,7 +99,7 @@ class Robots(Command):
                     [_compared_cells(row) for row in compared],
                     ("robot", "scene", "MuJoCo settings", "remark"),
                 )
-                records, closing = [row.as_json() for row in compared], truth.stated()
+                records, closing = [row.as_json() for row in compared], truth.settings_text()
             else:
                 checks = checked(chosen, self.duration, progress.say, self.base.options)
                 rows = list(_reporting(checks, _checked_line, progress.result))

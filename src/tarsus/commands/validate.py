@@ -107,7 +107,7 @@ class Validate(Command):
         with self.progress() as progress:
             choice = self.law, self.scene, self.stepper, progress.say, self.unclaimed, self.workers
             rows = table.validate(*choice, parse_names(self.mujoco or "all"))
-        print_json([row.as_json() for row in rows]) if self.json else report.tell(rows)
+        print_json([row.as_json() for row in rows]) if self.json else report.print_rows(rows)
         judged = [row for row in rows if row.law not in table.peers() or row.law == self.law]
         return FAILED if any(row.status == table.FAIL for row in judged) else 0
 
@@ -154,7 +154,7 @@ class Validate(Command):
         if self.json:
             print_json(outcome.record["rows"])
         else:
-            report.tell_real(outcome.record["rows"])
+            report.print_real(outcome.record["rows"])
             self._print_files(name)
         return 0
 

@@ -1,1 +1,1 @@
-"""Scenes with a known outcome, and how well every contact law and stepper meets it."""
+"""Scenes with a known outcome, and checks of every contact law and stepper against it."""

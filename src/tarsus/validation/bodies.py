@@ -1,6 +1,6 @@
-"""The bodies of the scenes, and their poses.
+"""Bodies of the scenes, and their poses.
 
-A free body has its frame at its center of mass, except the stool.
+The frame of a free body is at its center of mass, except for the stool.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ BOX = np.array([0.1, 0.075, 0.04])  # m, half edges: 0.2 x 0.15 x 0.08
 CUBE = np.full(3, 0.05)  # m, half edges
 FLYER = np.array([0.1, 0.06, 0.02])  # m, half edges: three different moments of inertia
 ROD = 0.5  # m, half length
-# m: from the stool's frame to its front left foot, the last one downwards
+# m: from the stool's frame to its front left foot; the last component points down
 STOOL = np.array([0.2, 0.15, 0.25])
 STOOL_COM = np.array([0.03, -0.02, 0.05])  # m
 STOOL_FOOT = 0.02  # m, radius
-SPOKES, SPOKE = 8, 0.5  # of the rimless wheel: how many, and their length, m
+SPOKES, SPOKE = 8, 0.5  # number and length (m) of the spokes of the rimless wheel
 WHEEL_INERTIA = 0.05  # kg m^2, about the axle
 ARM, COUPLER = 0.4, 0.6  # m: of the arm, crank and rocker; of the coupler
-TOUCH = 1e-9  # m: how deep a body starts, so that no round-off opens a contact
+TOUCH = 1e-9  # m: initial depth of bodies, so that round-off does not open a contact
 
 
 def point_mass(mass: float = 1.0, gravity: Vector = GRAVITY) -> Mechanism:
-    """A body (kg) that touches with its center alone and so never turns; gravity: m/s^2."""
+    """Build a body (kg) whose only contact point is its center, so that it never rotates."""
     center = Candidate("center", 0, np.zeros(3))
     return _free("point", mass, 0.01 * np.eye(3), (center,), gravity=gravity)
 
 
 def sphere(mass: float = 1.0, radius: float = RADIUS) -> Mechanism:
-    """A solid sphere (kg, m)."""
+    """Build a solid sphere (kg, m)."""
     surface = Candidate("ball", 0, np.zeros(3), radius)
     return _free("sphere", mass, 0.4 * mass * radius**2 * np.eye(3), (surface,))
 
 
 def cylinder(mass: float = 3.0, radius: float = WHEEL, half: float = 0.05) -> Mechanism:
-    """A solid cylinder (kg; radius and half length, m) that lies along y and rolls along x."""
+    """Build a solid cylinder (kg; radius and half length, m) along y that rolls along x."""
     along = mass * radius**2 / 2
     across = mass * (3 * radius**2 + (2 * half) ** 2) / 12
     lying = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
@@ -63,35 +63,45 @@ def cylinder(mass: float = 3.0, radius: float = WHEEL, half: float = 0.05) -> Me
 
 
 def box(mass: float = 2.0, half: Array = BOX, gravity: Vector = GRAVITY) -> Mechanism:
-    """A solid box (kg; half edges (3,), m) that touches with its eight corners."""
+    """Build a solid box (kg; half edges (3,), m) with contacts at its eight corners."""
     return _free("box", mass, _moments(mass, half), _corners(half), gravity=gravity)
 
 
 def cube() -> Mechanism:
-    """A solid cube of 1 kg and edge 0.1 m that touches with its eight corners."""
+    """Build a solid cube of 1 kg and edge 0.1 m with contacts at its eight corners."""
     return _free("cube", 1.0, _moments(1.0, CUBE), _corners(CUBE))
 
 
 def cube_of(mass: float, half: float, moment: float, rounding: float = 0.0) -> Mechanism:
-    """A cube (kg; half edge, m; moment of inertia about each axis, kg m^2) that touches with its
-    eight corners, rounded with a radius, m.
+    """Build a cube with contacts at its eight corners.
+
+    Parameters
+    ----------
+    mass
+        Mass in kg.
+    half
+        Half of the edge in m.
+    moment
+        Moment of inertia about each axis, kg m^2.
+    rounding
+        Radius of the corners in m.
     """
     corners = _corners(np.full(3, half - rounding))
-    round_ones = tuple(replace(corner, radius=rounding) for corner in corners)
-    return _free(f"cube {half:g} {rounding:g}", mass, moment * np.eye(3), round_ones)
+    rounded = tuple(replace(corner, radius=rounding) for corner in corners)
+    return _free(f"cube {half:g} {rounding:g}", mass, moment * np.eye(3), rounded)
 
 
 def rod(mass: float = 1.0, half: float = ROD) -> Mechanism:
-    """A thin rod (kg; half length, m) along x that touches with its ends.
+    """Build a thin rod (kg; half length, m) along x with contacts at its ends.
 
-    About its own axis it has the inertia of a ball.
+    For numerical reasons its moment of inertia about its own axis equals the other two.
     """
     ends = tuple(Candidate(f"end_{k}", 0, np.array([k * half, 0, 0])) for k in (-1, 1))
     return _free("rod", mass, mass * (2 * half) ** 2 / 12 * np.eye(3), ends)
 
 
 def stool() -> Mechanism:
-    """A rigid body of 10 kg on four round feet, its center of mass off their middle."""
+    """Build a rigid body of 10 kg on four round feet, with its center of mass off-center."""
     feet = [
         Candidate(f"foot_{k}", 0, STOOL * (*s, -1.0), STOOL_FOOT)
         for k, s in enumerate(product((1.0, -1.0), repeat=2))
@@ -100,10 +110,10 @@ def stool() -> Mechanism:
 
 
 def wheel() -> Mechanism:
-    """A rimless wheel of 1 kg that touches with the ends of its spokes.
+    """Build a rimless wheel of 1 kg with contacts at the ends of its spokes.
 
-    It turns about an axle along y and cannot tilt. Coordinates: x, y, z of the axle, m, and the
-    angle about y, rad; at zero a spoke points straight down.
+    It rotates about an axle along y and cannot tilt. Coordinates: x, y, z of the axle in m, and the
+    angle about y in rad; at zero a spoke points straight down.
     """
     slides = [Joint(axis, "slide", axis=np.eye(3)[k]) for k, axis in enumerate("xyz")]
     carriers = [Body(f"carrier_{j.name}", k - 1, j, Inertia(0.0)) for k, j in enumerate(slides)]
@@ -118,16 +128,25 @@ def wheel() -> Mechanism:
 
 
 def flyer() -> Mechanism:
-    """A solid box of 2 kg that touches nothing."""
+    """Build a solid box of 2 kg without contacts."""
     return _free("flyer", 2.0, _moments(2.0, FLYER), ())
 
 
 def arm(
     lower: float = -np.inf, upper: float = np.inf, friction: float = 0.0, gravity: Vector = GRAVITY
 ) -> Mechanism:
-    """A thin rod of 1 kg and `ARM` m on a hinge about y at the origin, along x at angle zero.
+    """Build a thin rod of 1 kg and `ARM` m on a hinge about y at the origin.
 
-    lower, upper: its range, rad; friction: dry, N m; gravity: m/s^2, pulls it to positive angles
+    At angle zero it lies along x; gravity pulls it to positive angles.
+
+    Parameters
+    ----------
+    lower, upper
+        Range of the joint, rad.
+    friction
+        Dry friction of the joint, N m.
+    gravity
+        Gravitational acceleration, m/s^2.
     """
     hinge = Joint("hinge", "hinge", Y, lower, upper, dry_friction=friction)
     body = Body("arm", -1, hinge, _bar(1.0, ARM))
@@ -136,25 +155,30 @@ def arm(
 
 
 def sled(friction: float) -> Mechanism:
-    """A body of 1 kg that slides along x; friction: dry, N."""
+    """Build a body of 1 kg on a slide along x with dry friction in N."""
     slide = Joint("slide", "slide", np.eye(3)[0], dry_friction=friction)
     body = Body("sled", -1, slide, Inertia(1.0, np.zeros(3), 0.01 * np.eye(3)))
     return Mechanism(f"sled {friction:g}", (body,), gravity_acceleration=GRAVITY)
 
 
 def parallelogram(upper: float) -> Mechanism:
-    """Crank and rocker of 1 kg and `ARM` m that hang on pivots 0.6 m apart, joined by a coupler of
-    2 kg that stays level; all along x at zero, turning about y.
+    """Build a four-bar linkage whose coupler stays level.
 
-    upper: end of the crank's range, rad
+    Crank and rocker of 1 kg and `ARM` m hang on pivots 0.6 m apart and carry a coupler of 2 kg. All
+    bars lie along x at angle zero and rotate about y.
+
+    Parameters
+    ----------
+    upper
+        Upper limit of the crank, rad.
     """
-    ends = {"crank": upper, "coupler": np.inf, "rocker": np.inf}
-    places = {"crank": (-1, 0.0), "coupler": (0, ARM), "rocker": (-1, COUPLER)}
+    limits = {"crank": upper, "coupler": np.inf, "rocker": np.inf}
+    parents = {"crank": (-1, 0.0), "coupler": (0, ARM), "rocker": (-1, COUPLER)}
     bars = {"crank": _bar(1.0, ARM), "coupler": _bar(2.0, COUPLER), "rocker": _bar(1.0, ARM)}
-    turning = {n: Joint(f"{n}_joint", "hinge", Y, upper=u) for n, u in ends.items()}
+    joints = {n: Joint(f"{n}_joint", "hinge", Y, upper=u) for n, u in limits.items()}
     parts = [
-        Body(name, parent, turning[name], bars[name], np.array([at, 0.0, 0.0]))
-        for name, (parent, at) in places.items()
+        Body(name, parent, joints[name], bars[name], np.array([x, 0.0, 0.0]))
+        for name, (parent, x) in parents.items()
     ]
     ends = np.array([ARM, 0.0, 0.0]), np.array([COUPLER, 0.0, 0.0])
     loop = LoopJoint(Joint("pin", "hinge", Y), 2, 1, ends[0], in_child=ends[1])
@@ -162,16 +186,21 @@ def parallelogram(upper: float) -> Mechanism:
 
 
 def pose(position: ArrayLike, angle: float = 0.0, axis: ArrayLike = (0.0, 1.0, 0.0)) -> Array:
-    """Coordinates (7,) at a position, turned by `angle` about a unit `axis`."""
+    """Compute the coordinates (7,) of a free body, rotated by `angle` about a unit `axis`."""
     return np.concatenate(
         [np.asarray(position), [np.cos(angle / 2)], np.sin(angle / 2) * np.asarray(axis)]
     )
 
 
 def on_slope(angle: ArrayLike, height: float) -> Array:
-    """Coordinates (worlds, 7) of a body that lies flat on slopes through the origin.
+    """Compute the coordinates (worlds, 7) of a body that lies flat on slopes through the origin.
 
-    angle: incline, rad; height: of the body's origin above the slope, m.
+    Parameters
+    ----------
+    angle
+        Inclination of each slope, rad.
+    height
+        Height of the body's origin above the slope, m.
     """
     h = height - TOUCH
     return np.array([pose([-h * np.sin(a), 0, h * np.cos(a)], -a) for a in np.atleast_1d(angle)])
@@ -188,7 +217,7 @@ def _corners(half: Array) -> tuple[Candidate, ...]:
 
 
 def _bar(mass: float, length: float) -> Inertia:
-    """A thin bar (kg, m) from its frame's origin along x."""
+    """Compute the inertia of a thin bar (kg, m) from its frame's origin along x."""
     across = mass * length**2 / 12
     return Inertia(mass, np.array([length / 2, 0.0, 0.0]), np.diag([1e-6, across, across]))
 
@@ -206,8 +235,9 @@ def _free(
 
 
 def row(*things: Thing, gravity: Vector = GRAVITY, ground: bool = True) -> Mechanism:
-    """Objects in one world, the first its robot; boxes touch the ground with their lower corners
-    alone, and nothing does without `ground`.
+    """Combine objects in one world; the first is the robot.
+
+    Only the lower corners of boxes touch the ground; without `ground` nothing does.
     """
     whole = merge([thing.mechanism() for thing in things])
     name = "_".join((whole.name, *(f"{body.inertia.mass:g}" for body in whole.bodies)))
@@ -216,35 +246,42 @@ def row(*things: Thing, gravity: Vector = GRAVITY, ground: bool = True) -> Mecha
 
 
 def door(*things: Thing, mass: float = 5.0, width: float = 0.8) -> Mechanism:
-    """A door (kg; width, m) on a hinge along z, along x at angle zero, and objects; no gravity."""
+    """Build a door (kg; width, m) on a hinge along z, and objects, without gravity.
+
+    At angle zero the door lies along x.
+    """
     half = np.array([width / 2, 0.02, 1.0])
     middle = np.array([width / 2, 0.0, 0.0])
     inertia = Inertia(mass, middle, _moments(mass, half))
     leaf = Body("door", -1, Joint("hinge", "hinge", axis=np.array([0.0, 0.0, 1.0])), inertia)
-    own = Mechanism("door", (leaf,), solids=(Cuboid("leaf", 0, middle, half),))
-    whole = merge([own, *(thing.mechanism() for thing in things)])
+    hinged = Mechanism("door", (leaf,), solids=(Cuboid("leaf", 0, middle, half),))
+    whole = merge([hinged, *(thing.mechanism() for thing in things)])
     return replace(whole, candidates=(), gravity_acceleration=(0.0, 0.0, 0.0))
 
 
 def pusher(*things: Thing, mass: float = 1.0, height: float = 0.05) -> Mechanism:
-    """A ball (kg) on a slide along x at a height, m, and objects beside it, without friction where
-    they touch each other.
+    """Build a ball (kg) on a slide along x at a height in m, and objects that it can push.
+
+    Contacts between the ball and the objects have no friction.
     """
     slide = Joint("slide", "slide", axis=np.array([1.0, 0.0, 0.0]))
-    where = np.array([0.0, 0.0, height])
-    rod = Body("pusher", -1, slide, Inertia(mass, np.zeros(3), 1e-3 * np.eye(3)), where)
-    own = Mechanism("pusher", (rod,), solids=(Capsule("tip", 0, np.zeros(3), radius=0.02),))
-    whole = merge([own, *(thing.mechanism() for thing in things)])
+    position = np.array([0.0, 0.0, height])
+    rod = Body("pusher", -1, slide, Inertia(mass, np.zeros(3), 1e-3 * np.eye(3)), position)
+    ball = Mechanism("pusher", (rod,), solids=(Capsule("tip", 0, np.zeros(3), radius=0.02),))
+    whole = merge([ball, *(thing.mechanism() for thing in things)])
     low = tuple(c for c in whole.candidates if c.position[2] <= 0)
     slippery = tuple(replace(solid, friction=0.0) for solid in whole.solids)
     return replace(whole, candidates=low, solids=slippery, gravity_acceleration=GRAVITY)
 
 
-def coordinates(body: Mechanism, *places: ArrayLike) -> Array:
-    """Coordinates (nq,) of objects, unturned, each free one at a place (3,), m; joints at zero."""
+def coordinates(body: Mechanism, *positions: ArrayLike) -> Array:
+    """Compute the coordinates (nq,) of objects at given positions (3,) in m.
+
+    Bodies are not rotated; joints that are not free are at zero.
+    """
     q, free = body.neutral(), 0
-    for part, where in zip(body.bodies, body.q_slices, strict=True):
+    for part, indices in zip(body.bodies, body.q_slices, strict=True):
         if part.joint.kind == "free":
-            q[where.start : where.start + 3] = places[free]
+            q[indices.start : indices.start + 3] = positions[free]
             free += 1
     return q

@@ -1,4 +1,4 @@
-"""Why a robot does not stand or hold its posture, as far as it and its servos tell."""
+"""Reasons why a robot does not stand or hold its posture, from the robot and its servos."""
 
 from __future__ import annotations
 
@@ -21,20 +21,28 @@ from tarsus.morphology.feet import feet, soles
 from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[np.float64]
-SOME = 3  # joints that a reason names
-GIVES = 0.02  # rad or m: springs that give by more let a leg down, or turn its foot
-STILL = 1e-6  # [1]: a joint's part of a motion that is none
+MAX_LISTED = 3  # joints that a reason names
+SPRING_TOLERANCE = 0.02  # rad or m: larger deflections of springs lower a leg or turn its foot
+MOTION_TOLERANCE = 1e-6  # [1]: a joint with a smaller share of a motion does not take part in it
 
 
 def moving(robot: Robot, joints: Sequence[str]) -> str:
-    """Which of these joints gave way: those without a motor, or all."""
+    """Name the joints that moved: those without a motor, or all if every joint has one."""
     driven = {motor.joint for motor in robot.actuators}
     limp = [name for name in joints if name not in driven]
-    return f"no motor at {join_names(limp, SOME)}" if limp else join_names(joints, SOME)
+    return f"no motor at {join_names(limp, MAX_LISTED)}" if limp else join_names(joints, MAX_LISTED)
 
 
-def reasons(simulation: Simulation, own: bool) -> list[str]:
-    """What there is about the robot and its servos that lets it fall; own: its file's servos."""
+def reasons(simulation: Simulation, file_servos: bool) -> list[str]:
+    """List properties of the robot and its servos that explain a fall.
+
+    Parameters
+    ----------
+    simulation
+        Simulation of the robot.
+    file_servos
+        Whether the servos are those of the robot's file.
+    """
     robot = simulation.robot
     if not robot.floating:
         return []
@@ -42,62 +50,87 @@ def reasons(simulation: Simulation, own: bool) -> list[str]:
         return ["no collision shape"]
     q, standing = robot.keyframes.get("stand", robot.neutral()), feet(robot)
     if not standing:
-        return ["no leg of it ends in a collision shape"]
+        return ["no leg ends in a collision shape"]
     # motors
-    found = []
+    causes = []
     if not robot.actuators:
-        found.append("no motors")
-    elif limp := unheld(robot, q):
-        found.append(f"no motor at {join_names(limp, SOME)}")
+        causes.append("no motors")
+    elif limp := unsupported_joints(robot, q):
+        causes.append(f"no motor at {join_names(limp, MAX_LISTED)}")
     # balance, servos, springs
     if not posture.balanced(robot, q):
-        found.append("center of mass not above its feet")
-    if not own and robot.actuators:
+        causes.append("center of mass not above the feet")
+    if not file_servos and robot.actuators:
         soft = servo.gains(robot, q, standing, simulation.dt).soft
         if soft:
-            found.append(f"servos softer than gravity: {join_names(soft, SOME)}")
-    if give := {name: by for name, by in giving(robot, q).items() if by > GIVES}:
-        found.append(
-            f"springs out of balance with its weight where it starts, by {max(give.values()):.2g}"
-            f" rad or m: {join_names(list(give), SOME)}"
+            causes.append(f"servos softer than gravity: {join_names(soft, MAX_LISTED)}")
+    deflections = spring_deflections(robot, q)
+    if large := {name: size for name, size in deflections.items() if size > SPRING_TOLERANCE}:
+        causes.append(
+            f"springs do not balance the weight in the initial state, by {max(large.values()):.2g}"
+            f" rad or m: {join_names(list(large), MAX_LISTED)}"
         )
-    return found
+    return causes
 
 
-def unheld(robot: Robot, q: Array) -> list[str]:
-    """Joints between trunk and feet that can move at q (nq,) though all motors and springs hold:
-    neither loops nor other joints lead them.
+def unsupported_joints(robot: Robot, q: Array) -> list[str]:
+    """Find the joints between trunk and feet that can move although all motors and springs hold.
+
+    Joints whose motion loops or mimic joints prevent are not listed.
+
+    Parameters
+    ----------
+    robot
+        Robot to examine.
+    q
+        Coordinates, shape (nq,).
     """
-    # what neither motors nor springs hold
+    # velocities of joints without motor and spring
     driven = {motor.joint for motor in robot.actuators}
     free = [
-        at
-        for body, at in zip(robot.bodies, robot.u_slices, strict=True)
+        indices
+        for body, indices in zip(robot.bodies, robot.u_slices, strict=True)
         if body.joint.kind != "free" and body.joint.name not in driven and not body.joint.stiffness
     ]
-    columns = [k for at in free for k in range(at.start, at.stop)]
-    # its motions that keep loops closed and followers in place
-    moves = np.eye(len(columns))
+    columns = [k for indices in free for k in range(indices.start, indices.stop)]
+    # motions that satisfy the constraints of loops and mimic joints
+    motions = np.eye(len(columns))
     if robot.constrained and columns:
         rows = loop_constraints.directions(kinematics(robot, SX(q)))
-        held = np.array(DM(ca.densify(ca.vertcat(*(ca.horzcat(*row) for row in rows)))))[:, columns]
-        _, sizes, ways = np.linalg.svd(held)
-        moves = ways[int((sizes > STILL * max(sizes.max(initial=0.0), 1.0)).sum()) :].T
-    able = {
-        k for k, row in zip(columns, moves, strict=True) if np.abs(row).max(initial=0.0) > STILL
+        jacobian = np.array(DM(ca.densify(ca.vertcat(*(ca.horzcat(*row) for row in rows)))))
+        _, sizes, directions = np.linalg.svd(jacobian[:, columns])
+        rank = int((sizes > MOTION_TOLERANCE * max(sizes.max(initial=0.0), 1.0)).sum())
+        motions = directions[rank:].T
+    movable = {
+        k
+        for k, row in zip(columns, motions, strict=True)
+        if np.abs(row).max(initial=0.0) > MOTION_TOLERANCE
     }
     legs = sorted({i for body in soles(robot) for i in tree.path(robot, body)})
     return [
         robot.bodies[i].joint.name
         for i in legs
-        if able & set(range(robot.u_slices[i].start, robot.u_slices[i].stop))
+        if movable & set(range(robot.u_slices[i].start, robot.u_slices[i].stop))
         and robot.bodies[i].joint.kind != "free"
     ]
 
 
-def giving(robot: Robot, q: Array) -> dict[str, float]:
-    """By how much, rad or m, each spring of a joint without a motor is off what bears the robot at
-    q (nq,), the motors and feet giving what they can.
+def spring_deflections(robot: Robot, q: Array) -> dict[str, float]:
+    """Compute how far springs of joints without motors are from static equilibrium.
+
+    Motors and feet contribute what they can.
+
+    Parameters
+    ----------
+    robot
+        Robot to examine.
+    q
+        Coordinates, shape (nq,).
+
+    Returns
+    -------
+    dict
+        Deflection in rad or m by joint.
     """
     driven = actuated_indices(robot)[1]
     springs = {

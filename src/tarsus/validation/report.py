@@ -1,4 +1,4 @@
-"""The output of `tarsus validate`: its rows as a table."""
+"""Output of `tarsus validate` as tables."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ COLUMNS = (
     "status",
 )
 NUMBERS = COLUMNS[4:7]
-WIDE = 160  # columns of a table that is not printed on a terminal
+FILE_WIDTH = 160  # columns of a table that is not printed to a terminal
 NOTE = (
     "error: distance from the expected value; pass: the error is within the scene's tolerance;"
-    " not modeled: the law or the stepper does not claim this effect, and is not judged by it"
+    " not modeled: the law or the stepper does not claim this effect and is not judged by it"
 )
 
 
-def tell(rows: Sequence[ValidationRow]) -> None:
-    """Print the table and how many rows have which status."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+def print_rows(rows: Sequence[ValidationRow]) -> None:
+    """Print the table and the number of rows with each status."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else FILE_WIDTH)
     table = Table(box=None, pad_edge=False)
     for column in COLUMNS:
         table.add_column(
@@ -46,8 +46,8 @@ def tell(rows: Sequence[ValidationRow]) -> None:
         above = row.scene
     if table.row_count:
         console.print(table)
-    if lacking := merged(rows):
-        console.print(_not_modeled(lacking, len({row.scene for row in rows})))
+    if groups := merge_not_modeled(rows):
+        console.print(_not_modeled(groups, len({row.scene for row in rows})))
     counts = [f"{sum(row.status == s for row in rows)} {s}" for s in (PASS, FAIL, NOT_MODELED)]
     console.print(", ".join(counts))
     console.print(f"[dim]{NOTE}[/]")
@@ -59,18 +59,18 @@ def tell(rows: Sequence[ValidationRow]) -> None:
 def _not_modeled(
     groups: Sequence[tuple[ValidationRow, list[str], list[str]]], scenes: int
 ) -> Table:
-    """Which laws and steppers leave out which scenes, and why."""
+    """Build a table of the scenes that laws and steppers do not model, with the reasons."""
     table = Table(box=None, pad_edge=False)
     for column in ("law", "steppers or settings", f"scenes {NOT_MODELED}", "reason"):
         table.add_column(column)
     for row, names, steppers in groups:
-        where = "all" if len(names) == scenes > 1 else ", ".join(names)
-        table.add_row(row.law, ", ".join(steppers), where, escape(row.reason))
+        scene_list = "all" if len(names) == scenes > 1 else ", ".join(names)
+        table.add_row(row.law, ", ".join(steppers), scene_list, escape(row.reason))
     return table
 
 
 def cells(row: ValidationRow) -> list[str]:
-    """The cells of a measured row, without its scene."""
+    """Format the cells of a measured row, without its scene."""
     text = f"{row.case} / {row.unit}" if row.unit != "1" else row.case
     numbers = [_number(value) for value in (row.expected, row.got)]
     error = "" if row.error is None else f"{row.error:.1e}" if row.error else "0"
@@ -79,19 +79,21 @@ def cells(row: ValidationRow) -> list[str]:
     return [row.law, row.stepper, escape(text), *numbers, error, status]
 
 
-def merged(rows: Sequence[ValidationRow]) -> list[tuple[ValidationRow, list[str], list[str]]]:
-    """Rows without numbers, not modeled, with the scenes and steppers that share a law's reason."""
+def merge_not_modeled(
+    rows: Sequence[ValidationRow],
+) -> list[tuple[ValidationRow, list[str], list[str]]]:
+    """Group the rows that are not modeled by law and reason, with their scenes and steppers."""
     groups: dict[tuple[str, str], list[ValidationRow]] = {}
     for row in rows:
         if row.status == NOT_MODELED and not row.case:
             groups.setdefault((row.law, row.reason), []).append(row)
     return [
         (
-            own[0],
-            list(dict.fromkeys(r.scene for r in own)),
-            list(dict.fromkeys(r.stepper for r in own)),
+            group[0],
+            list(dict.fromkeys(r.scene for r in group)),
+            list(dict.fromkeys(r.stepper for r in group)),
         )
-        for own in groups.values()
+        for group in groups.values()
     ]
 
 
@@ -105,9 +107,9 @@ def _number(value: float | None) -> str:
     )
 
 
-def tell_real(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print what laws make of a recording: means, and 95 % intervals of resampled ones."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+def print_real(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print the mean errors of laws on a recording, with 95 % bootstrap intervals."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else FILE_WIDTH)
     errors = [name for name in rows[0] if name not in ("law", "parameters")] if rows else []
     table = Table(box=None, pad_edge=False)
     for column in ("law", "parameters", *errors):

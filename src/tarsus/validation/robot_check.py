@@ -1,9 +1,9 @@
-"""Whether robots stand: each is loaded from its file and held by servos for ten seconds.
+"""Check whether robots stand: each is loaded from its file and controlled for ten seconds.
 
-A robot with position servos of its own that a keyframe stands with gets those; any other, and one
-that does not stand by its own, gets the gait `stand`, its servos sized for its weight and for the
-step. It is tried with a step of 2.5 ms and, where it does not stand, of 1 ms. What goes wrong with
-one robot is a row of the table.
+A robot whose file has position servos and a standing keyframe is first controlled by these. If it
+has none, or falls, the gait `stand` controls it, with servos tuned for its weight and the step. The
+step is 2.5 ms, and 1 ms if the robot does not stand. An error with one robot becomes a row of the
+table and does not end the run.
 """
 
 from __future__ import annotations
@@ -35,57 +35,72 @@ from tarsus.validation.fall_reasons import moving, reasons
 
 Array = NDArray[np.float64]
 BUILT_IN = "tarsus.robots"
-STEPS = (0.0025, 0.001)  # s: the steps tried, one after the other
+STEPS = (0.0025, 0.001)  # s, step sizes that are tried in this order
 SECONDS = 10.0
-TILTS, SINKS = 10.0, 0.1  # deg; part of the height: a robot that stands does less
-DRIFTS = 0.2  # rad or m: servos as stiff as 6.4 times gravity sag by less
+MAX_TILT, MAX_SINKING = 10.0, 0.1  # degrees, and fraction of the height, of a robot that stands
+MAX_DRIFT = 0.2  # rad or m: servos as stiff as 6.4 times gravity sag by less
 STANDS, HOLDS, FELL, GIVES_WAY = "stands", "holds", "fell", "gives way"
 OWN = "own"
 
 
 @dataclass(frozen=True)
 class CheckedRobot:
-    """What became of one robot; figures of what it did not get to are None.
-
-    left_out: how many parts of its file are not simulated
-    servos: "own", the file's, or "sized"
-    dt: s
-    outcome: "stands", "holds" (on a stand), or what happened instead
-    why: why it does not stand, or did not load; what came of its own servos, where sized ones do it
-    sinks: m, the most that its trunk was lower than at the start
-    tilt: deg, the largest of its trunk
-    unconverged: steps
-    seconds: of the clock, all tries together, compiling included
-    """
+    """Result of the check of one robot; figures that were not reached are None."""
 
     robot: str
+    """Name of the robot."""
     file: str = ""
+    """Name of its file; empty for a built-in robot."""
     dof: int | None = None
+    """Number of degrees of freedom."""
     mass: float | None = None
+    """Total mass, kg."""
     left_out: tuple[str, ...] = ()
+    """Elements of its file that are not simulated."""
     servos: str = ""
+    """Servos used: "own" for those of the file, or "sized"."""
     dt: float | None = None
+    """Step size, s."""
     outcome: str = ""
+    """"stands", "holds" (with a fixed base), or what happened instead."""
     why: str = ""
+    """Reason why it does not stand or load, or outcome with the servos of its file."""
     sinks: float | None = None
+    """Largest drop of its trunk, m."""
     tilt: float | None = None
+    """Largest tilt of its trunk, degrees."""
     unconverged: int | None = None
+    """Number of steps whose solver did not converge."""
     seconds: float = 0.0
+    """Wall time of all attempts, including compilation, s."""
 
     @property
     def well(self) -> bool:
-        """Whether it stands or holds its posture."""
+        """Whether the robot stands or holds its posture."""
         return self.outcome in (STANDS, HOLDS)
 
     def as_json(self) -> dict[str, Any]:
-        """All fields by name."""
+        """Return all fields by name."""
         return asdict(self)
 
 
 def named(names: Sequence[str]) -> dict[str, str]:
-    """Robots to check, name -> built-in name or file; without names all that there are.
+    """Select the robots to check.
 
-    TarsusError with near names for one that is neither known nor a file.
+    Parameters
+    ----------
+    names
+        Names of robots or files; all known robots if empty.
+
+    Returns
+    -------
+    dict
+        Built-in name or file of each robot, by name.
+
+    Raises
+    ------
+    UnknownName
+        If a name is neither a robot nor a file; the message suggests near names.
     """
     known = {name: name for name in registry.names(BUILT_IN)}
     if robots_folder() is not None:
@@ -106,7 +121,19 @@ def checked(
     tell: Callable[[str], None] = print,
     options: Mapping[str, Any] | None = None,
 ) -> Iterator[CheckedRobot]:
-    """A row for each robot, as soon as it is known; options: of `tarsus.load`."""
+    """Check robots one by one; yield each result as soon as it is known.
+
+    Parameters
+    ----------
+    chosen
+        Built-in name or file of each robot, by name.
+    seconds
+        Simulated duration, s.
+    tell
+        Function that is called with the robot that is being checked.
+    options
+        Options of `tarsus.load`.
+    """
     for name, file in chosen.items():
         tell(f"{name} ...")
         began = perf_counter()
@@ -115,7 +142,7 @@ def checked(
 
 
 def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> CheckedRobot:
-    """One robot; nothing that goes wrong with it is an end of the run."""
+    """Check one robot; exceptions become part of the result."""
     shown = "" if file == name else Path(file).name
     robot = None
     try:
@@ -124,18 +151,19 @@ def _row(name: str, file: str, seconds: float, options: Mapping[str, Any]) -> Ch
             fixed = {"floating": False} if name in ARMS else {}
             robot = _with_feet(robots.load(file, **(fixed | dict(options))), file)
             return _best(name, shown, robot, seconds)
-    except Exception as error:  # of any kind: the others have their turn
-        told = str(error) if isinstance(error, TarsusError) else f"{type(error).__name__}: {error}"
-        told = told.removeprefix(f"{file}: ")
+    except Exception as error:  # of any kind, so that the other robots are still checked
+        known = isinstance(error, TarsusError)
+        message = str(error) if known else f"{type(error).__name__}: {error}"
+        message = message.removeprefix(f"{file}: ")
         if robot is None:
-            return CheckedRobot(name, shown, outcome="not loaded", why=told)
+            return CheckedRobot(name, shown, outcome="not loaded", why=message)
         return CheckedRobot(
-            name, shown, robot.nu, robot.mass, robot.left_out, outcome="no run", why=told
+            name, shown, robot.nu, robot.mass, robot.left_out, outcome="no run", why=message
         )
 
 
 def _best(name: str, file: str, robot: Robot, seconds: float) -> CheckedRobot:
-    """The row of the first servos and step that it stands with; if there are none, of the first."""
+    """Try servos and steps until the robot stands; return the first result if it never does."""
     tries: list[CheckedRobot] = []
     for own in (True, False) if _by_own_servos(robot) else (False,):
         for dt in STEPS:
@@ -144,12 +172,12 @@ def _best(name: str, file: str, robot: Robot, seconds: float) -> CheckedRobot:
                 continue
             if own or tries[0].servos != OWN:
                 return tries[-1]
-            return replace(tries[-1], why=f"by its own servos it {tries[0].outcome}")
+            return replace(tries[-1], why=f"with the servos of its file it {tries[0].outcome}")
     return tries[0]
 
 
 def _by_own_servos(robot: Robot) -> bool:
-    """Whether a file's own servos hold a keyframe in which it stands, and all of them can act."""
+    """Return whether the file has a standing keyframe and servos that are all simulated."""
     known = {name.lower() for name in robot.signals}
     servos = any(a.has_kp for a in robot.file_actuators)
     return (
@@ -160,85 +188,87 @@ def _by_own_servos(robot: Robot) -> bool:
 
 
 def _with_feet(robot: Robot, file: str) -> Robot:
-    """The robot; where its file gives it no shape to stand on, with those of its pictures, if these
-    are there.
-    """
+    """Replace missing collision shapes of feet by the visual shapes, if these exist."""
     if not robot.floating or feet(robot) or not file.endswith((".urdf", ".sdf")):
         return robot
     try:
-        drawn = robots.load(file, shapes="visual")
+        visual = robots.load(file, shapes="visual")
     except TarsusError:
         return robot
-    return drawn if feet(drawn) else robot
+    return visual if feet(visual) else robot
 
 
 def _stood(
     name: str, file: str, robot: Robot, dt: float, seconds: float, own: bool
 ) -> CheckedRobot:
-    """The row of a robot with a step of dt, s, held by its own servos or by sized ones."""
-    given: Any = {"actuators": "file"} if own else {"controller": "stand"}
-    simulation = Simulation(robot, dt=dt, **given)
+    """Simulate a robot with a step of dt in s, controlled by its file's servos or by sized ones."""
+    servos: Any = {"actuators": "file"} if own else {"controller": "stand"}
+    simulation = Simulation(robot, dt=dt, **servos)
     shown = f"{file}, visual shapes" if robot.origin.options.get("shapes") else file
     about = CheckedRobot(
         name, shown, robot.nu, robot.mass, robot.left_out, OWN if own else "sized", dt
     )
-    # up to a fall
+    # simulate until it falls
     start, mechanism = simulation.q, simulation.plan.scene.mechanism
 
-    def ended(part: Records, done: int) -> Fault | None:
-        fault = find_fault(mechanism, part, done, 0.0, dt)
-        down = _fallen(robot, part["q"][:, 0], start)
+    def find_end(chunk: Records, done: int) -> Fault | None:
+        fault = find_fault(mechanism, chunk, done, 0.0, dt)
+        down = _fallen(robot, chunk["q"][:, 0], start)
         return fault or (Fault(done + int(np.argmax(down)), FELL) if down.any() else None)
 
     chunks: list[Records] = []
     into = (chunks, lambda done: None)
-    kept = record(simulation.backend, step_count(seconds, dt), dt, ended, Interventions(), into)
-    if kept.interrupted:
+    end = record(simulation.backend, step_count(seconds, dt), dt, find_end, Interventions(), into)
+    if end.interrupted:
         raise KeyboardInterrupt
-    # how it went
+    # outcome
     records = concatenate(chunks)
-    outcome, figures = _judged(robot, records, start)
+    outcome, figures = _judge(robot, records, start)
     if outcome == STANDS and not feet(robot):
         outcome = "rests on its body"
-    if kept.fault is not None:
-        word = "fell" if kept.fault.message == FELL else "diverged"
-        outcome = f"{word} at {kept.fault.good_steps * dt:.1f} s"
+    if end.fault is not None:
+        word = "fell" if end.fault.message == FELL else "diverged"
+        outcome = f"{word} at {end.fault.good_steps * dt:.1f} s"
     if outcome == GIVES_WAY:
-        why = moving(robot, _given_way(robot, records["q"][:, 0], start))
+        why = moving(robot, _moved_joints(robot, records["q"][:, 0], start))
     else:
         why = "" if outcome in (STANDS, HOLDS) else "; ".join(reasons(simulation, own))
     return replace(about, outcome=outcome, why=why, **figures)
 
 
 def _fallen(robot: Robot, q: Array, start: Array) -> NDArray[np.bool_]:
-    """Where q (n, nq) shows a robot on its side, or sunk to half its height above the ground."""
+    """Find the states q (n, nq) in which the robot lies or has sunk to half its height."""
     if not robot.floating:
         return np.zeros(len(q), dtype=bool)
     return (upright(robot, q) < MIN_UPRIGHT) | (q[:, 2] < MIN_HEIGHT_SHARE * start[2])
 
 
-def _judged(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str, Any]]:
-    """One word for how a robot stood, and figures: the unconverged steps, how far the trunk sank,
-    m, and tilted, deg.
+def _judge(robot: Robot, records: Records, start: Array) -> tuple[str, dict[str, Any]]:
+    """Judge how a robot stood.
+
+    Returns
+    -------
+    outcome
+        One word.
+    figures
+        Unconverged steps, and largest drop in m and tilt in degrees of the trunk.
     """
     q = records["q"][:, 0]
     figures: dict[str, Any] = {"unconverged": int((records["converged"] == 0).sum())}
     if not robot.floating:
-        return GIVES_WAY if _given_way(robot, q, start) else HOLDS, figures
+        return GIVES_WAY if _moved_joints(robot, q, start) else HOLDS, figures
     figures["sinks"] = float(max(start[2] - q[:, 2].min(), 0.0))
     figures["tilt"] = float(np.rad2deg(np.arccos(np.clip(upright(robot, q), -1, 1)).max()))
-    if figures["tilt"] > TILTS:
+    if figures["tilt"] > MAX_TILT:
         return "leans", figures
-    return "sags" if figures["sinks"] > SINKS * start[2] else STANDS, figures
+    return "sags" if figures["sinks"] > MAX_SINKING * start[2] else STANDS, figures
 
 
-def _given_way(robot: Robot, q: Array, start: Array) -> list[str]:
-    """The joints that leave their start (nq,) in coordinates q (n, nq), but those of objects beside
-    the robot.
-    """
-    moved, beside = np.abs(q - start).max(0), tree.object_bodies(robot)
+def _moved_joints(robot: Robot, q: Array, start: Array) -> list[str]:
+    """List the robot's joints that drift in q (n, nq) from their initial coordinates (nq,)."""
+    drift, objects = np.abs(q - start).max(0), tree.object_bodies(robot)
     return [
         body.joint.name
-        for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
-        if i not in beside and (moved[at] >= DRIFTS).any()
+        for i, (body, indices) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
+        if i not in objects and (drift[indices] >= MAX_DRIFT).any()
     ]

@@ -30,33 +30,33 @@ PASS, FAIL, NOT_MODELED = "pass", "fail", "not modeled"
 
 @dataclass(frozen=True)
 class ValidationRow:
-    """One quantity of a scene under a law and a stepper; None where there is no number."""
+    """One quantity of a scene under a law and a stepper; None if there is no number."""
 
     scene: str
-    """The scene's name."""
+    """Name of the scene."""
     case: str
-    """The quantity; empty if the scene was not run."""
+    """Name of the quantity; empty if the scene was not run."""
     law: str
-    """The law's name, or mujoco."""
+    """Name of the law, or mujoco."""
     stepper: str
-    """The stepper's name; of MuJoCo that of its settings."""
+    """Name of the stepper, or of MuJoCo's settings."""
     expected: float | None
-    """The closed form, in `unit`."""
+    """Value of the closed form, in `unit`."""
     got: float | None
-    """Measured, in `unit`."""
+    """Measured value, in `unit`."""
     error: float | None
-    """How far off it is, in `unit`."""
+    """Distance from the expected value, in `unit`."""
     tolerance: float | None
-    """How far off it may be, in `unit`."""
+    """Largest error that passes, in `unit`."""
     unit: str
     """SI unit; 1 if dimensionless."""
     status: Status
     """pass, fail, or not modeled."""
     reason: str
-    """Why it failed or was not run."""
+    """Reason why it failed or was not run."""
 
     def as_json(self) -> dict[str, Any]:
-        """The row for JSON."""
+        """Return the row as a dictionary for JSON."""
         return asdict(self)
 
 
@@ -69,30 +69,53 @@ def validate(
     workers: int | None = 1,
     settings: Sequence[str] = tuple(NAMED),
 ) -> list[ValidationRow]:
-    """Rows of the scenes, laws and steppers named, or of all there are, by scene.
+    """Measure scenes under laws and steppers.
 
-    law: a name, or the path to a Python file with one's own.
-    MuJoCo's are among them if the law is "mujoco", or if neither law nor stepper is named, once for
-    each name in `settings`.
-    tell: called with what is being measured, or was, and how many are left. unclaimed: also what a
-    law does not claim; such rows have numbers and stay "not modeled". workers: of
-    `tarsus.processes.run_jobs`; rows do not depend on it. Raises TarsusError with near names for an
-    unknown one.
+    Parameters
+    ----------
+    law
+        Name of a law, path of a Python file with a law, or "mujoco". By default all laws, and
+        MuJoCo if no stepper is named either.
+    scene
+        Name of a scene; by default all.
+    stepper
+        Name of a stepper; by default all.
+    tell
+        Function that is called with the progress.
+    unclaimed
+        Whether to measure effects that a law does not claim; such rows have numbers but stay "not
+        modeled".
+    workers
+        Number of processes, see `tarsus.processes.run_jobs`; the rows do not depend on it.
+    settings
+        Names of MuJoCo's settings, each measured separately.
+
+    Returns
+    -------
+    list of ValidationRow
+        Rows sorted by scene.
+
+    Raises
+    ------
+    UnknownName
+        If a name is unknown; the message suggests near names.
     """
-    # what is measured
-    names = _named("scene", scene, registry.names(SCENES))
+    # jobs
+    names = _select("scene", scene, registry.names(SCENES))
     _load()
-    _engine.cache_clear()  # a law's own file may be another one by now
-    work = [(e.law, e.stepper, name) for e in engines(law, stepper, settings) for name in names]
-    # by scene, whatever the order of the work
-    jobs = [Job(", ".join(one), partial(rows_of, *one, unclaimed)) for one in work]
-    rows = [row for found in run_jobs(jobs, workers, tell) for row in found]
+    _engine.cache_clear()  # the Python file of a law may have changed
+    cases = [(e.law, e.stepper, name) for e in engines(law, stepper, settings) for name in names]
+    # sorted by scene, whatever the order of the jobs
+    jobs = [Job(", ".join(case), partial(rows_of, *case, unclaimed)) for case in cases]
+    rows = [row for result in run_jobs(jobs, workers, tell) for row in result]
     return sorted(rows, key=lambda row: names.index(row.scene))
 
 
 def _load() -> None:
-    """Load what any scene needs. Programs are kept by what is loaded, and so are found whatever was
-    measured before.
+    """Load everything that any scene needs.
+
+    Cached programs depend on the loaded modules. Loading all of them makes the cache independent of
+    what was measured before.
     """
     for folder in (LAWS, STEPPERS, SCENES):
         for name in registry.names(folder):
@@ -102,7 +125,7 @@ def _load() -> None:
 
 
 def rows_of(law: str, stepper: str, scene: str, unclaimed: bool) -> list[ValidationRow]:
-    """Rows of one scene under one law and stepper."""
+    """Measure one scene under one law and stepper."""
     engine, refusal = _engine(law, stepper)
     if refusal:
         return [_without_numbers(scene, engine, NOT_MODELED, refusal)]
@@ -110,20 +133,20 @@ def rows_of(law: str, stepper: str, scene: str, unclaimed: bool) -> list[Validat
 
 
 def measured(engine: Engine, scene: str, unclaimed: bool = False) -> list[ValidationRow]:
-    """Return the rows of one scene on an engine."""
-    each = registry.member_class(SCENES, "scene", scene, ValidationScene)()
-    return list(_rows(scene, each, engine, unclaimed))
+    """Measure one scene on an engine."""
+    instance = registry.member_class(SCENES, "scene", scene, ValidationScene)()
+    return list(_rows(scene, instance, engine, unclaimed))
 
 
 @lru_cache(maxsize=1)
 def _engine(law: str, stepper: str) -> tuple[Engine, str]:
-    """The engine of these names, with what it has compiled so far, and why it refuses its law."""
+    """Create an engine, cached with its compiled programs, and its reason to refuse the law."""
     engine = _peer(law)(stepper) if law in peers() else TarsusEngine(law, stepper)
     return engine, engine.refusal()
 
 
 def peers() -> tuple[str, ...]:
-    """Return the names of the other engines that run the scenes; a law's name means the law."""
+    """Return the names of the other engines that run scenes, except those that are also laws."""
     taken = {tarsus.NAME, *registry.names(LAWS)}
     return tuple(name for name in registry.names(ENGINES) if name not in taken)
 
@@ -135,7 +158,7 @@ def _peer(name: str) -> Callable[..., Engine]:
 def engines(
     law: str | None, stepper: str | None, settings: Sequence[str] = tuple(NAMED)
 ) -> list[Engine]:
-    """Return the engines to measure.
+    """Create the engines to measure.
 
     Parameters
     ----------
@@ -143,13 +166,13 @@ def engines(
         Names, or None for all. Another engine is measured if `law` is its name, or if neither law
         nor stepper is named.
     settings
-        MuJoCo's settings, each an engine of its own; of other engines all variants.
+        Names of MuJoCo's settings, each a separate engine; other engines have all their variants.
     """
-    names = _named("law", law, registry.names(LAWS), *peers())
-    steppers = _named("stepper", stepper, registry.names(STEPPERS))
-    asked = peers() if law is None and stepper is None else [n for n in peers() if n == law]
+    names = _select("law", law, registry.names(LAWS), *peers())
+    steppers = _select("stepper", stepper, registry.names(STEPPERS))
+    selected = peers() if law is None and stepper is None else [n for n in peers() if n == law]
     others = list[Engine]()
-    for name in asked:
+    for name in selected:
         make = _peer(name)
         variants = settings if name == mujoco.NAME else make.variants  # type: ignore[attr-defined]
         others += [make(variant) for variant in variants]
@@ -158,8 +181,8 @@ def engines(
     return [*(TarsusEngine(name, each) for name in names for each in steppers), *others]
 
 
-def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> tuple[str, ...]:
-    """All known names, or the one given; a path to a Python file is read later."""
+def _select(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> tuple[str, ...]:
+    """Check a name, or select all known names; a path to a Python file is read later."""
     if name is None:
         return known
     if name not in (*known, *also) and not name.endswith(registry.PYTHON_SUFFIX):
@@ -170,7 +193,7 @@ def _named(kind: str, name: str | None, known: tuple[str, ...], *also: str) -> t
 def _rows(
     name: str, scene: ValidationScene, engine: Engine, unclaimed: bool
 ) -> Iterator[ValidationRow]:
-    """One row a case, or a single row if the law does not claim the scene or it cannot be run."""
+    """Yield one row per case, or a single row if the law does not claim the scene or it fails."""
     lacking = "; ".join(
         f"{effect}: {engine.not_modeled[effect]}"
         for effect in sorted(scene.needs & set(engine.not_modeled))
@@ -196,7 +219,7 @@ def _without_numbers(scene: str, engine: Engine, status: Status, reason: str) ->
 
 
 def _row(scene: str, case: Case, engine: Engine) -> ValidationRow:
-    """A case as a row; a failure says how much was allowed."""
+    """Convert a case to a row; the reason of a failure names the tolerance."""
     got, error = (value if math.isfinite(value) else None for value in (case.got, case.error))
     status: Status = PASS if case.passed else FAIL
     beyond = (
@@ -205,7 +228,7 @@ def _row(scene: str, case: Case, engine: Engine) -> ValidationRow:
         else f"more than {case.tolerance:.2g} {'' if case.unit == '1' else case.unit}"
     )
     reason = "" if case.passed else beyond.strip()
-    where = (scene, case.name, engine.law, engine.stepper)
+    names = (scene, case.name, engine.law, engine.stepper)
     return ValidationRow(
-        *where, case.expected, got, error, case.tolerance, case.unit, status, reason
+        *names, case.expected, got, error, case.tolerance, case.unit, status, reason
     )

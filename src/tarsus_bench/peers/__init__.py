@@ -1,3 +1,3 @@
-"""Simulators that `tarsus bench --peers` measures: one file each, found by its name."""
+"""Simulators that `tarsus bench --peers` measures, one file each."""
 
 KIND = "peers"

@@ -1,4 +1,4 @@
-"""The base class of the simulators that are compared: the same robot, servo and start in each."""
+"""Base class of the simulators that are compared with the same robot, servo and initial state."""
 
 from __future__ import annotations
 
@@ -15,110 +15,113 @@ from tarsus.dynamics.robot import Robot
 from tarsus.engines.base import Session
 
 Array = NDArray[np.float64]
-FRICTION = 0.8  # of every contact [1]
+FRICTION = 0.8  # friction coefficient of every contact [1]
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a simulator is given.
-
-    robot: floating, hinges alone, contact candidates as spheres; its keyframe "stand" is the
-        posture that the servos hold
-    q (nq,), u (nu,): the start
-    kp: N m/rad; kd: N m s/rad; both zero: no motor acts
-    dt: step, s
-    """
+    """Task of a simulator."""
 
     robot: Robot
+    """Robot with a floating base, hinges, and spheres as contact candidates.
+
+    The servos hold the posture of its keyframe "stand".
+    """
     q: Array
+    """Initial coordinates, shape (nq,)."""
     u: Array
+    """Initial velocities, shape (nu,)."""
     kp: float
+    """Proportional gain of the servos, N m/rad; 0 if the motors are off."""
     kd: float
+    """Derivative gain of the servos, N m s/rad; 0 if the motors are off."""
     dt: float
+    """Step size, s."""
 
     @property
     def posture(self) -> Array:
-        """The joint angles (joints,) that the servos hold, rad."""
+        """Joint angles (joints,) that the servos hold, rad."""
         return np.asarray(self.robot.keyframes["stand"])[7:]
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The hinges' names in the order of q."""
+        """Names of the hinges in the order of q."""
         return self.robot.joint_names[1:]
 
 
 class PeerSession(Session):
-    """A simulator at work.
+    """Base class of simulators with a task.
 
-    To add one:
+    To add a simulator:
 
-    1. Make a file in ``tarsus_bench/peers``; its name is the simulator's in the table.
-    2. Write one class in it that inherits from `PeerSession`, and import the simulator inside
-       methods alone: the file must be readable without it.
-    3. Name its `package` (what Python imports) and its `distributions` (what one installs).
-    4. Build the robot in ``__init__``: `tarsus.model.to_urdf` and `to_mjcf` write it for you. The
-       floor is the plane z = 0; friction is `FRICTION`; the robot does not touch itself.
-    5. The servo is tau = kp (posture - angle) - kd rate, computed at the start of a step and held.
-       Write `act` (read the joints, hand over torques) and `move` (one step), or, if the simulator
-       can compute it itself, `advance`, and set `own_servo`.
-    6. Say what a reader should know in `settings`: solver, iterations, tolerances, number format,
-       everything in which it differs from the others.
-
-    variants: ways of running it, name -> what is different about it
-    own_servo: whether the simulator computes the servo, without Python in every step
+    1. Create a file in ``tarsus_bench/peers`` with the name that tables show.
+    2. Define in it one class that inherits from `PeerSession`. Import the simulator only inside
+       methods, because the file must be readable without it.
+    3. Set `package` (what Python imports) and `distributions` (what users install).
+    4. Build the robot in ``__init__`` from the output of `tarsus.model.to_urdf` or `to_mjcf`. The
+       floor is the plane z = 0, the friction coefficient is `FRICTION`, and self-contact is off.
+    5. The servo torque tau = kp (posture - angle) - kd rate is computed at the start of a step and
+       constant during it. Implement `act` (read the joints, set torques) and `move` (one step). If
+       the simulator can compute the servo, implement `advance` and set `own_servo`.
+    6. Describe in `settings` the solver, iterations, tolerances, number format, and everything else
+       in which the simulator differs from the others.
     """
 
     package: ClassVar[str]
+    """Name of the package that Python imports."""
     distributions: ClassVar[tuple[str, ...]]
+    """Names of the distributions to install."""
     variants: ClassVar[Mapping[str, str]] = {"": "defaults"}
+    """Description of each variant, by name."""
     own_servo: ClassVar[bool] = False
+    """Whether the simulator computes the servo, without Python in every step."""
 
     @abstractmethod
     def __init__(self, work: Work, variant: str) -> None:
-        """Build the robot on the floor, ready to `reset`; the base keeps what it is given."""
+        """Build the robot on the floor, ready to `reset`; the base class stores the task."""
         self._work, self.dt = work, work.dt
 
     @classmethod
     def installed(cls) -> bool:
-        """Whether Python finds its package; nothing is imported."""
+        """Return whether the package is installed, without importing it."""
         return importlib.util.find_spec(cls.package) is not None
 
     @abstractmethod
     def settings(self) -> dict[str, str]:
-        """Version, solver, iterations, tolerance, number format and what else matters, as text."""
+        """Describe version, solver, iterations, tolerance, number format and other settings."""
 
     @abstractmethod
     def mass(self) -> float:
-        """The robot's mass by the simulator's own account, kg."""
+        """Return the robot's mass in kg as computed by the simulator."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Back to the start, also of everything that the solver remembers."""
+        """Restore the initial state, including the memory of the solver."""
 
     def act(self) -> None:
-        """Read the joints and hand over the servos' torques."""
+        """Read the joints and set the torques of the servos."""
         raise NotImplementedError(f"{type(self).__name__} has no servo in Python")
 
     def move(self) -> None:
-        """One step of the simulator."""
-        raise NotImplementedError(f"{type(self).__name__} moves by advance alone")
+        """Make one step of the simulator."""
+        raise NotImplementedError(f"{type(self).__name__} moves only by advance")
 
     def advance(self, steps: int) -> None:
-        """Steps with the servo, nothing recorded."""
+        """Make steps with the servo."""
         for _ in range(steps):
             self.act()
             self.move()
 
 
 def world_to_body(q: Array, omega: Array) -> Array:
-    """An angular velocity (3,) in world axes in those of the base, whose quaternion is in q."""
+    """Rotate an angular velocity (3,) from world axes to the axes of the base at q."""
     w, v = q[3], -q[4:7]
     twice = 2 * np.cross(v, omega)
     return omega + w * twice + np.cross(v, twice)
 
 
 def body_to_world(q: Array, omega: Array) -> Array:
-    """The other way."""
+    """Rotate an angular velocity (3,) from the axes of the base at q to world axes."""
     w, v = q[3], q[4:7]
     twice = 2 * np.cross(v, omega)
     return omega + w * twice + np.cross(v, twice)

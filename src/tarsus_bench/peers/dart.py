@@ -14,11 +14,11 @@ from tarsus.model.files import needed_library
 from tarsus.model.to_urdf import to_urdf
 from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
-GROUND = 100.0, 1.0  # m, edges and height of the box that is the floor
+GROUND = 100.0, 1.0  # m, edge and height of the box that serves as the floor
 
 
 class DartPeer(PeerSession):
-    """A World of dartpy, torques handed over in every step."""
+    """World of dartpy, with torques set in every step."""
 
     package: ClassVar[str] = "dartpy"
     distributions: ClassVar[tuple[str, ...]] = ("dartpy",)

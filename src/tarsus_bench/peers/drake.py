@@ -1,4 +1,4 @@
-"""Drake: its discrete solvers with point contact, the servo a system of the diagram."""
+"""Drake: its discrete solvers with point contact; the servo is a system of the diagram."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tarsus_bench.peers.base import (
 
 
 class DrakePeer(PeerSession):
-    """A MultibodyPlant in steps of dt, moved by a Simulator in C++."""
+    """MultibodyPlant with steps of dt, advanced by a Simulator in C++."""
 
     package: ClassVar[str] = "pydrake"
     distributions: ClassVar[tuple[str, ...]] = ("drake",)
@@ -50,7 +50,7 @@ class DrakePeer(PeerSession):
         self._in_q = [joint.position_start() for joint in joints]
         self._in_u = [joint.velocity_start() for joint in joints]
         self._add_servo(builder, plant)
-        # what moves it
+        # the simulator
         self._plant, diagram = plant, builder.Build()
         self._simulator = drake.Simulator(diagram)
         self._context = plant.GetMyMutableContextFromRoot(self._simulator.get_mutable_context())
@@ -77,7 +77,7 @@ class DrakePeer(PeerSession):
         scene.collision_filter_manager().Apply(apart)
 
     def _add_servo(self, builder: Any, plant: Any) -> None:
-        """tau = kp (posture - angle) - kd rate as an affine system of the plant's state."""
+        """Add tau = kp (posture - angle) - kd rate as an affine system of the plant's state."""
         work, count = self._work, len(self._in_q)
         gain = np.zeros((count, plant.num_multibody_states()))
         gain[range(count), self._in_q] = -work.kp

@@ -23,7 +23,7 @@ UNLIMITED = 1e6  # N m and rad/s
 
 
 class JaxSimPeer(PeerSession):
-    """SoftContacts of JaxSim with its defaults; many steps and the servo are one compiled loop."""
+    """JaxSim with its default SoftContacts; steps and servo are one compiled loop."""
 
     package: ClassVar[str] = "jaxsim"
     distributions: ClassVar[tuple[str, ...]] = ("jaxsim",)
@@ -34,7 +34,7 @@ class JaxSimPeer(PeerSession):
     }
 
     def __init__(self, work: Work, variant: str) -> None:
-        # the model: our bodies, for JaxSim reads URDF only through a program of Gazebo's
+        # build the bodies directly, because JaxSim needs a program of Gazebo to read URDF
         super().__init__(work, variant)
         self._jaxsim = needed_library("jaxsim", "its benchmark", "peers")
         self._jax = needed_library("jax", "JaxSim's benchmark", "peers")
@@ -69,7 +69,7 @@ class JaxSimPeer(PeerSession):
         self.reset()
 
     def _description(self) -> Any:
-        """Bodies and hinges in JaxSim's own words; inertias (6, 6) in the links' frames."""
+        """Describe bodies and hinges for JaxSim; inertias (6, 6) are in the frames of the links."""
         parts = needed_library("jaxsim.parsers.descriptions", "its benchmark", "peers")
         robot, sixd = self._work.robot, self._jaxsim.math.Inertia.to_sixd
         # the bodies
@@ -140,7 +140,7 @@ class JaxSimPeer(PeerSession):
         at, omega = np.asarray(data.base_position), np.asarray(data._base_angular_velocity)
         angles, rates = np.asarray(data.joint_positions), np.asarray(data.joint_velocities)
         q = np.concatenate([at, data.base_quaternion, angles[order]])
-        # JaxSim keeps the velocity of the base's point that is at the world's origin
+        # JaxSim stores the velocity of the point of the base that is at the world's origin
         linear = np.asarray(data._base_linear_velocity) + np.cross(omega, at)
         u = np.concatenate([linear, world_to_body(q, omega), rates[order]])
         return q[None], u[None]
@@ -150,9 +150,9 @@ class JaxSimPeer(PeerSession):
         self._data = self._jax.block_until_ready(moved)
 
 
-@cache  # so that all cases and steps dt of a process share what is compiled
+@cache  # so that all cases and step sizes of a process share the compiled code
 def _loop() -> Callable[..., Any]:
-    """Steps with the servo, compiled; their number and dt are arguments."""
+    """Compile a loop of steps with the servo, whose count and dt are arguments."""
     jax, js = (
         needed_library("jax", "JaxSim", "peers"),
         needed_library("jaxsim", "its benchmark", "peers").api,
@@ -170,9 +170,12 @@ def _loop() -> Callable[..., Any]:
 
 @cache
 def _spheres(radii: tuple[float, ...]) -> Any:
-    """JaxSim's SoftContacts, not at points of the bodies but where spheres about them are lowest.
+    """Derive from JaxSim's SoftContacts a class with contact at the lowest points of spheres.
 
-    radii: of the spheres, m
+    Parameters
+    ----------
+    radii
+        Radii of the spheres around the contact points, m.
     """
     jax, jaxsim = (
         needed_library("jax", "JaxSim", "peers"),
@@ -184,20 +187,20 @@ def _spheres(radii: tuple[float, ...]) -> Any:
     class Spheres(base):
         @staticmethod
         def compute_contact_forces(model: Any, data: Any) -> Any:
-            # the lowest points, and the velocities of the bodies there
+            # lowest points, and velocities of the bodies there
             center, velocity = jaxsim.api.contact.collidable_point_kinematics(model, data)
             links = np.array(model.kin_dyn_parameters.contact_parameters.body)
             omega = data._link_velocities[links, 3:6]
             touching = velocity + jax.numpy.cross(omega, down)
 
-            # JaxSim's own force at each
-            def force(point: Any, velocity: Any, stretched: Any) -> Any:
+            # JaxSim's force at each point
+            def force(point: Any, velocity: Any, deformation: Any) -> Any:
                 return base.compute_contact_force(
-                    point, velocity, stretched, model.contact_params, model.terrain
+                    point, velocity, deformation, model.contact_params, model.terrain
                 )
 
-            stretched = data.contact_state["tangential_deformation"]
-            wrenches, rates = jax.vmap(force)(center + down, touching, stretched)
+            deformation = data.contact_state["tangential_deformation"]
+            wrenches, rates = jax.vmap(force)(center + down, touching, deformation)
             return wrenches, {"m_dot": rates}
 
     return Spheres

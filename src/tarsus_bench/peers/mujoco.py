@@ -93,7 +93,7 @@ class MuJoCoPeer(PeerSession):
 
 
 def _with_servos(mjcf: str, work: Work) -> str:
-    """The model with servos in place of its motors, or with neither."""
+    """Replace the motors of an MJCF text by servos, or remove them if the task has none."""
     root = ElementTree.fromstring(mjcf)
     actuators = root.find("actuator")
     assert actuators is not None

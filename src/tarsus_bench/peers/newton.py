@@ -13,11 +13,11 @@ from tarsus.model.to_urdf import to_urdf
 from tarsus.mujoco_runs.library import mujoco
 from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
-CONTACTS, ROWS = 16, 64  # at once, and constraint rows
+MAX_CONTACTS, MAX_ROWS = 16, 64  # contacts and constraint rows
 
 
 class NewtonPeer(PeerSession):
-    """SolverMuJoCo of Newton, kernels of Warp compiled for the processor."""
+    """SolverMuJoCo of Newton, with kernels of Warp compiled for the CPU."""
 
     package: ClassVar[str] = "newton"
     distributions: ClassVar[tuple[str, ...]] = ("newton", "mujoco-warp")
@@ -47,10 +47,14 @@ class NewtonPeer(PeerSession):
             mode = newton.JointTargetMode.POSITION if work.kp else newton.JointTargetMode.NONE
             builder.joint_target_mode[place] = int(mode)
         builder.add_ground_plane()
-        # the solver and what it works on
+        # the solver and its states
         self._model = builder.finalize(device="cpu")
         self._solver = newton.solvers.SolverMuJoCo(
-            self._model, cone="elliptic", integrator="euler", nconmax=CONTACTS, njmax=ROWS
+            self._model,
+            cone="elliptic",
+            integrator="euler",
+            nconmax=MAX_CONTACTS,
+            njmax=MAX_ROWS,
         )
         self._states = self._model.state(), self._model.state()
         self._control = self._model.control()

@@ -11,12 +11,12 @@ from tarsus.model.files import needed_library
 from tarsus.model.to_urdf import to_urdf
 from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
-TAKEN_BACK = 0.2  # part of a sphere's depth that a step takes back
+CORRECTION = 0.2  # fraction of a sphere's depth that a step corrects
 ITERATIONS, TOLERANCE = 1000, 1e-8
 
 
 class PinocchioPeer(PeerSession):
-    """Mass matrix, forces and contact impulses by Pinocchio; the loop around them is Python's."""
+    """Mass matrix, forces and contact impulses of Pinocchio in a loop in Python."""
 
     package: ClassVar[str] = "pinocchio"
     distributions: ClassVar[tuple[str, ...]] = ("pin",)
@@ -68,7 +68,7 @@ class PinocchioPeer(PeerSession):
             "iterations": f"at most {ITERATIONS}",
             "tolerance": f"{TOLERANCE:g}",
             "integrator": "symplectic Euler",
-            "contact": f"rigid; {TAKEN_BACK:g} of the depth taken back in a step",
+            "contact": f"rigid; a step corrects {CORRECTION:g} of the depth",
         }
 
     def mass(self) -> float:
@@ -105,11 +105,12 @@ class PinocchioPeer(PeerSession):
         J, gap = self._touching()
         answer = np.linalg.solve(M, np.column_stack([self._tau - data.nle, J.T]))
         free = self._v + dt * answer[:, 0]
-        free[:3] += dt * np.cross(self._v[3:6], self._v[:3])  # of a point, not of the frame
-        # impulses in the cones that leave every gap open
+        # acceleration of a point, not of the rotating frame
+        free[:3] += dt * np.cross(self._v[3:6], self._v[:3])
+        # impulses in the friction cones that prevent penetration
         if (gap + dt * (J @ free)[2::3] < 0).any():
             g = J @ free
-            g[2::3] += np.where(gap > 0, gap, TAKEN_BACK * gap) / dt
+            g[2::3] += np.where(gap > 0, gap, CORRECTION * gap) / dt
             delassus = pin.DelassusOperatorDense(J @ answer[:, 1:])
             self._solver.solve(
                 delassus, g, self._contacts, self._contact_data, self._settings, self._result
@@ -118,7 +119,7 @@ class PinocchioPeer(PeerSession):
         self._integrate(free)
 
     def _integrate(self, v: Array) -> None:
-        """The base moves along its velocity in the world and turns; hinges turn."""
+        """Integrate the pose of the base and the angles of the hinges."""
         pin, dt = self._pin, self._work.dt
         before = pin.Quaternion(self._q[3:7]).toRotationMatrix()
         turned = pin.exp3(dt * v[3:6])
@@ -128,7 +129,7 @@ class PinocchioPeer(PeerSession):
         self._v = np.concatenate([turned.T @ v[:3], v[3:]])
 
     def _touching(self) -> tuple[Array, Array]:
-        """Jacobian (3 n, nv) of the spheres' lowest points in world axes, and their heights, m."""
+        """Compute the Jacobian (3 n, nv) and the heights (n,), m, of the spheres' lowest points."""
         pin, model, data = self._pin, self._model, self._data
         rows, gap = [], np.zeros(len(self._frames))
         for k, (frame, radius) in enumerate(zip(self._frames, self._radii, strict=True)):

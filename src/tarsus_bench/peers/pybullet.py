@@ -16,17 +16,17 @@ from tarsus_bench.peers.base import FRICTION, Array, PeerSession, Work
 
 
 class PyBulletPeer(PeerSession):
-    """Bullet through its Python interface, torques handed over in every step."""
+    """Bullet through its Python interface, with torques set in every step."""
 
     package: ClassVar[str] = "pybullet"
     distributions: ClassVar[tuple[str, ...]] = ("pybullet",)
     variants: ClassVar[Mapping[str, str]] = {
-        "": "defaults: friction cut to a cone",
+        "": "defaults: friction projected to a cone",
         "pyramid": "enableConeFriction=0",
     }
 
     def __init__(self, work: Work, variant: str) -> None:
-        # the floor and the robot, which does not touch itself
+        # the floor and the robot, without self-contact
         bullet: Any = needed_library("pybullet", "its benchmark", "peers")
         super().__init__(work, variant)
         self._bullet = bullet
@@ -61,19 +61,19 @@ class PyBulletPeer(PeerSession):
         bullet.setJointMotorControlArray(
             self._robot, self._joints, bullet.VELOCITY_CONTROL, forces=zeros
         )
-        # where the base's center of mass, Bullet's frame of the base, stands in ours
-        found = bullet.getDynamicsInfo(self._robot, -1)
-        self._com, self._turn = np.array(found[3]), Rotation.from_quat(found[4])
+        # pose of the center of mass, Bullet's frame of the base, in the frame of the base
+        info = bullet.getDynamicsInfo(self._robot, -1)
+        self._com, self._turn = np.array(info[3]), Rotation.from_quat(info[4])
 
     def settings(self) -> dict[str, str]:
         from importlib.metadata import version
 
-        found = self._bullet.getPhysicsEngineParameters()
+        parameters = self._bullet.getPhysicsEngineParameters()
         return {
             "version": version("pybullet"),
             "number format": "float64",
             "solver": "sequential impulses (multibody), symplectic Euler",
-            "iterations": str(found["numSolverIterations"]),
+            "iterations": str(parameters["numSolverIterations"]),
             "tolerance": "residual threshold by default",
             "contact": "position correction (ERP) by default; restitution 0",
         }

@@ -18,7 +18,7 @@ WORLDS = 1024
 
 
 class TarsusPeer(SimulationSession, PeerSession):
-    """Laws and steppers of Tarsus, the servo compiled into the step."""
+    """Laws and steppers of Tarsus, with the servo compiled into the step."""
 
     package: ClassVar[str] = "tarsus"
     distributions: ClassVar[tuple[str, ...]] = ("tarsus",)

@@ -19,7 +19,7 @@ from tarsus.validation.robot_check import named
 from tarsus.validation.two_engines import theirs, truth
 from tarsus.validation.two_engines.course import Array, RobotRun
 from tarsus.validation.two_engines.ours import in_tarsus
-from tarsus.validation.two_engines.outcome import ALIKE
+from tarsus.validation.two_engines.outcome import POSE_TOLERANCE
 
 DT = 0.001  # s
 WITHIN = 2  # steps
@@ -56,7 +56,7 @@ def test_a_chain_comes_to_its_stops_when_mujoco_s_does(
     """MuJoCo's stop acts once it is passed, ours before: a step later is the rule."""
     q, u = np.array([0.0, 0.3, 0.3]), np.array(rates, float)
     ours, mujoco_s = both(chain(), q, u, 0, 0.5)
-    late = ours.late(mujoco_s)
+    late = ours.delays(mujoco_s)
     assert set(ours.stops) == set(mujoco_s.stops) == set(late) == stops
     assert max(map(abs, late.values())) <= WITHIN, late
     assert not ours.meets and not mujoco_s.meets
@@ -64,7 +64,7 @@ def test_a_chain_comes_to_its_stops_when_mujoco_s_does(
 
 def left_over(damped: float, monkeypatch: pytest.MonkeyPatch) -> float:
     """The part of its speed with which a ball leaves MuJoCo's ground as `hard` makes it."""
-    monkeypatch.setattr(theirs, "DAMPED", damped)
+    monkeypatch.setattr(theirs, "DAMPING_RATIO", damped)
     ball = "<body name='b' pos='0 0 .05'><freejoint/><geom size='.05' mass='1'/></body>"
     text = f"<mujoco><option gravity='0 0 0'/><worldbody>{ball}</worldbody></mujoco>"
     robot = Robot.of(read_mjcf(text))
@@ -78,8 +78,10 @@ def test_what_lands_stays_down_in_mujoco_too(monkeypatch: pytest.MonkeyPatch) ->
     """A spring and damper that cannot pull throws back exp(-2) of the speed at a damping ratio of
     1; time constants of two steps make that about a quarter. Ours is `moreau` without rebound.
     """
-    assert theirs.DAMPED == 3
-    assert left_over(theirs.DAMPED, monkeypatch) == pytest.approx(restitution(3.0), abs=0.005)
+    assert theirs.DAMPING_RATIO == 3
+    assert left_over(theirs.DAMPING_RATIO, monkeypatch) == pytest.approx(
+        restitution(3.0), abs=0.005
+    )
     assert left_over(1.0, monkeypatch) == pytest.approx(0.24, abs=0.03)
 
 
@@ -102,7 +104,7 @@ def test_what_a_file_keeps_from_the_floor_stays_off_it_in_both(
     robot = Robot.of(read_mjcf(text))
     model = theirs.model_of(robot, text, DT)
     assert theirs.grounded(model) == touching
-    alike = truth.grounded_alike(robot, text)
+    alike = truth.with_same_ground(robot, text)
     assert {robot.body_names[c.body] for c in alike.candidates} == touching
 
 
@@ -120,7 +122,7 @@ class Brittle:
 
 
 def test_a_scene_that_fails_does_not_lose_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(truth.Beside, "of", lambda name, file: Brittle())
+    monkeypatch.setattr(truth.EnginePair, "of", lambda name, file: Brittle())
     rows = list(truth.rows({"brittle": "brittle.xml"}, lambda text: None))
     assert [row.scene for row in rows] == list(Brittle.scenes)
     assert [row.why for row in rows] == ["", "it broke.", "", ""]
@@ -152,7 +154,7 @@ def test_a_fixed_base_swings_and_holds(motors: str, scenes: list[str], tmp_path:
     assert swing.order == pytest.approx(1, abs=0.1)
     for row in held[:1]:
         assert row.found is not None and row.found.together == pytest.approx(3.0)
-        assert row.found.angle < ALIKE.angle and not row.theirs_alone
+        assert row.found.angle < POSE_TOLERANCE.angle and not row.theirs_alone
 
 
 def test_damping_that_is_stiff_for_mujoco_is_compared_with_shorter_steps(tmp_path: Path) -> None:
@@ -197,7 +199,7 @@ def test_a_limp_biped_in_the_air_comes_to_its_stops_when_mujoco_s_does(
     q[2], q[3], q[7:] = 2.0, 1.0, [0.1, 0, 0.4, -0.1, -0.2, 0.6]
     u = np.concatenate([np.zeros(6), rate * rng.uniform(-1, 1, size=6)])
     ours, mujoco_s = both(biped(), q, u, 6, 0.25)
-    late = ours.late(mujoco_s)
+    late = ours.delays(mujoco_s)
     assert set(ours.stops) == set(mujoco_s.stops) and len(late) == stops
     assert max(map(abs, late.values())) <= WITHIN, late
 
@@ -223,5 +225,5 @@ def test_a_robot_s_file_moves_as_in_mujoco(name: str, drops: float, falls: float
         assert rows[scene].unsolved <= 3  # of 1,000 to 3,000 steps
     stand = rows[truth.STANDS].found
     assert stand is not None
-    assert stand.place < ALIKE.place and stand.angle < ALIKE.angle
+    assert stand.place < POSE_TOLERANCE.position and stand.angle < POSE_TOLERANCE.angle
     assert stand.within == stand.shared and stand.together == pytest.approx(3.0)

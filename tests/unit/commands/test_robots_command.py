@@ -96,7 +96,7 @@ def test_servos_of_its_own_that_are_too_soft_are_told(
     assert cli.main(["robots", "check", *files, "--duration", "2", "--json"]) == 1
     table_row, pole_row = json.loads(capsys.readouterr().out)
     assert (table_row["outcome"], table_row["servos"]) == ("stands", "sized")
-    assert table_row["why"] == "by its own servos it sags"
+    assert table_row["why"].endswith("sags")
     assert (pole_row["outcome"], pole_row["why"]) == ("gives way", "no motor at hinge")
 
 

@@ -271,7 +271,7 @@ def test_what_differs_is_said(ball: Path, tmp_path: Path, capsys: pytest.Capture
     arguments = ["rerun", str(tmp_path / "run.nc"), "--robot", str(ball)]
     assert cli.main([*arguments, "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
-    assert "model_sha256" in told["otherwise"] and "program_sha256" in told["otherwise"]
+    assert "model_sha256" in told["changed"] and "program_sha256" in told["changed"]
     assert told["deviations"][0]["step"] is not None or told["deviations"][1]["step"] is not None
     assert cli.main(arguments) == 1 and "not reproduced" in capsys.readouterr().out
 

@@ -19,8 +19,8 @@ from tarsus.model.urdf import read_urdf
 from tarsus_bench import peer_cases, peer_errors
 from tarsus_bench.peer_bench import PeerSizes, bench_peers
 from tarsus_bench.peer_cases import PeerCase
-from tarsus_bench.peer_process import PEERS, EngineAtWork, engine_class
-from tarsus_bench.peer_report import HEAD, tell_peers
+from tarsus_bench.peer_process import PEERS, EngineServer, engine_class
+from tarsus_bench.peer_report import HEAD, print_peers
 
 ABSENT = [name for name in registry.names(PEERS) if not engine_class(name).installed()]
 needs_anymal = pytest.mark.skipif(robots_folder() is None, reason="without example-robot-data")
@@ -49,7 +49,7 @@ def test_tarsus_and_mujoco_simulate_the_same_robot() -> None:
 @needs_anymal
 def test_a_flight_by_a_good_integrator_ends_where_the_reference_does() -> None:
     """So the robot, its start and the coordinates are the same in both."""
-    case, at_work = peer_cases.cases()["flight"], EngineAtWork("mujoco", "rk4")
+    case, at_work = peer_cases.cases()["flight"], EngineServer("mujoco", "rk4")
     at_work.build("flight", case.work(0.005))
     errors = peer_errors.flying(case, *at_work.trace("flight", 0.1), 0.005)
     assert errors["joint_rad"] < 1e-6
@@ -62,7 +62,7 @@ def test_times_and_settings_are_told(
 ) -> None:
     assert found["engines"][0]["mass"] == pytest.approx(30.4754, abs=1e-4)
     assert all(row["steps_per_second"] > 100 for row in found["rows"])
-    tell_peers(found)
+    print_peers(found)
     said = capsys.readouterr().out
     for word in ("mujoco", "mjSOL_NEWTON", "float64", "RaiSim", "Quoted", "SimBenchmark"):
         assert word in said
@@ -73,7 +73,7 @@ def test_no_column_is_cut_off_where_there_is_no_terminal(
     found: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     longest = [row | {"variant": "batch_float32 or longer"} for row in found["rows"]]
-    tell_peers(found | {"rows": longest})
+    print_peers(found | {"rows": longest})
     assert HEAD[-1] in capsys.readouterr().out
 
 

@@ -53,7 +53,7 @@ def test_an_archive_is_read_in_the_order_of_its_numbers(tmp_path: Path) -> None:
     toss = flown(3, 23)
     np.testing.assert_array_equal(tosses.q[3, :23, :3], toss[:, 4:7])
     np.testing.assert_array_equal(tosses.u[3, :23], toss[:, [10, 11, 12, 7, 8, 9]])
-    assert tosses.seen.sum() == tosses.length.sum()
+    assert tosses.recorded.sum() == tosses.length.sum()
 
 
 def test_what_is_no_archive_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_what_is_no_archive_is_refused_in_a_sentence(tmp_path: Path) -> None:
     assert "DAIRLab/dair_pll" in str(caught.value)
     for toss in (np.ones((5, 12)), flown(1) * np.nan, 2 * flown(1)):
         with refused(InvalidFile, "1"):
-            data.of({"1": toss})
+            data.from_arrays({"1": toss})
 
 
 def test_the_command_says_where_the_recordings_are(
@@ -81,7 +81,7 @@ def test_the_command_says_where_the_recordings_are(
 
 
 def test_errors_are_those_of_centers_angles_and_eight_corners() -> None:
-    tosses = data.of({"1": flown(1)})
+    tosses = data.from_arrays({"1": flown(1)})
     angle, shift = 0.7, np.array([0.01, -0.02, 0.03])
     turned = Rotation.from_quat(tosses.q[0, :, 3:], scalar_first=True)
     other = Rotation.from_rotvec([0, angle, 0]) * turned
@@ -102,9 +102,9 @@ def test_errors_are_those_of_centers_angles_and_eight_corners() -> None:
 
 
 def test_flight_finds_the_start_and_how_old_recorded_velocities_are() -> None:
-    tosses = data.of({str(k): flown(k) for k in range(6)})
+    tosses = data.from_arrays({str(k): flown(k) for k in range(6)})
     found = flights(tosses)
-    assert len(found.which) == 6
+    assert len(found.indices) == 6
     assert found.late == pytest.approx(FRAME / 2, rel=1e-9)
     assert max(found.noise) < 1e-9 and max(found.velocity_noise) < 1e-9
     true = tosses.u[:, 0, :3] - [0, 0, G * FRAME / 2]
@@ -123,7 +123,7 @@ def test_sliding_finds_friction_and_what_a_tilted_board_adds() -> None:
         rows[:, 0], rows[:, 4:6], rows[:, 6] = 1, np.outer(way, along), EDGE / 2
         rows[:, 10:12] = np.outer(1.5 - drag * time, along)
         toss[str(k)] = rows
-    found = sliding(data.of(toss))
+    found = sliding(data.from_arrays(toss))
     assert found is not None and found.tosses == 24
     assert found.terms["constant"][0] == pytest.approx(mu, abs=1e-9)
     assert found.terms["cos"][0] == pytest.approx(tilt, abs=1e-9)
@@ -150,7 +150,7 @@ class Shifted(Tosser):
 
 def test_identification_is_judged_on_tosses_that_had_no_part_in_it() -> None:
     count = 40
-    tosses = data.of({str(k): flown(k) for k in range(count)})
+    tosses = data.from_arrays({str(k): flown(k) for k in range(count)})
     fold = folds(count, 1)
     assert np.bincount(fold).tolist() == [8] * 5
     wanted = np.full(count, 0.23)
@@ -177,7 +177,7 @@ def test_intervals_of_a_mean_cover_it_as_often_as_they_say() -> None:
 
 @pytest.mark.parametrize("tosser", [LawTosses("compliant"), MujocoTosses()], ids=lambda t: t.name)
 def test_a_tossed_cube_flies_freely(tosser: Tosser) -> None:
-    tosses = data.of({"1": flown(1)})
+    tosses = data.from_arrays({"1": flown(1)})
     true = tosses.u.copy()
     true[:, 0, 2] -= G * FRAME / 2
     started = tosses.starting(tosses.q[:, 0], true[:, 0])
@@ -190,7 +190,7 @@ def test_a_tossed_cube_flies_freely(tosser: Tosser) -> None:
 
 @pytest.mark.parametrize("kind", [lambda n: LawTosses("compliant", threads=n), MujocoTosses])
 def test_paths_do_not_depend_on_the_threads(kind: Callable[[int], Tosser]) -> None:
-    tosses = data.of({str(k): flown(k, 40, 0.1) for k in range(9)})
+    tosses = data.from_arrays({str(k): flown(k, 40, 0.1) for k in range(9)})
     one, two = kind(1), kind(2)
     values = {name: np.array([value]) for name, value in one.given().items()}
     np.testing.assert_array_equal(one.paths(tosses, values), two.paths(tosses, values))
@@ -198,7 +198,7 @@ def test_paths_do_not_depend_on_the_threads(kind: Callable[[int], Tosser]) -> No
 
 @pytest.mark.slow
 def test_a_law_s_own_tosses_give_its_friction_back(tmp_path: Path) -> None:
-    made = data.of({str(k): flown(k, 70, 0.25) for k in range(30)})
+    made = data.from_arrays({str(k): flown(k, 70, 0.25) for k in range(30)})
     law = LawTosses("moreau")
     true = {"mu": 0.21, "kinetic": 1.0, "e_N": 0.15, "e_T": 0.0}
     path = law.paths(made, {name: np.array([value]) for name, value in true.items()})[0]

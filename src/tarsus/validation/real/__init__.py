@@ -1,3 +1,3 @@
-"""Real experiments that laws are held against, one file or folder each: see `base`."""
+"""Real experiments that laws are compared with, one file or folder each: see `base`."""
 
 KIND = "real_experiments"

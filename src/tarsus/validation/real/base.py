@@ -1,8 +1,9 @@
-"""The interface of a real experiment: recorded motions that every law, and MuJoCo, tries to repeat.
+"""Interface of real experiments: recorded motions that every law, and MuJoCo, tries to reproduce.
 
-To add one: a file or folder in `validation/real/`, its name the experiment's; in it one class that
-derives from `RealExperiment`, whose docstring says what was recorded. The recordings themselves are
-never part of Tarsus: `data` says where a person gets them, and `recording` finds the file.
+To add an experiment, create a file or folder in `validation/real/` with the name of the experiment.
+Define in it one class that derives from `RealExperiment` and describes the recordings in its
+docstring. The recordings themselves are never part of Tarsus: `where` tells users how to get them,
+and `recording` finds the file.
 """
 
 from __future__ import annotations
@@ -20,54 +21,50 @@ from tarsus.files import is_file
 
 @dataclass(frozen=True)
 class RealRequest:
-    """What is asked of a real experiment.
-
-    data: the file with the recordings; None: where the environment variable says
-    laws: names of laws, and "mujoco"
-    candidates: sets of parameters tried for each law when they are identified
-    at: identified parameters of an earlier run, law -> {name: value}; nothing is then identified
-    seed: of all that is drawn
-    threads: how many share the worlds
-    tell: called with what is being measured
-    """
+    """Options of a real experiment."""
 
     data: Path | None
+    """File with the recordings; by default that of the environment variable."""
     laws: tuple[str, ...]
+    """Names of laws, and "mujoco"."""
     candidates: int = 96
+    """Number of parameter sets that are tried for each law during identification."""
     at: Mapping[str, Mapping[str, float]] | None = None
+    """Parameters identified by an earlier run, by law and name; skips the identification."""
     seed: int = 1
+    """Seed of all random numbers."""
     threads: int = 1
+    """Number of threads that simulate the worlds."""
     tell: Callable[[str], None] = lambda text: None
+    """Function that is called with the current measurement."""
 
 
 @dataclass(frozen=True)
 class RealOutcome:
-    """What was found.
-
-    record: everything, in JSON's types; `rows` are the lines of the table on the screen
-    page: a self-contained HTML page
-    """
+    """Results of a real experiment."""
 
     record: dict[str, Any]
+    """All results in JSON's types; `rows` holds the rows of the printed table."""
     page: str
+    """Self-contained HTML page."""
 
 
 class RealExperiment(ABC):
-    """A recorded experiment."""
+    """Base class of recorded experiments."""
 
     variable: ClassVar[str]
     """Environment variable with the path of the recordings."""
     where: ClassVar[str]
-    """Where a person gets the recordings, in a few words."""
+    """Short text that tells users where to get the recordings."""
 
     @abstractmethod
     def measure(self, request: RealRequest) -> RealOutcome:
-        """Hold laws against the recordings; TarsusError if there are none."""
+        """Compare laws with the recordings; raise TarsusError if these are missing."""
 
-    def recording(self, given: Path | None) -> Path:
-        """The file with the recordings; TarsusError that says where to get it if there is none."""
+    def recording(self, data: Path | None) -> Path:
+        """Find the file with the recordings; the error for a missing file tells where to get it."""
         named = os.environ.get(self.variable, "")
-        path = given if given is not None else Path(named) if named else None
+        path = data if data is not None else Path(named) if named else None
         if path is None:
             raise InvalidFile(
                 f"the recordings are not part of Tarsus; give their file with --data FILE or in"
@@ -75,5 +72,5 @@ class RealExperiment(ABC):
                 "data",
             )
         if not is_file(path):
-            raise InvalidFile(f"there is no file {path} with the recordings; {self.where}.", path)
+            raise InvalidFile(f"the file {path} of recordings does not exist; {self.where}.", path)
         return path

@@ -1,4 +1,4 @@
-"""Balls that press and strike each other: forces of rest, central impacts, a cradle of two."""
+"""Balls that rest on and strike each other: static forces, central impacts, a cradle of two."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 MASSES = (2.0, 1.0)  # kg
 RESTITUTION = np.array([0.0, 0.5, 1.0])
-SPEED = 1.0  # m/s, of the first; the second stands
+SPEED = 1.0  # m/s, of the first ball; the second is at rest
 
 
 class BallOnBall(ValidationScene):
-    """A ball of 1 kg on one of 2 kg: forces m g and (m + M) g; and a central impact in the air.
+    """A ball of 1 kg on one of 2 kg, with forces m g and (m + M) g, and a central impact.
 
-    After it the bodies part at e times the speed of approach, and momentum is what it was; of equal
-    masses and e = 1 the second leaves with all of it, as in a cradle of two. (In one of three or
-    more Newton's law acts on all that touch at once; only balls a little apart hand the motion on.)
+    After the impact the balls separate at e times the speed of approach, and momentum is conserved.
+    With equal masses and e = 1 the second ball takes all of it, as in a cradle of two. (In a cradle
+    of three or more, Newton's law acts on all touching balls at once; the motion is passed on only
+    if the balls are slightly apart.)
     """
 
     needs = frozenset({"restitution", "rigid"})
@@ -57,6 +58,6 @@ class BallOnBall(ValidationScene):
             u = motion.u[struck, np.arange(len(labels))]
             center = masses[0] * SPEED / sum(masses)
             second = center + RESTITUTION * SPEED * masses[0] / sum(masses)
-            what = f"second ball's speed, {masses[0]:g} on {masses[1]:g} kg"
-            cases.append(worst((what, "m/s"), second, u[:, 6], 1e-6, labels))
+            name = f"second ball's speed, {masses[0]:g} on {masses[1]:g} kg"
+            cases.append(worst((name, "m/s"), second, u[:, 6], 1e-6, labels))
         return cases

@@ -1,14 +1,15 @@
-"""The scene interface.
+"""Interface of validation scenes.
 
 To add a scene:
 
-1. Make a file in `validation/scenes/`; its name is the scene's name.
-2. Write in it one class that derives from `ValidationScene`; its docstring says what it shows.
-3. Say in `needs` which effects a law must model, and in `tolerance` how far off a result may be,
-   and why.
-4. Let `measure` run bodies of `validation/bodies.py` on an engine and return its cases.
+1. Create a file in `validation/scenes/` with the name of the scene.
+2. Define in it one class that derives from `ValidationScene` and describes the scene in its
+   docstring.
+3. List in `needs` the effects that a law must model, and explain in `tolerance` how large an error
+   may be.
+4. Let `measure` run bodies of `validation/bodies.py` on an engine and return the cases.
 
-The effects are those of `EFFECTS`. A law that lacks one says so in its own file, `not_modeled`.
+The effects are those of `EFFECTS`. A law that does not model one lists it in `not_modeled`.
 """
 
 from __future__ import annotations
@@ -25,70 +26,75 @@ from tarsus.engines.base import Array, Engine
 
 EFFECTS = {
     "friction": "friction opposes sliding, in proportion to the normal force",
-    "sticking": "Coulomb's law down to speed zero: below the cone a contact stays where it is",
+    "sticking": "Coulomb's law at zero speed: inside the friction cone a contact does not move",
     "rigid": "the ground is not compliant",
     "restitution": "a coefficient of restitution e_N",
-    "no lift": "friction acts along the surface alone: a body that slides is not lifted",
-    "hard joints": "stops, loops and dry friction of joints hold without giving way",
+    "no lift": "friction acts only along the surface: a sliding body is not lifted",
+    "hard joints": "limits, loops and dry friction of joints are not compliant",
     "spring": "normal force proportional to depth",
 }
 
 
 @dataclass(frozen=True)
 class Case:
-    """One quantity of a scene."""
+    """Measured quantity of a scene."""
 
     name: str
-    """The quantity measured."""
+    """Name of the quantity."""
     unit: str
     """SI unit; 1 if dimensionless."""
     expected: float
-    """The closed form."""
+    """Value of the closed form."""
     got: float
-    """Measured."""
+    """Measured value."""
     tolerance: float
-    """How far off it may be."""
+    """Largest error that passes."""
     at_least: bool = False
-    """Whether more than expected is no error."""
+    """Whether larger values than expected also pass."""
 
     @property
     def error(self) -> float:
-        """|got - expected|; NaN if there is no number."""
+        """Absolute difference between `got` and `expected`; NaN if either is not finite."""
         short = self.expected - self.got
         return max(short, 0.0) if self.at_least and np.isfinite(short) else abs(short)
 
     @property
     def passed(self) -> bool:
-        """Within the tolerance, and a number."""
+        """Whether the measured value is finite and within the tolerance."""
         return bool(np.isfinite(self.got) and self.error <= self.tolerance)
 
 
 def worst(
-    what: tuple[str, str],
+    quantity: tuple[str, str],
     expected: ArrayLike,
     got: ArrayLike,
     tolerance: ArrayLike,
     labels: Sequence[str],
 ) -> Case:
-    """The case of the world that is furthest off, measured in tolerances.
+    """Select the case of the world with the largest error relative to its tolerance.
 
-    what: name and unit.
-    expected, got, tolerance: by world.
-    labels: what differs between the worlds.
+    Parameters
+    ----------
+    quantity
+        Name and unit.
+    expected, got, tolerance
+        Values of all worlds, or a common one.
+    labels
+        Description of each world.
     """
     arrays = np.broadcast_arrays(
         *(np.asarray(v, float) for v in (expected, got, tolerance)), np.empty(len(labels))
     )
-    off = np.abs(arrays[1] - arrays[0]) / arrays[2]
-    k = int(np.argmax(np.where(np.isfinite(off), off, np.inf)))
-    wanted, found, allowed = (float(array[k]) for array in arrays[:3])
-    return Case(f"{what[0]}, {labels[k]}", what[1], wanted, found, allowed)
+    errors = np.abs(arrays[1] - arrays[0]) / arrays[2]
+    k = int(np.argmax(np.where(np.isfinite(errors), errors, np.inf)))
+    values = (float(array[k]) for array in arrays[:3])
+    return Case(f"{quantity[0]}, {labels[k]}", quantity[1], *values)
 
 
 def falls_below(level: float, value: Array, time: Array) -> float:
-    """The time at which `value` (steps,) first falls below `level`; NaN if it does not.
+    """Find the time at which `value` (steps,) first falls below `level`; NaN if it does not.
 
-    Between two steps a straight line is drawn.
+    Values are interpolated linearly between steps.
     """
     k = int(np.argmax(value < level))
     if k == 0:
@@ -98,13 +104,13 @@ def falls_below(level: float, value: Array, time: Array) -> float:
 
 
 class ValidationScene(ABC):
-    """A situation with a known outcome."""
+    """Base class of scenes with a known outcome."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
     """Effects of `EFFECTS` that a law must model."""
     tolerance: ClassVar[str]
-    """How far off a result may be, and why."""
+    """Explanation of the largest errors that pass."""
 
     @abstractmethod
     def measure(self, engine: Engine) -> list[Case]:
-        """Run the scene on an engine: one case for each quantity."""
+        """Run the scene on an engine; return a case for each quantity."""

@@ -1,4 +1,4 @@
-"""A block on a slope sticks if and only if the angle is below atan(mu)."""
+"""A block on a slope sticks if and only if the slope's angle is below atan(mu)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class BlockOnSlope(ValidationScene):
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "0.01 m/s: the slowest of the sliding blocks reaches 0.59 m/s, so this tells sticking from"
-        " sliding whatever the landing; the creep of stuck blocks is a scene of its own"
+        "0.01 m/s: the slowest of the sliding blocks reaches 0.59 m/s, so this distinguishes"
+        " sticking from sliding regardless of the landing; creep has a separate scene"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

@@ -16,18 +16,18 @@ SOFT, HARD = np.array([1e3, 1e3, 1e3]), np.array([10.0, 80.0, 400.0])  # k_p 1/s
 
 
 class BouncingBall(ValidationScene):
-    """Rengifo 2009, Eqns. (3)-(4): in the ground p'' = -k_p p - k_v min(0, p').
+    """A ball in compliant ground with p'' = -k_p p - k_v min(0, p'), Rengifo 2009, Eqns. (3)-(4).
 
-    The ball sinks as a damped oscillator to a depth d and leaves at sqrt(k_p) d, so that
-    restitution goes from 1 to 0 as k_v grows; with k_p = 0 it stays where it stopped, v / k_v deep
-    (Fig. 4, dashed). In the first instant of contact it is pushed by m g + m k_v v (section II.A):
-    the most there is where k_v v exceeds k_p times the depth.
+    The ball sinks to a depth d like a damped oscillator and leaves at sqrt(k_p) d, so that
+    restitution decreases from 1 to 0 as k_v grows. With k_p = 0 it stays at the depth v / k_v
+    (Fig. 4, dashed). At first contact the force is m g + m k_v v (section II.A), which is the
+    maximum if k_v v exceeds k_p times the depth.
     """
 
     needs = frozenset()
     tolerance: ClassVar[str] = (
-        "first order in dt: k_v dt of the speed, depth and force, and the way of one step, v dt, in"
-        " depth"
+        "first order in dt: a fraction k_v dt of the speed, depth and force, and the distance of"
+        " one step, v dt, in depth"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -57,7 +57,7 @@ class BouncingBall(ValidationScene):
 
 
 def restitution(k_p: Array, k_v: Array) -> Array:
-    """sqrt(k_p) d / v, d / v the greatest depth of p'' = -k_p p - k_v p' from 0 at unit speed."""
+    """Compute sqrt(k_p) d / v, with the largest depth d of p'' = -k_p p - k_v p' at speed v."""
     half = k_v / 2
     root = np.sqrt(np.abs(half**2 - k_p))
     under = half**2 < k_p

@@ -13,18 +13,19 @@ from tarsus.validation.scenes.base import Case, ValidationScene, falls_below
 
 MU, SPEED = 0.6, 1.0
 ANGLE = np.deg2rad(20.0)  # the paper states no numbers
-NEARLY = 0.9  # of the speed lost: how a law comes to rest does not enter the time
+LOST_FRACTION = 0.9  # of the speed: excludes the last moments, in which laws differ
 
 
 class BrickOnRamp(ValidationScene):
-    """Rengifo 2009, Eqns. (5)-(6): friction mu m g cos(a) while it slides downhill, m g sin(a) once
-    it stands.
+    """A brick that slides down a ramp and stops, Rengifo 2009, Eqns. (5)-(6).
+
+    Friction is mu m g cos(a) while it slides and m g sin(a) at rest.
     """
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "two steps in time; 1e-3 of the friction that holds it, as a law without impacts may still"
-        " be settling"
+        "two steps in time; 1e-3 of the friction at rest, because a law without impacts may not"
+        " have settled yet"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -34,7 +35,7 @@ class BrickOnRamp(ValidationScene):
         start = Start(body, bodies.on_slope(ANGLE, BOX[2]), u, slope=ANGLE, parameters={"mu": MU})
         motion = engine.run(start, dt, 2.0)
         downhill = -(motion.u[:, 0, 0] * np.cos(ANGLE) + motion.u[:, 0, 2] * np.sin(ANGLE))
-        time = falls_below((1 - NEARLY) * SPEED, downhill, motion.time) / NEARLY
+        time = falls_below((1 - LOST_FRACTION) * SPEED, downhill, motion.time) / LOST_FRACTION
         held = np.linalg.norm(motion.impulse[-1, 0, :, 1:].sum(0)) / dt
         weight = body.mass * G
         return [

@@ -18,12 +18,12 @@ MU, DEGREES = (
 
 
 class Creep(ValidationScene):
-    """Blocks below their friction angle: the largest speed in the last tenth of three seconds."""
+    """Blocks below their friction angle: largest speed from 2.9 to 3 s."""
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "1e-9 m/s: Coulomb friction holds without motion, so only the solver's stopping tolerance"
-        " and what is left of the landing after three seconds may show"
+        "1e-9 m/s: Coulomb friction holds without motion, so that only the solver's tolerance and"
+        " remains of the landing after three seconds are allowed"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

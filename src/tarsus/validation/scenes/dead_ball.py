@@ -12,15 +12,15 @@ SPEED, HEIGHT, SECONDS = 1.0, 0.05, 0.5  # m/s, m above the ground, s
 
 
 class DeadBall(ValidationScene):
-    """A ball meets the ground at 1 m/s without gravity, e 0, steps of 0.5 ms: it stays.
+    """A ball hits the ground at 1 m/s without gravity, e 0, in steps of 0.5 ms, and stays there.
 
-    Without gravity nothing hides the speed with which a soft ground throws it back.
+    Without gravity, the rebound from compliant ground does not decay.
     """
 
     needs = frozenset({"rigid", "restitution"})
     tolerance: ClassVar[str] = (
-        "1e-6 m/s: without restitution the landing takes all of the speed; what is left is the"
-        " solver's tolerance (after steps of 0.5 ms it is at most 0.5 mm deep, which laws leave)"
+        "1e-6 m/s: without restitution the landing removes all speed up to the solver's tolerance"
+        " (with steps of 0.5 ms the ball is at most 0.5 mm deep, which laws do not correct)"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

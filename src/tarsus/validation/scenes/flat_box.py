@@ -1,4 +1,4 @@
-"""A box that fell flat lies still, and the ground carries its weight."""
+"""A box dropped flat comes to rest, and the ground carries its weight."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ SECONDS = 12.0
 
 
 class FlatBox(ValidationScene):
-    """0.2 x 0.15 x 0.08 m dropped from 10 mm, steps of 10 ms if the law can; last 0.1 s of 12."""
+    """A box of 0.2 x 0.15 x 0.08 m dropped from 10 mm, with steps of 10 ms if possible.
+
+    The last 0.1 s of 12 s are measured.
+    """
 
     tolerance: ClassVar[str] = (
-        "1e-9 rad/s and 1e-6 of the weight: four corners share one load in infinitely many ways,"
-        " but all of them leave the box at rest; what is left is the solver's tolerance and the"
+        "1e-9 rad/s and 1e-6 of the weight: four corners can share a load in infinitely many ways,"
+        " but the box is at rest in all of them, up to the solver's tolerance and remains of the"
         " landing"
     )
 

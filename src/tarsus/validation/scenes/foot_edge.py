@@ -12,17 +12,15 @@ from tarsus.validation.bodies import BOX, TOUCH, G
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 TILT = 1e-6  # rad
-FROM, TO = 0.6, 1.0  # s: between these the growth is measured
+FROM, TO = 0.6, 1.0  # s, interval in which the growth is measured
 
 
 class FootEdge(ValidationScene):
-    """A foot that stands on an edge, off its balance by 1e-6 rad: the tilt grows as cosh(s t), s^2
-    = m g l / I.
-    """
+    """A foot on its edge, tilted by 1e-6 rad: the tilt grows as cosh(s t), s^2 = m g l / I."""
 
     needs = frozenset({"friction", "sticking", "rigid"})
     tolerance: ClassVar[str] = (
-        "s^2 dt: a method of first order turns the rate s into s (1 + s dt) at most"
+        "s^2 dt: a first-order method changes the rate s to s (1 + s dt) at most"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -32,7 +30,7 @@ class FootEdge(ValidationScene):
         rate = float(np.sqrt(body.mass * G * length / inertia))
         upright = np.arctan2(
             BOX[0], BOX[2]
-        )  # turned by this, the center stands above the edge at x = 0
+        )  # rotated by this angle, the center is above the edge at x = 0
         lean = upright + TILT
         place = [length * np.sin(TILT), 0.0, length * np.cos(TILT) - TOUCH]
         motion = engine.run(Start(body, bodies.pose(place, lean), parameters={"mu": 2.0}), dt, TO)

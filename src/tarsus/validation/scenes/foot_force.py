@@ -13,7 +13,7 @@ from tarsus.validation.scenes.base import Case, ValidationScene
 
 TRUNK, FOOT = 10.0, 0.5  # kg
 STIFFNESS, DAMPING = 5000.0, 100.0  # N/m, N s/m, of the leg between them
-SPEED = 1.0  # m/s, of both as the foot touches
+SPEED = 1.0  # m/s, of both at touchdown
 STEPS = (0.005, 0.0025, 0.001, 0.0001)  # s
 Z = np.array([0.0, 0.0, 1.0])
 
@@ -21,41 +21,44 @@ Z = np.array([0.0, 0.0, 1.0])
 class FootForce(ValidationScene):
     """A trunk of 10 kg on a springy leg with a foot of 0.5 kg lands at 1 m/s, dt 5 to 0.1 ms.
 
-    The foot's landing takes m (v + g dt), plus the leg's force on the trunk in that step. After it
-    the ground carries the leg's force, k x + d x', an oscillator with a known peak. (Reports of
-    forces that grow by orders as dt shrinks: IsaacLab's issue 4366.)
+    The landing impulse of the foot is m (v + g dt), in addition to the impulse of the leg on the
+    trunk in that step. Afterwards the ground carries the force of the leg, k x + d x', whose peak
+    is that of an oscillator. (IsaacLab's issue 4366 reports forces that grow by orders of magnitude
+    as dt decreases.)
     """
 
     needs = frozenset({"restitution", "rigid"})
     tolerance: ClassVar[str] = (
-        "of the peak first order in dt: omega dt, with omega of the trunk on its leg; of the"
-        " impulse, less what the leg gave the trunk in that step, 1e-6 N s"
+        "first order in dt for the peak: a fraction omega dt, with omega of the trunk on its leg;"
+        " 1e-6 N s for the impulse, without that of the leg on the trunk"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
         cases, omega = [], np.sqrt(STIFFNESS / TRUNK)
         peak, body = _peak(), leg()
-        for asked in STEPS:
-            dt = engine.step(asked)
+        for nominal in STEPS:
+            dt = engine.step(nominal)
             start = Start(body, [-TOUCH, 0.0], [-SPEED, 0.0])
             motion = engine.run(start, dt, 0.12)
             impulse = motion.impulse[:, 0, 0, 0]
             landed = int(np.argmax(impulse > 0))
-            trunk = np.append(-SPEED, motion.u[:, 0].sum(1))  # its velocity, m/s
-            by_leg = TRUNK * (trunk[landed + 1] - trunk[landed] + G * dt)
-            taken, expected = float(impulse[landed] - by_leg), FOOT * (SPEED + G * dt)
-            what = f"dt {1e3 * asked:g} ms"
+            trunk = np.append(-SPEED, motion.u[:, 0].sum(1))  # velocity, m/s
+            leg_impulse = TRUNK * (trunk[landed + 1] - trunk[landed] + G * dt)
+            foot_impulse = float(impulse[landed] - leg_impulse)
+            expected = FOOT * (SPEED + G * dt)
+            label = f"dt {1e3 * nominal:g} ms"
             later = float(impulse[landed + 1 :].max()) / dt
             cases += [
-                Case(f"peak, {what}", "N", peak, later, peak * omega * dt),
-                Case(f"landing, {what}", "N s", expected, taken, 1e-6),
+                Case(f"peak, {label}", "N", peak, later, peak * omega * dt),
+                Case(f"landing, {label}", "N s", expected, foot_impulse, 1e-6),
             ]
         return cases
 
 
 def leg() -> Mechanism:
-    """The foot on a vertical slide, the trunk on one above it: (height of the foot, leg's length
-    beyond its rest), m.
+    """Build the foot on a vertical slide, and the trunk on a second slide above it.
+
+    Coordinates: height of the foot, and length of the leg beyond its rest length, m.
     """
     ground = Joint("foot", "slide", Z)
     spring = Joint("leg", "slide", Z, stiffness=STIFFNESS, damping=DAMPING)
@@ -68,15 +71,15 @@ def leg() -> Mechanism:
 
 
 def _peak() -> float:
-    """The largest force on the ground, N, after the landing: of x'' = g - (k x + d x') / m."""
+    """Compute the peak force on the ground in N after the landing, x'' = g - (k x + d x') / m."""
     omega, ratio = np.sqrt(STIFFNESS / TRUNK), DAMPING / (2 * np.sqrt(STIFFNESS * TRUNK))
-    own, rest = omega * np.sqrt(1 - ratio**2), TRUNK * G / STIFFNESS
+    damped, rest = omega * np.sqrt(1 - ratio**2), TRUNK * G / STIFFNESS
     t = np.linspace(0.0, 0.12, 200_001)
-    a, b = -rest, (SPEED - ratio * omega * rest) / own
-    fading = np.exp(-ratio * omega * t)
-    x = rest + fading * (a * np.cos(own * t) + b * np.sin(own * t))
-    v = fading * (
-        (b * own - a * ratio * omega) * np.cos(own * t)
-        - (a * own + b * ratio * omega) * np.sin(own * t)
+    a, b = -rest, (SPEED - ratio * omega * rest) / damped
+    decay = np.exp(-ratio * omega * t)
+    x = rest + decay * (a * np.cos(damped * t) + b * np.sin(damped * t))
+    v = decay * (
+        (b * damped - a * ratio * omega) * np.cos(damped * t)
+        - (a * damped + b * ratio * omega) * np.sin(damped * t)
     )
     return float((STIFFNESS * x + DAMPING * v).max() + FOOT * G)

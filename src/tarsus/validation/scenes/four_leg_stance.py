@@ -1,4 +1,4 @@
-"""Four legs share a load: it is carried, balanced, and nothing moves any more."""
+"""Four legs carry a load in balance and without motion."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class FourLegStance(ValidationScene):
 
     needs = frozenset({"friction", "sticking"})
     tolerance: ClassVar[str] = (
-        "1e-6 of the weight and 1e-6 m of it as a moment about the center of mass, as of a solver's"
-        " tolerance; 1e-9 m of way in the last second: as much as a stuck block may creep"
+        "1e-6 of the weight, and 1e-6 m times the weight as a moment about the center of mass, for"
+        " the solver's tolerance; 1e-9 m of motion in the last second, as for a sticking block"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

@@ -1,4 +1,4 @@
-"""A tumbling body in the air keeps its momentum and its energy."""
+"""A tumbling body in free flight conserves momentum and energy."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ ROUND_OFF = 1e-13  # relative: below it an error has no order
 
 
 class FreeFlight(ValidationScene):
-    """Three different moments of inertia, one second: orders from the errors at 4, 2 and 1 ms."""
+    """A body with three different moments of inertia flies for one second.
+
+    The order of convergence is computed from the errors at 4, 2 and 1 ms.
+    """
 
     tolerance: ClassVar[str] = (
         "1e-11 of the linear momentum, which every method integrates exactly; 0.2 of the order,"
-        " which is reached only as dt goes to zero"
+        " which is reached only as dt approaches zero"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -37,7 +40,7 @@ class FreeFlight(ValidationScene):
 
 
 def _errors(engine: Engine, dt: float) -> Array:
-    """The largest relative errors of linear and angular momentum and of energy over one second."""
+    """Compute the largest relative errors of linear and angular momentum and energy in 1 s."""
     body = bodies.flyer()
     inertia, mass = np.diag(body.bodies[0].inertia.about_com), body.mass
     motion = engine.run(Start(body, bodies.pose([0, 0, 1.0]), VELOCITY), dt, 1.0)

@@ -1,4 +1,4 @@
-"""A wheel of spokes rolls down a slope at a speed of its own."""
+"""A rimless wheel rolls down a slope at a constant average speed."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tarsus.validation.bodies import SPOKE, SPOKES, WHEEL_INERTIA, G
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 SLOPE, SECONDS = 0.1, 6.0  # rad, s
-LAST = 4  # impacts that are looked at
+LAST = 4  # impacts that are measured
 
 
 class RimlessWheel(ValidationScene):
-    """8 spokes of 0.5 m on 0.1 rad: each landing leaves (J + m l^2 cos 2a) / (J + m l^2) of the
-    turning speed.
+    """A rimless wheel with 8 spokes of 0.5 m on a slope of 0.1 rad.
 
-    2a is the angle between spokes, J the inertia about the axle. In steady rolling a landing loses
-    the energy that the slope gives a step, 2 m g l sin(a) sin(slope) (McGeer 1990).
+    Each landing multiplies the angular velocity by (J + m l^2 cos 2a) / (J + m l^2), with the angle
+    2a between spokes and the inertia J about the axle. In steady rolling, a landing dissipates the
+    energy that the slope adds per spoke, 2 m g l sin(a) sin(slope) (McGeer 1990).
     """
 
     needs = frozenset({"friction", "sticking", "rigid"})
     tolerance: ClassVar[str] = (
-        "what gravity changes of the speed in two steps, the one of the impact and the one it is"
-        " found late; steady speed: four times that, as each spoke also stands where it was found,"
-        " up to a step's way below the ground"
+        "change of the speed by gravity in two steps, that of the impact and that of its late"
+        " detection; four times that for the steady speed, because each spoke also lands up to the"
+        " distance of a step below the ground"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

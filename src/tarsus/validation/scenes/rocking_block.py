@@ -1,4 +1,4 @@
-"""A block that rocks from edge to edge loses speed as Housner 1963 found."""
+"""A block that rocks from edge to edge loses speed as predicted by Housner 1963."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from tarsus.validation import bodies
 from tarsus.validation.bodies import BOX, G
 from tarsus.validation.scenes.base import Case, ValidationScene
 
-HALF_WIDTH, HALF_HEIGHT = BOX[2], BOX[0]  # the box stands on one of its smallest but one faces
+HALF_WIDTH, HALF_HEIGHT = BOX[2], BOX[0]  # the box stands on one of its second smallest faces
 TILT, SPEED = 0.02, 3.0  # rad, rad/s
 
 
 class RockingBlock(ValidationScene):
-    """A box on end, 0.08 m wide and 0.2 m high: omega after / before = 1 - 1.5 sin^2(alpha),
-    tan(alpha) = 0.4.
+    """A box on end, 0.08 m wide and 0.2 m high, that rocks to its other edge.
+
+    The angular velocity is multiplied by 1 - 1.5 sin^2(alpha), tan(alpha) = 0.4.
     """
 
     needs = frozenset({"friction", "sticking", "rigid"})
     tolerance: ClassVar[str] = (
-        "what gravity changes of the speed in two steps, the one of the impact and the one it is"
-        " found late, 1.5 (g / R) sin(alpha) dt / omega"
+        "change of the speed by gravity in two steps, that of the impact and that of its late"
+        " detection, 1.5 (g / R) sin(alpha) dt / omega"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

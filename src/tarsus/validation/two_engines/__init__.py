@@ -1,1 +1,1 @@
-"""One file in Tarsus and in MuJoCo: the same motions side by side."""
+"""Comparison of the motions of one robot file in Tarsus and in MuJoCo."""

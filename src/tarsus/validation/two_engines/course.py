@@ -1,4 +1,4 @@
-"""What happens when: a robot's run in one of two engines, and how two runs differ."""
+"""Run of a robot in one of two engines, with its events, and the differences of two runs."""
 
 from __future__ import annotations
 
@@ -19,76 +19,90 @@ GROUND = "ground"
 
 @dataclass(frozen=True, eq=False)
 class RobotRun:
-    """A run.
-
-    q, u: coordinates (steps, nq) and velocities (steps, nu) after every step
-    stops: the step in which each joint first stood at its stop, by the joint's name
-    meets: the step in which each two bodies first touched, by their names; one may be `GROUND`
-    unsolved: steps that did not converge
-    """
+    """Run of a robot in one engine."""
 
     q: Array
+    """Coordinates after every step, shape (steps, nq)."""
     u: Array
+    """Velocities after every step, shape (steps, nu)."""
     stops: dict[str, int]
+    """Step in which each joint first reached its limit, by joint."""
     meets: dict[frozenset[str], int]
+    """Step in which two bodies first touched, by their names, one of which may be `GROUND`."""
     unsolved: int = 0
+    """Number of steps that did not converge."""
 
     @property
     def events(self) -> dict[str, int]:
-        """The steps of all of them: joints by name, two bodies as "one:other"."""
+        """Steps of all events, by joint or by two bodies as "one:other"."""
         return self.stops | {":".join(sorted(both)): k for both, k in self.meets.items()}
 
-    def late(self, other: RobotRun) -> dict[str, int]:
-        """By how many steps the other's events come later, of those that both have."""
-        own, others = self.events, other.events
-        return {name: others[name] - k for name, k in own.items() if name in others}
+    def delays(self, other: RobotRun) -> dict[str, int]:
+        """Compute by how many steps each common event happens later in the other run."""
+        events, others = self.events, other.events
+        return {name: others[name] - k for name, k in events.items() if name in others}
 
-    def alone(self, other: RobotRun) -> list[str]:
-        """Events that the other does not have."""
+    def unmatched(self, other: RobotRun) -> list[str]:
+        """List the events that the other run lacks."""
         return sorted(self.events.keys() - other.events.keys())
 
 
 @dataclass(frozen=True)
-class Apart:
-    """How far two poses of a robot are from each other, objects beside it left out.
+class PoseDistance:
+    """Distance between two poses of a robot, without separate objects."""
 
-    place: of the trunk, m
-    angle: the trunk's turn or the largest of a joint, rad; slides by their way, m
-    """
-
-    place: float
+    position: float
+    """Distance of the trunk, m."""
     angle: float
+    """Largest rotation of the trunk or a hinge, rad, or displacement of a slide, m."""
 
 
-def together(robot: Robot, one: RobotRun, other: RobotRun, most: Apart, lasting: int) -> int:
-    """Steps until two runs are farther apart than `most` for so many steps in a row, or at their
-    end; all, if they never are.
+def agreeing_steps(
+    robot: Robot, one: RobotRun, other: RobotRun, limit: PoseDistance, duration: int
+) -> int:
+    """Count the steps until the poses of two runs differ for good.
+
+    Parameters
+    ----------
+    robot
+        Robot of both runs.
+    one, other
+        Runs to compare.
+    limit
+        Largest distance between poses that agree.
+    duration
+        Number of steps in a row for which poses must differ.
+
+    Returns
+    -------
+    int
+        Steps until then; all steps if the runs agree to the end.
     """
     n = min(len(one.q), len(other.q))
-    place, angle = _distances(robot, one.q[:n], other.q[:n])
-    near = (place <= most.place) & (angle <= most.angle)  # not where either is no number
-    for start in np.flatnonzero(~near).tolist():
-        if not near[start : start + lasting].any():
+    position, angle = _distances(robot, one.q[:n], other.q[:n])
+    close = (position <= limit.position) & (angle <= limit.angle)  # false for NaN
+    for start in np.flatnonzero(~close).tolist():
+        if not close[start : start + duration].any():
             return start
     return n
 
 
-def apart(robot: Robot, q: Array, other: Array) -> Apart:
-    """Of coordinates (nq,) and other ones."""
-    place, angle = _distances(robot, q, other)
-    return Apart(float(place), float(angle))
+def pose_distance(robot: Robot, q: Array, other: Array) -> PoseDistance:
+    """Compute the distance between two poses (nq,)."""
+    position, angle = _distances(robot, q, other)
+    return PoseDistance(float(position), float(angle))
 
 
 def _distances(robot: Robot, q: Array, other: Array) -> tuple[Array, Array]:
-    """`Apart`'s numbers of coordinates (..., nq) and other ones."""
-    way = difference(robot, q, other)
-    place, angles, beside = np.zeros(q.shape[:-1]), [], tree.object_bodies(robot)
-    for k, (body, at) in enumerate(zip(robot.bodies, robot.u_slices, strict=True)):
-        if k in beside:
+    """Compute position and angle of `PoseDistance` between coordinates (..., nq)."""
+    change = difference(robot, q, other)
+    position, angles, objects = np.zeros(q.shape[:-1]), [], tree.object_bodies(robot)
+    for k, (body, indices) in enumerate(zip(robot.bodies, robot.u_slices, strict=True)):
+        if k in objects:
             continue
-        own = way[..., at]
+        motion = change[..., indices]
         if body.joint.kind == "free":
-            place = np.linalg.norm(own[..., :3], axis=-1)
-            own = own[..., 3:]
-        angles.append(np.linalg.norm(own, axis=-1))
-    return place, np.max(angles, axis=0)
+            position = np.linalg.norm(motion[..., :3], axis=-1)
+            motion = motion[..., 3:]
+        angles.append(np.linalg.norm(motion, axis=-1))
+    return position, np.max(angles, axis=0)

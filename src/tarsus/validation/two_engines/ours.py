@@ -1,4 +1,4 @@
-"""A robot's run by Tarsus: rigid contact of its whole body with the ground and with itself."""
+"""Runs of a robot in Tarsus, with rigid contact of its whole body with the ground and itself."""
 
 from __future__ import annotations
 
@@ -13,13 +13,23 @@ from tarsus.dynamics.robot import Robot
 from tarsus.simulation.simulation import Simulation
 from tarsus.validation.two_engines.course import GROUND, Array, RobotRun, Torques
 
-INSTANT = 1e-7  # s
-MU = 0.8  # friction coefficient of everything
+TINY_STEP = 1e-7  # s
+MU = 0.8  # friction coefficient of all contacts
 
 
 def simulated(robot: Robot, torques: Torques, dt: float, parts: int = 1) -> Simulation:
-    """The robot on level ground, where it stands; dt: s, in which torques are held and so many
-    steps are made.
+    """Create a simulation of the robot on level ground in its standing posture.
+
+    Parameters
+    ----------
+    robot
+        Robot to simulate.
+    torques
+        Function (t, q, u) that returns the torques of the actuators.
+    dt
+        Time for which torques are constant, s.
+    parts
+        Number of steps in that time.
     """
     options: dict[str, Any] = {"controller": torques, "contacts": "all", "self_collision": True}
     if robot.actuators:
@@ -30,47 +40,57 @@ def simulated(robot: Robot, torques: Torques, dt: float, parts: int = 1) -> Simu
 def in_tarsus(
     robot: Robot, start: tuple[Array, Array], torques: Torques, run: tuple[float, int, int]
 ) -> RobotRun:
-    """From q (nq,) and u (nu,), by rigid contact.
+    """Run a robot in Tarsus with rigid contact.
 
-    run: dt, s, in which torques are held; how many of them; how many of our steps in each
+    Parameters
+    ----------
+    robot
+        Robot to simulate.
+    start
+        Initial coordinates (nq,) and velocities (nu,).
+    torques
+        Function (t, q, u) that returns the torques of the actuators.
+    run
+        Time in s for which torques are constant, number of these intervals, and steps in each.
     """
     dt, steps, parts = run
-    made = simulated(robot, torques, dt, parts)
-    made.set(q=start[0], u=start[1])
-    log = made.run(steps * dt)
-    # the first step in which each joint's limit pushes, and each contact
-    scene, names, stops = made.plan.scene, robot.body_names, dict[str, int]()
-    for name, at in zip(robot.joint_names, robot.u_slices, strict=True):
-        pushed = log.force_limit.values[:, at].any(1) if "force_limit" in log else np.zeros(0)
-        if (hit := np.flatnonzero(pushed)).size:
-            stops[name] = int(hit[0]) // parts
+    simulation = simulated(robot, torques, dt, parts)
+    simulation.set(q=start[0], u=start[1])
+    log = simulation.run(steps * dt)
+    # first step in which each joint limit, and each contact, exerts a force
+    scene, names, stops = simulation.plan.scene, robot.body_names, dict[str, int]()
+    for name, indices in zip(robot.joint_names, robot.u_slices, strict=True):
+        active = log.force_limit.values[:, indices].any(1) if "force_limit" in log else np.zeros(0)
+        if (hits := np.flatnonzero(active)).size:
+            stops[name] = int(hits[0]) // parts
     owners = [(names[c.body], GROUND) for c in (*scene.candidates, *scene.spans)]
     owners += [(names[pair.first.body], names[pair.second.body]) for pair in scene.pairs]
     forces = dict[str, Array]()
     if "force_contact" in log:
-        pressing = log.force_contact.values[..., 0].T
-        forces = dict(zip(log.contact.values.tolist(), pressing, strict=True))
-    touched = _first_touches(forces, list(zip(scene.geometry.contact_names, owners, strict=True)))
+        normal_forces = log.force_contact.values[..., 0].T
+        forces = dict(zip(log.contact.values.tolist(), normal_forces, strict=True))
+    contacts = list(zip(scene.geometry.contact_names, owners, strict=True))
+    touches = _first_touches(forces, contacts)
     return RobotRun(
         log.q.values[parts - 1 :: parts],
         log.u.values[parts - 1 :: parts],
         stops,
-        {both: step // parts for both, step in touched.items()},
+        {both: step // parts for both, step in touches.items()},
         int((log.converged.values == 0).sum()),
     )
 
 
 def in_flight(robot: Robot, start: tuple[Array, Array], dt: float, steps: int) -> Array:
-    """Coordinates (nq,) after so many steps in the air, joints without limits and dry friction."""
-    return _flown(robot, start, dt, steps)[0]
+    """Compute the coordinates (nq,) after a free flight without joint limits and friction."""
+    return _fly(robot, start, dt, steps)[0]
 
 
 def consistent(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
-    """q (nq,) and the velocities (nu,) nearest to u that keep the robot's loops closed."""
-    return _flown(robot, (q, u), INSTANT, 1) if robot.constrained else (q, u)
+    """Return q and the velocities (nu,) nearest to u that keep the robot's loops closed."""
+    return _fly(robot, (q, u), TINY_STEP, 1) if robot.constrained else (q, u)
 
 
-def _flown(robot: Robot, start: tuple[Array, Array], dt: float, steps: int) -> tuple[Array, Array]:
+def _fly(robot: Robot, start: tuple[Array, Array], dt: float, steps: int) -> tuple[Array, Array]:
     bodies = [replace(b, joint=replace(b.joint, dry_friction=0.0)) for b in robot.bodies]
     free = Simulation(replace(robot, bodies=tuple(bodies)), dt=dt, limits=False)
     free.set(q=start[0], u=start[1])
@@ -81,11 +101,11 @@ def _flown(robot: Robot, start: tuple[Array, Array], dt: float, steps: int) -> t
 def _first_touches(
     forces: dict[str, Array], owners: Sequence[tuple[str, tuple[str, str]]]
 ) -> dict[frozenset[str], int]:
-    """The first step in which a contact of each two bodies presses; forces (steps,) by contact."""
-    found: dict[frozenset[str], int] = {}
+    """Find the first step in which two bodies touch, from the forces (steps,) by contact."""
+    touches: dict[frozenset[str], int] = {}
     for contact, both in owners:
-        pressed = np.flatnonzero(forces[contact] > 0) if contact in forces else np.zeros(0)
-        if pressed.size:
-            known = found.get(frozenset(both), int(pressed[0]))
-            found[frozenset(both)] = min(int(pressed[0]), known)
-    return found
+        active = np.flatnonzero(forces[contact] > 0) if contact in forces else np.zeros(0)
+        if active.size:
+            earlier = touches.get(frozenset(both), int(active[0]))
+            touches[frozenset(both)] = min(int(active[0]), earlier)
+    return touches

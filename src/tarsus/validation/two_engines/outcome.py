@@ -1,4 +1,4 @@
-"""How two runs of one robot's scene differ: a row of `tarsus robots check --mujoco`."""
+"""Differences between two runs of a robot: rows of `tarsus robots check --mujoco`."""
 
 from __future__ import annotations
 
@@ -8,81 +8,90 @@ from typing import Any
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
-from tarsus.validation.two_engines.course import Apart, RobotRun, apart, together
+from tarsus.validation.two_engines.course import (
+    PoseDistance,
+    RobotRun,
+    agreeing_steps,
+    pose_distance,
+)
 
 DT = 0.001  # s
-ALIKE = Apart(1e-3, float(np.deg2rad(0.2)))  # poses that agree
-WITHIN = 2  # steps: events so near are the same
-LASTING = 20  # steps: an impact spreads over some of MuJoCo's, and the poses differ meanwhile
+POSE_TOLERANCE = PoseDistance(1e-3, float(np.deg2rad(0.2)))  # for poses that agree
+EVENT_TOLERANCE = 2  # steps between events that agree
+MIN_DURATION = 20  # steps: poses differ for a while when MuJoCo spreads an impact over steps
 
 
 @dataclass(frozen=True)
-class Beheld:
-    """How two runs of a scene differ.
-
-    together: s, how long their poses are within `ALIKE`, or soon again (`LASTING`)
-    early, early_within: events of both until then; of these within `WITHIN` steps
-    shared, within: events of both in the whole run; of these within `WITHIN` steps
-    latest: steps, by which the event comes later or earlier that differs most
-    place, angle: m and rad at the end, trunk and largest joint
-    """
+class RunDifference:
+    """Difference between two runs of a scene."""
 
     together: float = 0.0
+    """Time for which the poses agree, except for less than `MIN_DURATION` steps, s."""
     early: int = 0
+    """Number of common events in that time."""
     early_within: int = 0
+    """Number of these that agree within `EVENT_TOLERANCE`."""
     shared: int = 0
+    """Number of common events in the whole run."""
     within: int = 0
+    """Number of these that agree within `EVENT_TOLERANCE`."""
     latest: int = 0
+    """Largest delay of an event, in steps; negative if it happens earlier."""
     place: float = 0.0
+    """Distance of the trunks at the end, m."""
     angle: float = 0.0
+    """Largest angle between trunks or joints at the end, rad."""
 
     @staticmethod
-    def of(robot: Robot, one: RobotRun, other: RobotRun) -> Beheld:
-        """Of two runs."""
-        late, until = one.late(other), together(robot, one, other, ALIKE, LASTING)
-        early = {name: steps for name, steps in late.items() if one.events[name] <= until}
-        end = apart(robot, one.q[-1], other.q[-1])
-        return Beheld(
+    def of(robot: Robot, one: RobotRun, other: RobotRun) -> RunDifference:
+        """Compare two runs."""
+        delays = one.delays(other)
+        until = agreeing_steps(robot, one, other, POSE_TOLERANCE, MIN_DURATION)
+        early = {name: steps for name, steps in delays.items() if one.events[name] <= until}
+        end = pose_distance(robot, one.q[-1], other.q[-1])
+        return RunDifference(
             until * DT,
             len(early),
-            _within(early),
-            len(late),
-            _within(late),
-            max(late.values(), key=abs, default=0),
-            end.place,
+            _count_agreeing(early),
+            len(delays),
+            _count_agreeing(delays),
+            max(delays.values(), key=abs, default=0),
+            end.position,
             end.angle,
         )
 
 
 @dataclass(frozen=True)
 class TruthRow:
-    """One robot in one scene.
-
-    settings: MuJoCo's, `HARD` or a name of `SHOWN`; empty in flight and of a swing
-    found: how Tarsus and MuJoCo differ
-    soft: how MuJoCo and MuJoCo twice as soft do; None in flight and of a swing
-    ours_alone, theirs_alone: events of one engine
-    order: of our steps, from two lengths of step (flight, swing)
-    unsolved: steps of ours that did not converge
-    why: what went wrong
-    """
+    """Comparison of one robot in one scene."""
 
     robot: str
+    """Name of the robot."""
     scene: str
+    """Name of the scene."""
     settings: str = ""
+    """MuJoCo's settings, `HARD` or a name of `SHOWN`; empty for flight and swing."""
     seconds: float = 0.0
-    found: Beheld | None = None
-    soft: Beheld | None = None
+    """Duration, s."""
+    found: RunDifference | None = None
+    """Difference between Tarsus and MuJoCo."""
+    soft: RunDifference | None = None
+    """Difference between MuJoCo and MuJoCo twice as soft; None for flight and swing."""
     ours_alone: tuple[str, ...] = ()
+    """Events that only Tarsus has."""
     theirs_alone: tuple[str, ...] = ()
+    """Events that only MuJoCo has."""
     order: float | None = None
+    """Convergence order of Tarsus, from two step sizes (flight, swing)."""
     unsolved: int = 0
+    """Number of steps of Tarsus that did not converge."""
     why: str = ""
+    """Error message."""
 
     def as_json(self) -> dict[str, Any]:
-        """All fields by name."""
+        """Return all fields by name."""
         return asdict(self)
 
 
-def _within(late: dict[str, int]) -> int:
-    return sum(abs(steps) <= WITHIN for steps in late.values())
+def _count_agreeing(delays: dict[str, int]) -> int:
+    return sum(abs(steps) <= EVENT_TOLERANCE for steps in delays.values())

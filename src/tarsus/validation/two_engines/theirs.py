@@ -1,5 +1,6 @@
-"""A robot's run by MuJoCo: the same file on a level floor, contacts and stops as hard as its
-steps allow.
+"""Runs of a robot in MuJoCo: the same file on a level floor.
+
+Contacts and joint limits are as hard as MuJoCo's step allows.
 """
 
 from __future__ import annotations
@@ -25,23 +26,38 @@ from tarsus.validation.two_engines.course import GROUND, Array, RobotRun, Torque
 from tarsus.validation.two_engines.ours import MU
 
 IMPEDANCE = (0.99, 0.999, 1e-4, 0.5, 2.0)  # solimp
-LOOPS = (0.9999, 0.9999, 1e-4, 0.5, 2.0)  # that of what closes loops: all that MuJoCo allows
+LOOP_IMPEDANCE = (0.9999, 0.9999, 1e-4, 0.5, 2.0)  # solimp of loop joints, MuJoCo's maximum
 IMPRATIO = 10.0  # friction impedance over normal impedance
 ITERATIONS, TOLERANCE = 100, 1e-12  # of MuJoCo's solver
-SAFE = 2.0  # steps: the least time constant that MuJoCo allows
-DAMPED = 3.0  # damping ratio: what lands leaves with 0.027 of its speed, with MuJoCo's 1 a quarter
+MIN_TIME_CONSTANT = 2.0  # steps, smallest time constant that MuJoCo allows
+DAMPING_RATIO = 3.0  # restitution is 0.027; with MuJoCo's default of 1 it is a quarter
 
 
 def model_of(robot: Robot, file: str | Path, dt: float) -> Any:
-    """The MjModel of an MJCF file or text with a floor, without contacts of bodies that the robot
-    excludes; of another kind of file what `model.to_mjcf` writes of the robot, with the pairs of
-    its solids that we look at.
+    """Compile a robot file on a floor in MuJoCo.
+
+    Contacts of body pairs that the robot excludes are removed. A file other than MJCF is converted
+    with `model.to_mjcf`, with the pairs of shapes that Tarsus checks.
+
+    Parameters
+    ----------
+    robot
+        Robot that Tarsus read from the file.
+    file
+        Path of the file, or MJCF text.
+    dt
+        Step size in s of a converted file.
+
+    Returns
+    -------
+    MjModel
+        Compiled model.
     """
     text = str(file).lstrip()
     if text.startswith("<") or text.endswith(".xml"):
         folders = robot.origin.options.get("asset_folders") or ()
-        given = (text, None) if text.startswith("<") else ("", Path(file))
-        source = Source.of(*given, folders)
+        text_and_path = (text, None) if text.startswith("<") else ("", Path(file))
+        source = Source.of(*text_and_path, folders)
         model = compile_on_floor(source)
         known = _excluded(model, robot)
         return compile_on_floor(source, known) if known else model
@@ -50,7 +66,7 @@ def model_of(robot: Robot, file: str | Path, dt: float) -> Any:
 
 
 def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
-    """Names of MuJoCo's bodies, and of those welded to them, that must not collide."""
+    """Return the pairs of MuJoCo's bodies, including welded ones, that must not collide."""
     names, carrier = mujoco_body_names(model), np.array(model.body_weldid)
     welded = {name: np.flatnonzero(carrier == carrier[k]) for k, name in enumerate(names)}
     return [
@@ -63,41 +79,51 @@ def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
 
 
 def grounded(model: Any) -> set[str]:
-    """Names of bodies that may touch the ground: shapes of theirs, and some fixed in the world,
-    are pairs, or their bits of contype and conaffinity match.
+    """Return the names of bodies that may touch the ground.
+
+    One of their shapes and a fixed shape form an explicit pair, or match by contype and
+    conaffinity.
     """
     names, owner = mujoco_body_names(model), np.array(model.body_weldid)[model.geom_bodyid]
     types, affinities = np.array(model.geom_contype), np.array(model.geom_conaffinity)
-    found = set[str]()
+    grounded_bodies = set[str]()
     for floor in np.flatnonzero(owner == 0):
         match = (types & affinities[floor]) | (types[floor] & affinities)
         one, other = model.pair_geom1, model.pair_geom2
         pairs = np.concatenate([other[one == floor], one[other == floor]])
         touching = np.union1d(np.flatnonzero(match), pairs)
-        found |= {names[body] for body in owner[touching.astype(int)] if body}
-    return found
+        grounded_bodies |= {names[body] for body in owner[touching.astype(int)] if body}
+    return grounded_bodies
 
 
-def untouched(model: Any) -> None:
-    """Without contacts of what is fixed in the world: the ground, and a fixed base."""
+def remove_fixed_contacts(model: Any) -> None:
+    """Remove the contacts of the ground and of a fixed base."""
     fixed = np.array(model.body_weldid)[model.geom_bodyid] == 0
     model.geom_contype[fixed] = model.geom_conaffinity[fixed] = 0
 
 
 def hard(model: Any, dt: float, softness: float = 1.0) -> None:
-    """As hard as steps of dt, s, allow, or softer by a factor on the time constant, and damped so
-    that what lands stays down.
+    """Make contacts and joint limits as hard as the step allows, with hardly any rebound.
+
+    Parameters
+    ----------
+    model
+        MuJoCo's `MjModel`, which is changed.
+    dt
+        Step size, s.
+    softness
+        Factor on the time constant.
     """
-    at_settings(model, dt, hardest(dt, softness), LOOPS)
+    apply_settings(model, dt, hardest(dt, softness), LOOP_IMPEDANCE)
     model.opt.iterations, model.opt.ls_iterations = ITERATIONS, ITERATIONS
     model.opt.tolerance = TOLERANCE
 
 
 def hardest(dt: float, softness: float = 1.0) -> MujocoSettings:
-    """Return the hardest settings for steps of dt, s, softer by a factor on the time constant."""
+    """Return the hardest settings for steps of dt in s; `softness` scales the time constant."""
     return MujocoSettings(
         mu=MU,
-        solref=(SAFE * softness * dt, DAMPED),
+        solref=(MIN_TIME_CONSTANT * softness * dt, DAMPING_RATIO),
         solimp=IMPEDANCE,
         integrator="implicitfast",
         cone="elliptic",
@@ -105,11 +131,24 @@ def hardest(dt: float, softness: float = 1.0) -> MujocoSettings:
     )
 
 
-def at_settings(
+def apply_settings(
     model: Any, dt: float, settings: MujocoSettings, loops: tuple[float, ...] | None = None
 ) -> None:
-    """Steps of dt, s; the settings for contacts, stops and loops (solimp of these: `loops`); the
-    same friction everywhere, none against rolling; no motors: torques come as forces.
+    """Apply settings to contacts, joint limits and loop joints of a model.
+
+    Friction is the same everywhere, without rolling friction. Motors are disabled because torques
+    are applied as forces.
+
+    Parameters
+    ----------
+    model
+        MuJoCo's `MjModel`, which is changed.
+    dt
+        Step size, s.
+    settings
+        MuJoCo's settings.
+    loops
+        solimp of loop joints; by default that of `settings`.
     """
     library, option = mujoco(), model.opt
     settings.apply(model)
@@ -122,14 +161,14 @@ def at_settings(
     option.o_solimp[:], option.o_friction[:3] = settings.solimp, (MU, MU, 0.0)
     model.geom_condim[:] = 3
     model.pair_dim[:] = 3
-    # stops, dry friction, loops
+    # joint limits, dry friction, loop joints
     model.jnt_margin[:] = 0.0
-    for own, impedance, value in (
+    for reference, impedance, value in (
         (model.jnt_solref, model.jnt_solimp, settings.solimp),
         (model.dof_solref, model.dof_solimp, settings.solimp),
         (model.eq_solref, model.eq_solimp, loops or settings.solimp),
     ):
-        own[:], impedance[:] = settings.solref, value
+        reference[:], impedance[:] = settings.solref, value
 
 
 def in_mujoco(
@@ -139,25 +178,40 @@ def in_mujoco(
     torques: Torques,
     run: tuple[float, int, int],
 ) -> RobotRun:
-    """From q (nq,) and u (nu,) in a model made `hard`; TarsusError with what MuJoCo warns of, such
-    as a motion that diverges, from which it starts again.
+    """Run a robot in MuJoCo.
 
-    run: dt, s, in which torques are held; how many of them; how many of MuJoCo's steps in each
+    Parameters
+    ----------
+    model
+        MuJoCo's `MjModel` with its settings.
+    robot
+        Robot whose actuators are driven.
+    start
+        Initial coordinates (nq,) and velocities (nu,).
+    torques
+        Function (t, q, u) that returns the torques of the actuators.
+    run
+        Time in s for which torques are constant, number of these intervals, and steps in each.
+
+    Raises
+    ------
+    UnmetCondition
+        If MuJoCo warns, for example because it resets a diverged simulation.
     """
-    # the state, and where torques act
+    # state, and velocities on which motors act
     library, (dt, steps, parts) = mujoco(), run
     worlds = MujocoWorlds([model], *(values[None] for values in start))
     [data] = worlds.data
     motors = [robot.u_slices[robot.joint_index(motor.joint)].start for motor in robot.actuators]
     q, u = np.zeros((steps, model.nq)), np.zeros((steps, model.nv))
-    # names of what may stop and touch
+    # names of joints and bodies
     joints, links = mujoco_joint_names(model), [GROUND, *mujoco_body_names(model)[1:]]
     owner = np.array(model.body_weldid)[model.geom_bodyid]
     stop = library.mjtConstraint.mjCNSTR_LIMIT_JOINT
     stops, meets = dict[str, int](), dict[frozenset[str], int]()
 
     # step by step
-    def note() -> None:
+    def record_events() -> None:
         k = (worlds.steps - 1) // parts
         for row in np.flatnonzero(data.efc_type == stop).tolist():
             stops.setdefault(joints[data.efc_id[row]], k)
@@ -167,30 +221,36 @@ def in_mujoco(
 
     for k in range(steps):
         data.qfrc_applied[motors] = torques(k * dt, data.qpos.copy(), data.qvel.copy())
-        with _failing():
-            worlds.advance(parts, after=note)
+        with _raise_warnings():
+            worlds.advance(parts, after=record_events)
         q[k], u[k] = data.qpos, data.qvel
     return RobotRun(q, u, stops, meets)
 
 
 def in_flight(model: Any, start: tuple[Array, Array], dt: float, steps: int) -> Array:
-    """Coordinates (nq,) after so many steps in the air by Runge and Kutta's method of fourth order,
-    joints without limits and dry friction; TarsusError with what MuJoCo warns of.
+    """Compute the coordinates (nq,) after steps in free flight by fourth-order Runge-Kutta.
+
+    Joints have neither limits nor dry friction.
+
+    Raises
+    ------
+    UnmetCondition
+        If MuJoCo warns.
     """
     library, flags = mujoco(), mujoco().mjtDisableBit
     hard(model, dt)
     model.opt.integrator = library.mjtIntegrator.mjINT_RK4
     model.opt.disableflags |= flags.mjDSBL_LIMIT | flags.mjDSBL_CONTACT | flags.mjDSBL_FRICTIONLOSS
     worlds = MujocoWorlds([model], *(values[None] for values in start))
-    with _failing():
+    with _raise_warnings():
         worlds.advance(steps)
     return worlds.state()[0][0]
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
-    """Raise UnmetCondition with what MuJoCo warns of meanwhile."""
+def _raise_warnings() -> Iterator[None]:
+    """Raise UnmetCondition with the first warning of MuJoCo."""
     with capture_warnings() as messages:
         yield
     if messages:
-        raise UnmetCondition(f"MuJoCo fails: {messages[0]}", "MuJoCo")
+        raise UnmetCondition(f"MuJoCo failed: {messages[0]}", "MuJoCo")

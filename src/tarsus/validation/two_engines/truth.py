@@ -1,10 +1,12 @@
-"""A robot's file in Tarsus and in MuJoCo: free flight, a limp drop, a stand and a fall; of a robot
-whose base is fixed a free swing, and if it has motors how it holds its posture, the ground away.
+"""Comparison of a robot's file in Tarsus and in MuJoCo.
 
-Both start alike and are given the same torques, held for a step of ours: none, or those of servos
-sized for the robot. MuJoCo takes `PARTS` steps in each of ours, its contacts and stops as hard as
-these allow. How much of a difference is MuJoCo's softness, or the motion's own sensitivity, is told
-by a second run of MuJoCo's, twice as soft.
+The scenes are free flight, a drop without torques, standing, and a fall. A robot with a fixed base
+swings freely and, if it has motors, holds its posture without ground.
+
+Both engines have the same initial state and the same torques, which are constant over a step of
+Tarsus: zero, or those of servos tuned for the robot. MuJoCo makes `PARTS` steps per step of Tarsus,
+with contacts and joint limits as hard as these allow. A second run of MuJoCo that is twice as soft
+shows how much of a difference is due to MuJoCo's softness or to the sensitivity of the motion.
 """
 
 from __future__ import annotations
@@ -27,20 +29,20 @@ from tarsus.mujoco_runs.settings import NAMED, SHOWN, footnotes, label
 from tarsus.simulation.default_controller import STAND, prepare
 from tarsus.spatial.quaternion import numeric_product
 from tarsus.validation.two_engines import ours, theirs
-from tarsus.validation.two_engines.course import Array, RobotRun, Torques, apart
+from tarsus.validation.two_engines.course import Array, RobotRun, Torques, pose_distance
 from tarsus.validation.two_engines.ours import MU
-from tarsus.validation.two_engines.outcome import DT, Beheld, TruthRow
+from tarsus.validation.two_engines.outcome import DT, RunDifference, TruthRow
 
-PARTS = 5  # of MuJoCo's steps in one of ours
+PARTS = 5  # steps of MuJoCo per step of Tarsus
 SOFTER = 2.0
-ROBOTS = ("go2", "anymal_c", "g1")  # of example-robot-data, if none are named
-FLIGHT, RATES = 0.2, 1.0  # s; rad/s at the start
-FLIGHT_PARTS = (20, 200)  # of MuJoCo's steps in one of ours; those for what is unstable so
-STEADY = 0.01  # rad: steps half as long change a stable flight by less
-HIGH = 10.0  # m: nothing touches in flight
-DROP, TIPPED, CLEAR = 0.2, 1.0, 0.05  # m; rad of roll; m above the ground
+ROBOTS = ("go2", "anymal_c", "g1")  # of example-robot-data, checked by default
+FLIGHT, RATES = 0.2, 1.0  # s; initial joint velocities, rad/s
+FLIGHT_PARTS = (20, 200)  # steps of MuJoCo per step of Tarsus; the second if the first is unstable
+STABLE_CHANGE = 0.01  # rad: halving the step changes a stable flight by less
+FLIGHT_HEIGHT = 10.0  # m
+DROP, ROLL, CLEARANCE = 0.2, 1.0, 0.05  # m; rad; m above the ground
 FLIES, DROPS, STANDS, FALLS = "flight", "drop", "stand", "fall"
-HARD = "hard"  # MuJoCo's settings: as hard as its steps allow
+HARD = "hard"  # MuJoCo's settings that are as hard as its step allows
 SWINGS, HOLDS = "swing", "hold"  # of a fixed base
 SETTINGS = (
     f"Tarsus: moreau, midpoint, dt {1e3 * DT:g} ms. MuJoCo hard: steps of {1e3 * DT / PARTS:g} ms,"
@@ -53,104 +55,120 @@ SECONDS = {FLIES: FLIGHT, DROPS: 1.0, STANDS: 3.0, FALLS: 3.0, SWINGS: FLIGHT, H
 
 
 def rows(chosen: dict[str, str], tell: Callable[[str], None] = print) -> Iterator[TruthRow]:
-    """The rows of robots, name -> file, scene by scene; what goes wrong in one is its row."""
+    """Compare robots scene by scene; an error becomes a row of the table.
+
+    Parameters
+    ----------
+    chosen
+        File of each robot, by name.
+    tell
+        Function that is called with the current robot and scene.
+    """
     for name, file in chosen.items():
         tell(f"{name}: loading ...")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                beside = Beside.of(name, file)
+                pair = EnginePair.of(name, file)
         except TarsusError as error:
             yield TruthRow(name, "", why=str(error).removeprefix(f"{file}: "))
             continue
-        for scene in beside.scenes:
+        for scene in pair.scenes:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    found = beside.rows(scene, tell)
+                    scene_rows = pair.rows(scene, tell)
             except TarsusError as error:
-                found = [TruthRow(beside.name, scene, why=str(error).removeprefix(f"{file}: "))]
-            yield from found
+                why = str(error).removeprefix(f"{file}: ")
+                scene_rows = [TruthRow(pair.name, scene, why=why)]
+            yield from scene_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
-    """One robot in both engines, and the torques that hold it where it stands.
-
-    q (nq,): where it stands
-    """
+class EnginePair:
+    """One robot in both engines."""
 
     name: str
+    """Name of the robot."""
     robot: Robot
+    """Robot as Tarsus simulates it."""
     file: str
+    """File of the robot."""
     q: Array
+    """Coordinates (nq,) of the standing posture."""
     servos: Torques
+    """Torques that hold the standing posture."""
 
     @staticmethod
-    def of(name: str, file: str) -> Beside:
-        """A robot by name and file, on its feet."""
+    def of(name: str, file: str) -> EnginePair:
+        """Load a robot in its standing posture."""
         robot, gait = prepare(robots.load(file), STAND, DT, [])
         robot = without_overlaps(robot)
-        # a fixed base may stand in the ground, which a file's own plane may put elsewhere
-        robot = grounded_alike(robot, file) if robot.floating else replace(robot, candidates=())
-        servos = held(robot, np.array(gait.initial_coordinates(robot)), gait)
+        # a fixed base may intersect the ground, or the file may have its own plane elsewhere
+        robot = with_same_ground(robot, file) if robot.floating else replace(robot, candidates=())
+        servos = servo_torques(robot, np.array(gait.initial_coordinates(robot)), gait)
         shown = robot.name if name == file else name
-        return Beside(shown, robot, file, ours.simulated(robot, servos, DT).q, servos)
+        return EnginePair(shown, robot, file, ours.simulated(robot, servos, DT).q, servos)
 
     @property
     def scenes(self) -> tuple[str, ...]:
-        """Those of `SECONDS` that it takes part in."""
+        """Scenes for this robot, by `SECONDS`."""
         if self.robot.floating:
             return FLIES, DROPS, STANDS, FALLS
         return (SWINGS, HOLDS) if self.robot.actuators else (SWINGS,)
 
-    def rows(self, scene: str, tell: Callable[[str], None] = lambda told: None) -> list[TruthRow]:
-        """In one of its scenes, next to MuJoCo as hard as can be, and at its named settings.
+    def rows(self, scene: str, tell: Callable[[str], None] = lambda text: None) -> list[TruthRow]:
+        """Compare one scene with MuJoCo at its hardest and at its named settings.
 
-        tell: called with the engine at work
+        Parameters
+        ----------
+        scene
+            Name of the scene.
+        tell
+            Function that is called with the current engine.
         """
         tell(f"{self.name}: {scene} in Tarsus ...")
         if scene in (FLIES, SWINGS):
             return [self._flight(scene, tell)]
         start, torques = self._start(scene)
         steps = round(SECONDS[scene] / DT)
-        own = ours.in_tarsus(self.robot, start, torques, (DT, steps, 1))
+        tarsus_run = ours.in_tarsus(self.robot, start, torques, (DT, steps, 1))
         tell(f"{self.name}: {scene} in MuJoCo ...")
-        stiff = self._theirs(start, torques, steps, 1.0)
+        stiff = self._hard_run(start, torques, steps, 1.0)
         tell(f"{self.name}: {scene} in MuJoCo, twice as soft ...")
-        soft = self._theirs(start, torques, steps, SOFTER)
-        found = [self._row(scene, HARD, own, stiff)]
-        found[0] = replace(found[0], soft=Beheld.of(self.robot, stiff, soft))
+        soft = self._hard_run(start, torques, steps, SOFTER)
+        scene_rows = [self._row(scene, HARD, tarsus_run, stiff)]
+        scene_rows[0] = replace(scene_rows[0], soft=RunDifference.of(self.robot, stiff, soft))
         for name in reversed(SHOWN):
             tell(f"{self.name}: {scene} in MuJoCo, {name} ...")
             model = self._model()
-            theirs.at_settings(model, DT, NAMED[name])
+            theirs.apply_settings(model, DT, NAMED[name])
             run = theirs.in_mujoco(model, self.robot, start, torques, (DT, steps, 1))
-            found.append(self._row(scene, name, own, run))
-        return found
+            scene_rows.append(self._row(scene, name, tarsus_run, run))
+        return scene_rows
 
-    def _row(self, scene: str, settings: str, own: RobotRun, run: RobotRun) -> TruthRow:
-        """Our run beside MuJoCo's at some settings."""
+    def _row(self, scene: str, settings: str, tarsus_run: RobotRun, run: RobotRun) -> TruthRow:
+        """Compare a run of Tarsus with one of MuJoCo."""
         return TruthRow(
             self.name,
             scene,
             settings,
             SECONDS[scene],
-            Beheld.of(self.robot, own, run),
+            RunDifference.of(self.robot, tarsus_run, run),
             None,
-            tuple(own.alone(run)),
-            tuple(run.alone(own)),
-            unsolved=own.unsolved,
+            tuple(tarsus_run.unmatched(run)),
+            tuple(run.unmatched(tarsus_run)),
+            unsolved=tarsus_run.unsolved,
         )
 
     def _model(self) -> Any:
-        """MuJoCo's model of it."""
+        """Compile MuJoCo's model of the robot."""
         model = theirs.model_of(self.robot, self.file, DT)
         if not self.robot.floating:
-            theirs.untouched(model)
+            theirs.remove_fixed_contacts(model)
         return model
 
-    def _theirs(
+    def _hard_run(
         self, start: tuple[Array, Array], torques: Torques, steps: int, soft: float
     ) -> RobotRun:
         model = self._model()
@@ -158,92 +176,102 @@ class Beside:
         return theirs.in_mujoco(model, self.robot, start, torques, (DT, steps, PARTS))
 
     def _start(self, scene: str) -> tuple[tuple[Array, Array], Torques]:
-        """q and u at the start of a scene, and its torques."""
+        """Return the initial coordinates and velocities of a scene, and its torques."""
         q, u = self.q.copy(), np.zeros(self.robot.nu)
         if scene in (STANDS, HOLDS):
             return (q, u), self.servos
         if scene == DROPS:
             q[2] += DROP
-            return (q, u), limp(self.robot)
-        # tipped to its side, a little above the ground
-        roll = np.array([np.cos(TIPPED / 2), np.sin(TIPPED / 2), 0.0, 0.0])
+            return (q, u), zero_torques(self.robot)
+        # rolled to its side, slightly above the ground
+        roll = np.array([np.cos(ROLL / 2), np.sin(ROLL / 2), 0.0, 0.0])
         q[3:7] = numeric_product(roll, q[3:7])
         kin = kinematics(self.robot, SX(q))
-        q[2] += CLEAR - min(lowest_point(kin, candidate)[2] for candidate in self.robot.candidates)
+        lowest = min(lowest_point(kin, candidate)[2] for candidate in self.robot.candidates)
+        q[2] += CLEARANCE - lowest
         return (q, u), self.servos
 
     def _flight(self, scene: str, tell: Callable[[str], None]) -> TruthRow:
-        """In the air, joints turning: the difference from MuJoCo's steps of fourth order."""
+        """Compare a free flight with moving joints to MuJoCo's fourth-order integrator."""
         q, rng = self.q.copy(), np.random.default_rng(0)
         if self.robot.floating:
-            q[2] += HIGH
+            q[2] += FLIGHT_HEIGHT
         start = ours.consistent(self.robot, q, RATES * rng.uniform(-1, 1, self.robot.nu))
         steps = round(FLIGHT / DT)
         ends = [ours.in_flight(self.robot, start, DT / n, steps * n) for n in (1, 2)]
         tell(f"{self.name}: {scene} in MuJoCo ...")
         exact = self._exact(start)
-        whole, half = (apart(self.robot, exact, end) for end in ends)
+        whole, half = (pose_distance(self.robot, exact, end) for end in ends)
         order = float(np.log2(whole.angle / half.angle)) if half.angle else None
-        found = Beheld(FLIGHT, place=whole.place, angle=whole.angle)
-        return TruthRow(self.name, scene, "", FLIGHT, found, order=order)
+        difference = RunDifference(FLIGHT, place=whole.position, angle=whole.angle)
+        return TruthRow(self.name, scene, "", FLIGHT, difference, order=order)
 
     def _exact(self, start: tuple[Array, Array]) -> Array:
-        """MuJoCo's coordinates (nq,) after the flight, its steps short enough to be stable, as
-        those of stiff damping on light bodies must be; TarsusError if none are.
+        """Compute MuJoCo's coordinates (nq,) after the flight, with steps that are stable.
+
+        Stiff damping on light bodies requires short steps.
+
+        Raises
+        ------
+        UnmetCondition
+            If no step size is stable.
         """
         model = theirs.model_of(self.robot, self.file, DT)
         steps, why = round(FLIGHT / DT), ""
         for parts in FLIGHT_PARTS:
             try:
-                found, finer = (
+                end, finer = (
                     theirs.in_flight(model, start, DT / n, steps * n) for n in (parts, 2 * parts)
                 )
             except TarsusError as error:
                 why = str(error)
                 continue
-            if apart(self.robot, found, finer).angle < STEADY:
-                return found
+            if pose_distance(self.robot, end, finer).angle < STABLE_CHANGE:
+                return end
             why = f"MuJoCo is unstable with steps of {1e3 * DT / parts:g} ms (RK4)"
         raise UnmetCondition(why, "MuJoCo")
 
 
-def stated() -> str:
-    """Return the settings of both engines, for the end of a table."""
-    given = {label(name): replace(NAMED[name], mu=MU) for name in reversed(SHOWN)}
-    return "\n".join([SETTINGS, *footnotes(given)])
+def settings_text() -> str:
+    """Describe the settings of both engines, for the lines below a table."""
+    settings = {label(name): replace(NAMED[name], mu=MU) for name in reversed(SHOWN)}
+    return "\n".join([SETTINGS, *footnotes(settings)])
 
 
-def grounded_alike(robot: Robot, file: str) -> Robot:
-    """The robot, of which no body touches the ground that its file keeps from it in MuJoCo."""
+def with_same_ground(robot: Robot, file: str) -> Robot:
+    """Remove the contact candidates of bodies that do not touch the ground in MuJoCo."""
     allowed = theirs.grounded(theirs.model_of(robot, file, DT))
     names = robot.body_names
     return replace(robot, candidates=tuple(c for c in robot.candidates if names[c.body] in allowed))
 
 
 def without_overlaps(robot: Robot) -> Robot:
-    """The robot, of which bodies never meet whose shapes are in each other as it starts or in most
-    postures: pushing them apart would be another motion in either engine.
+    """Exclude pairs of bodies that overlap initially or in most postures.
+
+    Either engine would push them apart in its own way.
     """
-    names = robot.body_names
-    found = [(names[p.first.body], names[p.second.body]) for p in self_contacts(robot, True).always]
-    return replace(robot, excluded=(*robot.excluded, *dict.fromkeys(found))) if found else robot
+    names, always = robot.body_names, self_contacts(robot, True).always
+    overlaps = [(names[p.first.body], names[p.second.body]) for p in always]
+    if not overlaps:
+        return robot
+    return replace(robot, excluded=(*robot.excluded, *dict.fromkeys(overlaps)))
 
 
-def held(robot: Robot, q: Array, gait: Any) -> Torques:
-    """Torques of servos with the gains of a gait `stand`, within the motors' limits."""
-    names = [robot.joint_index(motor.joint) for motor in robot.actuators]
-    at_q = [robot.q_slices[k].start for k in names]
-    at_u = [robot.u_slices[k].start for k in names]
+def servo_torques(robot: Robot, q: Array, gait: Any) -> Torques:
+    """Create servos with the gains of a gait `stand`, limited to the motors' torques."""
+    joints = [robot.joint_index(motor.joint) for motor in robot.actuators]
+    q_indices = [robot.q_slices[k].start for k in joints]
+    u_indices = [robot.u_slices[k].start for k in joints]
     low, high = (np.array([getattr(a, end) for a in robot.actuators]) for end in ("lower", "upper"))
-    kp, kd, target = np.array(gait.kp), np.array(gait.kd), q[at_q]
+    kp, kd, target = np.array(gait.kp), np.array(gait.kd), q[q_indices]
 
     def torques(t: float, q: Array, u: Array) -> Array:
-        return np.clip(kp * (target - q[at_q]) - kd * u[at_u], low, high)
+        return np.clip(kp * (target - q[q_indices]) - kd * u[u_indices], low, high)
 
     return torques
 
 
-def limp(robot: Robot) -> Torques:
-    """No torques."""
-    none = np.zeros(len(robot.actuators))
-    return lambda t, q, u: none
+def zero_torques(robot: Robot) -> Torques:
+    """Create a function that returns zero torques."""
+    zeros = np.zeros(len(robot.actuators))
+    return lambda t, q, u: zeros

@@ -1,4 +1,4 @@
-"""440 of 550 real tosses of an acrylic cube: which law repeats them, and what none does."""
+"""440 of 550 real tosses of an acrylic cube: comparison with every law, and remaining errors."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ DRAWN = 3  # worst and best tosses each
 class CubeTosses(RealExperiment):
     """Tosses of an acrylic cube of 0.37 kg and 0.1048 m onto a board, tracked by cameras at 148 Hz.
 
-    Every law starts from the first frame of each toss and runs to its last. Position error: the
-    centers' distance, % of the cube's width; rotation error: angle between the attitudes; means
-    over time and tosses. Data: Pfrommer 2020.
+    Every simulation starts from the first frame of a toss and runs to its last. The position error
+    is the distance of the centers in % of the cube's width; the rotation error is the angle between
+    the orientations. Both are means over time and tosses. Data: Pfrommer 2020.
     """
 
     variable: ClassVar[str] = data.VARIABLE
@@ -35,86 +35,88 @@ class CubeTosses(RealExperiment):
         path = self.recording(request.data)
         tosses = data.read(path)
         rows: list[dict[str, Any]] = []
-        found: dict[str, Identified] = {}
+        results: dict[str, Identified] = {}
         tossers: dict[str, Tosser] = {}
-        # every law, as given and identified; or at parameters identified elsewhere
+        # every law with given and identified parameters, or with those identified elsewhere
         for law in request.laws:
             request.tell(f"{law}: {len(tosses)} tosses")
             threads = request.threads
-            own = MujocoTosses(threads) if law == NAME else LawTosses(law, threads=threads)
-            tossers[law] = own
+            tosser = MujocoTosses(threads) if law == NAME else LawTosses(law, threads=threads)
+            tossers[law] = tosser
             if request.at is not None:
-                rows += _at(own, tosses, dict(request.at.get(law, {})), request.seed)
+                rows += _fixed_rows(tosser, tosses, dict(request.at.get(law, {})), request.seed)
                 continue
             count, seed = request.candidates, request.seed
-            found[law] = identified(own, tosses, own.tried, count, seed)
-            rows += _rows(law, found[law], seed)
+            results[law] = identified(tosser, tosses, tosser.tried, count, seed)
+            rows += _rows(law, results[law], seed)
         record: dict[str, Any] = {
             "experiment": "cube_tosses",
             "tosses": len(tosses),
             "file": path.name,
             "rows": rows,
-            "laws": {law: _described(each) for law, each in found.items()},
+            "laws": {law: _summary(result) for law, result in results.items()},
         }
-        # what the data say by themselves, and what is missing
+        # model-free analysis of the data, and the missing effects
         flown, slid = flights(tosses), sliding(tosses)
-        record["flight"] = {k: v for k, v in vars(flown).items() if k not in ("q", "u", "which")}
-        record["flight"]["tosses"] = len(flown.which)
+        record["flight"] = {k: v for k, v in vars(flown).items() if k not in ("q", "u", "indices")}
+        record["flight"]["tosses"] = len(flown.indices)
         record["sliding"] = vars(slid) if slid else None
-        if study.LAW in found:
+        if study.LAW in results:
             record["missing"] = _missing(tosses, flown, request)
-        best = _drawn(tossers, tosses, found, request)
-        return RealOutcome(json_value(record), page.page(record, best))
+        drawing = _drawing(tossers, tosses, results, request)
+        return RealOutcome(json_value(record), page.page(record, drawing))
 
 
-def _rows(law: str, found: Identified, seed: int) -> list[dict[str, Any]]:
-    """Three lines of the table: as given, identified and held out, identified with all."""
+def _rows(law: str, identification: Identified, seed: int) -> list[dict[str, Any]]:
+    """Build three rows: given parameters, identified and held out, identified with all tosses."""
     kinds = {
-        "given": found.given,
-        "identified, held out": found.held_out,
-        "identified": found.best,
+        "given": identification.given,
+        "identified, held out": identification.held_out,
+        "identified": identification.best,
     }
     return [_row(law, kind, errors, seed) for kind, errors in kinds.items()]
 
 
 def _row(law: str, kind: str, errors: dict[str, Array], seed: int) -> dict[str, Any]:
-    """Mean and interval of each error."""
+    """Build a row with the mean and the interval of each error."""
     means = {name: mean_interval(value, seed) for name, value in errors.items()}
     return {"law": law, "parameters": kind} | means
 
 
-def _at(own: Tosser, tosses: Tosses, values: dict[str, float], seed: int) -> list[dict[str, Any]]:
-    """Two lines: as given, and at parameters from elsewhere."""
-    kinds = {"given": own.given()} | ({"identified elsewhere": values} if values else {})
-    found = []
-    for kind, each in kinds.items():
-        one = {name: np.array([value]) for name, value in each.items()}
-        found.append(_row(own.name, kind, own.errors(tosses, one).of(0), seed))
-    return found
+def _fixed_rows(
+    tosser: Tosser, tosses: Tosses, values: dict[str, float], seed: int
+) -> list[dict[str, Any]]:
+    """Build two rows: given parameters, and parameters identified elsewhere."""
+    kinds = {"given": tosser.given()} | ({"identified elsewhere": values} if values else {})
+    rows = []
+    for kind, parameters in kinds.items():
+        one = {name: np.array([value]) for name, value in parameters.items()}
+        rows.append(_row(tosser.name, kind, tosser.errors(tosses, one).of(0), seed))
+    return rows
 
 
-def _described(found: Identified) -> dict[str, Any]:
-    """What a law's identification found, without the numbers of every toss."""
+def _summary(identification: Identified) -> dict[str, Any]:
+    """Summarize an identification without the errors of every toss."""
     return {
-        "values": found.values,
-        "intervals": found.intervals,
-        "tried": found.tried,
-        "diverged": found.diverged,
-        "least_corners": float(found.least.mean()),
+        "values": identification.values,
+        "intervals": identification.intervals,
+        "tried": identification.tried,
+        "diverged": identification.diverged,
+        "least_corners": float(identification.least.mean()),
     }
 
 
 def _missing(tosses: Tosses, flown: Flights, request: RealRequest) -> dict[str, Any]:
-    """The ladder and the two bounds."""
-    climbed = study.ladder(tosses, flown, request)
+    """Measure models with more parameters, and the effect of tracking noise."""
+    results = study.ladder(tosses, flown, request)
     rungs = [
-        {"title": c.rung.title, "law": c.law, "gain": c.gain}
-        | _row(c.law, "identified, held out", c.found.held_out, request.seed)
-        | _described(c.found)
-        for c in climbed
+        {"title": r.rung.title, "law": r.law, "gain": r.gain}
+        | _row(r.law, "identified, held out", r.identification.held_out, request.seed)
+        | _summary(r.identification)
+        for r in results
     ]
-    request.tell(f"{study.LAW}: starts within the tracking's noise")
-    values = climbed[0].found.values
+    request.tell(f"{study.LAW}: initial states within the tracking noise")
+    values = results[0].identification.values
     noise = study.spread(tosses, flown, values, request.seed).errors
     return {
         "rungs": rungs,
@@ -122,16 +124,21 @@ def _missing(tosses: Tosses, flown: Flights, request: RealRequest) -> dict[str, 
     }
 
 
-def _drawn(
-    tossers: dict[str, Tosser], tosses: Tosses, found: dict[str, Identified], request: RealRequest
-) -> page.Drawn | None:
-    """The tosses that the best law repeats worst and best, and its paths of them."""
-    if not found:
+def _drawing(
+    tossers: dict[str, Tosser],
+    tosses: Tosses,
+    identified_laws: dict[str, Identified],
+    request: RealRequest,
+) -> page.Drawing | None:
+    """Select the worst and the best tosses of the best law, with its simulated paths."""
+    if not identified_laws:
         return None
-    law = min(found, key=lambda name: float(found[name].held_out["corners"].mean()))
-    order = np.argsort(found[law].best["corners"], kind="stable")
-    which = np.concatenate([order[-DRAWN:][::-1], order[:DRAWN]])
-    some = tosses.some(which)
-    values = {name: np.array([value]) for name, value in found[law].values.items()}
-    path = tossers[law].paths(some, values)[0]
-    return page.Drawn(law, some, path, found[law].best["corners"][which])
+    errors = {n: float(i.held_out["corners"].mean()) for n, i in identified_laws.items()}
+    law = min(errors, key=lambda name: errors[name])
+    best = identified_laws[law]
+    order = np.argsort(best.best["corners"], kind="stable")
+    indices = np.concatenate([order[-DRAWN:][::-1], order[:DRAWN]])
+    selection = tosses.select(indices)
+    values = {name: np.array([value]) for name, value in best.values.items()}
+    path = tossers[law].paths(selection, values)[0]
+    return page.Drawing(law, selection, path, best.best["corners"][indices])

@@ -1,8 +1,8 @@
-"""Parameters identified from tosses, judged on tosses that had no part in it.
+"""Identification of parameters from tosses, judged on held-out tosses.
 
-Candidates are drawn over all ranges, then near the best ones; every candidate's error on every toss
-is kept. Five folds: what is judged on a fold was drawn and chosen without it, also the candidates
-near the best. Error bars are of resampled tosses.
+Candidates are drawn over all ranges, then near the best ones; the error of every candidate on every
+toss is stored. With five folds, the parameters for a fold are drawn and chosen without it,
+including the candidates near the best. Error bars are bootstrap intervals over tosses.
 """
 
 from __future__ import annotations
@@ -22,93 +22,107 @@ from tarsus.validation.real.cube_tosses.law_tosses import Tosser
 
 Array = NDArray[np.float64]
 FOLDS = 5
-RESAMPLED = 1000  # times
+RESAMPLES = 1000  # of the bootstrap
 
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """The parameters of one law, and how well it then repeats the tosses.
-
-    values: chosen with all tosses
-    intervals: of the choices of resampled tosses, name -> (low, high)
-    given, best, held_out: errors by name, each (tosses,): at the parameters as given, at `values`,
-        and of each toss at the parameters that the other folds chose
-    least: the least corner distance (tosses,) of any candidate: what no choice of parameters beats
-    tried, diverged: how many candidates; how many of them left the finite numbers on some toss
-    """
+    """Identified parameters of one law and their errors."""
 
     values: dict[str, float]
+    """Parameters chosen with all tosses."""
     intervals: dict[str, tuple[float, float]]
+    """Bootstrap interval (low, high) of each parameter."""
     given: dict[str, Array]
+    """Errors at the given parameters, each of shape (tosses,)."""
     best: dict[str, Array]
+    """Errors at `values`."""
     held_out: dict[str, Array]
+    """Errors of each toss at the parameters that the other folds chose."""
     least: Array
+    """Smallest corner distance of any candidate, shape (tosses,): a lower bound."""
     tried: int
+    """Number of candidates."""
     diverged: int
+    """Number of candidates that diverged on at least one toss."""
 
 
 def identified(
     tosser: Tosser, tosses: Tosses, tried: Mapping[str, SearchRange], count: int, seed: int
 ) -> Identified:
-    """With `count` candidates, half of them near the best."""
-    # the parameters as given, and candidates over all ranges
+    """Identify parameters with `count` candidates, half of them near the best.
+
+    Parameters
+    ----------
+    tosser
+        Law, or MuJoCo.
+    tosses
+        Recorded tosses.
+    tried
+        Search range of each parameter.
+    count
+        Number of candidates.
+    seed
+        Seed of the random candidates, folds and resamples.
+    """
+    # the given parameters, and candidates over all ranges
     start = {name: tosser.given().get(name, 0.0) for name in tried}
     wide = sampled(tried, count // 2, seed)
     values = {name: np.append(start[name], wide[name]) for name in tried}
-    found = tosser.errors(tosses, values)
-    # near the best of each fold's other tosses, twice
+    errors = tosser.errors(tosses, values)
+    # candidates near the best on each fold's training tosses, twice
     fold = folds(len(tosses), seed)
     owner = np.full(1 + count // 2, -1)
     for turn in range(2):
-        choices = [_best(found.corners, fold != f, np.isin(owner, (-1, f))) for f in range(FOLDS)]
+        choices = [_best(errors.corners, fold != f, np.isin(owner, (-1, f))) for f in range(FOLDS)]
         centers = [{name: float(v[k]) for name, v in values.items()} for k in choices]
         each = max(count // (4 * FOLDS), 1)
         near = around(tried, centers, each, seed + 1 + turn)
-        found = _joined(found, tosser.errors(tosses, near))
+        errors = _concatenate(errors, tosser.errors(tosses, near))
         values = {name: np.append(value, near[name]) for name, value in values.items()}
         owner = np.append(owner, np.repeat(np.arange(FOLDS), each))
-    # each fold judged by the choice of the others; all together
-    held = {name: np.empty(len(tosses)) for name in vars(found)}
+    # held-out errors of each fold, then the choice with all tosses
+    held_out = {name: np.empty(len(tosses)) for name in vars(errors)}
     for f in range(FOLDS):
-        k = _best(found.corners, fold != f, np.isin(owner, (-1, f)))
-        for name, value in found.of(k).items():
-            held[name][fold == f] = value[fold == f]
-    everyone = np.ones(len(tosses), bool)
-    best = _best(found.corners, everyone, np.ones(len(owner), bool))
+        k = _best(errors.corners, fold != f, np.isin(owner, (-1, f)))
+        for name, value in errors.of(k).items():
+            held_out[name][fold == f] = value[fold == f]
+    all_tosses = np.ones(len(tosses), bool)
+    best = _best(errors.corners, all_tosses, np.ones(len(owner), bool))
     return Identified(
         {name: float(value[best]) for name, value in values.items()},
-        _intervals(found.corners, values, seed),
-        found.of(0),
-        found.of(best),
-        held,
-        found.corners.min(0),
+        _intervals(errors.corners, values, seed),
+        errors.of(0),
+        errors.of(best),
+        held_out,
+        errors.corners.min(0),
         len(owner),
-        int((~np.isfinite(found.corners)).any(1).sum()),
+        int((~np.isfinite(errors.corners)).any(1).sum()),
     )
 
 
 def folds(count: int, seed: int) -> NDArray[np.int64]:
-    """The fold of each of `count` tosses, as many of one as of another."""
+    """Assign each of `count` tosses to a fold; folds have equal sizes."""
     return np.random.default_rng(seed).permutation(np.arange(count) % FOLDS)
 
 
 def mean_interval(value: Array, seed: int) -> tuple[float, float, float]:
-    """The mean over tosses, and the interval of means of resampled tosses."""
-    return resampling.mean_interval(value, RESAMPLED, seed)
+    """Compute the mean over tosses and its bootstrap interval."""
+    return resampling.mean_interval(value, RESAMPLES, seed)
 
 
 def difference_interval(one: Array, other: Array, seed: int) -> tuple[float, float, float]:
-    """The same of a difference, toss by toss."""
+    """Compute the mean difference of two errors over tosses and its bootstrap interval."""
     return mean_interval(one - other, seed)
 
 
 def _best(corners: Array, tosses: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> int:
-    """The candidate among those allowed with the least mean over some tosses."""
+    """Find the allowed candidate with the smallest mean error over some tosses."""
     mean = np.where(allowed, corners[:, tosses].mean(1), np.inf)
     return int(np.argmin(mean))
 
 
-def _joined(one: TossErrors, other: TossErrors) -> TossErrors:
+def _concatenate(one: TossErrors, other: TossErrors) -> TossErrors:
     return TossErrors(
         *(np.concatenate([value, getattr(other, name)]) for name, value in vars(one).items())
     )
@@ -117,10 +131,10 @@ def _joined(one: TossErrors, other: TossErrors) -> TossErrors:
 def _intervals(
     corners: Array, values: Mapping[str, Array], seed: int
 ) -> dict[str, tuple[float, float]]:
-    """Of each parameter, over the choices of resampled tosses."""
+    """Compute the bootstrap interval of each parameter."""
     random, tosses = np.random.default_rng(seed), corners.shape[1]
     finite = np.where(np.isfinite(corners), corners, 1e6)
-    weights = random.multinomial(tosses, np.full(tosses, 1 / tosses), RESAMPLED)
+    weights = random.multinomial(tosses, np.full(tosses, 1 / tosses), RESAMPLES)
     chosen = np.argmin(finite @ weights.T, 0)
     return {
         name: (float(low), float(high))

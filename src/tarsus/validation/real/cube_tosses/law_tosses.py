@@ -1,4 +1,4 @@
-"""A law on the tosses: every toss under every candidate is one world of one batch."""
+"""Simulation of tosses under a law: every toss with every candidate is one world of a batch."""
 
 from __future__ import annotations
 
@@ -21,64 +21,81 @@ from tarsus.validation.real.cube_tosses.data import FRAME, GIVEN_MU, G, Tosses, 
 from tarsus.validation.real.cube_tosses.errors import TossErrors, errors
 
 Array = NDArray[np.float64]
-HARD, SOFT = 4, 27  # steps a frame: 1.7 ms; and 0.25 ms, for springs and forces at an instant
-QUICKEST = "exact"
-MOST = 1 << 13  # worlds at once
+HARD, SOFT = 4, 27  # steps per frame: 1.7 ms, and 0.25 ms for springs and forces at an instant
+FASTEST_SOLVER = "exact"
+MAX_WORLDS = 1 << 13  # per batch
 
 
 class Tosser(ABC):
-    """What moves the cube: a law, or MuJoCo.
-
-    name: as lists call it
-    tried: its parameters that are identified
-    """
+    """Simulator of tosses: a law, or MuJoCo."""
 
     name: str
+    """Name in tables."""
     tried: Mapping[str, SearchRange]
+    """Search range of each parameter that is identified."""
 
     @abstractmethod
     def given(self) -> dict[str, float]:
-        """Its parameters as given: friction from the data, its own defaults otherwise."""
+        """Return the parameters without identification: friction of the data, and defaults."""
 
     @abstractmethod
     def paths(self, tosses: Tosses, values: Mapping[str, Array]) -> Array:
-        """Coordinates (candidates, tosses, frames, 7) from each toss's first frame.
+        """Simulate each toss from its first frame.
 
-        values: parameters and numbers of `SCENE`, each (candidates,)
+        Parameters
+        ----------
+        tosses
+            Recorded tosses.
+        values
+            Parameters of the law and of `SCENE`, each of shape (candidates,).
+
+        Returns
+        -------
+        Array
+            Coordinates, shape (candidates, tosses, frames, 7).
         """
 
     def errors(self, tosses: Tosses, values: Mapping[str, Array]) -> TossErrors:
-        """Errors of candidates, a few at a time so that memory stays small."""
+        """Compute the errors of candidates, in chunks that limit memory."""
         count = len(next(iter(values.values())))
-        at_once = max(1, MOST // len(tosses))
-        parts = []
-        for first in range(0, count, at_once):
-            some = {name: value[first : first + at_once] for name, value in values.items()}
-            parts.append(errors(tosses, self.paths(tosses, some)))
-        return TossErrors(*(np.concatenate([getattr(p, n) for p in parts]) for n in vars(parts[0])))
+        chunk_size = max(1, MAX_WORLDS // len(tosses))
+        chunks = []
+        for first in range(0, count, chunk_size):
+            chunk = {name: value[first : first + chunk_size] for name, value in values.items()}
+            chunks.append(errors(tosses, self.paths(tosses, chunk)))
+        return TossErrors(
+            *(np.concatenate([getattr(c, n) for c in chunks]) for n in vars(chunks[0]))
+        )
 
 
 class LawTosses(Tosser):
-    """A law by name, the path to a file with one's own, or a law; of several solvers `exact`, here
-    the quickest.
+    """Simulator of tosses under a contact law of Tarsus.
 
-    rounding: radius of the cube's corners, m
+    Parameters
+    ----------
+    law
+        Contact law, its name, or the path of a Python file with a law. If it offers several
+        solvers, `exact` is used, the fastest for a cube.
+    rounding
+        Radius of the cube's corners, m.
+    threads
+        Number of threads.
     """
 
     def __init__(self, law: str | Law, rounding: float = 0.0, threads: int = 1) -> None:
-        own = resolve.law(law)
-        self.name = law if isinstance(law, str) else name_of(own)
-        solvers = declared(type(own)).get("solver")
-        if solvers is not None and QUICKEST in solvers.choices:
-            own = replace(own, **{"solver": QUICKEST})
-        self.tried = ranges(self.name, own)
-        # what is left out by default, mu_K, is the same as mu unless it is tried
-        missing = [n for n in self.tried if getattr(own, n) is None]
-        self._law = replace(own, **{name: GIVEN_MU for name in missing})
-        springs = names_with_role(type(own), "stiffness")
-        self._steps = SOFT if own.at_instants or springs else HARD
+        resolved = resolve.law(law)
+        self.name = law if isinstance(law, str) else name_of(resolved)
+        solvers = declared(type(resolved)).get("solver")
+        if solvers is not None and FASTEST_SOLVER in solvers.choices:
+            resolved = replace(resolved, **{"solver": FASTEST_SOLVER})
+        self.tried = ranges(self.name, resolved)
+        # parameters that default to None, such as mu_K, equal mu unless they are tried
+        missing = [n for n in self.tried if getattr(resolved, n) is None]
+        self._law = replace(resolved, **{name: GIVEN_MU for name in missing})
+        springs = names_with_role(type(resolved), "stiffness")
+        self._steps = SOFT if resolved.at_instants or springs else HARD
         self._engine = TarsusEngine(self.name, "midpoint", self._law, threads)
-        self._body, self._filled = cube(rounding), missing
+        self._body, self._equal_to_mu = cube(rounding), missing
 
     def given(self) -> dict[str, float]:
         known = declared(type(self._law))
@@ -94,10 +111,10 @@ class LawTosses(Tosser):
         count = len(next(iter(values.values())))
         each = {name: np.repeat(value, len(tosses)) for name, value in values.items()}
         parameters = {name: value for name, value in each.items() if name not in SCENE}
-        for name in self._filled:  # Coulomb friction, unless the coefficient is given
+        for name in self._equal_to_mu:  # Coulomb friction, unless the coefficient is tried
             if name not in each and "mu" in each:
                 parameters[name] = each["mu"]
-        start = _started(self._body, tosses, each, parameters, count)
+        start = _initial_state(self._body, tosses, each, parameters, count)
         session = self._engine.begin(start, FRAME / self._steps)
         # frame by frame
         frames = tosses.q.shape[1]
@@ -111,14 +128,14 @@ class LawTosses(Tosser):
         return path.reshape(count, len(tosses), frames, 7)
 
 
-def _started(
+def _initial_state(
     body: Mechanism,
     tosses: Tosses,
     each: Mapping[str, Array],
     parameters: Mapping[str, Array],
     count: int,
 ) -> Start:
-    """Return the start of every world, the board's height taken off."""
+    """Build the initial state of every world, relative to the height of the board."""
     q, u = np.tile(tosses.q[:, 0], (count, 1)), np.tile(tosses.u[:, 0], (count, 1))
     zero = np.zeros(len(q))
     q[:, 2] -= each.get("height", zero)

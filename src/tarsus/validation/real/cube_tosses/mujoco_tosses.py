@@ -1,4 +1,4 @@
-"""MuJoCo on the tosses: a box on a plane, all tosses of a candidate in one rollout."""
+"""Simulation of tosses in MuJoCo: a box on a plane, one rollout for all tosses of a candidate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GIVEN = {"mu": GIVEN_MU, "timeconst": 0.02, "dampratio": 1.0, "impratio": 1.0}  
 
 
 class MujocoTosses(Tosser):
-    """MuJoCo with elliptic cones, Newton's solver, steps of 1.7 ms."""
+    """MuJoCo with elliptic cones, its Newton solver, and steps of 1.7 ms."""
 
     name = NAME
     tried = TRIED
@@ -41,17 +41,17 @@ class MujocoTosses(Tosser):
     def paths(self, tosses: Tosses, values: Mapping[str, Array]) -> Array:
         for name in values:
             if name in SCENE and name not in ("height", "back"):
-                raise Unsupported(f"{name} cannot be varied with MuJoCo.", name)
+                raise Unsupported(f"{name} cannot be varied in MuJoCo.", name)
         count, frames = len(next(iter(values.values()))), tosses.q.shape[1]
         path = np.empty((count, len(tosses), frames, 7))
         for k in range(count):
-            own = GIVEN | {name: float(v[k]) for name, v in values.items()}
-            path[k] = _rolled(tosses, own, self._threads)
+            parameters = GIVEN | {name: float(v[k]) for name, v in values.items()}
+            path[k] = _simulate(tosses, parameters, self._threads)
         return path
 
 
-def _rolled(tosses: Tosses, values: Mapping[str, float], threads: int) -> Array:
-    """Coordinates (tosses, frames, 7) of one candidate."""
+def _simulate(tosses: Tosses, values: Mapping[str, float], threads: int) -> Array:
+    """Simulate all tosses with one candidate; return coordinates (tosses, frames, 7)."""
     mj, frames = mujoco(), tosses.q.shape[1]
     model = mj.MjModel.from_xml_string(_xml(values))
     height, late = values.get("height", 0.0), values.get("back", 0.0)
@@ -60,14 +60,14 @@ def _rolled(tosses: Tosses, values: Mapping[str, float], threads: int) -> Array:
     u[:, 2] -= G * late
     data = [mj.MjData(model) for _ in range(threads)]
     states = roll(model, data, physics_states(model, q, u), HARD * (frames - 1))
-    # a physics state is the time, qpos and qvel, whose order is ours
+    # a physics state holds time, qpos and qvel, in the order of Tarsus
     path = np.concatenate([q[:, None], states[:, HARD - 1 :: HARD, 1:8]], 1)
     path[..., 2] += height
     return path
 
 
 def _xml(values: Mapping[str, float]) -> str:
-    """The cube on a board; contacts take the geoms' larger friction and their mean solref."""
+    """Write the cube on a board as MJCF; MuJoCo combines the equal parameters of both geoms."""
     contact = (
         f'friction="{values["mu"]!r} 0 0" condim="3"'
         f' solref="{values["timeconst"]!r} {values["dampratio"]!r}"'

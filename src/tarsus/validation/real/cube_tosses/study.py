@@ -1,9 +1,8 @@
-"""What is still missing, taken one by one: a rigid cube under `moreau` that may explain more and
-more.
+"""Study of missing effects: models of a rigid cube under `moreau` with more and more parameters.
 
-Each rung frees numbers that the one before held, identifies all of them again and is judged on
-tosses that had no part in it. Two bounds stand next to them: parameters chosen for each toss alone,
-and two starts that the tracking cannot tell apart.
+Each rung of the ladder frees further parameters, identifies all of them again, and is judged on
+held-out tosses. Two bounds are given for comparison: parameters chosen separately for every toss,
+and initial states that differ only by the tracking noise.
 """
 
 from __future__ import annotations
@@ -31,43 +30,44 @@ from tarsus.validation.real.cube_tosses.two_frictions import TwoFrictions
 
 Array = NDArray[np.float64]
 LAW = "moreau"
-TWO = ("mu", "e_N", "mu_other")
-DRAWS = 8  # starts within the tracking's noise
+TWO_FRICTIONS = ("mu", "e_N", "mu_other")
+DRAWS = 8  # random initial states within the tracking noise
 
 
 @dataclass(frozen=True)
 class Rung:
-    """What a rung frees beside the last one that it builds on.
-
-    own: parameters of the law; scene: numbers of `SCENE`
-    rounding: radius of the corners, m
-    flown: whether tosses start from a motion fitted to their whole flight
-    """
+    """Model of the ladder with its free parameters."""
 
     title: str
-    own: tuple[str, ...] = ("mu", "e_N")
+    """Title of the row."""
+    parameters: tuple[str, ...] = ("mu", "e_N")
+    """Free parameters of the law."""
     scene: tuple[str, ...] = ()
+    """Free parameters of `SCENE`."""
     rounding: float = 0.0
+    """Radius of the corners, m."""
     flown: bool = False
+    """Whether tosses start from a motion fitted to their whole flight."""
     law: str | Law = LAW
+    """Contact law."""
 
 
 RUNGS = (
     Rung("friction and restitution"),
     Rung("and kinetic friction below static", ("mu", "e_N", "kinetic")),
     Rung("and tangential restitution", ("mu", "e_N", "e_T")),
-    Rung("restitution above a speed alone", ("mu", "e_N", "v_0"), law="lcp_impulse"),
+    Rung("restitution only above a speed", ("mu", "e_N", "v_0"), law="lcp_impulse"),
     Rung("friction, restitution, height of the board", scene=("height",)),
     Rung("tilt of the board", scene=("tilt_x", "tilt_y")),
     Rung("age of the recorded velocity", scene=("back",)),
     Rung("starts fitted to the flight", flown=True),
     Rung("corners rounded by 2 mm", rounding=0.002),
     Rung("corners rounded by 5 mm", rounding=0.005),
-    Rung("another friction of corners that land", TWO, law=TwoFrictions(where="landing")),
-    Rung("another friction on corners and edges", TWO, law=TwoFrictions(where="edges")),
+    Rung("other friction of landing corners", TWO_FRICTIONS, law=TwoFrictions(where="landing")),
+    Rung("other friction on corners and edges", TWO_FRICTIONS, law=TwoFrictions(where="edges")),
     Rung(
         "the latter, height of the board, fitted starts",
-        TWO,
+        TWO_FRICTIONS,
         ("height",),
         flown=True,
         law=TwoFrictions(where="edges"),
@@ -76,68 +76,82 @@ RUNGS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Climbed:
-    """A rung, what it identified, and how much less it errs than the first, held out: corner
-    distance, % of the width, mean and interval.
-    """
+class RungResult:
+    """Result of a rung."""
 
     rung: Rung
+    """Model."""
     law: str
-    found: Identified
+    """Name of the law."""
+    identification: Identified
+    """Identified parameters and errors."""
     gain: tuple[float, float, float]
+    """Decrease of the held-out corner distance from the first rung: mean and interval, % of the
+    width."""
 
 
-def ladder(tosses: Tosses, flown: Flights, request: RealRequest) -> list[Climbed]:
-    """Every rung, with as many candidates each as are asked for."""
-    climbed: list[Climbed] = []
+def ladder(tosses: Tosses, flown: Flights, request: RealRequest) -> list[RungResult]:
+    """Identify and judge every rung."""
+    results: list[RungResult] = []
     count, seed = request.candidates, request.seed
     for rung in RUNGS:
         tosser = LawTosses(rung.law, rung.rounding, request.threads)
         request.tell(f"{tosser.name}: {rung.title}")
-        tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in rung.own}
+        tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in rung.parameters}
         tried |= {name: SCENE[name] for name in rung.scene}
-        started = from_flight(tosses, flown) if rung.flown else tosses
-        found = identified(tosser, started, tried, count, seed)
-        first = climbed[0].found if climbed else found
-        corners = first.held_out["corners"], found.held_out["corners"]
+        recordings = from_flight(tosses, flown) if rung.flown else tosses
+        identification = identified(tosser, recordings, tried, count, seed)
+        first = results[0].identification if results else identification
+        corners = first.held_out["corners"], identification.held_out["corners"]
         gain = difference_interval(*corners, seed)
-        climbed.append(Climbed(rung, tosser.name, found, gain))
-    return climbed
+        results.append(RungResult(rung, tosser.name, identification, gain))
+    return results
 
 
 def from_flight(tosses: Tosses, flown: Flights) -> Tosses:
-    """Tosses that start as their whole flight says, those that hardly fly as recorded."""
+    """Replace the initial states by those fitted to the flight, if a toss flies long enough."""
     q, u = tosses.q[:, 0].copy(), tosses.u[:, 0].copy()
-    q[flown.which], u[flown.which] = flown.q, flown.u
+    q[flown.indices], u[flown.indices] = flown.q, flown.u
     return tosses.starting(q, u)
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How far simulations with starts within the tracking's noise end from one another: position,
-    % of the width, rotation, degrees, corners, % of the width, and how many of them on another
-    face, each (tosses,), a mean over draws.
-    """
+    """Effect of the tracking noise on simulated tosses."""
 
     errors: dict[str, Array] = field(default_factory=dict)
+    """Mean errors by name as in `TossErrors`, between simulations from perturbed initial states,
+    each of shape (tosses,)."""
 
 
 def spread(tosses: Tosses, flown: Flights, values: dict[str, float], seed: int) -> Spread:
-    """Of `moreau` with some parameters, from starts perturbed by the noise of a recorded frame."""
+    """Measure the effect of tracking noise on simulations with `moreau`.
+
+    Parameters
+    ----------
+    tosses
+        Recorded tosses.
+    flown
+        Flights, which give the noise of a recorded frame.
+    values
+        Parameters of the law.
+    seed
+        Seed of the random perturbations.
+    """
     tosser, random = LawTosses(LAW), np.random.default_rng(seed)
     one = {name: np.array([value]) for name, value in values.items()}
     truth = tosser.paths(tosses, one)[0]
     drawn = []
     for _ in range(DRAWS):
-        # place, attitude and velocities of the first frame, each with its noise
+        # perturb position, orientation and velocities of the first frame
         q, u = tosses.q[:, 0].copy(), tosses.u[:, 0].copy()
         q[:, :3] += flown.noise[0] * random.standard_normal((len(tosses), 3))
         small = Rotation.from_rotvec(flown.noise[1] * random.standard_normal((len(tosses), 3)))
-        own = Rotation.from_quat(q[:, 3:], scalar_first=True)
-        q[:, 3:] = (own * small).as_quat(scalar_first=True)
+        rotation = Rotation.from_quat(q[:, 3:], scalar_first=True)
+        q[:, 3:] = (rotation * small).as_quat(scalar_first=True)
         u[:, :3] += flown.velocity_noise[0] * random.standard_normal((len(tosses), 3))
         u[:, 3:] += flown.velocity_noise[1] * random.standard_normal((len(tosses), 3))
         path = tosser.paths(tosses.starting(q, u), one)[0]
-        imagined = Tosses(tosses.names, truth, tosses.u, tosses.length)
-        drawn.append(errors(imagined, path[None]).of(0))
+        reference = Tosses(tosses.names, truth, tosses.u, tosses.length)
+        drawn.append(errors(reference, path[None]).of(0))
     return Spread({name: np.mean([d[name] for d in drawn], 0) for name in drawn[0]})
