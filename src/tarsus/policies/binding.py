@@ -310,7 +310,7 @@ def places(contract: Contract, robot: Robot) -> NDArray[np.int64]:
 
 
 def _short(name: str) -> str:
-    """A joint's name without what files add to it."""
+    """Strip the prefix and the suffix that files add to a joint's name."""
     return name.rpartition("/")[2].removesuffix("_joint").lower()
 
 

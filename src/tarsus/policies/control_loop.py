@@ -115,11 +115,11 @@ class ControlLoop:
                 contract.network,
             )
         self._previous, self._action = self._action, np.nan_to_num(action)
-        self._filtered = self._action if contract.filter is None else self._smoothed()
+        self._filtered = self._action if contract.filter is None else self._low_pass()
         return policy.signals(self._filtered)
 
-    def _smoothed(self) -> Array:
-        """The last action behind a first-order low-pass filter."""
+    def _low_pass(self) -> Array:
+        """Filter the last action by a first-order low-pass filter."""
         cutoff = self._policy.contract.filter
         assert cutoff is not None
         share = 1 - np.exp(-2 * np.pi * cutoff * self.period)

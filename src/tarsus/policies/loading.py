@@ -89,7 +89,7 @@ def _imported(contract: Contract, data: Mapping[str, Any], source: str) -> Contr
 
 
 def _written_contract(policy: Path) -> Path | None:
-    """The policy.toml that is given, or in the folder that is given; None if there is none."""
+    """Find the policy.toml: the given file, or the one in the given folder; None without one."""
     if policy.suffix == ".toml":
         return _existing(policy)
     written = policy / CONFIGS[0]
@@ -104,7 +104,7 @@ def _folders(policy: Path) -> list[Path]:
 
 
 def _network(policy: Path) -> Path:
-    """The network that is given, or the only one in the folder that is given."""
+    """Find the network: the given file, or the only one in the given folder."""
     if not os.path.isdir(policy):
         return _existing(policy)
     found = [f for d in _folders(policy) for f in sorted(d.iterdir()) if f.suffix in NETWORKS]
@@ -117,7 +117,7 @@ def _network(policy: Path) -> Path:
 
 
 def _beside(policy: Path) -> list[Path]:
-    """The configuration that lies with a network, the first of `CONFIGS`; empty without any."""
+    """Find the configuration next to a network, the first of `CONFIGS`; empty without any."""
     found = [d / name for d in _folders(policy) for name in CONFIGS if is_file(d / name)]
     return found[:1]
 

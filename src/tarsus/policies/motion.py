@@ -52,8 +52,9 @@ class ReferenceMotion:
         return ReferenceMotion(rate, samples)
 
     def at(self, time: float) -> dict[str, Array]:
-        """Return the sample (1, n) of each array that is nearest to a time, s; the last one after
-        its end.
+        """Return the sample (1, n) of each array that is nearest to a time in s.
+
+        After the end of the motion, this is the last sample.
         """
         k = round(time * self.rate)
         return {name: a[min(k, len(a) - 1)][None] for name, a in self.samples.items()}

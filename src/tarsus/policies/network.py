@@ -227,7 +227,7 @@ def _session(model: Any, file: Path) -> Any:
 
 
 def _batch_axis(shape: Sequence[int | None]) -> int | None:
-    """The dimension that counts worlds: the first; of (layers, 1, n) the second."""
+    """Find the dimension of worlds: the second of a shape (layers, 1, n), otherwise the first."""
     if not shape:
         return None
     return 1 if len(shape) == 3 and shape[1] in (1, None) else 0
@@ -247,7 +247,7 @@ def _ports(items: Any, weights: set[str]) -> list[Port]:
 
 
 def _paired(inputs: list[Port], outputs: list[Port]) -> tuple[tuple[str, str], ...]:
-    """Inputs and outputs that carry a memory, by their names: h_in and h_out, or hidden states."""
+    """Pair the inputs and outputs of memories by name, such as h_in and h_out or hidden states."""
     pairs = []
     for port in inputs:
         name = port.name.lower()

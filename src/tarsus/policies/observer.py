@@ -41,7 +41,7 @@ class Observer:
         return np.concatenate(flat, axis=1).astype(np.float32)
 
     def _begun(self, term: Term, sample: Array) -> Array:
-        """The past (worlds, history, size) as the policy begins, oldest first."""
+        """Build the history (worlds, history, size) at the start of a policy, oldest first."""
         past = np.repeat(sample[:, None], term.history, axis=1)
         if self._contract.first == "zero":
             past[:, :-1] = 0.0

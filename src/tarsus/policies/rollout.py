@@ -208,5 +208,5 @@ def rollout(
 
 
 def _ground(worlds: PolicyWorlds, q: Array) -> Array:
-    """The ground's height below each base (worlds,), m."""
+    """Compute the height of the ground below each base (worlds,), m."""
     return worlds.heights(q[:, None, :2])[:, 0]

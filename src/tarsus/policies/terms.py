@@ -182,13 +182,13 @@ def command(at: ObservedState, options: Mapping[str, Any]) -> Array:
 
 @term()
 def command_lin_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Velocity forward and to the left that is asked for, m/s."""
+    """Commanded velocity forward and to the left, m/s."""
     return at.command[:, :2]
 
 
 @term()
 def command_ang_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Turning velocity that is asked for, rad/s."""
+    """Commanded yaw rate, rad/s."""
     return at.command[:, 2:]
 
 
@@ -212,13 +212,13 @@ def joint_vel(at: ObservedState, options: Mapping[str, Any]) -> Array:
 
 @term()
 def last_action(at: ObservedState, options: Mapping[str, Any]) -> Array:
-    """The last action, as the network gave it."""
+    """Last action of the network."""
     return at.action
 
 
 @term()
 def previous_action(at: ObservedState, options: Mapping[str, Any]) -> Array:
-    """The action before the last one."""
+    """Second-to-last action of the network."""
     return at.previous
 
 
@@ -307,7 +307,7 @@ def _of_motion(at: ObservedState, name: str) -> Array:
 
 
 def _phase(at: ObservedState, options: Mapping[str, Any]) -> Array:
-    """The gait's phase (worlds, feet), rad, wrapped to [-pi, pi); that of `standing` at rest."""
+    """Compute the gait's phase (worlds, feet), rad, in [-pi, pi); at rest it is `standing`."""
     period = float(options.get("period", 1.0))
     if not period > 0:
         raise InvalidValue(f"period of a gait must be positive, not {period:g}.", "period")
