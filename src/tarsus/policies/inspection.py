@@ -91,7 +91,7 @@ def outcome(policy: BoundPolicy, log: xr.Dataset, command: Array) -> dict[str, A
 def survival_table(results: Sequence[EngineResult]) -> Table:
     """Return headings and rows of survival and tracking in each engine."""
     heads = ["engine", "stood", "95 % interval", "error forward (m/s)", "left (m/s)"]
-    heads += ["turning (rad/s)", "first fall (s)", "unconverged (%)", "remark"]
+    heads += ["turning (rad/s)", "first fall (s)", "not converged (%)", "remark"]
     cells = []
     for row in results:
         if row.survival is None:

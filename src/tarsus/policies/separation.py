@@ -145,6 +145,8 @@ def _parameters(engine: PolicyEngine) -> list[tuple[str, PolicyEngine]]:
                     changed.append((f"{name} {word}", engine.with_parameter(name, word)))
         elif parameter.role not in UNCHANGED_ROLES and isinstance(value, float) and value:
             for ratio in RATIOS.get(parameter.role, OTHER_RATIOS):
-                text = f"{name} {ratio * value:g}"
+                unit = "" if parameter.unit == "[1]" else f" {parameter.unit}"
+                times = f"{ratio:g} times" if ratio > 1 else f"1/{1 / ratio:g} of"
+                text = f"{name} {ratio * value:.3g}{unit} ({times} the default)"
                 changed.append((text, engine.with_parameter(name, repr(float(ratio * value)))))
     return changed

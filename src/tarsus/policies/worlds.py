@@ -323,12 +323,12 @@ def placed(q: Array, stands: Array, policy: BoundPolicy) -> Array:
     """Return coordinates (trials, nq) with the base at the height of the contract.
 
     Without one, the base keeps the height of the robot's file if the feet are then at most
-    `MAX_DROP` above the ground; otherwise the robot stands on it.
+    `MAX_DROP` above the ground; otherwise the robot stands on it. Feet never start below the
+    ground, from which stiff ground would throw the robot.
     """
     result = np.array(q, float)
-    above = result[:, 2] - stands
-    if policy.contract.height is None:
-        result[:, 2] = np.where((above >= 0) & (above <= MAX_DROP), result[:, 2], stands)
+    dropped = policy.contract.height is not None or result[:, 2] - stands <= MAX_DROP
+    result[:, 2] = np.where(dropped, np.maximum(result[:, 2], stands), stands)
     return result
 
 

@@ -38,7 +38,8 @@ th, td { padding: .35rem .7rem; text-align: left; vertical-align: top; \
 border-bottom: 1px solid #e7eaee; }
 th { font-weight: 600; border-bottom: 1px solid #9aa3af; vertical-align: bottom; }
 tbody tr:last-child td { border-bottom-color: #9aa3af; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.n { white-space: nowrap; }
 td.q { min-width: 11rem; }
 td.c { color: #5a6270; min-width: 14rem; }
 ul.checks { list-style: none; padding: 0; font-size: .875rem; }

@@ -43,6 +43,17 @@ def test_trials_of_a_shorter_plan_are_the_first(standing: BoundPolicy) -> None:
     np.testing.assert_array_equal(long.pushes[0.0][:2], short.pushes[0.0])
 
 
+@pytest.mark.parametrize("height", [None, 0.1, 0.5])
+def test_feet_start_on_or_above_the_ground(standing: BoundPolicy, height: float | None) -> None:
+    """Stiff ground would throw a robot whose feet start below it."""
+    policy = BoundPolicy.of(standing.contract.with_values("test", height=height), standing.robot)
+    worlds = PolicyEngine().worlds(policy, draw(policy, STILL).conditions, DT)
+    lowest = foot_gaps(policy.robot, worlds.q, flat).min(axis=1)
+    assert (lowest > -1e-9).all()
+    if height is not None:
+        np.testing.assert_array_less(height - 1e-9, worlds.q[:, 2])
+
+
 def test_legs_without_gains_let_the_robot_fall(standing: BoundPolicy) -> None:
     """Servos with a fraction of their stiffness bend by m g / k and more, until they give in."""
     edge = margins.margin(standing, PolicyEngine(), "weaker gains", STILL)
