@@ -1,4 +1,4 @@
-"""`tarsus bench`: speed against MuJoCo, and against other simulators."""
+"""`tarsus bench`: speed compared with MuJoCo and other simulators."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Bench(Command):
     position: ClassVar[int] = 70
     topic: ClassVar[str] = "Speed and machine"
     examples: ClassVar[Mapping[str, str]] = {
-        "tarsus bench": "one world and 4096 beside MuJoCo, two minutes",
-        "tarsus bench --history docs/speed.json": "the same, and add the figures to a history",
-        "tarsus bench --laws": "what each contact law costs",
-        "tarsus bench --peers --engines tarsus,mujoco --json": "ANYmal on two simulators, as JSON",
+        "tarsus bench": "one world and 4096, compared with MuJoCo; two minutes",
+        "tarsus bench --history docs/speed.json": "the same, and append the figures to a history",
+        "tarsus bench --laws": "cost of each contact law",
+        "tarsus bench --peers --engines tarsus,mujoco --json": "ANYmal in two simulators, as JSON",
     }
     groups: ClassVar[Mapping[str, str]] = {
         "Measurement": "device laws walks whole robots learning peers engines",
@@ -41,34 +41,34 @@ class Bench(Command):
     }
 
     device: Literal["cpu", "cuda"] = "cpu"
-    """cuda: check and time the GPU kernel instead, beside MuJoCo Warp if that is installed."""
+    """cuda: check and time the GPU kernel instead, and compare it with MuJoCo Warp if installed."""
     budget: Seconds = 480.0
-    """Time limit of the GPU benchmark: the running part is stopped, finished parts are kept."""
+    """Time limit of the GPU benchmark; results of finished parts are kept."""
     out: File = None
-    """Also write the results of the GPU, after each part, or of --peers to this file."""
+    """Also write the results to this file: of the GPU after each part, or of --peers."""
     laws: Flag = False
     """Measure the cost of every contact law instead, relative to the law moreau."""
     walks: Flag = False
-    """Time the walks of bipeds on flat feet instead, one world and 512, beside MuJoCo."""
+    """Time walking bipeds on flat feet instead, one world and 512, compared with MuJoCo."""
     whole: Flag = False
-    """Time G1 and ANYmal C with limits, friction, servos and self-collision on, beside MuJoCo."""
+    """Time G1 and ANYmal C with all forces (limits, friction, servos, self-contacts) instead."""
     robots: Annotated[
         str | None,
-        argument("NAMES", "With --whole: other robots of example-robot-data, or files."),
+        argument("NAMES", "With --whole: comma-separated robots of example-robot-data, or files."),
     ] = None
     learning: Flag = False
-    """Time control periods of an environment with and without a learner, beside MuJoCo (extra
-    `learn`)."""
+    """Time control periods of an environment with and without a learner, compared with MuJoCo
+    (extra `learn`)."""
     peers: Flag = False
     """Compare with other simulators instead: ANYmal stands, flies and falls (docs/peers.md)."""
     engines: Annotated[
         str | None,
-        argument("NAMES", "With --peers: only these (`tarsus list peers`), with commas between."),
+        argument("NAMES", "With --peers: comma-separated simulators (`tarsus list peers`)."),
         checked_names("simulator", "tarsus_bench.peers"),
     ] = None
     history: File = None
-    """Append the figures, with date, versions and processor, to this history (JSON, made if it is
-    not there; docs/speed_history.md)."""
+    """Append the figures, with date, versions and processor, to this JSON file
+    (docs/speed_history.md)."""
 
     def execute(self) -> int:
         from tarsus.program.run.tiers import optimize_everything
@@ -87,31 +87,31 @@ class Bench(Command):
         # on a GPU, part after part
         if self.device == "cuda":
             say = (lambda text: None) if self.output.quiet else _say
-            found = cuda_bench(self.budget, say, self._keep)
-            print_json(found) if self.json else report.tell_parts(found)
-            return FAILED if found["failed"] else 0
-        # on the processor
+            results = cuda_bench(self.budget, say, self._write)
+            print_json(results) if self.json else report.print_parts(results)
+            return FAILED if results["failed"] else 0
+        # on the CPU
         figures: Any
-        tell: Any
+        print_figures: Any
         with self.progress() as progress:
             if self.laws:
-                figures, tell = law_costs(progress.say), report.tell_laws
+                figures, print_figures = law_costs(progress.say), report.print_laws
             elif self.walks:
-                figures, tell = walk_costs(progress.say), report.tell_walks
+                figures, print_figures = walk_costs(progress.say), report.print_walks
             elif self.whole:
                 names = ROBOTS if self.robots is None else tuple(registry.split_names(self.robots))
-                figures, tell = whole_costs(names, progress.say), report.tell_whole
+                figures, print_figures = whole_costs(names, progress.say), report.print_whole
             elif self.learning:
-                figures, tell = _learning(progress.say), report.tell_learning
+                figures, print_figures = _learning(progress.say), report.print_learning
             else:
-                figures, tell = speed.bench(progress.say), report.tell
-        print_json(figures) if self.json else tell(figures)
+                figures, print_figures = speed.bench(progress.say), report.print_speed
+        print_json(figures) if self.json else print_figures(figures)
         if self.history is not None:
             append(self.history, figures)
         return 0
 
     def _check(self) -> None:
-        """TarsusError for options that exclude each other, or a folder that is not there."""
+        """Raise TarsusError for options that exclude each other or a folder that does not exist."""
         options = {
             "--peers": self.peers,
             "--walks": self.walks,
@@ -127,15 +127,15 @@ class Bench(Command):
             )
         if self.engines is not None and not self.peers:
             raise IncompatibleOptions(
-                "--engines selects simulators for --peers: give --peers too.", "--engines"
+                "--engines selects simulators for --peers: add --peers.", "--engines"
             )
         if self.robots is not None and not self.whole:
             raise IncompatibleOptions(
-                "--robots selects robots for --whole: give --whole too.", "--robots"
+                "--robots selects robots for --whole: add --whole.", "--robots"
             )
         if self.history is not None and first:
             raise IncompatibleOptions(
-                f"--history records only the default benchmark: leave out {first}.", "--history"
+                f"--history records only the default benchmark: omit {first}.", "--history"
             )
         for file in (self.out, self.history):
             if file is not None and not file.parent.is_dir():
@@ -150,18 +150,18 @@ class Bench(Command):
 
         names = None if self.engines is None else registry.split_names(self.engines)
         with self.progress() as progress:
-            found = bench_peers(names, progress=progress.say)
-        self._keep(found)
-        print_json(found) if self.json else print_peers(found)
+            results = bench_peers(names, progress=progress.say)
+        self._write(results)
+        print_json(results) if self.json else print_peers(results)
         return 0
 
-    def _keep(self, found: dict[str, Any]) -> None:
+    def _write(self, results: dict[str, Any]) -> None:
         if self.out is not None:
-            write_text({self.out: json_text(found) + "\n"})
+            write_text({self.out: json_text(results) + "\n"})
 
 
 def _learning(say: Callable[[str], None]) -> dict[str, Any]:
-    """Of PPO as `tarsus learn` has it."""
+    """Measure the costs of learning with the PPO of `tarsus learn`."""
     from tarsus.learning.methods.ppo import PPO
     from tarsus_bench.learning_speed import learning_costs
 
@@ -175,5 +175,5 @@ def _learning(say: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _say(text: str) -> None:
-    """Progress to standard error, also without a terminal: the run takes minutes."""
+    """Print progress to standard error, even without a terminal, because the run takes minutes."""
     print(text, file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 """`tarsus bench --device cuda`: correctness and speed of the GPU kernel.
 
-Every part stands alone: its results are kept if another part fails. Parts for which no time is left
-are named.
+The parts are independent: the results of a part are kept if another one fails. Parts that did not
+fit into the time limit are listed.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from tarsus.program.run.threads import Launcher
 from tarsus_bench import gpu_checks, gpu_peer, gpu_speed, gpu_tools
 
 Part = Callable[[], Any]
-Runner = Callable[[Part, float], Any]  # a part and the seconds it may take: what it found
-Keep = Callable[[dict[str, Any]], None]
-MakeLauncher = Callable[[int], Launcher]  # from the number of threads a block
-LONGEST = 200.0  # s that a part may take
+Runner = Callable[[Part, float], Any]  # runs a part within a time limit in s
+ResultsCallback = Callable[[dict[str, Any]], None]
+LauncherFactory = Callable[[int], Launcher]  # from the number of threads per block
+MAX_PART_SECONDS = 200.0  # s
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is run."""
+    """Size of the benchmark."""
 
     worlds: tuple[int, ...] = (4096, 16384, 65536, 262144, 1_000_000)
     """Numbers of worlds whose speed is measured."""
     blocks: tuple[int, ...] = (32, 64, 128, 256)
     """Numbers of threads per block whose speed is measured."""
     falls: int = 100_000
-    """Randomized falls."""
+    """Number of randomized falls."""
     fall_steps: int = 400
-    """Steps of each fall."""
+    """Number of steps of each fall."""
     compared: int = 16
-    """Worlds that are compared with the CPU program."""
+    """Number of worlds that are compared with the CPU program."""
     compared_steps: int = 1000
-    """Steps that are compared."""
+    """Number of steps that are compared."""
     timed_steps: int = 160
-    """Steps that are timed: one gait cycle."""
+    """Number of steps that are timed: one gait cycle."""
     peer_worlds: tuple[int, ...] = (4096, 16384, 65536)
     """Numbers of worlds for MuJoCo Warp."""
     humanoid_worlds: tuple[int, ...] = (16384, 262144)
@@ -52,61 +52,87 @@ SMALL = Sizes((4, 8), (32, 64), 100, 40, 3, 60, 4, (2,), (2,))
 
 
 def cuda_bench(
-    budget: float, progress: Callable[[str], None], keep: Keep | None = None
+    budget: float,
+    progress: Callable[[str], None],
+    on_results: ResultsCallback | None = None,
 ) -> dict[str, Any]:
     """Run all parts on the current CUDA device, each in its own process.
 
-    budget: seconds after which everything is ended.
-    progress: called with a line on what is being run.
-    keep: called after each part with all results so far.
+    Parameters
+    ----------
+    budget
+        Time limit of all parts together, s.
+    progress
+        Function that is called with the current part.
+    on_results
+        Function that is called after each part with all results so far.
 
-    Raises TarsusError if there is no CUDA device.
+    Raises
+    ------
+    TarsusError
+        If there is no CUDA device.
     """
     CudaLauncher()
     return gpu_bench(
         CudaLauncher,
         Sizes(),
-        BenchmarkSession(budget, progress, keep, run_in_child),
+        BenchmarkSession(budget, progress, on_results, run_in_child),
         gpu_tools.PARTS,
     )
 
 
-def directly(part: Part, seconds: float) -> Any:
-    """Run a part in this process, however long it takes."""
+def run_directly(part: Part, seconds: float) -> Any:
+    """Run a part in this process without a time limit."""
     return part()
 
 
 @dataclass(frozen=True)
 class BenchmarkSession:
-    """How the parts are run."""
+    """Time limit and callbacks of a benchmark."""
 
     budget: float
-    """Seconds for all parts together."""
+    """Time limit of all parts together, s."""
     progress: Callable[[str], None]
-    """Called with a line on what is being run."""
-    keep: Keep | None = None
-    """Called after each part with all results so far."""
-    run: Runner = directly
-    """Runs a part, in this process or another."""
+    """Function that is called with the current part."""
+    on_results: ResultsCallback | None = None
+    """Function that is called after each part with all results so far."""
+    run: Runner = run_directly
+    """Function that runs a part, in this process or another."""
 
 
 def gpu_bench(
-    make: MakeLauncher, sizes: Sizes, way: BenchmarkSession, more: dict[str, Part] | None = None
+    make: LauncherFactory,
+    sizes: Sizes,
+    session: BenchmarkSession,
+    more: dict[str, Part] | None = None,
 ) -> dict[str, Any]:
     """Run the parts and collect their results.
 
-    parts: the result of each by name, or {"error": why there is none}.
-    seconds: how long each took.
-    failed: names of the parts that raised an error or are not ok.
+    Parameters
+    ----------
+    make
+        Function that creates a launcher from the number of threads per block.
+    sizes
+        Size of the benchmark.
+    session
+        Time limit and callbacks.
+    more
+        Further parts.
+
+    Returns
+    -------
+    dict
+        parts: result of each part, or {"error": message}. seconds: duration of each part. failed:
+        names of the parts that raised an error or are not ok.
     """
-    # is the GPU's answer right?
+    # correctness
     parts: dict[str, Part] = {
         "same_as_one_lane_f32": partial(_agreement, make, sizes, 32),
         "same_as_one_lane_f64": partial(_agreement, make, sizes, 64),
         "deterministic": partial(
             gpu_checks.deterministic, make, sizes.worlds[0], sizes.timed_steps
         ),
-        # how fast is it, and how fast is another simulator on the same GPU?
+        # speed, also of another simulator on the same GPU
         "speed_quadruped_f32": partial(
             gpu_speed.sweep, make, gpu_speed.quadruped, sizes.worlds, sizes.blocks, sizes
         ),
@@ -122,44 +148,47 @@ def gpu_bench(
         "mujoco_warp": partial(gpu_peer.speed, sizes.peer_worlds, sizes.timed_steps),
         **(more or {}),
     }
-    return in_turn(parts, way)
+    return run_parts(parts, session)
 
 
-def _agreement(make: MakeLauncher, sizes: Sizes, bits: int) -> dict[str, Any]:
+def _agreement(make: LauncherFactory, sizes: Sizes, bits: int) -> dict[str, Any]:
     return gpu_checks.agreement(make(128), bits, sizes.compared, sizes.compared_steps)
 
 
-def _falls(make: MakeLauncher, sizes: Sizes) -> dict[str, Any]:
+def _falls(make: LauncherFactory, sizes: Sizes) -> dict[str, Any]:
     return gpu_checks.falls(make(128), sizes.falls, sizes.fall_steps)
 
 
-def in_turn(parts: dict[str, Part], way: BenchmarkSession) -> dict[str, Any]:
-    """Run the parts one after the other; none is started once the budget is spent.
+def run_parts(parts: dict[str, Part], session: BenchmarkSession) -> dict[str, Any]:
+    """Run the parts one after the other until the time limit.
 
-    Returns the result or the error of each, and the seconds it took.
+    Returns
+    -------
+    dict
+        Result or error of each part, and its duration.
     """
-    began, found, seconds = perf_counter(), {}, {}
+    began, results, seconds = perf_counter(), {}, {}
     for name, part in parts.items():
         started = perf_counter()
-        left = way.budget - (started - began)
+        left = session.budget - (started - began)
         if left <= 0:
-            found[name] = {"error": f"not begun: the {way.budget:g} s were over"}
+            results[name] = {"error": f"not started: the {session.budget:g} s are over"}
         else:
-            way.progress(f"{name} (at {started - began:.0f} s)")
+            session.progress(f"{name} (at {started - began:.0f} s)")
             try:
-                found[name] = way.run(part, min(left, LONGEST))
+                results[name] = session.run(part, min(left, MAX_PART_SECONDS))
             except Exception as error:
-                found[name] = {"error": f"{type(error).__name__}: {error}"}
+                results[name] = {"error": f"{type(error).__name__}: {error}"}
             seconds[name] = perf_counter() - started
-            way.progress(f"{name}: {_verdict(found[name])} after {seconds[name]:.0f} s")
-        _keep(way, _result(found, seconds))
-    return _result(found, seconds)
+            session.progress(f"{name}: {_verdict(results[name])} after {seconds[name]:.0f} s")
+        _report(session, _summary(results, seconds))
+    return _summary(results, seconds)
 
 
-def _result(found: dict[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
-    failed = [name for name, part in found.items() if _verdict(part) != "done"]
-    rest = {"ratio_to_mujoco_warp": _ratio(found), "settings": gpu_speed.SETTINGS}
-    return {"parts": dict(found), "seconds": dict(seconds), "failed": failed} | rest
+def _summary(results: dict[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
+    failed = [name for name, part in results.items() if _verdict(part) != "done"]
+    rest = {"ratio_to_mujoco_warp": _ratio(results), "settings": gpu_speed.SETTINGS}
+    return {"parts": dict(results), "seconds": dict(seconds), "failed": failed} | rest
 
 
 def _verdict(part: Any) -> str:
@@ -168,19 +197,20 @@ def _verdict(part: Any) -> str:
     return part.get("error") or ("done" if part.get("ok", True) else "not ok")
 
 
-def _keep(way: BenchmarkSession, result: dict[str, Any]) -> None:
-    """Keep the results so far; a full disk must not end the measurement."""
-    if way.keep is None:
+def _report(session: BenchmarkSession, results: dict[str, Any]) -> None:
+    """Pass on the results so far; a full disk must not end the measurement."""
+    if session.on_results is None:
         return
     try:
-        way.keep(result)
+        session.on_results(results)
     except OSError as error:
-        way.progress(f"could not keep the results so far: {error}")
+        session.progress(f"could not save the results so far: {error}")
 
 
-def _ratio(found: dict[str, Any]) -> float | None:
-    """Best world-steps a second over MuJoCo Warp's best [1], if both were measured."""
+def _ratio(results: dict[str, Any]) -> float | None:
+    """Compute the ratio of the best speed to that of MuJoCo Warp, if both were measured."""
     try:
-        return found["speed_quadruped_f32"]["best"]["each_its_own"] / found["mujoco_warp"]["best"]
+        speed = results["speed_quadruped_f32"]["best"]["each_its_own"]
+        return speed / results["mujoco_warp"]["best"]
     except KeyError:
         return None

@@ -17,10 +17,10 @@ from tarsus.program.run.threads import Launcher, ThreadWorlds
 from tarsus.simulation.simulation import Simulation
 from tarsus_bench.instruction_bound import operations_per_step
 
-DT, FRICTION, LEAST_SECONDS, ROUNDS = 0.0025, 0.8, 0.2, 3
-ENOUGH_SECONDS = 5.0  # s: no further round is begun
-TOO_LONG = 30.0  # s that a number of worlds may be expected to take
-LANES_A_CYCLE = 128  # single-precision lanes that a multiprocessor issues a cycle: four warps of 32
+DT, FRICTION, MIN_SECONDS, ROUNDS = 0.0025, 0.8, 0.2, 3
+MAX_SECONDS = 5.0  # s, after which no further round starts
+MAX_EXPECTED_SECONDS = 30.0  # s, for a number of worlds
+LANES_PER_CYCLE = 128  # float32 lanes that a multiprocessor issues per cycle: four warps of 32
 SETTINGS = {
     "robot": (
         "mini_cheetah, 18 degrees of freedom, 4 sphere feet, no dry joint friction, no"
@@ -38,22 +38,22 @@ SETTINGS = {
     "dt": DT,
     "precision": "float32",
     "friction": FRICTION,
-    "statistic": f"best of up to {ROUNDS} rounds of at least {LEAST_SECONDS} s from the same start",
-    "not simulated": "self-collision, contacts other than the feet's",
+    "statistic": f"best of up to {ROUNDS} rounds of at least {MIN_SECONDS} s from the same start",
+    "not simulated": "self-collision, contacts other than those of the feet",
 }
 
 
-class Swept(Protocol):
-    """The one size that a sweep needs."""
+class SweepSizes(Protocol):
+    """Sizes that a sweep needs."""
 
     @property
     def timed_steps(self) -> int:
-        """Steps of one timed launch sequence."""
+        """Number of steps that are timed together."""
         ...
 
 
 def quadruped(device: Launcher, worlds: int) -> Simulation:
-    """Mini Cheetah, ready to trot."""
+    """Create a simulation of Mini Cheetah that trots."""
     robot = frictionless_joints(robots.load("mini_cheetah"))
     law = Moreau(mu=FRICTION)
     return Simulation(
@@ -62,7 +62,7 @@ def quadruped(device: Launcher, worlds: int) -> Simulation:
 
 
 def humanoid(device: Launcher, worlds: int) -> Simulation:
-    """HOAP-1 on the eight vertices of its soles, holding its posture."""
+    """Create a simulation of HOAP-1 that stands on the eight vertices of its soles."""
     robot = robots.load("hoap1")
     soles = [candidate.name for candidate in robot.candidates if "_foot_" in candidate.name]
     options = {"worlds": worlds, "device": device, "precision": "float32", "contacts": soles}
@@ -74,14 +74,17 @@ def sweep(
     build: Callable[[Launcher, int], Simulation],
     worlds: Sequence[int],
     blocks: Sequence[int],
-    sizes: Swept,
+    sizes: SweepSizes,
 ) -> dict[str, Any]:
-    """World-steps a second by threads per block, then by number of worlds.
+    """Measure the world-steps per second by threads per block, then by number of worlds.
 
-    The blocks are compared at the middle number of worlds; the best block is used for the rest.
+    Blocks are compared at the middle number of worlds; the best block is used for the others.
 
-    alike: all worlds do the same, so no warp diverges.
-    each_its_own: speeds, commands and friction differ between worlds.
+    Returns
+    -------
+    dict
+        Speeds with identical worlds (alike), in which no warp diverges, and with different
+        velocities, commands and friction coefficients (each_its_own), and further figures.
     """
     # the best number of threads per block
     steps, middle = sizes.timed_steps, worlds[len(worlds) // 2]
@@ -92,36 +95,36 @@ def sweep(
 
     # numbers of worlds, as far as memory and time allow
     by_worlds: dict[int, dict[str, float]] = {}
-    no_room: dict[int, str] = {}
+    no_memory: dict[int, str] = {}
     no_time: list[int] = []
     sim = build(make(block), worlds[0])
     for count in worlds:
-        if by_worlds and 2 * count * steps > TOO_LONG * min(list(by_worlds.values())[-1].values()):
-            no_time.append(count)
-            continue
+        if by_worlds:
+            rate = min(list(by_worlds.values())[-1].values())
+            if 2 * count * steps > MAX_EXPECTED_SECONDS * rate:
+                no_time.append(count)
+                continue
         try:
             sim = build(make(block), count)
             by_worlds[count] = _rates(sim, steps)
         except MemoryError as error:
-            no_room[count] = str(error)
+            no_memory[count] = str(error)
 
-    # what the figures rest on
+    # device, iterations and operations
     best = max(by_worlds.values(), key=lambda rates: rates["each_its_own"])
-    held = _threads(sim)
+    backend = _threads(sim)
     device, iterations = (
-        held.launcher.describe(held.kernel),
-        float(np.mean(held.get("iterations"))),
+        backend.launcher.describe(backend.kernel),
+        float(np.mean(backend.get("iterations"))),
     )
     operations = operations_per_step(sim.program, Target(1, 32), iterations)
-    found = {
+    return {
         "best": best,
         "by_block": by_block,
         "block": block,
         "by_worlds": by_worlds,
         "device": device,
-    }
-    return found | {
-        "no_memory_for": no_room,
+        "no_memory_for": no_memory,
         "no_time_for": no_time,
         "bytes_per_world": sim.bytes_per_world(),
         "iterations_last_step": iterations,
@@ -147,14 +150,14 @@ def _rates(sim: Simulation, steps: int) -> dict[str, float]:
 
 
 def _rate(sim: Simulation, steps: int, u: Any = None) -> float:
-    """World-steps a second, the best round."""
+    """Measure the world-steps per second of the best round."""
     launcher, best, first = _threads(sim).launcher, 0.0, perf_counter()
     sim.backend.advance(1)
     for _ in range(ROUNDS):
-        if best and perf_counter() - first > ENOUGH_SECONDS:
+        if best and perf_counter() - first > MAX_SECONDS:
             break
         done, spent = 0, 0.0
-        while spent < LEAST_SECONDS:
+        while spent < MIN_SECONDS:
             sim.reset()
             if u is not None:
                 sim.set(u=u)
@@ -169,12 +172,12 @@ def _rate(sim: Simulation, steps: int, u: Any = None) -> float:
 
 
 def _bound_fraction(rate: float, operations: float, device: dict[str, Any]) -> float | None:
-    """Share [1] of the speed that arithmetic alone would allow; None if the clock is not known."""
+    """Compute the fraction of the speed that arithmetic alone would allow; None without a clock."""
     if not device.get("hertz"):
         return None
-    return rate * operations / (device["multiprocessors"] * LANES_A_CYCLE * device["hertz"])
+    return rate * operations / (device["multiprocessors"] * LANES_PER_CYCLE * device["hertz"])
 
 
 def _resources(sim: Simulation) -> dict[str, int] | None:
-    found = ptx.resources(ptx.ptx(sim.program, 32))
-    return vars(found) if found else None
+    resources = ptx.resources(ptx.ptx(sim.program, 32))
+    return vars(resources) if resources else None

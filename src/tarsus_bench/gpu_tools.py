@@ -1,4 +1,4 @@
-"""NVIDIA's tools on the running kernel, if they are installed.
+"""NVIDIA's profiler and sanitizer on the running kernel, if they are installed.
 
 The profiler shows what limits the speed; the sanitizer checks that all memory accesses are valid.
 """
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-SECONDS = 150  # s that a tool may take
+TIMEOUT = 150  # s
 METRICS = (
     "smsp__inst_executed.sum",
     "smsp__inst_executed.avg.per_cycle_active",
@@ -28,8 +28,7 @@ METRICS = (
     "dram__bytes.sum",
     "gpu__time_duration.sum",
 )
-# each array its own allocation, or a pool would hide a kernel that reads or writes beyond the end
-# of one
+# every array has its own allocation: a pool would hide accesses beyond the end of an array
 RUN = """
 import cupy
 cupy.cuda.set_allocator(None)
@@ -42,7 +41,7 @@ print(sim.backend.first("q"))
 
 
 def profile() -> dict[str, Any]:
-    """Nsight Compute's counters of one launch of 20 steps of 65536 worlds, as it prints them."""
+    """Return Nsight Compute's counters of one launch of 20 steps with 65536 worlds, as text."""
     command = [
         "ncu",
         "--csv",
@@ -53,19 +52,19 @@ def profile() -> dict[str, Any]:
         "--launch-skip",
         "1",
     ]
-    said = _run([*command, "--launch-count", "1", "--metrics", ",".join(METRICS)], RUN, 65536, 20)
-    found = {}
-    for line in said["output"].splitlines():
+    result = _run([*command, "--launch-count", "1", "--metrics", ",".join(METRICS)], RUN, 65536, 20)
+    counters = {}
+    for line in result["output"].splitlines():
         cells = [cell.strip('"') for cell in line.split('","')]
         if len(cells) > 3 and cells[-3] in METRICS:
-            found[cells[-3]] = f"{cells[-1]} {cells[-2]}".strip()
-    return {"counters": found} if found else said
+            counters[cells[-3]] = f"{cells[-1]} {cells[-2]}".strip()
+    return {"counters": counters} if counters else result
 
 
-def sanitized() -> dict[str, Any]:
-    """compute-sanitizer's memory check of a few steps; ok: it found nothing."""
-    said = _run(["compute-sanitizer", "--tool", "memcheck"], RUN, 64, 5)
-    return {"ok": said["code"] == 0 and "ERROR SUMMARY: 0 errors" in said["output"], **said}
+def sanitize() -> dict[str, Any]:
+    """Check the memory accesses of a few steps with compute-sanitizer."""
+    result = _run(["compute-sanitizer", "--tool", "memcheck"], RUN, 64, 5)
+    return {"ok": result["code"] == 0 and "ERROR SUMMARY: 0 errors" in result["output"], **result}
 
 
 def _run(tool: list[str], script: str, worlds: int, steps: int) -> dict[str, Any]:
@@ -73,9 +72,9 @@ def _run(tool: list[str], script: str, worlds: int, steps: int) -> dict[str, Any
         raise FileNotFoundError(f"{tool[0]} is not installed")
     text = script.format(worlds=worlds, steps=steps, launches=2)
     done = subprocess.run(
-        [*tool, sys.executable, "-c", text], capture_output=True, text=True, timeout=SECONDS
+        [*tool, sys.executable, "-c", text], capture_output=True, text=True, timeout=TIMEOUT
     )
     return {"code": done.returncode, "output": (done.stdout + done.stderr)[-4000:]}
 
 
-PARTS: dict[str, Callable[[], Any]] = {"profile": profile, "sanitizer": sanitized}
+PARTS: dict[str, Callable[[], Any]] = {"profile": profile, "sanitizer": sanitize}

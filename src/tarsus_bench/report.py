@@ -1,4 +1,4 @@
-"""The output of `tarsus bench`: its figures as tables."""
+"""Output of `tarsus bench` as tables."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-# key, what it says
+# key and label
 ROWS = (
     ("one_world_f64", "one world, float64, closed loop"),
     ("batch_f64", "4096 worlds, one thread, float64"),
     ("batch_f32", "4096 worlds, one thread, float32"),
-    ("threads", "two threads, against one"),
-    ("step_call", "one step() called from Python, against mj_step"),
+    ("threads", "two threads, compared with one"),
+    ("step_call", "one step() called from Python, compared with mj_step"),
 )
 AGAINST_DEFAULT = {
-    "one_world_f64_default": "one world, float64, against mujoco default",
-    "batch_f64_default": "4096 worlds, float64, against mujoco default",
-    "batch_f32_default": "4096 worlds, float32, against mujoco default",
+    "one_world_f64_default": "one world, float64, compared with mujoco default",
+    "batch_f64_default": "4096 worlds, float64, compared with mujoco default",
+    "batch_f32_default": "4096 worlds, float32, compared with mujoco default",
 }
 Cells = tuple[tuple[str, Callable[[dict[str, Any]], str]], ...]
-YARDSTICK = {
+VIOLATIONS = {
     "penetration_m": "penetration / m",
     "creep_m_per_s": "creep of sticking feet / m/s",
     "signorini_J": "Signorini: impulse times gap speed / J",
@@ -31,8 +31,8 @@ YARDSTICK = {
 }
 
 
-def tell(figures: dict[str, Any]) -> None:
-    """Print the speed ratios, what they rest on, and the accuracy of both engines."""
+def print_speed(figures: dict[str, Any]) -> None:
+    """Print the speed ratios, the times behind them, and the accuracy of both simulators."""
     # speed
     console = Console(highlight=False)
     table = Table(
@@ -52,7 +52,7 @@ def tell(figures: dict[str, Any]) -> None:
         f" mj_step {micro['peer_call']:.2f}"
     )
 
-    # what a step costs
+    # cost of a step
     console.print(
         f"memory {figures['bytes_per_world']:.0f} bytes per world;"
         f" {figures['operations_per_step']:.0f} arithmetic operations per step at"
@@ -65,9 +65,9 @@ def tell(figures: dict[str, Any]) -> None:
         + ", ".join(f"{k} {v:.2f}" for k, v in figures["compile_seconds"].items())
     )
 
-    # accuracy of both engines, and settings
+    # accuracy of both simulators, and settings
     accuracy = Table(
-        title="The same trot in both engines: largest violations of the contact conditions",
+        title="The same trot in both simulators: largest violations of the contact conditions",
         title_justify="left",
     )
     engines = figures["accuracy"]
@@ -77,15 +77,15 @@ def tell(figures: dict[str, Any]) -> None:
     accuracy.add_row(
         "mean solver iterations", *(f"{a['iterations_mean']:.2f}" for a in engines.values())
     )
-    for key, text in YARDSTICK.items():
+    for key, text in VIOLATIONS.items():
         accuracy.add_row(text, *(f"{a['residuals'][key]:.1e}" for a in engines.values()))
     console.print(accuracy)
     for key, value in figures["settings"].items():
         console.print(f"[dim]{key}: {value}[/]")
 
 
-def tell_laws(costs: list[dict[str, Any]]) -> None:
-    """Print what each law costs."""
+def print_laws(costs: list[dict[str, Any]]) -> None:
+    """Print the cost of each law."""
     table = Table(
         title="One step of Mini Cheetah: 4096 worlds, one thread, float64, dt 1 ms",
         title_justify="left",
@@ -94,8 +94,8 @@ def tell_laws(costs: list[dict[str, Any]]) -> None:
         "law",
         "time / hard law's time",
         "time per world / µs",
-        "operations once a step",
-        "operations per pass of each loop",
+        "operations outside loops",
+        "operations per iteration of each loop",
     ):
         table.add_column(column, justify="left" if column == "law" else "right")
     for row in costs:
@@ -110,90 +110,90 @@ def tell_laws(costs: list[dict[str, Any]]) -> None:
     Console(highlight=False).print(table)
 
 
-def tell_learning(found: dict[str, Any]) -> None:
-    """Print control periods a second of each simulator, with and without a learner."""
-    table = Table(title="Control periods a second, all worlds together", title_justify="left")
-    for column in ("simulator", "alone", "with a learner", "falls a second"):
+def print_learning(results: dict[str, Any]) -> None:
+    """Print the control periods per second of each simulator, with and without a learner."""
+    table = Table(title="Control periods per second, all worlds together", title_justify="left")
+    for column in ("simulator", "alone", "with a learner", "falls per second"):
         table.add_column(column, justify="left" if column == "simulator" else "right")
-    for row in found["rows"]:
+    for row in results["rows"]:
         counts = (row["control_steps"], row["with_learner"])
         cells = ["-" if n is None else f"{n:,.0f}" for n in counts]
         table.add_row(row["simulator"], *cells, f"{row['falls']:.2f}")
     console = Console(highlight=False)
     console.print(table)
-    for key, value in found["settings"].items():
+    for key, value in results["settings"].items():
         console.print(f"[dim]{key}: {value}[/]")
 
 
-def tell_walks(found: dict[str, Any]) -> None:
-    """Print how fast bipeds walk beside MuJoCo, and how their contacts were solved."""
-    # what a row says of each robot
+def print_walks(results: dict[str, Any]) -> None:
+    """Print the speed of walking bipeds compared with MuJoCo, and statistics of the solver."""
+    # a row per figure, a column per robot
     table = Table(
         title="Bipeds walking: speed as a multiple of MuJoCo's rollout on one thread",
         title_justify="left",
     )
     cells: Cells = (
         ("one world", lambda row: f"{row['one_world']:.2f}x"),
-        ("512 worlds, a thread: float64, float32", _batches),
+        ("512 worlds, one thread: float64, float32", _batches),
         ("with controller: one world", lambda row: f"{row['with_controller']['one_world']:.2f}x"),
-        ("512 worlds, a thread", lambda row: _batches(row["with_controller"])),
-        ("µs a step: MuJoCo, one, many", lambda row: _three(row["microseconds"])),
-        ("distance / m: MuJoCo, ours, again", lambda row: _distances(row["distance"])),
-        ("iterations: mean, 99 %, most", lambda row: _spread(row["solver"]["one"])),
-        ("of 512 worlds, float64", lambda row: _spread(row["solver"]["batch"])),
-        ("of 512 worlds, float32", lambda row: _spread(row["solver"]["batch32"])),
-        ("steps not converged", lambda row: _unsolved(row["solver"])),
+        ("512 worlds, one thread", lambda row: _batches(row["with_controller"])),
+        ("µs per step: MuJoCo, one, many", lambda row: _three_times(row["microseconds"])),
+        ("distance / m: MuJoCo, Tarsus, replay", lambda row: _distances(row["distance"])),
+        ("iterations: mean, 99 %, max.", lambda row: _three_counts(row["solver"]["one"])),
+        ("of 512 worlds, float64", lambda row: _three_counts(row["solver"]["batch"])),
+        ("of 512 worlds, float32", lambda row: _three_counts(row["solver"]["batch32"])),
+        ("unconverged steps", lambda row: _unconverged(row["solver"])),
     )
-    _tell_robots(table, cells, found)
+    _print_robots(table, cells, results)
 
 
-def _tell_robots(table: Table, cells: Cells, found: dict[str, Any]) -> None:
+def _print_robots(table: Table, cells: Cells, results: dict[str, Any]) -> None:
     """Print a table with a column for each robot, and the settings."""
     table.add_column("")
-    for row in found["rows"]:
+    for row in results["rows"]:
         table.add_column(row["robot"], justify="right")
     for text, cell in cells:
-        table.add_row(text, *(cell(row) for row in found["rows"]))
+        table.add_row(text, *(cell(row) for row in results["rows"]))
     console = Console(highlight=False)
     console.print(table)
-    for key, value in found["settings"].items():
+    for key, value in results["settings"].items():
         console.print(f"[dim]{key}: {value}[/]")
 
 
-def tell_whole(found: dict[str, Any]) -> None:
-    """Print how fast robots stand with all that acts on them, beside MuJoCo."""
+def print_whole(results: dict[str, Any]) -> None:
+    """Print the speed of robots that stand with all forces, compared with MuJoCo."""
     table = Table(
-        title="Everything on: speed as a multiple of MuJoCo's on one thread", title_justify="left"
+        title="All forces: speed as a multiple of MuJoCo's on one thread", title_justify="left"
     )
-    worlds = f"{found['worlds']} worlds"
+    worlds = f"{results['worlds']} worlds"
     cells: Cells = (
         ("joints, contacts of the feet, pairs", _sizes),
-        ("one world, beside rollout", lambda row: f"{row['one_world']:.2f}x"),
-        (f"{worlds}, beside rollout: float64, float32", _batches),
-        (f"{worlds}, beside mujoco.batch", lambda row: _batches(row["beside_batch"])),
-        ("µs a step: MuJoCo's rollout, of many, batch", _theirs),
-        ("µs a step: one, many, float32", _ours),
-        ("contacts a step: MuJoCo, ours", _contacts),
-        ("trunk's height at the end / m: MuJoCo, ours", _heights),
-        ("iterations: mean, most, of one world", lambda row: _two(row["solver"]["one"])),
-        ("of many, float64", lambda row: _two(row["solver"]["batch"])),
-        ("of many, float32", lambda row: _two(row["solver"]["batch32"])),
-        ("steps not converged", lambda row: _unsolved(row["solver"])),
-        ("first compilation / s of the processor", lambda row: f"{row['first_compilation']:.1f}"),
+        ("one world, compared with rollout", lambda row: f"{row['one_world']:.2f}x"),
+        (f"{worlds}, compared with rollout: float64, float32", _batches),
+        (f"{worlds}, compared with mujoco.batch", lambda row: _batches(row["beside_batch"])),
+        ("µs per step: MuJoCo's rollout, of many, batch", _peer_times),
+        ("µs per step: one, many, float32", _tarsus_times),
+        ("contacts per step: MuJoCo, Tarsus", _contacts),
+        ("height of the trunk at the end / m: MuJoCo, Tarsus", _heights),
+        ("iterations: mean, max., of one world", lambda row: _two_counts(row["solver"]["one"])),
+        ("of many, float64", lambda row: _two_counts(row["solver"]["batch"])),
+        ("of many, float32", lambda row: _two_counts(row["solver"]["batch32"])),
+        ("unconverged steps", lambda row: _unconverged(row["solver"])),
+        ("first compilation / s of CPU time", lambda row: f"{row['first_compilation']:.1f}"),
     )
-    _tell_robots(table, cells, found)
+    _print_robots(table, cells, results)
 
 
 def _sizes(row: dict[str, Any]) -> str:
     return f"{row['joints']}, {row['feet']}, {row['pairs']}"
 
 
-def _theirs(row: dict[str, Any]) -> str:
+def _peer_times(row: dict[str, Any]) -> str:
     micro = row["microseconds"]
     return ", ".join(f"{micro[k]:.2f}" for k in ("peer", "peer_many", "peer_batch") if k in micro)
 
 
-def _ours(row: dict[str, Any]) -> str:
+def _tarsus_times(row: dict[str, Any]) -> str:
     return ", ".join(f"{row['microseconds'][k]:.3f}" for k in ("one", "batch", "batch32"))
 
 
@@ -205,17 +205,17 @@ def _heights(row: dict[str, Any]) -> str:
     return f"{row['mujoco']['height']:.4f}, {row['solver']['one']['height']:.4f}"
 
 
-def _two(count: dict[str, float]) -> str:
+def _two_counts(count: dict[str, float]) -> str:
     return f"{count['mean']:.2f}, {count['most']:.0f}"
 
 
 def _batches(row: dict[str, Any] | None) -> str:
     if row is None:
-        return "not in this MuJoCo"
+        return "not available in this MuJoCo"
     return f"{row['batch']:.1f}x, {row['batch32']:.1f}x"
 
 
-def _three(micro: dict[str, float]) -> str:
+def _three_times(micro: dict[str, float]) -> str:
     return f"{micro['peer']:.2f}, {micro['one']:.2f}, {micro['batch']:.3f}"
 
 
@@ -223,22 +223,22 @@ def _distances(distance: dict[str, float]) -> str:
     return ", ".join(f"{distance[name]:.2f}" for name in ("mujoco", "tarsus", "replayed"))
 
 
-def _spread(count: dict[str, float]) -> str:
+def _three_counts(count: dict[str, float]) -> str:
     return f"{count['mean']:.2f}, {count['percentile_99']:.0f}, {count['most']:.0f}"
 
 
-def _unsolved(counts: dict[str, dict[str, float]]) -> str:
+def _unconverged(counts: dict[str, dict[str, float]]) -> str:
     return ", ".join(f"{count['unconverged']} of {count['steps']}" for count in counts.values())
 
 
-def tell_parts(found: dict[str, Any]) -> None:
-    """Print the results of each part of the GPU benchmark, as indented JSON under its name."""
+def print_parts(results: dict[str, Any]) -> None:
+    """Print the results of each part of the GPU benchmark as indented JSON."""
     console = Console(highlight=False)
-    for name, part in found["parts"].items():
-        console.print(f"[bold]{name}[/] ({found['seconds'].get(name, 0.0):.1f} s)")
+    for name, part in results["parts"].items():
+        console.print(f"[bold]{name}[/] ({results['seconds'].get(name, 0.0):.1f} s)")
         console.print_json(data=part, default=float)
-    ratio = found["ratio_to_mujoco_warp"]
+    ratio = results["ratio_to_mujoco_warp"]
     console.print(
-        "speed as a multiple of MuJoCo Warp's on the same card: "
+        "speed as a multiple of MuJoCo Warp's on the same GPU: "
         f"{'not measured' if ratio is None else f'{ratio:.1f}'}"
     )

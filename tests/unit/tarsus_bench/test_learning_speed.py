@@ -41,7 +41,14 @@ def test_the_robot_in_mujoco_follows_the_same_targets(monkeypatch: pytest.Monkey
 def test_the_table_has_every_simulator(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    small = {"WORLDS": 8, "PERIODS": 4, "ROUNDS": 1, "LEARNED": 1, "FEW": 2, "PROCESSES": 2}
+    small = {
+        "WORLDS": 8,
+        "PERIODS": 4,
+        "ROUNDS": 1,
+        "LEARNING_ROUNDS": 1,
+        "GYMNASIUM_PERIODS": 2,
+        "PROCESSES": 2,
+    }
     for name, value in small.items():
         monkeypatch.setattr(learning_speed, name, value)
     assert cli.main(["bench", "--learning", "--json"]) == 0
