@@ -87,8 +87,9 @@ def worst(
     )
     errors = np.abs(arrays[1] - arrays[0]) / arrays[2]
     k = int(np.argmax(np.where(np.isfinite(errors), errors, np.inf)))
-    values = (float(array[k]) for array in arrays[:3])
-    return Case(f"{quantity[0]}, {labels[k]}", quantity[1], *values)
+    name, unit = quantity
+    values = [float(array[k]) for array in arrays[:3]]
+    return Case(f"{name}, {labels[k]}", unit, values[0], values[1], values[2])
 
 
 def falls_below(level: float, value: Array, time: Array) -> float:
