@@ -246,6 +246,7 @@ class PolicyCommand(Command):
                 plan,
                 self.law,
                 survival_only=self.survival_only,
+                workers=None,
                 report=progress.say,
             )
         written = []

@@ -93,7 +93,7 @@ def check_policy(
     law: str,
     *,
     survival_only: bool = False,
-    workers: int | None = None,
+    workers: int | None = 1,
     report: Callable[[str], None] = lambda text: None,
 ) -> PolicyCheck:
     """Check a policy in several engines.
@@ -111,8 +111,8 @@ def check_policy(
     survival_only : bool
         Skip margins and changed engines.
     workers : int or None
-        Number of processes, on which the result does not depend; by default all cores, or one if
-        there is little to do.
+        Number of processes, on which the result does not depend; None for all cores, or one if
+        there is little to do. A script uses several below `if __name__ == "__main__":`.
     report : callable
         Called with the progress.
     """
