@@ -1,4 +1,4 @@
-"""Reproduction of Teixeira de Paula 2024: Mini Cheetah on compliant ground, against MuJoCo."""
+"""Reproduction of Teixeira de Paula 2024: Mini Cheetah on compliant ground and in MuJoCo."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tarsus_papers.paula2024.timing import Timing
 from tarsus_papers.paula2024.trunk import Trunk
 
 EXPERIMENT = Experiment(
-    title="Mini Cheetah on compliant ground against MuJoCo: the comparison of 2024, measured again",
+    title="Mini Cheetah on compliant ground and in MuJoCo: the comparison of 2024, measured again",
     paper=TEIXEIRA_DE_PAULA_2024,
     about=(
-        "The paper runs Mini Cheetah with an open-loop trot in its own simulator, Hertz contact"
-        " with smooth friction, and in MuJoCo, and compares the trunk's motion and the foot"
-        " forces. Here Tarsus takes the place of the paper's simulator; MuJoCo is MuJoCo. The paper"
-        " prints neither its gait nor MuJoCo's impedance, so what depends on them cannot agree to"
-        " the digit; each check says what must."
+        "The paper runs Mini Cheetah with an open-loop trot in its own simulator, which has Hertz"
+        " contact with smooth friction, and in MuJoCo. It compares the motion of the trunk and the"
+        " foot forces. Here Tarsus replaces the paper's simulator. The paper gives neither its gait"
+        " nor MuJoCo's impedance, so results that depend on them cannot agree exactly; each check"
+        " states what must agree."
     ),
     parts=(
         SettingsTable(),

@@ -1,4 +1,4 @@
-"""Eqns. (41)-(42): rates of Euler angles, a correction, and their singularity."""
+"""Eqns. (41)-(42): rates of Euler angles, a correction, and the singularity."""
 
 from __future__ import annotations
 
@@ -17,51 +17,47 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 PITCH = np.deg2rad(20.0)
 YAWS = np.deg2rad([0.0, 30.0, 60.0, 90.0])
-ROUND_OFF = 1e-7  # rad/s: of central differences
+ROUND_OFF = 1e-7  # rad/s, error of central differences
 
 
 class Euler(Exhibit):
-    """The printed matrices for Euler angles, against differences of rotation matrices."""
+    """Comparison of the printed matrices for Euler angles with differences of rotation matrices."""
 
     name: ClassVar[str] = "euler"
     title: ClassVar[str] = "Euler angles: the printed matrices and their singularity"
     where: ClassVar[str] = "Eqns. (41)-(42), section 6.1"
     about: ClassVar[str] = (
         "Eqn. (41) maps the rates of yaw, pitch and roll to the angular velocity omega_0, which in"
-        " the paper is the trunk's, in the trunk's axes. Differences of rotation matrices show"
-        " that the printed G gives the angular velocity in the world's axes; with omega_0 the rates"
-        " of Eqn. (42) are then wrong wherever the trunk is not level and facing along x. Its block"
-        " for the position, the unit matrix, likewise takes the trunk's velocity for the world's."
+        " the paper is expressed in trunk axes. Differences of rotation matrices show that the"
+        " printed G gives the angular velocity in world axes. With omega_0, the rates of Eqn. (42)"
+        " are therefore wrong unless the trunk is level and faces along x. The identity matrix in"
+        " the block for the position confuses velocities in trunk and world axes in the same way."
         " Tarsus uses quaternions and has neither the error nor the singularity."
     )
     caption: ClassVar[str] = (
-        "Left: condition number of G against pitch, computed (line) and (1 + sin) / cos (dots)."
-        " Right: error of the rates by the printed (42) at 20 degrees of pitch, for a trunk that"
-        " rolls at 1 rad/s about its own x axis."
+        "Left: condition number of G over pitch, computed (line) and (1 + sin) / cos (dots)."
+        " Right: error of the rates by the printed Eqn. (42) at 20 degrees of pitch, for a trunk"
+        " that rolls at 1 rad/s about its own x axis."
     )
 
     def measure(self, task: Task) -> Finding:
-        # which angular velocity G gives
+        # axes of the angular velocity that G gives
         world, body = _mismatches()
         # condition number up to the singularity
         pitch = np.linspace(0, 89.9, 400)
         condition = np.array(
-            [np.linalg.cond(printed(np.array([0.4, p, 0.0]))) for p in np.deg2rad(pitch)]
+            [np.linalg.cond(printed_matrix(np.array([0.4, p, 0.0]))) for p in np.deg2rad(pitch)]
         )
         closed = (1 + np.sin(np.deg2rad(pitch))) / np.cos(np.deg2rad(pitch))
-        off = float(np.abs(condition / closed - 1).max())
-        # rates with the trunk's angular velocity put in
+        deviation = float(np.abs(condition / closed - 1).max())
+        # rates for the angular velocity in trunk axes
         yaw = np.linspace(0, np.pi, 181)
-        wrong = np.array([_rate_error(psi) for psi in yaw])
-        at = [_rate_error(psi) for psi in YAWS]
+        errors = np.array([_rate_error(psi) for psi in yaw])
         rows = [
-            Row("printed G, against the world's angular velocity", None, world, "rad/s", ""),
-            Row("printed G, against the trunk's angular velocity", None, body, "rad/s", ""),
+            Row("printed G, error of omega in world axes", None, world, "rad/s", ""),
+            Row("printed G, error of omega in trunk axes", None, body, "rad/s", ""),
         ]
-        lines = [
-            (round(np.rad2deg(psi)), *np.round(error, 6).tolist())
-            for psi, error in zip(YAWS, at, strict=True)
-        ]
+        lines = [(round(np.rad2deg(psi)), *np.round(_rate_error(psi), 6).tolist()) for psi in YAWS]
         titles = ("yaw / degrees", *(f"error of the {n} rate / (rad/s)" for n in NAMES))
         return Finding(
             {
@@ -69,12 +65,14 @@ class Euler(Exhibit):
                 "condition": condition,
                 "closed": closed,
                 "yaw": np.rad2deg(yaw),
-                "errors": wrong,
+                "errors": errors,
             },
             rows,
             [
                 Table(
-                    "Rates by the printed (42), pitch 20 degrees, rolling at 1 rad/s", titles, lines
+                    "Rates by the printed Eqn. (42), pitch 20 degrees, rolling at 1 rad/s",
+                    titles,
+                    lines,
                 )
             ],
             [
@@ -83,8 +81,12 @@ class Euler(Exhibit):
                     world < ROUND_OFF,
                     f"{world:.1e} rad/s",
                 ),
-                Check("G does not give that of the trunk", body > 0.1, f"{body:.2f} rad/s"),
-                Check("cond(G) = (1 + sin pitch) / cos pitch", off < 1e-9, f"{off:.1e} relative"),
+                Check("G does not give it in trunk axes", body > 0.1, f"{body:.2f} rad/s"),
+                Check(
+                    "cond(G) = (1 + sin pitch) / cos pitch",
+                    deviation < 1e-9,
+                    f"{deviation:.1e} relative",
+                ),
             ],
         )
 
@@ -111,7 +113,7 @@ class Euler(Exhibit):
 NAMES = ("yaw", "pitch", "roll")
 
 
-def printed(angles: Array) -> Array:
+def printed_matrix(angles: Array) -> Array:
     """Return G (3, 3) of Eqn. (41), as printed, for yaw, pitch and roll in rad."""
     psi, theta, _ = angles
     return np.array(
@@ -132,22 +134,22 @@ def rotation(angles: Array) -> Array:
 
 
 def _mismatches(count: int = 100, step: float = 1e-6) -> tuple[float, float]:
-    """Compare G times rates with the angular velocity in world and trunk axes (rad/s, largest)."""
+    """Compute the largest errors (rad/s) of G times rates as omega in world and in trunk axes."""
     drawn = np.random.default_rng(41)
     worst = np.zeros(2)
     for _ in range(count):
         angles, rates = drawn.uniform(-1.4, 1.4, 3), drawn.uniform(-1, 1, 3)
         change = rotation(angles + step * rates) - rotation(angles - step * rates)
-        turning = change / (2 * step) @ rotation(angles).T  # the cross product with omega
-        omega = np.array([turning[2, 1], turning[0, 2], turning[1, 0]])
-        given = printed(angles) @ rates
-        apart = given - omega, given - rotation(angles).T @ omega
-        worst = np.maximum(worst, [np.abs(difference).max() for difference in apart])
+        cross = change / (2 * step) @ rotation(angles).T  # cross product matrix of omega
+        omega = np.array([cross[2, 1], cross[0, 2], cross[1, 0]])
+        product = printed_matrix(angles) @ rates
+        errors = product - omega, product - rotation(angles).T @ omega
+        worst = np.maximum(worst, [np.abs(error).max() for error in errors])
     return float(worst[0]), float(worst[1])
 
 
 def _rate_error(yaw: float) -> Array:
-    """Return the error (3,) of Eqn. (42) in rad/s, for a roll of 1 rad/s in trunk axes."""
+    """Compute the error (3,) of Eqn. (42) in rad/s, for a roll of 1 rad/s in trunk axes."""
     angles, omega = np.array([yaw, PITCH, 0.0]), np.array([1.0, 0.0, 0.0])
-    inverse = np.linalg.inv(printed(angles))
+    inverse = np.linalg.inv(printed_matrix(angles))
     return np.abs(inverse @ omega - inverse @ rotation(angles) @ omega)

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORCE = (4.5, 7.5)  # N that the vertical force may differ
-ALIKE = 0.94  # of the time: both feet in contact, or both not
-PUBLISHED = 5  # instants of spurious activations that the paper lists
-SHOWN, STEP = 2.0, 10  # s at the end, and every tenth step: what the picture shows
+FORCE_DIFFERENCE = (4.5, 7.5)  # N, range of the mean difference of the vertical force
+MIN_AGREEMENT = 0.94  # fraction of time in which both feet are in contact, or neither
+PUBLISHED_SPURIOUS = 5  # spurious activations that the paper lists
+PLOTTED_SECONDS, PLOTTED_STEP = 2.0, 10  # last seconds, and every tenth step, in the figure
 
 
 class Forces(Exhibit):
@@ -39,14 +39,14 @@ class Forces(Exhibit):
     title: ClassVar[str] = "Figure 6: contact and vertical force of the left foreleg"
     where: ClassVar[str] = "Figure 6, section 7"
     about: ClassVar[str] = (
-        "A foot is in contact where its vertical force is not zero. The paper calls some"
-        " activations in MuJoCo spurious without saying what that is: here it is a contact, or a"
-        f" gap in one, shorter than {1e3 * SHORT:g} ms. The paper says of its own peaks that they"
-        " are slightly higher than MuJoCo's."
+        "A foot is in contact if its vertical force is not zero. The paper calls some activations"
+        " in MuJoCo spurious without a definition. Here, contacts and gaps in contacts that are"
+        f" shorter than {1e3 * SHORT:g} ms count as spurious. According to the paper, the peaks of"
+        " its own simulator are slightly higher than those of MuJoCo."
     )
     caption: ClassVar[str] = (
-        "Left forefoot, the last two seconds: vertical force and, below, contact; ours (blue),"
-        " MuJoCo (orange, dashed)."
+        "Vertical force (top) and contact (bottom) of the left forefoot in the last two seconds,"
+        " in Tarsus (blue) and in MuJoCo (orange, dashed)."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -56,9 +56,9 @@ class Forces(Exhibit):
             walk = run_walk(speed, seconds)
             rows += _rows(speed, walk)
             checks += _checks(speed, walk)
-        # the picture
+        # figure
         walk = run_walk(SPEED, seconds)
-        end = slice(-round(min(SHOWN, seconds) / DT), None, STEP)
+        end = slice(-round(min(PLOTTED_SECONDS, seconds) / DT), None, PLOTTED_STEP)
         data: dict[str, Any] = {"time": walk.time[end]}
         for name, motion in (("ours", walk.ours), ("theirs", walk.theirs)):
             data[name] = {"force": motion.force[end], "active": motion.active[end]}
@@ -97,16 +97,16 @@ def _phases(ax: Axes, time: Any, active: Any, row: int) -> None:
 
 def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
     # published numbers first, then the peaks
-    own, peer = walk.ours, walk.theirs
-    few = spurious_times(peer.active, DT)
-    times = f"at {', '.join(f'{t:.2f}' for t in few[:8])} s" if few else ""
-    at, apart = f", told {speed:g} m/s", float(mean_error(own.force, peer.force))
+    tarsus, peer = walk.ours, walk.theirs
+    spurious = spurious_times(peer.active, DT)
+    times = f"at {', '.join(f'{t:.2f}' for t in spurious[:8])} s" if spurious else ""
+    at, difference = f", command {speed:g} m/s", float(mean_error(tarsus.force, peer.force))
     return [
-        Row(f"mean difference of the force{at}", 5.65, apart, "N", "section 7"),
+        Row(f"mean difference of the force{at}", 5.65, difference, "N", "section 7"),
         Row(
             f"spurious contacts or gaps, MuJoCo{at}",
-            float(PUBLISHED),
-            float(len(few)),
+            float(PUBLISHED_SPURIOUS),
+            float(len(spurious)),
             "",
             "section 7",
             f"published at 2.8, 4.6, 5.0, 5.9, 6.4 s {times}".strip(),
@@ -114,30 +114,30 @@ def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
         Row(
             f"spurious contacts or gaps, Tarsus{at}",
             0.0,
-            float(len(spurious_times(own.active, DT))),
+            float(len(spurious_times(tarsus.active, DT))),
             "",
             "section 7",
         ),
-        Row(f"largest force, Tarsus{at}", None, float(own.force.max()), "N", ""),
+        Row(f"largest force, Tarsus{at}", None, float(tarsus.force.max()), "N", ""),
         Row(f"largest force, MuJoCo{at}", None, float(peer.force.max()), "N", ""),
         Row(
             f"ratio of the largest forces{at}",
             None,
-            float(own.force.max() / peer.force.max()),
+            float(tarsus.force.max() / peer.force.max()),
             "",
             "section 7",
-            'the paper: "slightly higher"; its numbers are in the picture alone',
+            'the paper: "slightly higher"; it shows the values only in a figure',
         ),
     ]
 
 
 def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
-    own, peer = walk.ours, walk.theirs
-    force, same = (
-        float(mean_error(own.force, peer.force)),
-        float((own.active == peer.active).mean()),
+    tarsus, peer = walk.ours, walk.theirs
+    force, agreement = (
+        float(mean_error(tarsus.force, peer.force)),
+        float((tarsus.active == peer.active).mean()),
     )
-    low, high = FORCE
+    low, high = FORCE_DIFFERENCE
     return [
         Check(
             f"{speed:g} m/s: the force differs by {low:g} to {high:g} N",
@@ -146,8 +146,8 @@ def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
         ),
         Check(
             f"{speed:g} m/s: both are in contact, or neither, for at least"
-            f" {100 * ALIKE:g} % of the time",
-            same >= ALIKE,
-            f"{100 * same:.1f} %",
+            f" {100 * MIN_AGREEMENT:g} % of the time",
+            agreement >= MIN_AGREEMENT,
+            f"{100 * agreement:.1f} %",
         ),
     ]

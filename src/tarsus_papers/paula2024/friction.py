@@ -1,4 +1,4 @@
-"""Readings of Eqns. (34) and (38) and of three numbers of Table I, and their effects."""
+"""Interpretations of Eqns. (34) and (38) and of three values of Table I, and their effects."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-SPEEDS, CHECKED = (0.2, 0.4), 0.4  # m/s that the gait is told, and where the rule holds
-SAMPLE = 0.01  # s between two looks at the feet and the trunk
-SUNK = 0.05  # m that the feet sink more than, with K in SI units
-SAME = 0.05  # of the way: how far Table I's velocities may change it
+SPEEDS, CHECKED_SPEED = (0.2, 0.4), 0.4  # m/s, commands, and the one that is checked
+SAMPLE_INTERVAL = 0.01  # s
+MIN_DEPTH = 0.05  # m, depth of the feet with K in SI units
+MAX_CHANGE = 0.05  # relative change of the distance by the velocities of Table I
 
 
 @dataclass(frozen=True)
-class Reading:
-    """One reading of the paper: stiffness (N/m^e), v_s and v_d (m/s), and friction axes."""
+class Interpretation:
+    """Interpretation of the paper: stiffness (N/m^e), v_s and v_d (m/s), and friction axes."""
 
     name: str
     K: float = K_TABLE
@@ -43,55 +43,56 @@ class Reading:
     axes: Literal["together", "apart"] = "together"
 
 
-OURS = Reading("ours")
-TABLE = Reading("v_s, v_d of Table I", v_s=1e-4, v_d=2e-4)
-SI = Reading("K in SI units", K=1e4)
-APART = Reading("x and y apart, as in (38)", axes="apart")
-LITERAL = Reading("apart, with v_s, v_d of Table I", v_s=1e-4, v_d=2e-4, axes="apart")
-READINGS = (OURS, TABLE, SI, APART, LITERAL)
+OURS = Interpretation("Tarsus")
+TABLE = Interpretation("v_s, v_d of Table I", v_s=1e-4, v_d=2e-4)
+SI = Interpretation("K in SI units", K=1e4)
+SEPARATE = Interpretation("x and y separately, as in (38)", axes="apart")
+LITERAL = Interpretation("separately, with v_s, v_d of Table I", v_s=1e-4, v_d=2e-4, axes="apart")
+INTERPRETATIONS = (OURS, TABLE, SI, SEPARATE, LITERAL)
 
 
 class Friction(Exhibit):
-    """The walk under each reading of the contact model."""
+    """The walk under each interpretation of the contact model."""
 
     name: ClassVar[str] = "friction"
-    title: ClassVar[str] = "Contact: how the formulas and Table I are read"
+    title: ClassVar[str] = "Contact: interpretations of the formulas and of Table I"
     where: ClassVar[str] = "Eqns. (34)-(38), Table I"
     about: ClassVar[str] = (
-        "The law takes Eqn. (38) along the slip instead of for x and y apart (its option axes=apart"
-        " is the formula to the letter), reads K = 1e4 with the depth in millimeters, and has"
-        " v_s = 0.35 m/s and v_d = 0.7 m/s where Table I has 0.1 and 0.2 mm/s. Here the walk is"
-        " made with each reading. With Table I's velocities the friction is so steep that a step of"
-        " 0.1 ms overshoots at rest, and the feet chatter."
+        "The law of Tarsus applies Eqn. (38) along the slip instead of to x and y separately (its"
+        " option axes=apart is the literal formula). It uses K = 1e4 with the depth in millimeters,"
+        " and v_s = 0.35 m/s and v_d = 0.7 m/s, where Table I gives 0.1 and 0.2 mm/s. Here the walk"
+        " is simulated with each interpretation. With the velocities of Table I, friction is so"
+        " steep that a step of 0.1 ms overshoots at rest, and the feet chatter."
     )
     caption: ClassVar[str] = (
-        f"x of the trunk with each reading, gait told {CHECKED:g} m/s. All but K in SI units lie"
-        " nearly on each other."
+        f"Position x of the trunk with each interpretation, command {CHECKED_SPEED:g} m/s. All"
+        " curves nearly coincide, except for K in SI units."
     )
 
     def measure(self, task: Task) -> Finding:
         seconds = walk_duration(task.quick)
-        readings = [r for r in READINGS if not (task.quick and r.axes == "apart")]
-        found: dict[str, WalkResult] = {}
-        for axes in dict.fromkeys(reading.axes for reading in readings):
-            group = [reading for reading in readings if reading.axes == axes]
-            task.tell(f"axes {axes}: {', '.join(reading.name for reading in group)}")
-            found |= _walk(group, seconds)
+        selected = [r for r in INTERPRETATIONS if not (task.quick and r.axes == "apart")]
+        results: dict[str, WalkResult] = {}
+        for axes in dict.fromkeys(each.axes for each in selected):
+            group = [each for each in selected if each.axes == axes]
+            task.tell(f"axes {axes}: {', '.join(each.name for each in group)}")
+            results |= _walk(group, seconds)
         lines = [
-            (name, *walked.way, 1e3 * float(walked.depth.max())) for name, walked in found.items()
+            (name, *result.distances, 1e3 * float(result.depth.max()))
+            for name, result in results.items()
         ]
-        ways = (f"way along x, told {speed:g} m/s / m" for speed in SPEEDS)
-        columns = ("reading", *ways, "deepest foot / mm")
-        # the steep friction is judged over the whole walk alone
-        checks = [_sinks(found)] + ([] if task.quick else [_same_way(found)])
-        at = SPEEDS.index(CHECKED)
+        distances = (f"distance along x, command {speed:g} m/s / m" for speed in SPEEDS)
+        columns = ("interpretation", *distances, "largest depth / mm")
+        # the steep friction is judged only over the whole walk
+        checks = [_sinks(results)] + ([] if task.quick else [_same_distance(results)])
+        column = SPEEDS.index(CHECKED_SPEED)
         return Finding(
             {
-                "time": SAMPLE * np.arange(1, 1 + round(seconds / SAMPLE)),
-                "x": {name: walked.path[:, at] for name, walked in found.items()},
+                "time": SAMPLE_INTERVAL * np.arange(1, 1 + round(seconds / SAMPLE_INTERVAL)),
+                "x": {name: result.path[:, column] for name, result in results.items()},
             },
             (),
-            [Table(f"The walk of {seconds:g} s with each reading", columns, lines)],
+            [Table(f"The walk of {seconds:g} s with each interpretation", columns, lines)],
             checks,
             [SETTING],
         )
@@ -127,51 +128,52 @@ class WalkResult:
     depth: Array
 
     @property
-    def way(self) -> list[float]:
+    def distances(self) -> list[float]:
         """Final position along x in m."""
         return self.path[-1].tolist()
 
 
-def _walk(readings: list[Reading], seconds: float) -> dict[str, WalkResult]:
-    """Simulate one world for each reading and speed."""
-    count = len(readings) * len(SPEEDS)
+def _walk(interpretations: list[Interpretation], seconds: float) -> dict[str, WalkResult]:
+    """Simulate one world for each interpretation and speed."""
+    count = len(interpretations) * len(SPEEDS)
     values = {
-        name: np.repeat([getattr(r, name) for r in readings], len(SPEEDS))
+        name: np.repeat([getattr(each, name) for each in interpretations], len(SPEEDS))
         for name in ("K", "v_s", "v_d")
     }
-    law, robot = replace(Hertz(axes=readings[0].axes), **values), cheetah()
-    worlds = Simulation(robot, law, STEPPER, controller=GAIT, dt=DT, worlds=count)
-    worlds.set(command={"speed": np.tile(SPEEDS, len(readings))})
-    # what the trunk and the feet do
+    law, robot = replace(Hertz(axes=interpretations[0].axes), **values), cheetah()
+    simulation = Simulation(robot, law, STEPPER, controller=GAIT, dt=DT, worlds=count)
+    simulation.set(command={"speed": np.tile(SPEEDS, len(interpretations))})
+    # position of the trunk, depth of the feet
     path, depth = [], np.zeros(count)
-    for _ in range(round(seconds / SAMPLE)):
-        worlds.advance(SAMPLE)
-        path.append(worlds.q[:, 0])
+    for _ in range(round(seconds / SAMPLE_INTERVAL)):
+        simulation.advance(SAMPLE_INTERVAL)
+        path.append(simulation.q[:, 0])
         for foot in robot.candidates:
-            depth = np.maximum(depth, foot.radius - robot.position(worlds.q, foot.name)[:, 2])
-    ways, places = np.array(path), np.arange(count).reshape(-1, len(SPEEDS))
+            height = robot.position(simulation.q, foot.name)[:, 2]
+            depth = np.maximum(depth, foot.radius - height)
+    paths, worlds = np.array(path), np.arange(count).reshape(-1, len(SPEEDS))
     return {
-        reading.name: WalkResult(ways[:, at], depth[at])
-        for reading, at in zip(readings, places, strict=True)
+        each.name: WalkResult(paths[:, k], depth[k])
+        for each, k in zip(interpretations, worlds, strict=True)
     }
 
 
-def _sinks(found: Mapping[str, WalkResult]) -> Check:
-    depth = float(found[SI.name].depth.min())
+def _sinks(results: Mapping[str, WalkResult]) -> Check:
+    depth = float(results[SI.name].depth.min())
     return Check(
-        f"with K in SI units the feet sink by more than {1e3 * SUNK:g} mm",
-        depth > SUNK,
+        f"with K in SI units the feet sink by more than {1e3 * MIN_DEPTH:g} mm",
+        depth > MIN_DEPTH,
         f"{1e3 * depth:.0f} mm",
     )
 
 
-def _same_way(found: Mapping[str, WalkResult]) -> Check:
-    at = SPEEDS.index(CHECKED)
-    own, table = found[OURS.name].way[at], found[TABLE.name].way[at]
-    changed = abs(table - own) / own
+def _same_distance(results: Mapping[str, WalkResult]) -> Check:
+    column = SPEEDS.index(CHECKED_SPEED)
+    tarsus, table = (results[each.name].distances[column] for each in (OURS, TABLE))
+    change = abs(table - tarsus) / tarsus
     return Check(
-        f"told {CHECKED:g} m/s, v_s and v_d of Table I change the way by less than"
-        f" {100 * SAME:g} %",
-        changed < SAME,
-        f"{100 * changed:.1f} %",
+        f"command {CHECKED_SPEED:g} m/s: v_s and v_d of Table I change the distance by less than"
+        f" {100 * MAX_CHANGE:g} %",
+        change < MAX_CHANGE,
+        f"{100 * change:.1f} %",
     )

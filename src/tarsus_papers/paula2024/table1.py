@@ -10,58 +10,60 @@ from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.paula2024.walk import SECONDS, SETTING, ours, theirs, walk_duration
 
 MILLIMETER = 1e-3  # m
-OWN_VELOCITIES = "ours; the part 'friction' runs Table I's"
+OTHER_VELOCITIES = "chosen by Tarsus; the part 'friction' uses those of Table I"
 IMPLICIT = "implicit first-order Euler"
 
 
 class SettingsTable(Exhibit):
-    """Settings of Table I next to those that ran."""
+    """Settings of Table I compared with those that were used."""
 
     name: ClassVar[str] = "table1"
     title: ClassVar[str] = "Table I: settings of both simulators"
     where: ClassVar[str] = "Table I, section 6"
     about: ClassVar[str] = (
-        "Every number of Table I beside the one that ran, read back from the compiled law and from"
-        " MuJoCo's model. MuJoCo's stiffness and damping are the two negative numbers of its"
-        " solref. The paper does not state MuJoCo's impedance: its default (0.9, 0.95, 1 mm, 0.5,"
+        "Every value of Table I next to the one that was used, read back from the compiled law and"
+        " from MuJoCo's model. MuJoCo's stiffness and damping are the two negative numbers of its"
+        " solref. The paper does not state MuJoCo's impedance; the default (0.9, 0.95, 1 mm, 0.5,"
         " 2) is used."
     )
 
     def measure(self, task: Task) -> Finding:
-        # what ran, and what of it differs
-        own, peer = _ours(), _theirs()
+        # settings that were used, and differences from Table I
+        tarsus, peer = _ours(), _theirs()
         seconds = Row("simulation time", SECONDS, walk_duration(task.quick), "s", "Table I")
-        kept = [row for row in (*own, *peer) if row.comment != OWN_VELOCITIES]
-        kept += [] if task.quick else [seconds]
-        wrong = [row.quantity for row in kept if not _same(row)]
+        checked = [row for row in (*tarsus, *peer) if row.comment != OTHER_VELOCITIES]
+        checked += [] if task.quick else [seconds]
+        wrong = [row.quantity for row in checked if not _same(row)]
         integrator = theirs().model.opt.integrator
         implicit = integrator == mujoco().mjtIntegrator.mjINT_IMPLICIT
         methods = Table(
             "Integration method",
             ("", "published", "here"),
             (
-                ("our simulator", "explicit second-order Euler", "heun (second order, explicit)"),
+                ("the paper's", "explicit second-order Euler", "heun (second order, explicit)"),
                 ("MuJoCo", IMPLICIT, theirs().settings.integrator),
             ),
         )
         return Finding(
-            {"rows": len(kept)},
-            [*own, *peer, seconds],
+            {"rows": len(checked)},
+            [*tarsus, *peer, seconds],
             [methods],
             [
                 Check(
-                    "every number of Table I is what ran, but for the two stiction velocities",
+                    "all values of Table I were used, except for the two stiction velocities",
                     not wrong,
-                    f"{len(kept)} rows" if not wrong else f"not: {', '.join(wrong)}",
+                    f"{len(checked)} rows" if not wrong else f"not: {', '.join(wrong)}",
                 ),
-                Check("MuJoCo ran its implicit integrator", implicit, theirs().settings.integrator),
+                Check(
+                    "MuJoCo used its implicit integrator", implicit, theirs().settings.integrator
+                ),
             ],
             [SETTING],
         )
 
 
 def _ours() -> Sequence[Row]:
-    """Return the settings of the paper's simulator: law parameters and gait gains as compiled."""
+    """Return law parameters and gait gains of Tarsus, as compiled."""
     simulation = ours()
     law = {name: float(value) for name, value in simulation.law.parameters().items()}
     gains = {name: float(getattr(simulation.controller, name)) for name in ("kp", "kd")}
@@ -72,8 +74,8 @@ def _ours() -> Sequence[Row]:
         Row("time step", 1e-4, simulation.dt, "s", where),
         Row("dynamic friction coefficient", 2.0, law["mu"], "", where),
         Row("static friction coefficient", 2.0, law["mu"] * law["mu_ratio"], "", where),
-        Row("stiction-sliding velocity v_d", 2e-4, law["v_d"], "m/s", where, OWN_VELOCITIES),
-        Row("stiction velocity v_s", 1e-4, law["v_s"], "m/s", where, OWN_VELOCITIES),
+        Row("stiction-sliding velocity v_d", 2e-4, law["v_d"], "m/s", where, OTHER_VELOCITIES),
+        Row("stiction velocity v_s", 1e-4, law["v_s"], "m/s", where, OTHER_VELOCITIES),
         Row("contact stiffness K", 1e4, stiffness, "N/m", where, reading),
         Row("contact exponent e", 2.2, law["e"], "", where),
         Row("nominal contact damping", 10.0, law["c_max"], "N s/m", where),

@@ -1,4 +1,4 @@
-"""Algorithms 1-6 on Mini Cheetah, against finite differences and Pinocchio."""
+"""Algorithms 1-6 on Mini Cheetah, compared with finite differences and Pinocchio."""
 
 from __future__ import annotations
 
@@ -20,49 +20,50 @@ from tarsus_papers.paula2024.walk import LEFT_FORELEG, cheetah
 
 Array = NDArray[np.float64]
 STATES, QUICK_STATES = 100, 10
-CLOSE = 1e-10  # relative to the largest entry
+TOLERANCE = 1e-10  # relative to the largest entry
 WEIGHTS = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}  # central differences of sixth order
 STEP = 1e-3  # s
 KINEMATICS, VELOCITY, GRAVITY, WRENCH, MASS, JACOBIAN = (f"Alg. {k}" for k in range(1, 7))
 
 
 class DynamicTerms(Exhibit):
-    """Errors of the dynamic terms against two independent references."""
+    """Errors of the dynamic terms relative to two independent references."""
 
     name: ClassVar[str] = "terms"
     title: ClassVar[str] = "Algorithms 1-6: kinematics, velocity terms, gravity, inertia, Jacobian"
     where: ClassVar[str] = "Algorithms 1-6, sections 3 and 4, appendix B"
     about: ClassVar[str] = (
-        "The partitioned terms of Mini Cheetah at random states, against central differences of"
-        " sixth order of quantities that know nothing of them (positions, energies), and against"
-        " Pinocchio where it is installed. Differences are relative to the largest entry."
+        "The partitioned terms of Mini Cheetah at random states, compared with sixth-order central"
+        " differences of independent quantities (positions, energies) and with Pinocchio, if it is"
+        " installed. Differences are relative to the largest entry."
     )
 
     def measure(self, task: Task) -> Finding:
         robot, states = cheetah(), _states(cheetah(), QUICK_STATES if task.quick else STATES)
-        found = {name: _worst(check, robot, states) for name, check in BY_DIFFERENCES.items()}
+        numeric = {name: _worst(check, robot, states) for name, check in BY_DIFFERENCES.items()}
         lines: list[tuple[str, float | None, float | None]] = []
         peer, notes = _by_pinocchio(robot, states), []
         if not peer:
-            notes.append("Pinocchio is not installed: differences alone.")
-        for name in {**found, **peer}:
-            lines.append((name, found.get(name), peer.get(name)))
-        worst = max(*found.values(), *peer.values(), 0.0)
+            notes.append("Pinocchio is not installed; only finite differences are compared.")
+        for name in {**numeric, **peer}:
+            lines.append((name, numeric.get(name), peer.get(name)))
+        worst = max(*numeric.values(), *peer.values(), 0.0)
+        agreement = f"{worst:.1e} in {len(lines)} terms"
         return Finding(
-            {"differences": found, "pinocchio": peer},
+            {"differences": numeric, "pinocchio": peer},
             (),
-            [Table("Largest relative difference", ("", "differences", "Pinocchio"), lines)],
-            [Check(f"all agree to {CLOSE:g}", worst < CLOSE, f"{worst:.1e} in {len(lines)} terms")],
+            [Table("Largest relative difference", ("", "finite differences", "Pinocchio"), lines)],
+            [Check(f"all terms agree to {TOLERANCE:g}", worst < TOLERANCE, agreement)],
             notes,
         )
 
 
 def _states(robot: Robot, count: int) -> tuple[Array, Array]:
-    """Return coordinates (count, nq) near the stand, and velocities (count, nu) of order 1."""
-    drawn = np.random.default_rng(2024)
-    q = np.tile(robot.keyframes["stand"], (count, 1))
-    turned = robot.integrate(q, drawn.normal(size=(count, robot.nu)), 1.0)
-    return turned, drawn.normal(size=(count, robot.nu))
+    """Draw coordinates (count, nq) near the stand, and velocities (count, nu) of order 1."""
+    random = np.random.default_rng(2024)
+    stand = np.tile(robot.keyframes["stand"], (count, 1))
+    q = robot.integrate(stand, random.normal(size=(count, robot.nu)), 1.0)
+    return q, random.normal(size=(count, robot.nu))
 
 
 def _worst(
@@ -70,13 +71,13 @@ def _worst(
     robot: Robot,
     states: tuple[Array, Array],
 ) -> float:
-    """Return the largest difference found by a check, relative to the largest entry."""
+    """Compute the largest difference of a comparison, relative to the largest entry."""
     ours, other = check(robot, *states)
     return float(np.abs(ours - other).max() / max(float(np.abs(other).max()), 1e-300))
 
 
 def _rate(value: Callable[[Array], Array], robot: Robot, q: Array, u: Array) -> Array:
-    """Return the rate of change of a function of q while the robot moves with u."""
+    """Compute the rate of change of a function of q while the robot moves with u."""
     parts = [
         weight * (value(robot.integrate(q, u, k * STEP)) - value(robot.integrate(q, u, -k * STEP)))
         for k, weight in WEIGHTS.items()
@@ -105,8 +106,8 @@ def _mass(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
 
 def _velocity_terms(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
     """Compare the power of the velocity terms with that of the inertia: u . c = 1/2 u . M' u."""
-    changing = _rate(lambda at: robot.mass_matrix(at), robot, q, u)
-    return np.sum(robot.velocity_terms(q, u) * u, 1), np.einsum("ni,nij,nj->n", u, changing, u) / 2
+    rate = _rate(lambda at: robot.mass_matrix(at), robot, q, u)
+    return np.sum(robot.velocity_terms(q, u) * u, 1), np.einsum("ni,nij,nj->n", u, rate, u) / 2
 
 
 def _wrench(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
@@ -143,29 +144,32 @@ def _by_pinocchio(robot: Robot, states: tuple[Array, Array]) -> dict[str, float]
     for q, u in zip(*states, strict=True):
         for name, pair in _terms_at(pin, (model, data), robot, q, u).items():
             pairs.setdefault(name, []).append(pair)
-    found = {}
+    differences = {}
     for name, both in pairs.items():
-        own, other = (np.array(part) for part in zip(*both, strict=True))
-        found[name] = float(np.abs(own - other).max() / np.abs(other).max())
-    return found
+        ours, other = (np.array(part) for part in zip(*both, strict=True))
+        differences[name] = float(np.abs(ours - other).max() / np.abs(other).max())
+    return differences
 
 
 def _terms_at(
     pin: Any, peer: tuple[Any, Any], robot: Robot, q: Array, u: Array
 ) -> dict[str, tuple[Array, Array]]:
-    """Return our terms and Pinocchio's in our velocities: v = A u, A turns the linear velocity."""
-    # the state in theirs
+    """Compute the terms of Tarsus and of Pinocchio, both in the velocities of Tarsus.
+
+    Pinocchio's velocities are v = A u, where A rotates the linear velocity of the base.
+    """
+    # Pinocchio's state
     model, data = peer
     theirs, v = to_pinocchio(robot, model, q, u)
-    A, turning = np.eye(robot.nu), np.zeros(robot.nu)
+    A, A_rate_u = np.eye(robot.nu), np.zeros(robot.nu)
     A[:3, :3] = robot.rotation(q, robot.bodies[0].name).T
-    turning[:3] = -np.cross(u[3:6], A[:3, :3] @ u[:3])  # A' u
+    A_rate_u[:3] = -np.cross(u[3:6], A[:3, :3] @ u[:3])
     mass, gravity = (
         pin.crba(model, data, theirs),
         pin.computeGeneralizedGravity(model, data, theirs),
     )
     mass = np.triu(mass) + np.triu(mass, 1).T
-    bias = pin.rnea(model, data, theirs, v, turning) - gravity
+    bias = pin.rnea(model, data, theirs, v, A_rate_u) - gravity
     pin.forwardKinematics(model, data, theirs, v)
     shank, joint = robot.bodies[-1].name, model.getJointId(robot.joint_names[-1])
     return {

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 POSITION = {"x": 63.0, "y": 17.0, "z": 4.6}  # mm
 ANGLES = {"yaw": 1.5, "pitch": 1.3, "roll": 2.7}  # degrees
-HEIGHT = (3.0, 7.0)  # mm that the height may differ
-FAR = 0.12  # of MuJoCo's way: how much x may differ
-FAST = 0.2  # m/s, from which on that is asked
-SHOWN = 0.01  # s between two points of the picture
+HEIGHT_DIFFERENCE = (3.0, 7.0)  # mm, range of the mean difference in height
+MAX_X_DIFFERENCE = 0.12  # fraction of the distance in MuJoCo
+MIN_CHECKED_SPEED = 0.2  # m/s, command from which the difference in x is checked
+PLOT_INTERVAL = 0.01  # s between two points of the figure
 
 
 class Trunk(Exhibit):
@@ -39,14 +39,14 @@ class Trunk(Exhibit):
     title: ClassVar[str] = "Figure 5: pose of the trunk"
     where: ClassVar[str] = "Figure 5, section 7"
     about: ClassVar[str] = (
-        "Mini Cheetah trots from the same start in Tarsus and in MuJoCo, with the same"
-        " open-loop controller. Each number is the mean absolute difference of the two over time,"
-        " as in the paper. The paper does not print its gait, and x depends on it; the speed that"
-        " the gait is told is therefore swept. The paper lists its three Euler angles without"
-        " names: they are taken in the order of its Eqn. (41), yaw, pitch, roll."
+        "Mini Cheetah trots from the same initial state in Tarsus and in MuJoCo with the same"
+        " open-loop controller. As in the paper, each value is the mean absolute difference over"
+        " time. The paper does not give its gait, on which x depends, so several commanded speeds"
+        " are used. The paper lists three Euler angles without names; they are assumed to be in the"
+        " order of Eqn. (41): yaw, pitch, roll."
     )
     caption: ClassVar[str] = (
-        f"Pose of the trunk, gait told {SPEED:g} m/s: ours (blue), MuJoCo (orange, dashed)."
+        f"Pose of the trunk, command {SPEED:g} m/s, in Tarsus (blue) and MuJoCo (orange, dashed)."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -56,16 +56,17 @@ class Trunk(Exhibit):
             task.tell(f"{speed:g} m/s")
             walks[speed] = run_walk(speed, seconds)
         rows = [row for speed in speeds for row in _rows(speed, walks[speed])]
-        found = walks[SPEED]
-        thin = slice(None, None, round(SHOWN / DT))
-        data = {"time": found.time[thin]}
-        for name, motion in (("ours", found.ours), ("theirs", found.theirs)):
-            data[name] = np.concatenate([1e3 * motion.position, motion.angles], 1)[thin]
+        walk = walks[SPEED]
+        plotted = slice(None, None, round(PLOT_INTERVAL / DT))
+        data = {"time": walk.time[plotted]}
+        for name, motion in (("ours", walk.ours), ("theirs", walk.theirs)):
+            data[name] = np.concatenate([1e3 * motion.position, motion.angles], 1)[plotted]
         checks = [check for speed in speeds for check in _checks(speed, walks[speed])]
+        fast = [speed for speed in speeds if speed >= MIN_CHECKED_SPEED]
         if not task.quick:
-            checks += [_distance_check(speed, walks[speed]) for speed in speeds if speed >= FAST]
-        slow = [_slow(speed, walks[speed], seconds) for speed in speeds if speed < FAST]
-        return Finding(data, rows, [_distance_table(walks)], checks, [SETTING, *slow])
+            checks += [_distance_check(speed, walks[speed]) for speed in fast]
+        notes = [_slow_note(s, walks[s], seconds) for s in speeds if s not in fast]
+        return Finding(data, rows, [_distance_table(walks)], checks, [SETTING, *notes])
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
@@ -86,7 +87,7 @@ class Trunk(Exhibit):
 
 
 def _differences(walk: ComparedWalk) -> tuple[dict[str, float], dict[str, float]]:
-    """Return mean absolute differences of position (mm) and orientation (degrees)."""
+    """Compute the mean absolute differences of position (mm) and orientation (degrees)."""
     position = 1e3 * mean_error(walk.ours.position, walk.theirs.position)
     angles = mean_error(walk.ours.angles, walk.theirs.angles)
     return (
@@ -97,52 +98,52 @@ def _differences(walk: ComparedWalk) -> tuple[dict[str, float], dict[str, float]
 
 def _rows(speed: float, walk: ComparedWalk) -> list[Row]:
     position, angles = _differences(walk)
-    told, how = f", told {speed:g} m/s", "mean difference of"
-    found = [
-        Row(f"{how} {name}{told}", POSITION[name], value, "mm", "section 7")
+    command = f"command {speed:g} m/s"
+    rows = [
+        Row(f"mean difference of {name}, {command}", POSITION[name], value, "mm", "section 7")
         for name, value in position.items()
     ]
-    return found + [
-        Row(f"{how} {name}{told}", ANGLES[name], value, "deg", "section 7")
+    return rows + [
+        Row(f"mean difference of {name}, {command}", ANGLES[name], value, "deg", "section 7")
         for name, value in angles.items()
     ]
 
 
 def _distances(walk: ComparedWalk) -> tuple[float, float]:
-    """Return the distance (m) of the trunk along x: ours and MuJoCo's."""
+    """Compute the distance (m) of the trunk along x in Tarsus and in MuJoCo."""
     ends = [float(m.position[-1, 0] - m.position[0, 0]) for m in (walk.ours, walk.theirs)]
     return ends[0], ends[1]
 
 
-def _slow(speed: float, walk: ComparedWalk, seconds: float) -> str:
-    """Explain why no rule is set for the distance at a speed below `FAST` (m/s)."""
-    own, peer = (1e3 * way / (seconds * GAIT.frequency) for way in _distances(walk))
+def _slow_note(speed: float, walk: ComparedWalk, seconds: float) -> str:
+    """Explain why x is not checked at a command below `MIN_CHECKED_SPEED` (m/s)."""
+    tarsus, peer = (1e3 * d / (seconds * GAIT.frequency) for d in _distances(walk))
     return (
-        f"Told {speed:g} m/s, the open-loop trot goes {own:+.1f} mm a stride in Tarsus and"
-        f" {peer:+.1f} mm in MuJoCo: too little for a share of the way to say anything. No rule"
-        f" is set for x below {FAST:g} m/s."
+        f"With a command of {speed:g} m/s, the open-loop trot advances by {tarsus:+.1f} mm per"
+        f" stride in Tarsus and by {peer:+.1f} mm in MuJoCo. Relative differences of such small"
+        f" distances are not meaningful, so x is not checked below {MIN_CHECKED_SPEED:g} m/s."
     )
 
 
 def _distance_table(walks: Mapping[float, ComparedWalk]) -> Table:
     lines: list[Sequence[float]] = []
     for speed, walk in walks.items():
-        own, peer = _distances(walk)
+        tarsus, peer = _distances(walk)
         mean = _differences(walk)[0]["x"] / 1e3
-        lines.append((speed, own, peer, mean, 100 * mean / peer))
+        lines.append((speed, tarsus, peer, mean, 100 * mean / peer))
     columns = (
-        "told / (m/s)",
+        "command / (m/s)",
         "Tarsus / m",
         "MuJoCo / m",
         "mean difference / m",
-        "of MuJoCo's way / %",
+        "fraction of MuJoCo's distance / %",
     )
-    return Table("Way of the trunk along x at the end", columns, lines)
+    return Table("Distance of the trunk along x", columns, lines)
 
 
 def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
     position, angles = _differences(walk)
-    low, high = HEIGHT
+    low, high = HEIGHT_DIFFERENCE
     return [
         Check(
             f"{speed:g} m/s: the height differs by {low:g} to {high:g} mm",
@@ -150,7 +151,7 @@ def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
             f"{position['z']:.2f} mm",
         ),
         Check(
-            f"{speed:g} m/s: no angle differs more than published",
+            f"{speed:g} m/s: angles differ at most as much as published",
             all(angles[name] <= ANGLES[name] for name in ANGLES),
             ", ".join(f"{name} {value:.2f}" for name, value in angles.items()),
         ),
@@ -158,9 +159,10 @@ def _checks(speed: float, walk: ComparedWalk) -> list[Check]:
 
 
 def _distance_check(speed: float, walk: ComparedWalk) -> Check:
-    part = _differences(walk)[0]["x"] / 1e3 / _distances(walk)[1]
+    fraction = _differences(walk)[0]["x"] / 1e3 / _distances(walk)[1]
     return Check(
-        f"{speed:g} m/s: x differs by less than {100 * FAR:g} % of MuJoCo's way in ten seconds",
-        part < FAR,
-        f"{100 * part:.1f} %",
+        f"{speed:g} m/s: x differs by less than {100 * MAX_X_DIFFERENCE:g} % of MuJoCo's distance"
+        " in ten seconds",
+        fraction < MAX_X_DIFFERENCE,
+        f"{100 * fraction:.1f} %",
     )

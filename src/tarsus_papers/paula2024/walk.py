@@ -1,6 +1,7 @@
 """The walk of section 6 in Tarsus and in MuJoCo, with the settings of Table I.
 
-The paper prints no gait: frequency, duty factor, foot lift and speed are our choice.
+The paper does not give its gait; frequency, duty factor, foot lift and speed were chosen for
+Tarsus.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from tarsus.simulation.simulation import Simulation
 
 Array = NDArray[Any]
 DT, SECONDS, QUICK_SECONDS = 1e-4, 10.0, 2.0  # s
-SPEED, SPEEDS = 0.2, (0.1, 0.2, 0.4)  # m/s that the gait is told
+SPEED, SPEEDS = 0.2, (0.1, 0.2, 0.4)  # m/s, commands of the gait
 LEFT_FORELEG = "FL_foot"
-SHORT = 0.02  # s: a contact, or a gap in one, that is shorter is spurious
+SHORT = 0.02  # s, below which contacts and gaps in contacts count as spurious
 
 # section 6.2: no feedback from the trunk, no feedforward of weight
 GAIT = Trot(heading=0.0, tracking=0.0, capture=0.0, lean=0.0, support=0.0)
@@ -36,10 +37,10 @@ LAW = Hertz()
 STEPPER = "heun"
 THEIRS = MujocoSettings(mu=1.6, solref=(-1600.0, -100.0), integrator="implicit", cone="elliptic")
 SETTING = (
-    f"Gait (ours; the paper prints none): trot at {GAIT.frequency:g} Hz, duty {GAIT.duty:g}, feet"
-    f" lifted by {1e3 * GAIT.step_height:g} mm, told {SPEED:g} m/s unless another speed is named,"
-    f" full speed after {GAIT.ramp:g} s; open loop as in section 6.2, abduction joints at zero."
-    " Without feedback the robot goes slower than it is told."
+    f"Gait (not given in the paper): trot at {GAIT.frequency:g} Hz, duty factor {GAIT.duty:g},"
+    f" foot lift {1e3 * GAIT.step_height:g} mm, command {SPEED:g} m/s unless stated otherwise, full speed"
+    f" after {GAIT.ramp:g} s; open loop as in section 6.2, abduction joints at zero. Without"
+    " feedback the robot is slower than commanded."
 )
 
 
@@ -51,28 +52,28 @@ def cheetah() -> Robot:
 
 @cache
 def ours() -> Simulation:
-    """Return the paper's side: Hertz contact, explicit second-order Euler."""
+    """Create the simulation that replaces the paper's: Hertz contact, explicit second order."""
     return Simulation(cheetah(), LAW, STEPPER, controller=GAIT, dt=DT)
 
 
 @cache
 def theirs() -> MujocoSimulation:
-    """Return MuJoCo's side."""
+    """Create the simulation in MuJoCo."""
     return MujocoSimulation(cheetah(), THEIRS, controller=GAIT, dt=DT)
 
 
 @dataclass(frozen=True, eq=False)
-class ShownMotion:
-    """Signals of one simulator that Figures 5 and 6 show, after every step."""
+class WalkMotion:
+    """Signals of Figures 5 and 6 in one simulator, after every step."""
 
     position: Array
-    """Of the trunk (steps, 3), m."""
+    """Position of the trunk (steps, 3), m."""
     angles: Array
-    """Yaw, pitch, roll of the trunk (steps, 3), degrees."""
+    """Yaw, pitch and roll of the trunk (steps, 3), degrees."""
     force: Array
     """Vertical force on the left forefoot (steps,), N."""
     seconds: float
-    """Processor time of the steps of `run`, s, logging left out."""
+    """Processor time of all steps without logging, s."""
 
     @property
     def active(self) -> Array:
@@ -85,35 +86,38 @@ class ComparedWalk:
     """The same walk in both simulators."""
 
     time: Array
-    ours: ShownMotion
-    theirs: ShownMotion
+    """Time after every step, s."""
+    ours: WalkMotion
+    """Motion in Tarsus."""
+    theirs: WalkMotion
+    """Motion in MuJoCo."""
 
 
 @cache
 def run_walk(speed: float, seconds: float) -> ComparedWalk:
-    """Run both simulators from the same start, with the gait commanded to a speed in m/s."""
+    """Run both simulators from the same initial state with a commanded speed in m/s."""
     logs = []
     for simulation in (ours(), theirs()):
         simulation.reset()
         simulation.set(command={"speed": speed})
         logs.append(simulation.run(seconds))
-    # time of the steps alone: ours without a log, MuJoCo's as a replay of its torques in C
+    # time of the steps: Tarsus without a log, MuJoCo as a replay of its torques in C
     ours().reset()
     replay = theirs().replay(logs[1])
-    spent = [_spent(lambda: ours().advance(seconds)), _spent(replay.rollout)]
-    motions = [_motion(log, s) for log, s in zip(logs, spent, strict=True)]
+    times = [_measure_time(lambda: ours().advance(seconds)), _measure_time(replay.rollout)]
+    motions = [_motion(log, time) for log, time in zip(logs, times, strict=True)]
     return ComparedWalk(np.array(logs[0]["time"].values), *motions)
 
 
-def _spent(work: Callable[[], object]) -> float:
-    """Return the processor time (s) of this thread spent on a task."""
+def _measure_time(work: Callable[[], object]) -> float:
+    """Measure the processor time of this thread for a task, s."""
     began = thread_time()
     work()
     return thread_time() - began
 
 
-def _motion(log: xr.Dataset, seconds: float) -> ShownMotion:
-    return ShownMotion(
+def _motion(log: xr.Dataset, seconds: float) -> WalkMotion:
+    return WalkMotion(
         np.array(log["q"].values[:, :3]),
         np.rad2deg(trunk_angles(log).values),
         np.array(log["force_world"].sel(contact=LEFT_FORELEG, xyz="z").values),
@@ -122,12 +126,12 @@ def _motion(log: xr.Dataset, seconds: float) -> ShownMotion:
 
 
 def mean_error(one: Array, other: Array) -> Array:
-    """Return the mean absolute difference over time (axis 0)."""
+    """Compute the mean absolute difference over time (axis 0)."""
     return np.abs(one - other).mean(axis=0)
 
 
 def spurious_times(active: Array, dt: float) -> list[float]:
-    """Return the start times (s) of contacts, and of gaps in one, shorter than `SHORT`."""
+    """Find the start times (s) of contacts and gaps that are shorter than `SHORT`."""
     edges = np.flatnonzero(np.diff(active.astype(int))) + 1
     lengths = np.diff(edges) * dt
     return [float(edge * dt) for edge in edges[:-1][lengths < SHORT]]
