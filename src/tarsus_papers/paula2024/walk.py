@@ -38,9 +38,9 @@ STEPPER = "heun"
 THEIRS = MujocoSettings(mu=1.6, solref=(-1600.0, -100.0), integrator="implicit", cone="elliptic")
 SETTING = (
     f"Gait (not given in the paper): trot at {GAIT.frequency:g} Hz, duty factor {GAIT.duty:g},"
-    f" foot lift {1e3 * GAIT.step_height:g} mm, command {SPEED:g} m/s unless stated otherwise, full speed"
-    f" after {GAIT.ramp:g} s; open loop as in section 6.2, abduction joints at zero. Without"
-    " feedback the robot is slower than commanded."
+    f" foot lift {1e3 * GAIT.step_height:g} mm, command {SPEED:g} m/s unless stated otherwise,"
+    f" full speed after {GAIT.ramp:g} s; open loop as in section 6.2, abduction joints at zero."
+    " Without feedback the robot is slower than commanded."
 )
 
 

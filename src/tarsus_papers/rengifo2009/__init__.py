@@ -18,12 +18,12 @@ EXPERIMENT = Experiment(
     title="The ground imposes accelerations: ball, brick and walking biped, measured again",
     paper=RENGIFO_2009,
     about=(
-        "The paper lets the ground impose the accelerations of its contacts and solves for the"
-        " forces: gains k_p and k_v without masses in them, saturations instead of a friction"
-        " threshold. It shows a ball, a brick on a ramp and five steps of a biped, as curves; the"
-        " only numbers printed are gains and ε. Masses, sizes, gait, controller, friction,"
-        " integrator and step are not stated; ours are listed in each part. What can be"
-        " compared with a closed form, is."
+        "In the paper, the ground imposes accelerations on the contacts, and the forces are solved"
+        " for. The gains k_p and k_v do not depend on masses, and saturations replace a velocity"
+        " threshold of friction. The paper shows curves of a ball, a brick on a ramp and five steps"
+        " of a biped; the only numbers are gains and ε. Masses, sizes, gait, controller, friction"
+        " coefficient, integrator and step are not stated; each part lists the values used here."
+        " Results are compared with closed forms where these exist."
     ),
     parts=(
         BallLanding(),

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 K_P, K_V = (0.0, 1.0, 5.0), 5000.0  # 1/s^2, 1/s: Fig. 4
-FALL = 0.1  # s, which lands on a step's end: the paper states no height
+FALL = 0.1  # s, a multiple of the step; the paper states no height
 SPEED, HEIGHT = G * FALL, 0.5 * G * FALL**2  # m/s, m
 DT, SECONDS = 2e-5, 2.0  # s
-FINE, SHORT = 2e-7, 2e-3  # s: step and duration of the look at the first instant
-LIMP = 5e-3  # s after the landing: the ball has stopped
-CURVE = 1e-5  # of the depth
+FINE_DT, FINE_SECONDS = 2e-7, 2e-3  # s, for the first instant of the landing
+STOP_TIME = 5e-3  # s after the landing, when the ball has stopped
+CURVE_TOLERANCE = 1e-5  # relative to the depth
 WHERE = "Fig. 4"
 STYLES = dict(zip(K_P, ("--", "-", ":"), strict=True))  # those of the paper's figures
 
@@ -45,25 +45,26 @@ class BallLanding(Exhibit):
     title: ClassVar[str] = "Figures 4 and 5: the ball that lands"
     where: ClassVar[str] = "section II.A, Figs. 4 and 5"
     about: ClassVar[str] = (
-        f"A ball falls {1e3 * HEIGHT:.2f} mm onto the ground, k_v 5000 1/s and k_p 0, 1 and 5"
-        " 1/s²: the gains are the paper's; mass (1 kg), height and step are not stated; ours are"
-        f" used. RK4 with the landing located, steps of {1e6 * DT:g} µs. The published force at the"
-        " landing is the paper's formula m g - m k_v p' at our speed; its figures print no number."
-        " Everything else is compared with the closed form of Eqn. (3), in which the mass does not"
-        " occur."
+        f"A ball falls {1e3 * HEIGHT:.2f} mm onto the ground with the paper's gains, k_v 5000 1/s"
+        " and k_p 0, 1 and 5 1/s². Mass (1 kg), height and step are not stated in the paper. The"
+        f" integrator is RK4 with a located landing and steps of {1e6 * DT:g} µs. The published"
+        " force at the landing is the paper's formula m g - m k_v p' at the speed used here; its"
+        " figures give no numbers. All other results are compared with the closed form of Eqn. (3),"
+        " which does not contain the mass."
     )
     caption: ClassVar[str] = (
         "Left: height of the ball after the landing, as in Fig. 4 (dashed k_p 0, solid 1, dotted"
-        " 5). Right: force of the ground, as in Fig. 5: the first 2 ms (all three on one line),"
-        " and how far it is above m g once the ball has stopped, until it is back at the surface."
+        " 5). Right: force of the ground, as in Fig. 5: in the first 2 ms (the three curves"
+        " coincide), and its excess over m g from when the ball has stopped until it returns to the"
+        " surface."
     )
 
     def measure(self, task: Task) -> Finding:
-        # the whole landing, then its first instant in small steps
+        # the whole landing, then its first instant with small steps
         task.tell("landing")
         whole = _run(HEIGHT, 0.0, DT, SECONDS)
         task.tell("the first instant")
-        first = _run(0.0, SPEED, FINE, SHORT)
+        first = _run(0.0, SPEED, FINE_DT, FINE_SECONDS)
         after = whole["time"] > FALL
         curves = {
             k_p: {
@@ -78,7 +79,7 @@ class BallLanding(Exhibit):
         data = {
             "curves": {f"{k_p:g}": _decimated(curve) for k_p, curve in curves.items()},
             "first": {"time": first["time"][::50], "force": first["force"][::50, 1]},
-            "errors": {f"{k_p:g}": found for k_p, found in errors.items()},
+            "errors": {f"{k_p:g}": error for k_p, error in errors.items()},
         }
         return Finding(data, _rows(curves, peaks), checks=_checks(curves, peaks, errors))
 
@@ -93,8 +94,8 @@ class BallLanding(Exhibit):
             time, force = np.array(curve["time"]), np.array(curve["force"])
             look = {"ls": style, "color": color, "lw": 1.4, "label": f"k_p = {k_p:g} 1/s²"}
             left.plot(time, 1e3 * np.array(curve["height"]), **look)
-            shown = (time > LIMP) & (time < Landing(k_p, K_V, SPEED).back - 2e-3)
-            right.plot(time[shown], 1e3 * (force[shown] / G - 1), **look)
+            stopped = (time > STOP_TIME) & (time < Landing(k_p, K_V, SPEED).back - 2e-3)
+            right.plot(time[stopped], 1e3 * (force[stopped] / G - 1), **look)
         first = data["first"]
         middle.plot(1e3 * np.array(first["time"]), first["force"], color="#444444", lw=1.4)
         left.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1, 0.12))
@@ -136,7 +137,7 @@ def _run(height: float, speed: float, dt: float, seconds: float) -> dict[str, Ar
 
 
 def _errors(k_p: float, curve: Mapping[str, Array]) -> dict[str, float]:
-    """Return the largest errors against the closed form until the ball has returned.
+    """Compute the largest errors relative to the closed form until the ball has returned.
 
     The error of the height is relative to the depth, that of the force to m g, once the ball has
     stopped.
@@ -144,16 +145,15 @@ def _errors(k_p: float, curve: Mapping[str, Array]) -> dict[str, float]:
     exact, time = Landing(k_p, K_V, SPEED), curve["time"]
     inside = time < exact.back - 2 * DT
     height = np.abs(curve["height"] - exact.height(time))[inside].max() / exact.depth
-    slow = inside & (time > LIMP)
-    push = (curve["force"] - G - exact.acceleration(time))[slow]
-    return {"height": float(height), "force": float(np.abs(push).max() / G)}
+    stopped = inside & (time > STOP_TIME)
+    error = (curve["force"] - G - exact.acceleration(time))[stopped]
+    return {"height": float(height), "force": float(np.abs(error).max() / G)}
 
 
 def _decimated(curve: Mapping[str, Array]) -> dict[str, Array]:
-    """Keep the first 200 steps, then every 200th."""
-    near = np.arange(200)
-    few = np.concatenate([near, np.arange(200, len(curve["time"]), 200)])
-    return {name: np.round(values[few], 10) for name, values in curve.items()}
+    """Select the first 200 steps, then every 200th."""
+    steps = np.concatenate([np.arange(200), np.arange(200, len(curve["time"]), 200)])
+    return {name: np.round(values[steps], 10) for name, values in curve.items()}
 
 
 def return_time(curve: Mapping[str, Array]) -> float | None:
@@ -167,10 +167,10 @@ def _rows(curves: Mapping[float, Mapping[str, Array]], peaks: Array) -> list[Row
     rows = []
     for k, (k_p, curve) in enumerate(curves.items()):
         form, back = Landing(k_p, K_V, SPEED), return_time(curve)
-        until = f"{exact}: {form.back:.4f} s" if k_p else "never, as the paper says"
+        until = f"{exact}: {form.back:.4f} s" if k_p else "never, as stated in the paper"
         rows += [
             Row(f"k_p {k_p:g}: force at the landing", G + K_V * SPEED, float(peaks[k]), "N",
-                "section II.A", f"m g - m k_v p' at our {SPEED:g} m/s and 1 kg"),
+                "section II.A", f"m g - m k_v p' at {SPEED:g} m/s and 1 kg"),
             Row(f"k_p {k_p:g}: largest depth", None, -1e3 * float(curve["height"].min()), "mm",
                 WHERE, f"{exact}: {1e3 * form.depth:.5f} mm; v / k_v {1e3 * SPEED / K_V:.5f} mm"),
             Row(f"k_p {k_p:g}: back at the surface after", None, back, "s", WHERE, until),
@@ -187,30 +187,34 @@ def _checks(
     peaks: Array,
     errors: Mapping[float, Mapping[str, float]],
 ) -> list[Check]:
-    # depth, first force, way back
-    deep = max(abs(-c["height"].min() * K_V / SPEED - 1) for c in curves.values())
-    first = float(np.abs(peaks / (G + K_V * SPEED) - 1).max())
+    # depth, first force, return
+    depth_error = max(abs(-c["height"].min() * K_V / SPEED - 1) for c in curves.values())
+    peak_error = float(np.abs(peaks / (G + K_V * SPEED) - 1).max())
     moving = [k_p for k_p in K_P if k_p]
     returns = {k_p: return_time(curves[k_p]) for k_p in moving}
-    late = max(abs((returns[k] or np.inf) / (np.pi / 2 / np.sqrt(k)) - 1) for k in moving)
-    # the whole curves, and what remains
-    curve = max(found["height"] for found in errors.values())
-    push = max(found["force"] for found in errors.values())
-    ends = max(abs(c["force"][-1] / G - 1) for c in curves.values())
-    stays = float(np.ptp(curves[0.0]["height"][curves[0.0]["time"] > LIMP]))
+    return_error = max(abs((returns[k] or np.inf) / (np.pi / 2 / np.sqrt(k)) - 1) for k in moving)
+    # whole curves, and final state
+    height_error = max(error["height"] for error in errors.values())
+    force_error = max(error["force"] for error in errors.values())
+    end_error = max(abs(c["force"][-1] / G - 1) for c in curves.values())
+    motion = float(np.ptp(curves[0.0]["height"][curves[0.0]["time"] > STOP_TIME]))
     return [
-        Check("the ball goes v / k_v deep, to 1 %", deep < 0.01, f"{deep:.1e} off"),
-        Check("the first force is m g + m k_v v, to 1e-3", first < 1e-3, f"{first:.1e} off"),
+        Check("the depth is v / k_v to 1 %", depth_error < 0.01, f"error {depth_error:.1e}"),
         Check(
-            "it is back π / (2 √k_p) after the landing, to 1 %; with k_p = 0 it stays",
-            late < 0.01 and return_time(curves[0.0]) is None and stays < 1e-12,
+            "the first force is m g + m k_v v to 1e-3", peak_error < 1e-3, f"error {peak_error:.1e}"
+        ),
+        Check(
+            "the ball returns π / (2 √k_p) after the landing, to 1 %; with k_p = 0 it stays",
+            return_error < 0.01 and return_time(curves[0.0]) is None and motion < 1e-12,
             ", ".join(f"{returns[k]:.4f} s for k_p {k:g}" for k in moving),
         ),
         Check(
-            f"heights follow the closed form to {power_of_ten(CURVE)} of the depth, forces to 1e-6"
-            " of m g once the ball has stopped",
-            curve < CURVE and push < 1e-6,
-            f"{curve:.1e} and {push:.1e}",
+            f"heights follow the closed form to {power_of_ten(CURVE_TOLERANCE)} of the depth,"
+            " forces to 1e-6 of m g once the ball has stopped",
+            height_error < CURVE_TOLERANCE and force_error < 1e-6,
+            f"{height_error:.1e} and {force_error:.1e}",
         ),
-        Check("at the end the ground carries m g to 1e-6", ends < 1e-6, f"{ends:.1e} off"),
+        Check(
+            "at the end the ground carries m g to 1e-6", end_error < 1e-6, f"error {end_error:.1e}"
+        ),
     ]

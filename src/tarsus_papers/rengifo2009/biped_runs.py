@@ -23,15 +23,15 @@ K_P, K_V, MU = 500.0, 250.0, 0.8  # section IV; mu is not stated
 EPSILONS = (0.0, 1e-6, 1e-5, 1e-4)  # m: the paper's two (section V), and larger ones
 # s: below 2 k_v epsilon / g for epsilon 1e-6 m; the paper states no step
 DT, FINE, FINEST = 4e-5, 1e-5, 4e-6
-STEPS, SPEED, STOP_TIME, SECONDS = 5, 0.2, 1.6, 4.5  # m/s, s, s: five steps come of it
-FIRST_STEP = 1.0  # s: until one step is made
-SAMPLE = 2e-4  # s between the samples of what moves
+STEPS, SPEED, STOP_TIME, SECONDS = 5, 0.2, 1.6, 4.5  # m/s, s, s, which result in five steps
+FIRST_STEP = 1.0  # s, duration of the first step
+SAMPLE = 2e-4  # s between samples of the motion
 CHUNK = 0.1  # s recorded at once
 SIDES = ("R", "L")
-MIN_LIFT = 0.01  # m: a foot that was higher has made a step
-MIN_LOAD = 0.1  # of the weight: a foot that carries more stands
+MIN_LIFT = 0.01  # m, height of a foot in a step
+MIN_LOAD = 0.1  # fraction of the weight that a stance foot carries
 STANCE_START, UNLOADING = 0.4, 0.1  # s after a landing, and before the foot lifts off again
-MAX_LOSS = 0.02  # s: contacts lost for longer are no false impacts
+MAX_LOSS = 0.02  # s, longest loss of contact that counts as a false impact
 BOUNCING = 0.3  # s after a landing: three returns to the surface, 0.09 s each by Eqn. (3)
 
 
@@ -146,13 +146,13 @@ class BipedRun:
         return np.sort(np.array(found[0])), np.sort(np.array(found[1]))
 
     def slip(self, world: int) -> float:
-        """Largest way of a vertex along the ground in the second half of a stance, m."""
-        ways = []
+        """Compute the largest slip of a vertex in the second half of a stance, m."""
+        slips = []
         for foot, inside in self.stances(world):
             for vertex in biped().candidates[4 * foot : 4 * foot + 4]:
-                place = biped().position(self.q[inside, world], vertex.name)[:, :2]
-                ways.append(np.linalg.norm(place - place[0], axis=1).max())
-        return float(max(ways, default=0.0))
+                position = biped().position(self.q[inside, world], vertex.name)[:, :2]
+                slips.append(np.linalg.norm(position - position[0], axis=1).max())
+        return float(max(slips, default=0.0))
 
     def log(self, world: int) -> xr.Dataset:
         """Return a world's motion as a picture strip needs it; the plane's tangents are x and y."""
@@ -195,42 +195,43 @@ def run_walk(
 
 
 def run_walk_on(law: Law, worlds: int, dt: float, seconds: float = SECONDS) -> BipedRun:
-    """Simulate five steps under any contact law: a command to walk, later one to stop."""
+    """Simulate five steps under any contact law by a command to walk and a later one to stop."""
     simulation = _simulation(law, worlds, dt, Walk())
     simulation.set(command={"speed": SPEED})
 
-    def tell(time: float) -> None:
+    def stop(time: float) -> None:
         if time >= STOP_TIME:
             simulation.set(command={"gait": 0.0})
 
-    return _recorded(simulation, seconds, tell)
+    return _record(simulation, seconds, stop)
 
 
 def run_standing(epsilons: tuple[float, ...], seconds: float, dt: float = DT) -> BipedRun:
-    """Simulate standing on both feet, with joint servos sized for the weight and the step."""
-    return _recorded(_simulation(ground(epsilons), len(epsilons), dt, "stand"), seconds)
+    """Simulate standing on both feet, with joint servos tuned for the weight and the step."""
+    return _record(_simulation(ground(epsilons), len(epsilons), dt, "stand"), seconds)
 
 
 def _simulation(law: Law, worlds: int, dt: float, controller: Controller | str) -> Simulation:
     return Simulation(biped(), law, "symplectic_euler", controller=controller, dt=dt, worlds=worlds)
 
 
-def _recorded(
-    simulation: Simulation, seconds: float, tell: Callable[[float], None] = lambda time: None
+def _record(
+    simulation: Simulation, seconds: float, command: Callable[[float], None] = lambda time: None
 ) -> BipedRun:
     """Simulate in chunks; record all forces, and samples of the motion."""
-    dt, worlds, kept = simulation.dt, simulation.worlds, []
+    dt, worlds, chunks = simulation.dt, simulation.worlds, []
     each, chunk = max(1, round(SAMPLE / dt)), round(CHUNK / simulation.dt)
     unconverged, spent, steps = np.zeros(worlds, dtype=int), 0.0, round(seconds / dt)
     for begin in range(0, steps, chunk):
-        tell(begin * dt)
+        command(begin * dt)
         began = thread_time()
         records = simulation.backend.record(min(chunk, steps - begin))
         spent += thread_time() - began
         unconverged += (records["converged"][..., 0] == 0).sum(axis=0)
-        few = slice(each - 1, None, each)
-        kept.append((records["impulse"][..., ::3] / dt, records["q"][few], records["impulse"][few]))
-    force, q, impulse = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        samples = slice(each - 1, None, each)
+        forces = records["impulse"][..., ::3] / dt
+        chunks.append((forces, records["q"][samples], records["impulse"][samples]))
+    force, q, impulse = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
     flat = q.reshape(-1, q.shape[-1])
     height = [biped().position(flat, c.name)[:, 2] for c in biped().candidates]
     return BipedRun(

@@ -19,13 +19,13 @@ from tarsus_papers.rengifo2009.bodies import BRICK, Array, G, ball, brick, pose_
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ANGLE, MU, SPEED = np.deg2rad(20.0), 0.6, 0.25  # rad, 1, m/s: the paper states no numbers
+ANGLE, MU, SPEED = np.deg2rad(20.0), 0.6, 0.25  # rad, 1, m/s; not stated in the paper
 K_V, EPSILON = 250.0, 1e-6  # sections IV and V
 DT, SECONDS = 1e-4, 0.25  # s
 BRAKING = G * (MU * np.cos(ANGLE) - np.sin(ANGLE))  # m/s^2
 SLOW = BRAKING / K_V  # m/s, v_s below Eqn. (9)
 WHERE = "section II.B"
-LIMITED = {"repeated": "forces limited consistently", "once": "limited once, as printed"}
+SATURATIONS = {"repeated": "forces limited consistently", "once": "limited once, as printed"}
 WITHOUT_HEIGHT, WITH_HEIGHT = "without height", "a box"
 
 
@@ -74,47 +74,49 @@ class SlidingBrick(Exhibit):
     title: ClassVar[str] = "The brick on a ramp"
     where: ClassVar[str] = f"{WHERE}, Figs. 6 and 7, Eqns. (5)-(9)"
     about: ClassVar[str] = (
-        "A brick of 1 kg slides down a ramp at 0.25 m/s, slows and stops: friction μ m g cos α"
-        " while it is faster than v_s = (g / k_v) (μ cos α - sin α), then m g sin α + m k_v v, so"
-        " that its speed falls by e^(-k_v t) and the force goes to m g sin α. No speed is given to"
-        " the law below which friction is static. The paper states no numbers: 20 degrees, μ 0.6"
-        " and the sizes are ours, k_v 250 1/s is that of section IV; RK4, steps of 100 µs. The"
-        " paper's brick has no height; a box has its forces at its corners. Its Eqns. (18)-(20),"
-        " once solved and cut, give normal forces that go with the friction wanted and not with"
-        " that left over."
+        "A brick of 1 kg slides down a ramp at 0.25 m/s, slows down and stops. Friction is"
+        " μ m g cos α while it is faster than v_s = (g / k_v) (μ cos α - sin α), then"
+        " m g sin α + m k_v v, so that its speed decays as e^(-k_v t) and the force approaches"
+        " m g sin α. The law has no speed below which friction is static. The paper states no"
+        " numbers; 20 degrees, μ 0.6 and the sizes were chosen here, k_v 250 1/s is that of section"
+        " IV, and the integrator is RK4 with steps of 100 µs. The paper's brick has no height; a"
+        " box has forces at its corners. If Eqns. (18)-(20) are solved and the friction is limited"
+        " once, the normal forces correspond to the friction before the limit, not to that after"
+        " it."
     )
     caption: ClassVar[str] = (
-        "Left: speed of the brick, on the paper's two pieces (gray); middle: the same on a"
-        " logarithmic scale, with v_s; right: friction force over the speed, the map of Fig. 7"
-        " (gray: Eqn. (9))."
+        "Left: speed of the brick and the paper's two pieces (gray). Middle: the same on a"
+        " logarithmic scale, with v_s. Right: friction force over speed, the map of Fig. 7 (gray:"
+        " Eqn. (9))."
     )
 
     def measure(self, task: Task) -> Finding:
         # the point; the box with forces limited consistently and as printed
         task.tell(WITHOUT_HEIGHT)
-        found = {WITHOUT_HEIGHT: _run_slide(ball(), 0.0, "repeated")}
-        turned = {}
+        slides = {WITHOUT_HEIGHT: _run_slide(ball(), 0.0, "repeated")}
+        rates = {}
         if not task.quick:
-            for way in ("repeated", "once"):
-                task.tell(f"{WITH_HEIGHT}, {way}")
-                slide = _run_slide(brick(), BRICK[2], way)
-                turned[way] = slide.fastest
-                if way == "repeated":
-                    found[WITH_HEIGHT] = slide
+            for saturation in ("repeated", "once"):
+                task.tell(f"{WITH_HEIGHT}, {saturation}")
+                slide = _run_slide(brick(), BRICK[2], saturation)
+                rates[saturation] = slide.fastest
+                if saturation == "repeated":
+                    slides[WITH_HEIGHT] = slide
         data = {
             "slides": {
                 name: {"time": s.time, "speed": s.speed, "friction": s.friction}
-                for name, s in found.items()
+                for name, s in slides.items()
             },
-            "turned": turned,
+            "turned": rates,
         }
-        rows = [row for name, slide in found.items() for row in _rows(name, slide)]
+        rows = [row for name, slide in slides.items() for row in _rows(name, slide)]
         rows += [
-            Row(f"box, {LIMITED[way]}: fastest turn", None, turn, "rad/s", "Eqns. (18)-(20)",
-                "the paper's procedure" if way == "once" else "the law's default")
-            for way, turn in turned.items()
+            Row(f"box, {SATURATIONS[key]}: largest angular velocity", None, rate, "rad/s",
+                "Eqns. (18)-(20)",
+                "the paper's procedure" if key == "once" else "the law's default")
+            for key, rate in rates.items()
         ]  # fmt: skip
-        checks = [check for name, slide in found.items() for check in _checks(name, slide)]
+        checks = [check for name, slide in slides.items() for check in _checks(name, slide)]
         return Finding(data, rows, checks=checks)
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
@@ -122,20 +124,20 @@ class SlidingBrick(Exhibit):
 
         figure = Figure(figsize=(10, 3.3), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
-        # what the paper says
+        # formulas of the paper
         time = np.linspace(0, SECONDS, 400)
-        slows = (SPEED - SLOW) / BRAKING
-        said = np.where(
-            time < slows, SPEED - BRAKING * time, SLOW * np.exp(-K_V * np.fmax(time - slows, 0))
+        end = (SPEED - SLOW) / BRAKING
+        published = np.where(
+            time < end, SPEED - BRAKING * time, SLOW * np.exp(-K_V * np.fmax(time - end, 0))
         )
         speeds = np.linspace(0, 3 * SLOW, 100)
         plateau = G * MU * np.cos(ANGLE)
         map_ = np.fmin(plateau, G * np.sin(ANGLE) + K_V * speeds)
         gray = {"color": "#bbbbbb", "lw": 4, "zorder": 0}
-        left.plot(time, said, **gray)
-        middle.plot(time, said, **gray)
+        left.plot(time, published, **gray)
+        middle.plot(time, published, **gray)
         right.plot(1e3 * speeds, map_, **gray)
-        # what the bricks did
+        # simulated bricks
         for style, color, (name, slide) in zip(
             ("-", "--"), COLORS, data["slides"].items(), strict=False
         ):
@@ -161,9 +163,9 @@ class SlidingBrick(Exhibit):
         return figure
 
 
-def _run_slide(body: Any, height: float, way: Any) -> Slide:
+def _run_slide(body: Any, height: float, saturation: Any) -> Slide:
     """Simulate the slide until rest; `height` is that of the origin above the contacts in m."""
-    law = Linearized(mu=MU, k_p=500.0, k_v=K_V, epsilon=EPSILON, saturation=way)
+    law = Linearized(mu=MU, k_p=500.0, k_v=K_V, epsilon=EPSILON, saturation=saturation)
     simulation = Simulation(body, law, RK4(), Slope(ANGLE), dt=DT)
     down = -np.array([np.cos(ANGLE), 0.0, np.sin(ANGLE)])
     simulation.set(q=pose_on_slope(height - EPSILON, ANGLE), u=[*(SPEED * down), 0, 0, 0])
@@ -183,7 +185,7 @@ def _run_slide(body: Any, height: float, way: Any) -> Slide:
 def _rows(name: str, slide: Slide) -> list[Row]:
     return [
         Row(f"{name}: v_s", 1e3 * SLOW, 1e3 * slide.threshold, "mm/s", "below Eqn. (9)",
-            "the paper's formula, our numbers"),
+            "the paper's formula with the numbers used here"),
         Row(f"{name}: rate of the exponential stop", K_V, slide.decay, "1/s", "Eqn. (7)", "k_v"),
         Row(f"{name}: friction at rest", G * np.sin(ANGLE), float(slide.friction[-1]), "N", WHERE,
             "m g sin α"),
@@ -192,14 +194,16 @@ def _rows(name: str, slide: Slide) -> list[Row]:
 
 
 def _checks(name: str, slide: Slide) -> list[Check]:
-    near = abs(slide.threshold / SLOW - 1)
-    rate = abs(slide.decay / K_V - 1)
-    held = abs(float(slide.friction[-1]) - G * np.sin(ANGLE)) / G
+    threshold_error = abs(slide.threshold / SLOW - 1)
+    rate_error = abs(slide.decay / K_V - 1)
+    friction_error = abs(float(slide.friction[-1]) - G * np.sin(ANGLE)) / G
     creep = slide.last
     return [
-        Check(f"{name}: v_s to 1 %", near < 0.01, f"{near:.1e} off"),
-        Check(f"{name}: the speed vanishes at the rate k_v, to 1e-3", rate < 1e-3,
-              f"{rate:.1e} off"),
-        Check(f"{name}: held by m g sin α to 1e-3 of the weight, creeps by less than 1e-9 m/s",
-              held < 1e-3 and creep < 1e-9, f"{held:.1e}, {creep:.1e} m/s"),
+        Check(f"{name}: v_s agrees to 1 %", threshold_error < 0.01,
+              f"error {threshold_error:.1e}"),
+        Check(f"{name}: the speed decays at the rate k_v, to 1e-3", rate_error < 1e-3,
+              f"error {rate_error:.1e}"),
+        Check(f"{name}: friction at rest is m g sin α to 1e-3 of the weight, creep is below"
+              " 1e-9 m/s",
+              friction_error < 1e-3 and creep < 1e-9, f"{friction_error:.1e}, {creep:.1e} m/s"),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Statements of the paper, each decided by our numbers (Rengifo 2009)."""
+"""Statements of Rengifo 2009, each decided by the results of the other parts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tarsus_papers.rengifo2009.rest import EPSILON
 from tarsus_papers.rengifo2009.restitution import BEST
 from tarsus_papers.rengifo2009.same_gains import CURVE, EQUAL, TITLES
 
-ALIKE = 0.01  # of each other: equal
-LEFT = 0.1  # of the false impacts: hardly any
-LEFT_OUT = "left out of the reduced version"
+EQUAL_TOLERANCE = 0.01  # relative difference of equal values
+MAX_REMAINING = 0.1  # fraction of false impacts that counts as none
+NOT_MEASURED = "not measured in the quick version"
 
 
 class PaperStatements(Exhibit):
@@ -26,12 +26,12 @@ class PaperStatements(Exhibit):
     title: ClassVar[str] = "The paper's statements, confirmed or not"
     where: ClassVar[str] = "abstract, sections II, IV, V and VI"
     about: ClassVar[str] = (
-        "Each statement is decided by the numbers above. Equal means to 1 %; the motion does not"
-        " depend on masses if no contact moves by more than 1e-6 of the depth. Contact is more"
-        " stable with ε if it has fewer false impacts at every step tried, and has none if at most"
-        " a tenth is left. The first two rules were fixed before the run, the last two were written"
-        " after first runs. Where the answer depends on how forces are limited, of which the"
-        " paper's own way does not carry over to a box, both answers are given."
+        "Each statement is decided by the results above. Values are equal if they agree to 1 %; the"
+        " motion is independent of masses if contacts move by less than 1e-6 of the depth. Contact"
+        " is more stable with ε if there are fewer false impacts with every step size, and has none"
+        " if at most a tenth remains. The first two rules were fixed before the run, the last two"
+        " after first runs. The paper's method of limiting forces does not extend to a box; if the"
+        " answer depends on the method, both answers are given."
     )
     needs: ClassVar[tuple[str, ...]] = (
         "ball", "restitution", "rest", "brick", "false_impacts", "walk", "parameters",
@@ -42,55 +42,57 @@ class PaperStatements(Exhibit):
 
 
 def _masses(data: Data) -> Verdict:
-    apart = data["parameters"]["apart"]
-    worst = max(max(values) for values in apart.values())
-    return worst < EQUAL, f"{len(apart)} bodies: apart by at most {worst:.1e} of the depth"
+    differences = data["parameters"]["apart"]
+    worst = max(max(values) for values in differences.values())
+    return worst < EQUAL, f"{len(differences)} bodies: at most {worst:.1e} of the depth"
 
 
 def _contacts(data: Data) -> Verdict:
-    off = data["parameters"]["off"]
-    told = ", ".join(f"{TITLES[name]} {value:.1e}" for name, value in off.items())
-    return max(off.values()) < CURVE, f"off one point's closed form, by the depth: {told}"
+    errors = data["parameters"]["off"]
+    text = ", ".join(f"{TITLES[name]} {value:.1e}" for name, value in errors.items())
+    return max(errors.values()) < CURVE, f"errors of the closed form, relative to the depth: {text}"
 
 
 def _from_0_to_1(data: Data) -> Verdict:
-    found = [float(value) for value in next(iter(data["restitution"]["found"].values()))["e"]]
-    return bool(np.all(np.diff(found) > 0)), f"{found[0]:.4f} to {found[-1]:.4f}, rising"
+    e = [float(value) for value in next(iter(data["restitution"]["found"].values()))["e"]]
+    return bool(np.all(np.diff(e) > 0)), f"{e[0]:.4f} to {e[-1]:.4f}, increasing"
 
 
 def _of_the_ratio(data: Data) -> Verdict:
     pair = list(data["restitution"]["same_k_p_over_k_v"].values())
     one, other = (float(at["e"]) for at in pair)
-    told = " and ".join(f"{at['e']:.3f} for k_p {at['k_p']:g}, k_v {at['k_v']:.4g}" for at in pair)
-    return abs(one / other - 1) < ALIKE, f"at one k_p / k_v {told}: e is a function of k_p / k_v²"
+    text = " and ".join(f"{at['e']:.3f} for k_p {at['k_p']:g}, k_v {at['k_v']:.4g}" for at in pair)
+    return abs(one / other - 1) < EQUAL_TOLERANCE, (
+        f"with equal k_p / k_v, e is {text}: it is a function of k_p / k_v²"
+    )
 
 
 def _peak(data: Data) -> Verdict:
     ratio = np.array(data["restitution"]["ratio"])
     peak = np.array(data["restitution"]["found"][BEST]["peak"])
-    right = np.abs(peak - 1) < ALIKE
-    if right.all():
-        return True, f"force less m g is m k_v v up to k_p / k_v² = {ratio[-1]:g}"
-    known = f"up to k_p / k_v² = {ratio[right].max():.3g} alone" if right.any() else "nowhere"
+    equal = np.abs(peak - 1) < EQUAL_TOLERANCE
+    if equal.all():
+        return True, f"force minus m g is m k_v v up to k_p / k_v² = {ratio[-1]:g}"
+    limit = f"only up to k_p / k_v² = {ratio[equal].max():.3g}" if equal.any() else "nowhere"
     return False, (
-        f"force less m g is m k_v v {known}; at {ratio[-1]:g} it is {peak[-1]:.3g} times that:"
-        " there the largest force is the spring's, m √k_p v"
+        f"force minus m g is m k_v v {limit}; at {ratio[-1]:g} it is {peak[-1]:.3g} times as large,"
+        " because the spring force m √k_p v is larger there"
     )
 
 
 def _stays(data: Data) -> Verdict:
     heights = np.array(data["ball"]["curves"]["0"]["height"])
     moved = float(np.ptp(heights[len(heights) // 2 :]))
-    return moved < 1e-9, f"{-1e3 * heights[-1]:.4f} mm deep to the end, moved by {moved:.0e} m"
+    return moved < 1e-9, f"depth {-1e3 * heights[-1]:.4f} mm at the end, motion {moved:.0e} m"
 
 
 def _vanishes(data: Data) -> Verdict:
     curves = data["ball"]["curves"]
     ends = {k: -float(np.array(curves[k]["height"])[-1]) for k in ("1", "5")}
     deepest = -float(np.min(curves["1"]["height"]))
-    told = ", ".join(f"{depth:.0e} m for k_p {k}" for k, depth in ends.items())
+    text = ", ".join(f"{depth:.0e} m for k_p {k}" for k, depth in ends.items())
     return max(ends.values()) < 1e-3 * deepest, (
-        f"{told} at the end; not as an approach: it is back after π / (2 √k_p) and bounces at"
+        f"{text} at the end; not asymptotically: the ball returns after π / (2 √k_p) and bounces at"
         " √k_p times the depth"
     )
 
@@ -98,8 +100,8 @@ def _vanishes(data: Data) -> Verdict:
 def _no_depth(data: Data) -> Verdict:
     law, spring = (np.array(data["rest"][key], float) for key in ("law", "spring"))
     return bool(np.abs(law / EPSILON - 1).max() < EQUAL), (
-        f"with ε 0 at most {1e3 * float(data['rest']['surface']):.2g} mm, with ε = 0.001 mm"
-        f" {1e3 * law.mean():.4g} mm at every mass; the spring {1e3 * spring.min():.2g}"
+        f"with ε = 0 at most {1e3 * float(data['rest']['surface']):.2g} mm, with ε = 0.001 mm"
+        f" {1e3 * law.mean():.4g} mm for every mass; on the spring {1e3 * spring.min():.2g}"
         f" to {1e3 * spring.max():.2g} mm"
     )
 
@@ -114,13 +116,13 @@ def _stops(data: Data) -> Verdict:
 def _carries(data: Data) -> Verdict:
     steps = len(data["walk"]["landings"])
     return (steps >= 5 if steps > 1 else None), (
-        f"{steps} steps, at most {1e3 * float(data['walk']['deepest']):.2f} mm deep"
+        f"{steps} steps, depth at most {1e3 * float(data['walk']['deepest']):.2f} mm"
     )
 
 
 def _stands(enough: Callable[[float, float], bool]) -> Callable[[Data], Verdict]:
     def decide(data: Data) -> Verdict:
-        without, with_ = (found["false"] for found in data["false_impacts"]["standing"].values())
+        without, with_ = (counts["false"] for counts in data["false_impacts"]["standing"].values())
         return enough(without, with_), f"{without:g} false impacts without, {with_:g} with ε"
 
     return decide
@@ -130,14 +132,14 @@ def _walks(printed: bool, enough: Callable[[float, float], bool]) -> Callable[[D
     def decide(data: Data) -> Verdict:
         runs = data["false_impacts"]["walking"]
         pairs = {
-            name.split(",")[0]: [found["false"] for found in counts[:2]]
+            name.split(",")[0]: [count["false"] for count in counts[:2]]
             for name, counts in runs.items()
             if ("printed" in name) == printed
         }
         if not pairs:
-            return None, LEFT_OUT
-        told = ", ".join(f"{dt}: {one} without, {two} with ε" for dt, (one, two) in pairs.items())
-        return all(enough(*pair) for pair in pairs.values()), told
+            return None, NOT_MEASURED
+        text = ", ".join(f"{dt}: {one} without, {two} with ε" for dt, (one, two) in pairs.items())
+        return all(enough(*pair) for pair in pairs.values()), text
 
     return decide
 
@@ -147,7 +149,7 @@ def _fewer(without: float, with_: float) -> bool:
 
 
 def _hardly_any(without: float, with_: float) -> bool:
-    return without > 0 and with_ <= LEFT * without
+    return without > 0 and with_ <= MAX_REMAINING * without
 
 
 FEWER = "ε 1e-6 m makes contact more stable"
@@ -156,12 +158,12 @@ CLAIMS: dict[str, Callable[[Data], Verdict]] = {
     "The contact's parameters are independent of masses and inertias": _masses,
     "They are independent of the number of contacts": _contacts,
     "Restitution goes from 0 to 1": _from_0_to_1,
-    "It does so as k_p / k_v goes from 0 to infinity, and so depends on that ratio": _of_the_ratio,
-    "The largest normal force depends on k_v alone": _peak,
+    "It does so as k_p / k_v goes from 0 to infinity, so it depends on that ratio": _of_the_ratio,
+    "The largest normal force depends only on k_v": _peak,
     "With k_p = 0 the interpenetration cannot vanish": _stays,
     "With k_p > 0 it converges to zero": _vanishes,
-    "The steady depth is none, where a spring has m g / k_p": _no_depth,
-    "The brick stops and is held by m g sin α, without a threshold of velocity": _stops,
+    "The steady depth is zero, unlike m g / k_p of a spring": _no_depth,
+    "The brick stops and is held by m g sin α without a velocity threshold": _stops,
     "The law carries a walking biped": _carries,
     f"{FEWER}: standing": _stands(_fewer),
     f"{FEWER}: walking, forces limited once as printed": _walks(True, _fewer),

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STANDING, SETTLED = 0.5, 0.2  # s, s
-PAPERS = EPSILONS[:2]
-LESS = 10.0  # times: so much steadier is the load, so many fewer are the false impacts
-SHOWN = (("40 µs", 0.0), ("40 µs", 1e-6), ("10 µs", 1e-6), ("40 µs", 1e-4))  # of the figure
-BOUND = 2 * K_V * 1e-6 / G  # s: 2 k_v epsilon / g
+PAPER_EPSILONS = EPSILONS[:2]
+MIN_REDUCTION = 10.0  # factor by which the load deviation and the false impacts decrease
+PLOTTED = (("40 µs", 0.0), ("40 µs", 1e-6), ("10 µs", 1e-6), ("40 µs", 1e-4))
+MAX_STEP = 2 * K_V * 1e-6 / G  # s: 2 k_v epsilon / g
 WHERE = "section V, Figs. 13 and 14"
 PLAIN, PRINTED = "repeated", "once"
 RUNS = {  # dt, saturation and epsilons of the walks
@@ -43,8 +43,8 @@ RUNS = {  # dt, saturation and epsilons of the walks
     "40 µs, as printed": (DT, PRINTED, EPSILONS),
     "10 µs": (FINE, PLAIN, EPSILONS),
     "10 µs, as printed": (FINE, PRINTED, EPSILONS),
-    "4 µs": (FINEST, PLAIN, PAPERS),
-    "4 µs, as printed": (FINEST, PRINTED, PAPERS),
+    "4 µs": (FINEST, PLAIN, PAPER_EPSILONS),
+    "4 µs, as printed": (FINEST, PRINTED, PAPER_EPSILONS),
 }
 
 
@@ -55,53 +55,53 @@ class FalseImpacts(Exhibit):
     title: ClassVar[str] = "Figures 13 and 14: false impacts"
     where: ClassVar[str] = WHERE
     about: ClassVar[str] = (
-        "A contact that its own law lifts off falls back and strikes: a false impact, which no"
-        " robot knows. The paper lets every contact rest ε = 1e-6 m deep instead of 0 and shows"
-        " steadier forces. (As printed, p_z goes to +ε, which by Eqn. (4) is above the ground,"
-        " where no force acts; ε is read as a depth.) Here the biped stands on both feet, joints"
-        " held by servos, and walks its five steps. A loss is counted if a vertex loses"
-        f" its contact for less than {1e3 * MAX_LOSS:g} ms although its foot carried more than"
-        f" {100 * MIN_LOAD:g} % of the weight in the mean of the {1e3 * MAX_LOSS:g} ms before."
-        f" In the first {BOUNCING:g} s after a landing most of these are bounces that Eqn. (3)"
-        " itself makes at any step (a landing point leaves at √k_p times its depth); later ones are"
-        " false impacts. Losses for longer are not counted. Rules for standing, fixed before the"
-        " run: some without ε, none with it, and a"
-        f" standard deviation of the load {LESS:g} times smaller. The rule for walking was set"
-        " after first runs. Forces are limited consistently, or once as printed."
+        "If the contact law itself opens a contact, the point falls back and hits the ground: a"
+        " false impact, which does not happen in reality. The paper lets every contact rest at a"
+        " depth of ε = 1e-6 m instead of 0 and shows steadier forces. (As printed, p_z converges to"
+        " +ε, which by Eqn. (4) is above the ground, where no force acts; ε is interpreted as a"
+        " depth.) Here the biped stands on both feet with servos, and walks its five steps. A loss"
+        f" of contact counts if it lasts less than {1e3 * MAX_LOSS:g} ms and the foot carried more"
+        f" than {100 * MIN_LOAD:g} % of the weight on average in the {1e3 * MAX_LOSS:g} ms before."
+        f" In the first {BOUNCING:g} s after a landing, most losses are bounces that follow from"
+        " Eqn. (3) with any step (a landing point leaves at √k_p times its depth); later ones are"
+        " false impacts. Rules for standing, fixed before the run: some false impacts without ε,"
+        f" none with it, and a standard deviation of the load that is {MIN_REDUCTION:g} times"
+        " smaller. The rule for walking was set after first runs. Forces are limited consistently,"
+        " or once as printed."
     )
     caption: ClassVar[str] = (
         "Normal forces of the four vertices of the right foot in its first stance of the walk:"
-        " with ε 0 (Fig. 13), with the paper's ε 1e-6 m (Fig. 14) in steps of 40 and 10 µs, and"
-        " with 1e-4 m. Needles are bounces and, later, false impacts; on the plateaus a vertex has"
-        " left the ground for longer and the foot stands on the others. The jump at the end is the"
-        " other foot's landing."
+        " with ε 0 (Fig. 13), with the paper's ε 1e-6 m (Fig. 14) and steps of 40 and 10 µs, and"
+        " with 1e-4 m. Spikes are bounces and, later, false impacts; on the plateaus a vertex has"
+        " left the ground for longer and the others carry the foot. The jump at the end is the"
+        " landing of the other foot."
     )
 
     def measure(self, task: Task) -> Finding:
         task.tell("standing")
-        still = run_standing(PAPERS, STANDING)
-        stands = {power_of_ten(eps): _standing(still, k) for k, eps in enumerate(PAPERS)}
+        still = run_standing(PAPER_EPSILONS, STANDING)
+        stands = {power_of_ten(eps): _standing(still, k) for k, eps in enumerate(PAPER_EPSILONS)}
         data: dict[str, Any] = {"standing": stands, "walking": {}, "stance": {}}
         stances = {}
         for name, (dt, saturation, epsilons) in () if task.quick else RUNS.items():
             task.tell(f"walking, {name}")
-            own = (dt, saturation) == (DT, PLAIN)
-            run = paper_walk(False) if own else run_walk(epsilons, dt, saturation)
+            is_paper_walk = (dt, saturation) == (DT, PLAIN)
+            run = paper_walk(False) if is_paper_walk else run_walk(epsilons, dt, saturation)
             losses = [run.losses(k) for k in range(len(epsilons))]
             data["walking"][name] = [
                 {"bounces": len(bounces), "false": len(later)} for bounces, later in losses
             ]
-            stances |= {shown: _stance(run, shown[1]) for shown in SHOWN if shown[0] == name}
-            if own:
+            stances |= {case: _stance(run, case[1]) for case in PLOTTED if case[0] == name}
+            if is_paper_walk:
                 data["driven"] = _driving_acceleration(run)
                 data["per_step"] = [
                     _per_step(run, k, np.concatenate(both)) for k, both in enumerate(losses)
                 ]
         if stances:
             titles = {
-                shown: f"ε = {power_of_ten(shown[1])} m, steps of {shown[0]}" for shown in SHOWN
+                case: f"ε = {power_of_ten(case[1])} m, steps of {case[0]}" for case in PLOTTED
             }
-            data["stance"] = {title: stances[shown] for shown, title in titles.items()}
+            data["stance"] = {title: stances[case] for case, title in titles.items()}
         tables = [] if task.quick else _tables(data)
         return Finding(data, _rows(data), tables, _checks(data), _notes(data.get("driven")))
 
@@ -115,8 +115,8 @@ class FalseImpacts(Exhibit):
         names = [c.name.removeprefix("R_foot_").replace("_", " ") for c in biped().candidates[:4]]
         for ax, (title, stance) in zip(axes, data["stance"].items(), strict=True):
             time, force = np.array(stance["time"]), np.array(stance["force"])
-            for color, name, own in zip(COLORS, names, force.T, strict=False):
-                ax.plot(time, own, color=color, lw=0.7, label=name)
+            for color, name, values in zip(COLORS, names, force.T, strict=False):
+                ax.plot(time, values, color=color, lw=0.7, label=name)
             ax.set_title(title, fontsize=10, loc="left")
             ax.set_ylabel("force / N")
             ax.spines[["top", "right"]].set_visible(False)
@@ -129,10 +129,9 @@ class FalseImpacts(Exhibit):
 
 
 def _driving_acceleration(run: BipedRun) -> float:
-    """Return the acceleration (m/s²) with which a leg drives a stance foot without contact.
+    """Compute the acceleration (m/s²) of a stance foot without contact, caused by its leg.
 
-    With ε = 0, a step without force causes k_v times the depth at which Eqn. (3) then stops the
-    foot.
+    With ε = 0, the depth after a step without force is this acceleration times dt / k_v.
     """
     deepest = max(
         -float(run.height[inside, 0, 4 * foot : 4 * foot + 4].min())
@@ -142,29 +141,29 @@ def _driving_acceleration(run: BipedRun) -> float:
 
 
 def _notes(driven: float | None) -> list[str]:
-    """Why the walk needs more than the paper's ε, and why the procedure as printed does worse."""
+    """Explain why the walk needs a larger ε, and why the printed procedure is worse."""
     notes = [
-        f"2 k_v ε / g = {1e6 * BOUND:.0f} µs is the longest step at which ε = 1e-6 m still catches"
-        " a contact that fell with g for one step; it holds for a robot that stands. A foot in its"
-        " stance is not pushed down by g: without its contacts the leg drives it."
+        f"2 k_v ε / g = {1e6 * MAX_STEP:.0f} µs is the longest step with which ε = 1e-6 m keeps a"
+        " contact closed that fell with g for one step. This applies to a standing robot. A stance"
+        " foot without contact is accelerated by its leg, not by g."
     ]
     if driven is not None:
         notes[0] += (
-            f" In the walk a false impact at 40 µs and ε 0 ends as deep as {driven / G:.0f} g give,"
-            f" so that the bound is {1e6 * BOUND * G / driven:.1f} µs, or at 40 µs an ε of"
-            f" {1e6 * DT * driven / (2 * K_V):.0f} µm: the counts for larger ε and smaller steps"
-            " agree."
+            f" In the walk with 40 µs and ε 0, the depth after a false impact corresponds to"
+            f" {driven / G:.0f} g. The longest step is then {1e6 * MAX_STEP * G / driven:.1f} µs,"
+            f" or at 40 µs the smallest ε is {1e6 * DT * driven / (2 * K_V):.0f} µm, in agreement with"
+            " the counts for larger ε and smaller steps."
         )
     notes.append(
-        "As printed, Eqn. (18) is solved once and pulls are dropped (19) without telling the other"
-        " contacts, which then push more than the accelerations wanted: vertices of a stance foot"
-        " are thrown off at every step tried, with ε and without."
+        "As printed, Eqn. (18) is solved once and tensile forces are set to zero (19) without"
+        " updating the other contacts. These then push more than required, so that vertices of a"
+        " stance foot lift off with every step size, with and without ε."
     )
     return notes
 
 
 def _standing(run: BipedRun, world: int) -> dict[str, float]:
-    """Return false impacts of the whole run, and standard deviation of load / weight at its end."""
+    """Compute the false impacts of a run, and the standard deviation of load / weight."""
     load = run.load[round(SETTLED / run.dt) :, world].sum(axis=-1)
     return {"false": len(run.losses(world)[1]), "deviation": float(load.std() / weight())}
 
@@ -176,13 +175,13 @@ def _stance(run: BipedRun, epsilon: float) -> dict[str, Any]:
     end = next(time for time in run.lift_offs(world, 0) if time > begin)
     span = slice(round((begin - 0.02) / run.dt), round(end / run.dt))
     force = run.force[span, world, :4]
-    # steps at which a force changes by more than a little, and few of the others
-    moved = np.abs(np.diff(force, axis=0)).max(axis=1) > 1.0
-    kept = np.arange(len(force)) % 50 == 0
-    kept[1:] |= moved
-    kept[:-1] |= moved
+    # steps at which a force changes noticeably, and every 50th step
+    changes = np.abs(np.diff(force, axis=0)).max(axis=1) > 1.0
+    selected = np.arange(len(force)) % 50 == 0
+    selected[1:] |= changes
+    selected[:-1] |= changes
     time = run.dt * np.arange(span.start, span.stop)
-    return {"time": np.round(time[kept], 6), "force": np.round(force[kept], 2)}
+    return {"time": np.round(time[selected], 6), "force": np.round(force[selected], 2)}
 
 
 def _per_step(run: BipedRun, world: int, losses: Any) -> list[int]:
@@ -193,23 +192,23 @@ def _per_step(run: BipedRun, world: int, losses: Any) -> list[int]:
 
 def _rows(data: Mapping[str, Any]) -> list[Row]:
     rows = []
-    for eps, found in data["standing"].items():
+    for eps, figures in data["standing"].items():
         rows += [
-            Row(f"standing {STANDING:g} s, ε {eps} m: false impacts", None, found["false"], "",
-                WHERE, "the paper's figures are of its walk"),
-            Row(f"standing, ε {eps} m: deviation of the load", None, found["deviation"], "", WHERE,
-                f"by the weight, after {SETTLED:g} s"),
+            Row(f"standing {STANDING:g} s, ε {eps} m: false impacts", None, figures["false"], "",
+                WHERE, "the paper's figures show its walk"),
+            Row(f"standing, ε {eps} m: deviation of the load", None, figures["deviation"], "",
+                WHERE, f"relative to the weight, after {SETTLED:g} s"),
         ]  # fmt: skip
     if "driven" in data:
         rows.append(
-            Row("walking: a stance foot without its contacts is driven down by", None,
-                data["driven"] / G, "g", "", "k_v times its depth after a false impact, by dt")
+            Row("walking: acceleration of a stance foot without contact", None,
+                data["driven"] / G, "g", "", "k_v / dt times its depth after a false impact")
         )  # fmt: skip
     for name, counts in list(data["walking"].items())[:2]:
         rows += [
             Row(f"walking {STEPS} steps, {name}, ε {power_of_ten(eps)} m: false impacts", None,
-                count["false"], "", WHERE, "no number is printed; other steps below")
-            for eps, count in zip(PAPERS, counts, strict=False)
+                count["false"], "", WHERE, "not given in the paper; other steps below")
+            for eps, count in zip(PAPER_EPSILONS, counts, strict=False)
         ]  # fmt: skip
     return rows
 
@@ -222,8 +221,8 @@ def _tables(data: Mapping[str, Any]) -> list[Table]:
         (f"Walking: bounces, up to {BOUNCING:g} s after a landing", "bounces"),
     ):
         rows = []
-        for name, found in data["walking"].items():
-            counts = [count[key] for count in found]
+        for name, results in data["walking"].items():
+            counts = [result[key] for result in results]
             rows.append((name, *counts, *[None] * (len(EPSILONS) - len(counts))))
         tables.append(Table(title, columns, rows))
     spans = ("before the first", *(f"after step {k + 1}" for k in range(STEPS)))
@@ -237,7 +236,7 @@ def _tables(data: Mapping[str, Any]) -> list[Table]:
 
 def _checks(data: Mapping[str, Any]) -> list[Check]:
     without, with_ = data["standing"].values()
-    calmer = without["deviation"] / with_["deviation"]
+    reduction = without["deviation"] / with_["deviation"]
     checks = [
         Check(
             "standing: false impacts with ε 0, none with ε 1e-6 m",
@@ -245,17 +244,18 @@ def _checks(data: Mapping[str, Any]) -> list[Check]:
             f"{without['false']:g} and {with_['false']:g}",
         ),
         Check(
-            f"standing: the load deviates {LESS:g} times less with ε",
-            calmer >= LESS,
-            f"{calmer:.0f} times",
+            f"standing: the deviation of the load is {MIN_REDUCTION:g} times smaller with ε",
+            reduction >= MIN_REDUCTION,
+            f"{reduction:.0f} times",
         ),
     ]
     if data["walking"]:
-        coarse = [found["false"] for found in data["walking"]["40 µs"]]
+        coarse = [count["false"] for count in data["walking"]["40 µs"]]
         checks.append(
             Check(
-                f"walking, 40 µs: ε 1e-4 m leaves less than a {LESS:g}th of the false impacts",
-                coarse[0] > LESS * coarse[-1],
+                "walking, 40 µs: with ε 1e-4 m, false impacts decrease more than"
+                f" {MIN_REDUCTION:g} times",
+                coarse[0] > MIN_REDUCTION * coarse[-1],
                 f"{coarse[-1]} of {coarse[0]}",
             )
         )

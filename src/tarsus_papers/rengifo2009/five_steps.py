@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURES = 10
-DEEPEST, NEAR = 1e-3, 1e-4  # m
-FALLEN = 0.8  # of the height of the trunk at the start
+MAX_DEPTH, MAX_STANCE_GAP = 1e-3, 1e-4  # m
+MIN_TRUNK_HEIGHT = 0.8  # fraction of the initial height of the trunk
 WHERE = "section IV, Figs. 11 and 12"
 NAMES = {0: "right", 1: "left"}
 
@@ -41,23 +41,23 @@ class FiveSteps(Exhibit):
     title: ClassVar[str] = "Figures 11 and 12: five steps"
     where: ClassVar[str] = WHERE
     about: ClassVar[str] = (
-        "The biped of Fig. 8 makes five steps under k_p 500 1/s², k_v 250 1/s and ε 0 (the caption"
-        " of Fig. 11 says four). The paper states neither masses nor lengths, neither gait nor"
-        " controller, neither friction nor integrator: the robot's numbers are estimates (1.6 m,"
-        " 45 kg), μ is 0.8, the walk is the built-in one of decision 0021 (capture point, inverse"
-        f" dynamics), told to walk at {SPEED:g} m/s and after {STOP_TIME:g} s to stop, of which"
-        f" five steps come; symplectic Euler at {1e6 * DT:g} µs, controller included. A step is a"
-        f" foot that lands after all of it was higher than {1e3 * MIN_LIFT:g} mm. No vertex may go"
-        " deeper than 1 mm, and in the second half of a stance, until 0.1 s before the foot lifts"
-        " off, none of its vertices may be farther than 0.1 mm from the ground: this last bound was"
-        " set after first runs, for the paper gives none."
+        "The biped of Fig. 8 makes five steps with k_p 500 1/s², k_v 250 1/s and ε 0 (the caption"
+        " of Fig. 11 states four). The paper gives no masses, lengths, gait, controller, friction"
+        " coefficient or integrator. Here the robot's numbers are estimates (1.6 m, 45 kg), μ is"
+        " 0.8, and the gait is the built-in walk of decision 0021 (capture point, inverse"
+        f" dynamics). A command to walk at {SPEED:g} m/s, and to stop after {STOP_TIME:g} s,"
+        f" results in five steps; the integrator is symplectic Euler with {1e6 * DT:g} µs, including the"
+        f" controller. A landing counts as a step if the whole foot was higher than"
+        f" {1e3 * MIN_LIFT:g} mm before. The depth of every vertex must be less than 1 mm. In the"
+        " second half of a stance, until 0.1 s before lift-off, all vertices of the foot must be"
+        " within 0.1 mm of the ground; this bound was set after first runs, because the paper gives"
+        " none."
     )
     caption: ClassVar[str] = (
-        "Pictures: right leg orange, left leg blue, forces of the ground as arrows (half the"
-        " robot's height: its weight); the trunk, which touches nothing, is not drawn. Middle:"
-        " heights of all vertices, as in Fig. 11. Below: those of the right foot around zero after"
-        " its first landing, as in Fig. 12, with the closed form of Eqn. (3) for a point that lands"
-        " with its speed (gray)."
+        "Top: right leg orange, left leg blue, ground forces as arrows (half the robot's height is"
+        " its weight); the trunk is not drawn. Middle: heights of all vertices, as in Fig. 11."
+        " Bottom: heights of the right foot near zero after its first landing, as in Fig. 12, with"
+        " the closed form of Eqn. (3) for a point that lands with its speed (gray)."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -66,7 +66,7 @@ class FiveSteps(Exhibit):
         landings = run.landings(0)
         foot = landings[-1][1] if task.quick else 0
         trunk = run.q[:, 0, 2]
-        # what is drawn
+        # figure
         zoom = _zoom(run, foot)
         data = {
             "strip": None
@@ -78,31 +78,31 @@ class FiveSteps(Exhibit):
             "landings": landings,
             "deepest": -float(run.height[:, 0].min()),
         }
-        # told and checked
+        # rows and checks
         speeds = [_landing_speed(run, time, side) for time, side in landings]
         rows = _rows(run, landings, speeds, task.quick)
-        off = [
+        gaps = [
             float(np.abs(run.height[inside, 0, 4 * side : 4 * side + 4]).max(initial=0.0))
             for side, inside in run.stances(0)
         ]
-        wanted = 1 if task.quick else STEPS
+        expected = 1 if task.quick else STEPS
         checks = [
             Check(
-                f"{wanted} step{'s' if wanted > 1 else ''}, not fallen",
-                len(landings) == wanted and bool(trunk.min() > FALLEN * trunk[0]),
-                f"{len(landings)}, trunk at least {1e3 * trunk.min():.0f} mm high of"
-                f" {1e3 * trunk[0]:.0f}",
+                f"{expected} step{'s' if expected > 1 else ''} without a fall",
+                len(landings) == expected and bool(trunk.min() > MIN_TRUNK_HEIGHT * trunk[0]),
+                f"{len(landings)}, trunk at {1e3 * trunk.min():.0f} to {1e3 * trunk[0]:.0f} mm",
             ),
-            Check("no vertex is ever deeper than 1 mm", data["deepest"] < DEEPEST,
+            Check("the depth of every vertex is at most 1 mm", data["deepest"] < MAX_DEPTH,
                   f"{1e3 * data['deepest']:.3f} mm"),
-            Check("every step is solved", not run.unconverged[0], f"{run.unconverged[0]} are not"),
+            Check("the solver converges in every step", not run.unconverged[0],
+                  f"{run.unconverged[0]} unconverged"),
         ]  # fmt: skip
         if not task.quick:
             checks.append(
                 Check(
-                    "the vertices of a stance foot are back at the ground, to 0.1 mm",
-                    max(off) < NEAR,
-                    ", ".join(f"{1e6 * value:.0f} µm" for value in off),
+                    "the vertices of a stance foot return to the ground, to 0.1 mm",
+                    max(gaps) < MAX_STANCE_GAP,
+                    ", ".join(f"{1e6 * value:.0f} µm" for value in gaps),
                 )
             )
         return Finding(data, rows, checks=checks)
@@ -110,7 +110,7 @@ class FiveSteps(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
-        # pictures above, if there are
+        # strip of poses, if any
         if data["strip"]:
             figure = Figure(figsize=(10, 7.4), layout="constrained")
             above, part = strip.above_and_below(figure, 0.42)
@@ -122,22 +122,22 @@ class FiveSteps(Exhibit):
         time, height = np.array(data["time"]), 1e3 * np.array(data["height"])
         colors = (COLORS[4], COLORS[0])
         for foot, style in ((0, "-"), (1, ":")):
-            own = height[:, 4 * foot : 4 * foot + 4]
-            lines = top.plot(time, own, color=colors[foot], lw=1.1, ls=style)
+            vertices = height[:, 4 * foot : 4 * foot + 4]
+            lines = top.plot(time, vertices, color=colors[foot], lw=1.1, ls=style)
             lines[0].set_label(f"{NAMES[foot]} foot")
         top.set_ylabel("height of the vertices / mm")
         top.legend(frameon=False, fontsize=9, loc="upper left")
         # around zero
         zoom = data["zoom"]
         names = [c.name.split("_", 2)[2].replace("_", " ") for c in biped().candidates[:4]]
-        at = np.array(zoom["time"])
+        zoom_time = np.array(zoom["time"])
         form = Landing(500.0, 250.0, zoom["speed"])
         after = np.linspace(0, form.back, 200)
         bottom.plot(
             zoom["landed"] + after, 1e3 * form.height(after), color="#c8c8c8", lw=4, zorder=0
         )
-        for color, name, own in zip(COLORS, names, np.array(zoom["height"]).T, strict=False):
-            bottom.plot(at, 1e3 * own, color=color, lw=0.9, label=name)
+        for color, name, vertex in zip(COLORS, names, np.array(zoom["height"]).T, strict=False):
+            bottom.plot(zoom_time, 1e3 * vertex, color=color, lw=0.9, label=name)
         bottom.set_ylim(-0.8, 0.25)
         bottom.set_ylabel(f"height, {NAMES[zoom['foot']]} foot / mm")
         bottom.legend(frameon=False, fontsize=8, ncols=4, loc="upper right")
@@ -161,29 +161,29 @@ def _zoom(run: BipedRun, foot: int) -> dict[str, Any]:
     leaves = [time for time in run.lift_offs(0, foot) if time > landed]
     end = leaves[0] if leaves else float(run.time[-1])
     span = (run.time > landed - 0.03) & (run.time <= end)
-    few = np.flatnonzero(span)[::2]
+    samples = np.flatnonzero(span)[::2]
     return {
         "foot": foot,
         "landed": landed,
         "speed": _landing_speed(run, landed, foot),
-        "time": np.round(run.time[few], 6),
-        "height": np.round(run.height[few, 0, 4 * foot : 4 * foot + 4], 8),
+        "time": np.round(run.time[samples], 6),
+        "height": np.round(run.height[samples, 0, 4 * foot : 4 * foot + 4], 8),
     }
 
 
 def _landing_speed(run: BipedRun, time: float, foot: int) -> float:
-    """Speed of the vertex that lands first, downwards, m/s: over the last sample in the air."""
+    """Compute the downward speed (m/s) of the vertex that lands first."""
     k = int(np.searchsorted(run.time, time))
-    own = run.height[k - 2 : k, 0, 4 * foot : 4 * foot + 4]
-    lowest = int(np.argmin(own[1]))
-    return float((own[0] - own[1])[lowest] / (run.time[1] - run.time[0]))
+    heights = run.height[k - 2 : k, 0, 4 * foot : 4 * foot + 4]
+    lowest = int(np.argmin(heights[1]))
+    return float((heights[0] - heights[1])[lowest] / (run.time[1] - run.time[0]))
 
 
 def _rows(
     run: BipedRun, landings: list[tuple[float, int]], speeds: list[float], quick: bool
 ) -> list[Row]:
     times = np.array([time for time, _ in landings])
-    way = run.q[-1, 0, 0] - run.q[0, 0, 0]
+    distance = run.q[-1, 0, 0] - run.q[0, 0, 0]
     fastest = max(speeds)
     rows = [
         Row("steps", None if quick else float(STEPS), float(len(landings)), "", "section IV",
@@ -194,10 +194,10 @@ def _rows(
         Row("largest force of a vertex", None, float(run.force[:, 0].max()), "N", "Fig. 13",
             f"weight {weight():.0f} N"),
         Row("largest height of a vertex", None, 1e3 * float(run.height[:, 0].max()), "mm",
-            "Fig. 11", "ours"),
-        Row("way walked", None, float(way), "m", "", "ours"),
+            "Fig. 11"),
+        Row("distance walked", None, float(distance), "m", ""),
     ]  # fmt: skip
     if not quick:
         each = float(np.median(np.diff(times)))
-        rows.append(Row("time of a step", None, each, "s", "Fig. 11", "ours"))
+        rows.append(Row("duration of a step", None, each, "s", "Fig. 11"))
     return rows

@@ -1,4 +1,4 @@
-"""The same walk on a spring-damper ground and on a hard one (beyond the paper)."""
+"""The same walk on spring-damper ground and on rigid ground (beyond the paper)."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from tarsus_papers.rengifo2009.biped_runs import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STIFFNESS, DAMPING = 1.1e5, 300.0  # N/m, N s/m of a vertex: 1 mm on one foot
+STIFFNESS, DAMPING = 1.1e5, 300.0  # N/m, N s/m of a vertex: depth of 1 mm on one foot
 COARSE = 1e-3  # s
-OWN = "the paper's law"
-LEFT_OUT = "Left out of the reduced version: each ground takes another walk to compile."
+PAPER_LAW = "the paper's law"
+NOT_MEASURED = "Not measured in the quick version, because the walk is compiled for each ground."
 
 
 class OtherGrounds(Exhibit):
     """Depth, slip, forces and cost of the walk under other contact laws."""
 
     name: ClassVar[str] = "others"
-    title: ClassVar[str] = "The same walk on a spring-damper and on a hard ground"
+    title: ClassVar[str] = "The same walk on spring-damper ground and on rigid ground"
     where: ClassVar[str] = ""
     about: ClassVar[str] = (
         "The walk of Figs. 11 and 12 on two other grounds: springs and dampers at each vertex"
-        f" (compliant, Eqn. (2) without its pull, {STIFFNESS:g} N/m and {DAMPING:g} N s/m, chosen"
-        " so that the robot stands 1 mm deep on one foot; the paper prints none) and Moreau's hard"
-        " contact, at the same step of 40 µs, and the hard one also at 1 ms. Rows to read, nothing"
-        " must hold. Roughness is the mean change of a vertex's force from step to step per"
-        " millisecond; slip the largest way that a vertex moves along the ground in the second"
-        " half of a stance."
+        f" (compliant, Eqn. (2) without tensile forces, {STIFFNESS:g} N/m and {DAMPING:g} N s/m,"
+        " chosen for a depth of 1 mm on one foot; the paper gives none), and Moreau's rigid"
+        " contact. Steps are 40 µs, and also 1 ms for rigid contact. These results are not checked."
+        " Roughness is the mean change of a vertex's force between steps, per millisecond; slip is"
+        " the largest distance that a vertex moves along the ground in the second half of a"
+        " stance."
     )
     caption: ClassVar[str] = (
         "Load of the right foot in its first stance, and height of its right heel, under each law."
@@ -51,27 +51,27 @@ class OtherGrounds(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         if task.quick:
-            return Finding({}, notes=[LEFT_OUT])
+            return Finding({}, notes=[NOT_MEASURED])
         # every ground
-        found = {}
+        runs = {}
         for name, run in GROUNDS.items():
             task.tell(name)
-            found[name] = run()
+            runs[name] = run()
         columns = (
-            "", "steps", "deepest / mm", "largest load of a foot / weight", "roughness / N/ms",
-            "slip / mm", "way / m", "unconverged", "µs a step",
+            "", "steps", "largest depth / mm", "largest load of a foot / weight",
+            "roughness / N/ms", "slip / mm", "distance / m", "unconverged", "µs per step",
         )  # fmt: skip
-        rows = [(name, *_measured(run)) for name, run in found.items()]
-        data = {"stance": {name: _stance(run) for name, run in found.items()}, "rows": rows}
-        told = [
+        rows = [(name, *_figures(run)) for name, run in runs.items()]
+        data = {"stance": {name: _stance(run) for name, run in runs.items()}, "rows": rows}
+        counts = [
             Row(f"{name}: steps walked", None, float(row[1]), "", "", "")
-            for name, row in zip(found, rows, strict=True)
+            for name, row in zip(runs, rows, strict=True)
         ]
         note = (
-            "A hard landing stops a foot within a step: its load is an impulse over dt and says"
-            " nothing of a robot, at 40 µs even less than at 1 ms."
+            "A rigid landing stops a foot within a step. Its load is an impulse divided by dt,"
+            " which is not a property of the robot, and is larger at 40 µs than at 1 ms."
         )
-        return Finding(data, told, [Table("", columns, rows)], notes=[note])
+        return Finding(data, counts, [Table("", columns, rows)], notes=[note])
 
     def draw(self, data: Mapping[str, Any]) -> Figure | None:
         if not data:
@@ -96,7 +96,7 @@ class OtherGrounds(Exhibit):
 
 
 @cache
-def _hard(dt: float) -> BipedRun:
+def _rigid(dt: float) -> BipedRun:
     return run_walk_on(Moreau(mu=MU), 1, dt)
 
 
@@ -107,15 +107,15 @@ def _spring() -> BipedRun:
 
 
 GROUNDS = {
-    OWN: lambda: paper_walk(False),
+    PAPER_LAW: lambda: paper_walk(False),
     "spring and damper": _spring,
-    "hard, 40 µs": lambda: _hard(DT),
-    "hard, 1 ms": lambda: _hard(COARSE),
+    "rigid, 40 µs": lambda: _rigid(DT),
+    "rigid, 1 ms": lambda: _rigid(COARSE),
 }
 
 
-def _measured(run: BipedRun) -> tuple[float, ...]:
-    """Return the table columns of the first world."""
+def _figures(run: BipedRun) -> tuple[float, ...]:
+    """Compute the columns of the table for the first world."""
     force = run.force[:, 0]
     rough = np.abs(np.diff(force, axis=0)).mean() / (1e3 * run.dt)
     return (

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 SPEED, DT = 1.0, 2e-6  # m/s, s
 RATIOS = 10.0 ** np.arange(-4, 4.5, 0.5)  # k_p / k_v^2
-FEW = 10.0 ** np.array([-2.0, 0.0, 2.0])
-GAINS = {"k_p 100 000 1/s²": 1e5, "k_p 1000 1/s²": 1e3}  # each with the k_v that its ratio asks
-BEST = "k_p 1000 1/s²"  # whose k_v dt is smallest: force is a mean over a step
-SAME = 10**1.5  # k_p / k_v, 1/s, which both have
+QUICK_RATIOS = 10.0 ** np.array([-2.0, 0.0, 2.0])
+GAINS = {"k_p 100 000 1/s²": 1e5, "k_p 1000 1/s²": 1e3}  # each with k_v from the ratio
+BEST = "k_p 1000 1/s²"  # with the smallest k_v dt, because forces are means over a step
+COMMON_RATIO = 10**1.5  # k_p / k_v, 1/s, that both have
 WHERE = "section II.A"
 
 
@@ -34,35 +34,35 @@ class RestitutionCurve(Exhibit):
     title: ClassVar[str] = "Restitution from 0 to 1"
     where: ClassVar[str] = WHERE
     about: ClassVar[str] = (
-        "The paper says that restitution goes from 0 to 1 as k_p / k_v goes from 0 to infinity."
-        " Balls arrive at 1 m/s with many pairs of gains; the speed at which one leaves over that"
-        " at which it came is e. By the closed form of Eqn. (3) e depends on k_p / k_v² alone,"
-        " so that two pairs of gains of one k_p / k_v have different e. The largest force is"
-        " measured too: the paper says that it depends on k_v alone. Rule, fixed before the run:"
-        " equal means to 1 %."
+        "According to the paper, restitution goes from 0 to 1 as k_p / k_v goes from 0 to infinity."
+        " Balls land at 1 m/s with many pairs of gains; e is the ratio of the speeds after and"
+        " before the contact. By the closed form of Eqn. (3), e depends only on k_p / k_v², so that"
+        " two pairs of gains with equal k_p / k_v have different e. The largest force is also"
+        " measured; according to the paper it depends only on k_v. Rule, fixed before the run:"
+        " values are equal if they agree to 1 %."
     )
     caption: ClassVar[str] = (
-        "Left: restitution by k_p / k_v², for two k_p, on the closed form (gray). Middle: the same"
-        " by k_p / k_v, where the two part. Right: largest force less m g by that at the landing,"
-        " m k_v v."
+        "Left: restitution over k_p / k_v² for two k_p, and the closed form (gray). Middle: the"
+        " same over k_p / k_v, where the curves differ. Right: largest force minus m g, divided by"
+        " that at the landing, m k_v v."
     )
 
     def measure(self, task: Task) -> Finding:
-        # balls of both k_p side by side
-        ratios = FEW if task.quick else RATIOS
-        found = {}
+        # balls with both k_p
+        ratios = QUICK_RATIOS if task.quick else RATIOS
+        bounces = {}
         for name, k_p in GAINS.items():
             task.tell(name)
-            found[name] = _run_bounces(k_p, ratios)
-        # beside the closed form
+            bounces[name] = _run_bounces(k_p, ratios)
+        # comparison with the closed form
         exact = np.array([Landing(k, 1.0, SPEED).restitution for k in ratios])
-        worst = max(float(np.abs(f["e"] / exact - 1).max()) for f in found.values())
-        pair = {name: _at(found[name]) for name in GAINS}
+        worst = max(float(np.abs(b["e"] / exact - 1).max()) for b in bounces.values())
+        pair = {name: _at_common_ratio(bounces[name]) for name in GAINS}
         data = {
-            "ratio": ratios, "exact": exact, "found": found, "same_k_p_over_k_v": pair,
+            "ratio": ratios, "exact": exact, "found": bounces, "same_k_p_over_k_v": pair,
             "worst": worst,
         }  # fmt: skip
-        lowest, highest = (float(next(iter(found.values()))["e"][k]) for k in (0, -1))
+        lowest, highest = (float(next(iter(bounces.values()))["e"][k]) for k in (0, -1))
         rows = [
             Row(
                 "e at the smallest k_p / k_v²",
@@ -82,28 +82,28 @@ class RestitutionCurve(Exhibit):
             ),
         ]
         checks = [
-            Check("e is that of the closed form to 1 %", worst < 0.01, f"{worst:.1e} off"),
+            Check("e agrees with the closed form to 1 %", worst < 0.01, f"error {worst:.1e}"),
             *_checks(lowest, highest, pair, task.quick),
         ]
-        return Finding(data, rows, [] if task.quick else [_table(ratios, found, exact)], checks)
+        return Finding(data, rows, [] if task.quick else [_table(ratios, bounces, exact)], checks)
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10, 3.3), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
-        # the closed form, and the runs on it
+        # closed form and simulations
         ratio = np.array(data["ratio"])
         fine = np.geomspace(ratio[0], ratio[-1], 200)
         curve = [Landing(k, 1.0, SPEED).restitution for k in fine]
         left.plot(fine, curve, color="#999999", lw=1.2, zorder=0)
-        for marker, color, (name, found) in zip(
+        for marker, color, (name, bounces) in zip(
             ("o", "x"), COLORS, data["found"].items(), strict=False
         ):
             look = {"color": color, "ms": 5, "ls": "none", "marker": marker, "label": name}
-            left.plot(ratio, found["e"], **look)
-            middle.plot(np.array(found["k_p"]) / found["k_v"], found["e"], **look)
-        # the largest force, and scales
+            left.plot(ratio, bounces["e"], **look)
+            middle.plot(np.array(bounces["k_p"]) / bounces["k_v"], bounces["e"], **look)
+        # largest force, and axes
         peak = data["found"][BEST]["peak"]
         right.plot(ratio, peak, "x", color=COLORS[1], ms=5)
         middle.legend(frameon=False, fontsize=9, loc="upper left")
@@ -111,7 +111,7 @@ class RestitutionCurve(Exhibit):
         for ax, title, label in (
             (left, "restitution e", "k_p / k_v²"),
             (middle, "restitution e", "k_p / k_v / (1/s)"),
-            (right, "largest force - m g, by m k_v v", "k_p / k_v²"),
+            (right, "(largest force - m g) / (m k_v v)", "k_p / k_v²"),
         ):
             ax.set_xscale("log")
             ax.set_title(title, fontsize=10)
@@ -121,7 +121,7 @@ class RestitutionCurve(Exhibit):
 
 
 def _run_bounces(k_p: float, ratios: Array) -> dict[str, Array]:
-    """Gains, restitution and largest force of balls of these k_p / k_v^2."""
+    """Simulate balls; return gains, restitution and largest force for each k_p / k_v²."""
     k_v = np.sqrt(k_p / ratios)
     seconds = 1.2 * max(Landing(k_p, v, SPEED).back for v in k_v)
     law = Linearized(k_p=np.full(len(ratios), k_p), k_v=k_v, epsilon=0.0)
@@ -137,10 +137,10 @@ def _run_bounces(k_p: float, ratios: Array) -> dict[str, Array]:
     }
 
 
-def _at(found: Mapping[str, Array]) -> dict[str, float]:
-    """Return the gains and the restitution where k_p / k_v is closest to `SAME`."""
-    k = int(np.argmin(np.abs(np.log(found["k_p"] / found["k_v"] / SAME))))
-    return {name: float(found[name][k]) for name in ("k_p", "k_v", "e")}
+def _at_common_ratio(bounces: Mapping[str, Array]) -> dict[str, float]:
+    """Return the gains and the restitution at the k_p / k_v closest to `COMMON_RATIO`."""
+    k = int(np.argmin(np.abs(np.log(bounces["k_p"] / bounces["k_v"] / COMMON_RATIO))))
+    return {name: float(bounces[name][k]) for name in ("k_p", "k_v", "e")}
 
 
 def _checks(
@@ -149,7 +149,7 @@ def _checks(
     """Check the range of e, and that e is not a function of k_p / k_v."""
     low, high = (0.1, 0.9) if quick else (0.02, 0.98)
     one, other = pair.values()
-    told = (f"k_p {at['k_p']:g}, k_v {at['k_v']:.4g}: e {at['e']:.3f}" for at in pair.values())
+    texts = (f"k_p {at['k_p']:g}, k_v {at['k_v']:.4g}: e {at['e']:.3f}" for at in pair.values())
     same = abs(np.log(one["k_p"] / one["k_v"] * other["k_v"] / other["k_p"])) < 1e-9
     return [
         Check(
@@ -158,19 +158,19 @@ def _checks(
             f"{lowest:.4f} to {highest:.4f}",
         ),
         Check(
-            "e is no function of k_p / k_v: two pairs of gains of one such ratio differ",
+            "e is not a function of k_p / k_v: two pairs of gains with this ratio differ",
             bool(same and abs(one["e"] - other["e"]) > 0.01 * other["e"]),
-            "; ".join(told),
+            "; ".join(texts),
         ),
     ]
 
 
-def _table(ratios: Array, found: Mapping[str, Mapping[str, Array]], exact: Array) -> Table:
-    columns = ("k_p / k_v²", "e, closed form", *(f"e, {name}" for name in found),
-               "largest force - m g, by m k_v v")  # fmt: skip
-    peak = found[BEST]["peak"]
+def _table(ratios: Array, bounces: Mapping[str, Mapping[str, Array]], exact: Array) -> Table:
+    columns = ("k_p / k_v²", "e, closed form", *(f"e, {name}" for name in bounces),
+               "(largest force - m g) / (m k_v v)")  # fmt: skip
+    peak = bounces[BEST]["peak"]
     rows = [
-        (float(ratio), float(exact[k]), *(float(f["e"][k]) for f in found.values()),
+        (float(ratio), float(exact[k]), *(float(b["e"][k]) for b in bounces.values()),
          float(peak[k]))
         for k, ratio in enumerate(ratios)
     ]  # fmt: skip

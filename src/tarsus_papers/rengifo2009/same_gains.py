@@ -41,54 +41,53 @@ class SameGains(Exhibit):
     title: ClassVar[str] = "The same gains for every robot and mass"
     where: ClassVar[str] = "abstract, sections II.A, III and VI"
     about: ClassVar[str] = (
-        "The paper's first advantage: the contact's parameters depend neither on masses and"
-        " inertias nor on the number of contacts. A ball, a brick, the biped, HOAP-1 and Mini"
-        f" Cheetah arrive flat on the ground at {SPEED:g} m/s under the gains of section IV, k_p"
-        " 500 1/s² and k_v 250 1/s, ε 0, μ 0.8 (not stated); steps of"
-        f" {1e6 * DT:g} µs. Each is run with all masses, inertias, rotors, joint friction, torque"
-        " limits, servo gains and the solver's tolerance, an impulse, times 0.1, 1 and 10: with"
-        " servo gains that are not scaled the legs would move differently, and with them the feet."
-        " Robots hold their standing posture by joint servos, sized for weight and step. All"
-        " contacts must follow the closed form of Eqn. (3), as long as no force is cut."
+        "The first advantage that the paper claims: the contact parameters do not depend on masses,"
+        " inertias or the number of contacts. A ball, a brick, the biped, HOAP-1 and Mini Cheetah"
+        f" land flat on the ground at {SPEED:g} m/s with the gains of section IV, k_p 500 1/s² and"
+        f" k_v 250 1/s, ε 0, μ 0.8 (not stated), and steps of {1e6 * DT:g} µs. All masses,"
+        " inertias, rotors, joint friction, torque limits, servo gains and the solver's tolerance,"
+        " which is an impulse, are multiplied by 0.1, 1 and 10. With unscaled servo gains the legs,"
+        " and therefore the feet, would move differently. Servos tuned for weight and step hold the"
+        " standing posture. All contacts must follow the closed form of Eqn. (3) while no force is"
+        " limited."
     )
     caption: ClassVar[str] = (
-        "Gap of every contact of every body against time, and the closed form of"
-        " Eqn. (3) for one point (gray): 25 contacts on one curve. Right: how far each body's"
-        " contacts are from it at most, which is the first order of the integrator; Mini Cheetah's"
-        " round feet also roll."
+        "Left: gap of every contact of every body over time, and the closed form of Eqn. (3) for"
+        " one point (gray): 25 contacts on one curve. Right: largest error of each body's contacts,"
+        " which is due to the first-order integrator; Mini Cheetah's round feet also roll."
     )
 
     def measure(self, task: Task) -> Finding:
         # every body at every mass
-        found = {}
+        runs = {}
         for name in (*BODIES, *(() if task.quick else ROBOTS)):
             for factor in FACTORS:
                 task.tell(f"{name}, masses times {factor:g}")
-                found[name, factor] = run_landing(name, factor)
-        names = list(dict.fromkeys(name for name, _ in found))
-        apart = {
-            name: [_largest_difference(found[name, factor], found[name, 1.0]) for factor in FACTORS]
+                runs[name, factor] = run_landing(name, factor)
+        names = list(dict.fromkeys(name for name, _ in runs))
+        differences = {
+            name: [_largest_difference(runs[name, factor], runs[name, 1.0]) for factor in FACTORS]
             for name in names
         }
-        off = {name: _form_error(found[name, 1.0]) for name in names}
+        errors = {name: _form_error(runs[name, 1.0]) for name in names}
         data = {
-            "gaps": {name: _decimated(found[name, 1.0]) for name in names},
-            "apart": apart,
-            "off": off,
-            "unconverged": sum(run.unconverged for run in found.values()),
+            "gaps": {name: _decimated(runs[name, 1.0]) for name in names},
+            "apart": differences,
+            "off": errors,
+            "unconverged": sum(run.unconverged for run in runs.values()),
         }
-        # how far from one another and from the closed form
+        # differences from each other and from the closed form
         columns = (
-            "", "contacts", "masses × 0.1, apart", "masses × 10, apart",
-            "off the closed form", "largest depth / mm",
+            "", "contacts", "difference, masses × 0.1", "difference, masses × 10",
+            "error of the closed form", "largest depth / mm",
         )  # fmt: skip
         rows = [
-            (TITLES[name], float(found[name, 1.0].gap.shape[1]), apart[name][0], apart[name][2],
-             off[name], -1e3 * float(found[name, 1.0].gap.min()))
+            (TITLES[name], float(runs[name, 1.0].gap.shape[1]), differences[name][0],
+             differences[name][2], errors[name], -1e3 * float(runs[name, 1.0].gap.min()))
             for name in names
         ]  # fmt: skip
-        title = f"Parts of the depth, {1e3 * FORM.depth:.4f} mm by the closed form"
-        worst = max(max(values) for values in apart.values())
+        title = f"Differences relative to the depth, {1e3 * FORM.depth:.4f} mm by the closed form"
+        worst = max(max(values) for values in differences.values())
         checks = [
             Check(
                 "masses times 0.1 and 10 move no contact by more than"
@@ -98,11 +97,13 @@ class SameGains(Exhibit):
             ),
             Check(
                 "every contact of every body follows the closed form of one point, to 1 %",
-                max(off.values()) < CURVE,
-                ", ".join(f"{TITLES[name]} {value:.1e}" for name, value in off.items()),
+                max(errors.values()) < CURVE,
+                ", ".join(f"{TITLES[name]} {value:.1e}" for name, value in errors.items()),
             ),
             Check(
-                "every step is solved", data["unconverged"] == 0, f"{data['unconverged']} are not"
+                "the solver converges in every step",
+                data["unconverged"] == 0,
+                f"{data['unconverged']} unconverged",
             ),
         ]
         return Finding(data, (), [Table(title, columns, rows)], checks)
@@ -117,13 +118,13 @@ class SameGains(Exhibit):
         time = np.linspace(0, FORM.back, 300)
         left.plot(1e3 * time, 1e3 * FORM.height(time), color="#c8c8c8", lw=6, zorder=0)
         for k, (color, gaps) in enumerate(zip(COLORS, data["gaps"].values(), strict=False)):
-            at, gap = np.array(gaps["time"]), np.array(gaps["gap"])
-            inside = at < FORM.back
-            exact = FORM.height(at[inside])[:, None]
+            time, gap = np.array(gaps["time"]), np.array(gaps["gap"])
+            inside = time < FORM.back
+            exact = FORM.height(time[inside])[:, None]
             style = {"color": color, "lw": 1.2, "ls": (4 * k, (4, 4 * len(data["gaps"]) - 4))}
-            left.plot(1e3 * at[inside], 1e3 * gap[inside], **style)
+            left.plot(1e3 * time[inside], 1e3 * gap[inside], **style)
             right.plot(
-                1e3 * at[inside], 1e2 * np.abs(gap[inside] - exact).max(axis=1) / FORM.depth,
+                1e3 * time[inside], 1e2 * np.abs(gap[inside] - exact).max(axis=1) / FORM.depth,
                 color=color, lw=6.0 - k,
             )  # fmt: skip
         # names and scales
@@ -131,7 +132,7 @@ class SameGains(Exhibit):
         left.legend(solid, [TITLES[n] for n in data["gaps"]], frameon=False, fontsize=9)
         for ax, title in (
             (left, "gap of every contact / mm"),
-            (right, "off the closed form / % of the depth"),
+            (right, "error of the closed form / % of the depth"),
         ):
             ax.set_title(title, fontsize=10)
             ax.set_xlabel("time after landing / ms")
@@ -140,21 +141,21 @@ class SameGains(Exhibit):
 
 
 def _inside(run: LandingRun) -> Any:
-    """Select the samples at which the closed form is in the ground."""
+    """Select the samples at which the closed form is below the ground."""
     return run.time < FORM.back - 2 * DT
 
 
 def _largest_difference(run: LandingRun, other: LandingRun) -> float:
-    """Return the largest difference between two runs' contacts, relative to the depth."""
+    """Compute the largest difference between the contacts of two runs, relative to the depth."""
     return float(np.abs(run.gap - other.gap).max() / FORM.depth)
 
 
 def _form_error(run: LandingRun) -> float:
-    """Return the largest error of any contact against the closed form, relative to the depth."""
+    """Compute the largest error of a contact relative to the closed form, divided by the depth."""
     exact = FORM.height(run.time)[:, None]
     return float(np.abs(run.gap - exact)[_inside(run)].max() / FORM.depth)
 
 
 def _decimated(run: LandingRun) -> dict[str, Any]:
-    """Keep every 20th step."""
+    """Select every 20th step."""
     return {"time": run.time[::20], "gap": np.round(run.gap[::20], 9)}

@@ -19,8 +19,8 @@ from tarsus.simulation.simulation import Simulation
 from tarsus_papers.rengifo2009.bodies import BRICK, Array, ball, brick, pose_on_slope
 
 K_P, K_V, MU = 500.0, 250.0, 0.8  # section IV; mu is not stated
-SPEED, SECONDS, DT = 0.3, 0.12, 2e-5  # m/s at the landing, s until after it is over, s
-SOLVED = 1e-9  # [1] and, of 1 kg, N s: to what Eqn. (18) is solved
+SPEED, SECONDS, DT = 0.3, 0.12, 2e-5  # m/s at the landing, s, s
+SOLVER_TOLERANCE = 1e-9  # [1], and N s for 1 kg, of Eqn. (18)
 ROBOTS = ("biped", "hoap1", "mini_cheetah")
 BODIES: dict[str, tuple[Callable[[], Robot], Array]] = {
     "ball": (ball, pose_on_slope(0.0)),
@@ -40,19 +40,22 @@ class LandingRun:
 @cache
 def run_landing(name: str, factor: float) -> LandingRun:
     """Simulate a body or robot landing flat at `SPEED`, all its masses times `factor`."""
-    # the same robot, heavier; servos of the one in hand, scaled as its masses
+    # scaled robot, with the servo gains of the original scaled like its masses
     load, q = BODIES.get(name) or (lambda: robots.load(name), None)
-    own = load()
-    robot, controller = scaled(own, factor), None
+    original = load()
+    robot, controller = scaled(original, factor), None
     if q is None:
-        q = np.array(own.keyframes["stand"])
-        gains = servo.gains(own, q, feet(own), DT)
+        q = np.array(original.keyframes["stand"])
+        gains = servo.gains(original, q, feet(original), DT)
         kp, kd = (tuple(factor * value for value in values) for values in (gains.kp, gains.kd))
         controller = Stand(kp=kp, kd=kd)
-    contacts = [c.name for c in feet(own)] if name in ROBOTS else "all"
-    # the landing; what Eqn. (18) is solved to is an impulse, and so scales too. Dry friction damps:
-    # joints that it holds or lets go by the last bits tell masses apart by 4e-6 of the depth
-    law = Linearized(mu=MU, k_p=K_P, k_v=K_V, epsilon=0.0, T_abs=factor * SOLVED, T_rel=SOLVED)
+    contacts = [c.name for c in feet(original)] if name in ROBOTS else "all"
+    # the tolerance of Eqn. (18) is an impulse and is scaled, too. Dry friction damps instead of
+    # holding: stiction that depends on the last bits would change the depth by 4e-6
+    tolerance = SOLVER_TOLERANCE
+    law = Linearized(
+        mu=MU, k_p=K_P, k_v=K_V, epsilon=0.0, T_abs=factor * tolerance, T_rel=tolerance
+    )
     simulation = Simulation(
         robot,
         law,
