@@ -151,8 +151,8 @@ def _notes(driven: float | None) -> list[str]:
         notes[0] += (
             f" In the walk with 40 µs and ε 0, the depth after a false impact corresponds to"
             f" {driven / G:.0f} g. The longest step is then {1e6 * MAX_STEP * G / driven:.1f} µs,"
-            f" or at 40 µs the smallest ε is {1e6 * DT * driven / (2 * K_V):.0f} µm, in agreement with"
-            " the counts for larger ε and smaller steps."
+            f" or at 40 µs the smallest ε is {1e6 * DT * driven / (2 * K_V):.0f} µm, in agreement"
+            " with the counts for larger ε and smaller steps."
         )
     notes.append(
         "As printed, Eqn. (18) is solved once and tensile forces are set to zero (19) without"
