@@ -89,6 +89,9 @@ class SlotContact:
     across, aside : SX or None
         If the geometry has faces: `Span.across`, and the position across it at which the ground is
         nearest.
+    normal, edge_gap : SX or None
+        If the ground has edges around level tops: normal (3,) and gap, m, of a face's contact with
+        one; a zero normal for every other contact.
     ellipsoid_point : EllipsoidPoint or None
         If the geometry has ellipsoids with several closest points.
     """
@@ -106,6 +109,8 @@ class SlotContact:
     out: SX | None = None
     across: SX | None = None
     aside: SX | None = None
+    normal: SX | None = None
+    edge_gap: SX | None = None
     ellipsoid_point: EllipsoidPoint | None = None
 
 
@@ -244,6 +249,9 @@ def look_up(
         position = ca.if_else(geometry.is_span(number), gaps.spans.position(number), 0)
         aside = gaps.spans.aside(number) if faces(geometry.spans) else None
         slot = replace(slot, position=position, aside=aside)
+        if gaps.spans.normals:
+            normal, edge_gap = gaps.spans.at_edge(number)
+            slot = replace(slot, normal=normal, edge_gap=edge_gap)
     if geometry.pairs:
         second = (row[f"other{suffix}"] for suffix in ("", "_center", "_half", "_radius"))
         slot = replace(slot, second=SecondSolid(*second))

@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from tarsus.algebra.blocks import triples
 from tarsus.collision.geometry import EMPTY
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
@@ -35,6 +36,9 @@ class Deepest:
     asides : list of SX
         Position across a face at which the ground is nearest (`face_ground`), 0 for other spans;
         empty if the geometry has no faces.
+    normals : list of SX
+        Normal (3,) of the contact of a face with an edge of the ground (`face_edges`), 0 for other
+        spans; empty if the ground has no such edges.
     """
 
     numbers: list[SX]
@@ -42,26 +46,30 @@ class Deepest:
     touching: SX
     positions: list[SX] = field(default_factory=list)
     asides: list[SX] = field(default_factory=list)
+    normals: list[SX] = field(default_factory=list)
 
     @staticmethod
-    def none(count: int, *, spans: bool, faces: bool = False) -> Deepest:
+    def none(count: int, *, spans: bool, faces: bool = False, edges: bool = False) -> Deepest:
         """Return an empty table for `count` contacts."""
         numbers, gaps, positions, asides = (
             entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, OUTSIDE, 0)
         )
-        return Deepest(numbers, gaps, SX(0), positions if spans else [], asides if faces else [])
+        normals = [SX.zeros(3)] * count if edges else []
+        own = positions if spans else [], asides if faces else [], normals
+        return Deepest(numbers, gaps, SX(0), *own)
 
     @staticmethod
     def of(values: Values) -> Deepest:
         """Restore the table from `values`."""
         own = (entries(values.get(name, SX(0, 1))) for name in ("places", "asides"))
         numbers, gaps = entries(values["numbers"]), entries(values["gaps"])
-        return Deepest(numbers, gaps, values["touching"], *own)
+        normals = triples(values.get("normals", SX(0, 1)))
+        return Deepest(numbers, gaps, values["touching"], *own, normals)
 
     def values(self) -> Values:
         """Return the registers that carry this through a loop."""
         values = {"numbers": ca.vertcat(*self.numbers), "gaps": ca.vertcat(*self.gaps)}
-        more = {"places": self.positions, "asides": self.asides}
+        more = {"places": self.positions, "asides": self.asides, "normals": self.normals}
         rest = {name: ca.vertcat(*own) for name, own in more.items() if own}
         return values | {"touching": self.touching} | rest
 
@@ -71,12 +79,30 @@ class Deepest:
         return reduce(ca.fmin, self.gaps)
 
     def with_one(
-        self, number: SX, gap: SX, position: SX, touches: SX, aside: SX | float = 0.0
+        self,
+        number: SX,
+        gap: SX,
+        position: SX,
+        touches: SX,
+        aside: SX | float = 0.0,
+        normal: SX | None = None,
     ) -> Deepest:
-        """Insert a span instead of the one with the largest gap, if its own gap is smaller."""
-        largest = reduce(ca.fmax, self.gaps)
+        """Insert a span instead of the one with the largest gap, if its own gap is smaller.
+
+        A contact with an edge of the ground replaces another one with its number, if there is one.
+        """
+        keys = self.gaps
+        if normal is not None:
+            same = [other == number for other in self.numbers]
+            known = reduce(ca.logic_or, same)
+            keys = [
+                ca.if_else(known, ca.if_else(flag, own, -SX.inf()), own)
+                for flag, own in zip(same, self.gaps, strict=True)
+            ]
+            touches = ca.logic_and(touches, ca.logic_not(known))
+        largest = reduce(ca.fmax, keys)
         pending, replaces = gap < largest, list[SX]()
-        for other in self.gaps:
+        for other in keys:
             replaces.append(ca.logic_and(pending, other == largest))
             pending = ca.logic_and(pending, ca.logic_not(replaces[-1]))
 
@@ -84,9 +110,11 @@ class Deepest:
             pairs = zip(replaces, before, strict=True)
             return [ca.if_else(flag, new, old) for flag, old in pairs]
 
+        normal = SX.zeros(3) if normal is None else normal
         return Deepest(
             *(insert(number, self.numbers), insert(gap, self.gaps), self.touching + touches),
             *(insert(position, self.positions), insert(aside, self.asides) if self.asides else []),
+            insert(normal, self.normals) if self.normals else [],
         )
 
     def position(self, number: SX) -> SX:
@@ -96,6 +124,14 @@ class Deepest:
     def aside(self, number: SX) -> SX:
         """Return the position across the span with that number; 0 if it is not a face."""
         return self._value_of(number, self.asides, 0.0)
+
+    def at_edge(self, number: SX) -> tuple[SX, SX]:
+        """Return the normal (3,) and gap, m, of a contact with an edge of the ground, or zeros."""
+        normal, gap = SX.zeros(3), SX(0)
+        for other, own, distance in zip(self.numbers, self.normals, self.gaps, strict=True):
+            normal = ca.if_else(other == number, own, normal)
+            gap = ca.if_else(other == number, distance, gap)
+        return normal, gap
 
     def _value_of(self, number: SX, values: list[SX], default: float) -> SX:
         result = SX(default)

@@ -17,7 +17,7 @@ from tarsus.collision.geometry import Geometry
 from tarsus.dynamics.kinematics import Kinematics, kinematics
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.solids import Pair
-from tarsus.model.spans import Span
+from tarsus.model.spans import Span, searched
 
 NEAR_GAP = 1e-3  # m: what may be nearer than that to closing is looked at
 START_SEPARATION = 0.02  # m: a bound above this at the start is the only one used for its pair
@@ -39,7 +39,7 @@ def parallel_edges(
     and radius in m, for each group: the arguments of `EdgeBounds.may_touch`.
     """
     groups: dict[tuple[float, ...], list[Span]] = {}
-    for span in geometry.spans:
+    for span in searched(geometry.spans):
         if span.bent or span.wide:
             continue
         length, radius = length_and_radius(span)
@@ -96,10 +96,11 @@ class EdgeBounds:
 
         seen: `seen` of each candidate, by name
         """
-        rims = {span.ends[0]: span for span in self.geometry.spans if span.bent}
+        spans = searched(self.geometry.spans)
+        rims = {span.ends[0]: span for span in spans if span.bent}
         near = [self.may_touch(*side, seen) for side in parallel_edges(self.geometry)]
         near += [self.may_touch_span(span, seen) for span in rims.values()]
-        faces = [span for span in self.geometry.spans if span.wide and not span.round]
+        faces = [span for span in spans if span.wide and not span.round]
         return near + [self.may_touch_span(span, seen) for span in faces]
 
     def may_touch_span(self, span: Span, seen: Mapping[str, tuple[SX, SX]]) -> SX:

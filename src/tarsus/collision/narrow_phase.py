@@ -11,7 +11,7 @@ from casadi import SX
 from tarsus.collision.closest_point.capsule_box import Block, capsule_on_box
 from tarsus.collision.closest_point.curve_ground import Curve, place_of
 from tarsus.collision.closest_point.ellipsoid_ground import EllipsoidPoints, closest_points
-from tarsus.collision.closest_point.segments import Segment
+from tarsus.collision.closest_point.segments import Segment, facing
 from tarsus.collision.closest_point.solids import Place, either, of_pair
 from tarsus.collision.closest_point.travel import travels
 from tarsus.collision.contact_point import OPEN_GAP, Attached, ContactPoint, may_be_blocked
@@ -129,13 +129,15 @@ def _span_points(
     first, points = len(geometry.candidates), []
     for span in spans:
         number = first + geometry.spans.index(span)
-        place, aside = place_of(geometry, kin, terrain, span)
+        place, aside, edge = place_of(geometry, kin, terrain, span)
         outline = constant(geometry.outlines[number]) if geometry.outlines else None
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
         along, out = constant(span.half), constant(span.out) if span.bent else None
         slot = SlotContact(SX(number), *fixed, along=along, position=place, out=out)
         if aside is not None:
             slot = replace(slot, across=constant(span.across), aside=aside)
+        if edge is not None:
+            slot = replace(slot, normal=edge[0], edge_gap=edge[1])
         points.append(slot_contact_point(geometry, kin, terrain, slot))
     return points
 
@@ -244,6 +246,10 @@ def slot_contact_point(
         reach = ca.if_else(closest.is_distinct >= 0, closest.arm, reach)
         [(distance, frame)] = geometry.terrain.surfaces([center + reach], terrain)
         distance = ca.if_else(closest.is_distinct == 0, OPEN_GAP, distance)
+    if slot.normal is not None and slot.edge_gap is not None:
+        at_edge = ca.sumsqr(slot.normal) > 0
+        distance = ca.if_else(at_edge, slot.edge_gap, distance)
+        frame = ca.if_else(at_edge, facing(slot.normal), frame)
     normal = frame[0, :].T
     down = -slot.radius * normal + reach
     product = body.velocity_product(arm, down)

@@ -26,7 +26,7 @@ from tarsus.errors import IncompatibleOptions, InvalidFile, InvalidValue, Unsupp
 from tarsus.files import is_file, missing_file, read_npz
 from tarsus.model.check import LARGEST
 from tarsus.model.mechanism import WORLD
-from tarsus.model.spans import spans
+from tarsus.model.spans import MAX_TOP_EDGES, spans
 from tarsus.simulation import resolve
 from tarsus.simulation.recording.log import mean_of_role, read_log
 from tarsus.simulation.recording.log_schema import check_log, check_robot
@@ -198,7 +198,8 @@ def trajectory(arrays: Mapping[str, Any], robot: Robot) -> Trajectory:
 def _ends(arrays: Mapping[str, Any], robot: Robot) -> tuple[tuple[int, int], ...]:
     """Return the two bodies of each contact; WORLD stands for the ground."""
     if "contact_body" in arrays:
-        span_bodies = {s.name: s.body for s in spans(robot, [c.name for c in robot.candidates])}
+        candidates = [c.name for c in robot.candidates]
+        span_bodies = {s.name: s.body for s in spans(robot, candidates, MAX_TOP_EDGES)}
         names = map(str, np.atleast_1d(arrays["contact_body"]))
         return tuple(_bodies_of_contact(robot, name, span_bodies) for name in names)
     return tuple((candidate.body, WORLD) for candidate in robot.candidates)

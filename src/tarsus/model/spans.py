@@ -7,8 +7,8 @@ of a box, arcs of rims, flat ends and faces.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import product
+from dataclasses import dataclass, field, replace
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
@@ -20,6 +20,7 @@ ARCS = 4  # per rim
 END_NUMBER = ARCS + 1  # in the name of the flat end at a rim
 CORNERS = 8  # of a box
 MIN_HALF_WIDTH = 0.03  # m, half the width of a face, or a radius; edges suffice for narrower ones
+MAX_TOP_EDGES = 16  # of the ground, per face: if it has more, they share contact numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,13 @@ class Span:
         For a box's face, the ends of the side opposite to that of `ends`.
     round
         Whether a face is a disc, with `half` and `across` as radii.
+    normals
+        Outward normals of the flat faces that meet at an edge or rim, shape (2, 3), otherwise 0.
+    depth
+        Half the thickness of the body behind a face, in m.
+    row
+        Number of the contact among those of a face with edges of the ground; -1 for a span that
+        touches where the ground is closest.
     """
 
     name: str
@@ -72,11 +80,14 @@ class Span:
     across: Vector = field(default_factory=lambda: np.zeros(3))
     beside: tuple[str, str] = ("", "")
     round: bool = False
+    normals: Vector = field(default_factory=lambda: np.zeros((2, 3)))
+    depth: float = 0.0
+    row: int = -1
 
     def __post_init__(self) -> None:
-        for name in ("middle", "half", "out", "across"):
-            what = f"span {self.name!r}: {name}"
-            array = frozen_array(getattr(self, name), (3,), what, self.name)
+        for name in ("middle", "half", "out", "across", "normals"):
+            what, shape = f"span {self.name!r}: {name}", (2, 3) if name == "normals" else (3,)
+            array = frozen_array(getattr(self, name), shape, what, self.name)
             object.__setattr__(self, name, array)
 
     @property
@@ -89,6 +100,12 @@ class Span:
         """Whether the span is a face."""
         return bool(np.any(self.across))
 
+    @property
+    def outward(self) -> Vector:
+        """Outward normal of a face, shape (3,)."""
+        normal = np.cross(self.half, self.across)
+        return normal / np.linalg.norm(normal)
+
 
 def arcs(spans: Collection[Span]) -> bool:
     """Return whether any span is an arc."""
@@ -100,7 +117,12 @@ def faces(spans: Collection[Span]) -> bool:
     return any(span.wide for span in spans)
 
 
-def spans(mechanism: Mechanism, touching: Collection[str]) -> tuple[Span, ...]:
+def searched(spans: Collection[Span]) -> tuple[Span, ...]:
+    """Return the spans that touch where the ground is closest."""
+    return tuple(span for span in spans if span.row < 0)
+
+
+def spans(mechanism: Mechanism, touching: Collection[str], top_edges: int = 0) -> tuple[Span, ...]:
     """Return the spans of a mechanism.
 
     These are the segments between candidates of `touching`; a long one is divided into an odd
@@ -109,12 +131,18 @@ def spans(mechanism: Mechanism, touching: Collection[str]) -> tuple[Span, ...]:
     of boxes whose corners are all in `touching`, named after two opposite corners, and ends of
     cylinders, NAME+END_NUMBER.
 
+    On ground with edges around level tops every face counts, however narrow. It may touch both ends
+    of what it shares with each of these edges: FACE/0, FACE/1, ... These spans are the last ones,
+    ordered by face.
+
     Parameters
     ----------
     mechanism
         A robot.
     touching
         Names of the candidates that may touch the ground.
+    top_edges
+        Number of edges around level tops of the ground (`Terrain.top_edges`).
     """
     by_name = {c.name: c for c in mechanism.candidates if c.name in touching}
     result = []
@@ -132,9 +160,33 @@ def spans(mechanism: Mechanism, touching: Collection[str]) -> tuple[Span, ...]:
             result.append(Span(name, first.body, middle, half, radius, first.friction, ends, part))
     rims = [c for c in by_name.values() if c.outline and c.outline.first and not c.outline.solid]
     pairs = [(by_name[a], by_name[b]) for a, b in mechanism.edges if by_name.keys() >= {a, b}]
-    result += [end for pair in pairs if pair[0].outline for end in _flat_ends(*pair)]
-    result += [face for corners in _boxes(by_name, mechanism.edges) for face in _faces(corners)]
-    return (*result, *(arc for rim in rims for arc in _arcs(rim)))
+    faces = [end for pair in pairs if pair[0].outline for end in _flat_ends(*pair)]
+    faces += [face for corners in _boxes(by_name, mechanism.edges) for face in _faces(corners)]
+    arcs = [arc for rim in rims for arc in _arcs(rim)]
+    if not top_edges:
+        return (*result, *filter(_is_wide, faces), *arcs)
+    result, arcs = _with_normals(result, faces), _with_normals(arcs, faces)
+    count = 2 * min(top_edges, MAX_TOP_EDGES)
+    at_edges = [replace(f, name=f"{f.name}/{k}", row=k) for f in faces for k in range(count)]
+    return (*result, *faces, *arcs, *at_edges)
+
+
+def _is_wide(face: Span) -> bool:
+    return float(np.linalg.norm(face.across)) >= MIN_HALF_WIDTH
+
+
+def _with_normals(spans: Collection[Span], faces: Collection[Span]) -> list[Span]:
+    """Return edges or arcs with the normals of the faces that meet there."""
+    normals: dict[frozenset[str], list[Vector]] = {}
+    for face in faces:
+        corners = dict.fromkeys((*face.ends, *filter(None, face.beside)))
+        for ends in combinations_with_replacement(corners, 2):
+            normals.setdefault(frozenset(ends), []).append(face.outward)
+    result = []
+    for span in spans:
+        own = normals.get(frozenset(span.ends), [])
+        result.append(replace(span, normals=np.vstack([*own, np.zeros((2 - len(own), 3))])))
+    return result
 
 
 def _boxes(
@@ -163,7 +215,7 @@ def _boxes(
 
 
 def _faces(corners: Mapping[tuple[int, ...], Candidate]) -> Iterator[Span]:
-    """Yield the faces of a box that are wide enough."""
+    """Yield the faces of a box."""
     for normal, side in product(range(3), (-1, 1)):
         # corners of the face, by their signs along the longer and the shorter side
         long, short = (axis for axis in range(3) if axis != normal)
@@ -176,28 +228,27 @@ def _faces(corners: Mapping[tuple[int, ...], Candidate]) -> Iterator[Span]:
         across = (face[1, 1].position - face[1, -1].position) / 2
         out = middle - np.mean([c.position for c in corners.values()], axis=0)
         across = across * np.sign(np.dot(np.cross(half, across), out))
-        if np.linalg.norm(across) < MIN_HALF_WIDTH:
-            continue
         ends, beside = ((face[-1, k].name, face[1, k].name) for k in (-1, 1))
         name, first = f"{ends[0]}-{beside[1]}", face[1, 1]
         yield Span(
             *(name, first.body, middle, half, 0.0, first.friction, ends, (0.0, 1.0)),
             across=across,
             beside=beside,
+            depth=float(np.linalg.norm(out)),
         )
 
 
 def _flat_ends(first: Candidate, second: Candidate) -> Iterator[Span]:
-    """Yield the flat ends of a cylinder with these rims, if they are wide enough."""
+    """Yield the flat ends of a cylinder with these rims."""
     for rim, other in ((first, second), (second, first)):
         assert rim.outline is not None
         axes = rim.outline.size * rim.outline.half_axes()[1]
         half, across = axes[:, 0], axes[:, 1]
         across = across * np.sign(np.dot(np.cross(half, across), rim.position - other.position))
-        if rim.outline.size >= MIN_HALF_WIDTH:
-            name, ends = f"{rim.name}+{END_NUMBER}", (rim.name, rim.name)
-            fields = rim.body, rim.position, half, 0.0, rim.friction, ends, (0.0, 1.0)
-            yield Span(name, *fields, across=across, round=True)
+        name, ends = f"{rim.name}+{END_NUMBER}", (rim.name, rim.name)
+        fields = rim.body, rim.position, half, 0.0, rim.friction, ends, (0.0, 1.0)
+        depth = float(np.linalg.norm(rim.position - other.position)) / 2
+        yield Span(name, *fields, across=across, round=True, depth=depth)
 
 
 def _arcs(rim: Candidate) -> list[Span]:

@@ -63,7 +63,7 @@ def place_on_ground(scene: Scene, q: Array) -> Array:
             scene,
             mechanism=whole,
             candidates=tuple(c for c in whole.candidates if c.name in names),
-            spans=spans(whole, names) if scene.spans else (),
+            spans=spans(whole, names, scene.terrain.top_edge_count) if scene.spans else (),
         )
         placed = place_on_ground(uncut, q)
         return coordinates.to_cut(cut, placed)[0]

@@ -129,7 +129,7 @@ def scene(
     known = cached_self_contacts(robot, own).kept if stepper.takes_slots else ()
     pairs = pairs_of(known, mechanism)
     uneven = stepper.takes_slots and not ground.flat
-    between = spans(mechanism, names) if uneven else ()
+    between = spans(mechanism, names, ground.top_edge_count) if uneven else ()
     others = len(between) + len(pairs)
     rare, slots = secondary_contacts(robot, touching, stepper, chosen.slots, others)
     options = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}

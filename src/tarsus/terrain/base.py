@@ -97,6 +97,26 @@ class Terrain(ABC):
         found = zip(points, self.surfaces(points, p), strict=True)
         return [point[2] - distance / frame[0, 2] for point, (distance, frame) in found]
 
+    def top_edges(self, p: Any) -> list[tuple[SX, SX]]:
+        """Return the edges around level tops, where a wider flat face of a robot may rest.
+
+        Each is the line in the middle of the edge's rounding: its start (3,) and the vector (3,)
+        from there to its end, m. The top lies to the left of this vector, and at right angles to
+        the edge before if it starts at a corner of the top. Only ground with sharp steps needs
+        them: on smooth ground a search finds the closest point.
+        """
+        return []
+
+    @property
+    def edge_rounding(self) -> float:
+        """Radius of the rounding of the `top_edges`, m."""
+        return 0.0
+
+    @property
+    def top_edge_count(self) -> int:
+        """Number of `top_edges`."""
+        return len(self.top_edges(self.symbols(Builder("top edges"))))
+
     def symbols(self, builder: Builder) -> SimpleNamespace:
         """Return the namespace p of `surface`, made of registers `terrain.NAME`."""
         tables = self.tables()

@@ -131,6 +131,21 @@ class Boxes(Terrain):
         normal = found[1:] / ca.sqrt(ca.sumsqr(found[1:]))
         return found[0], _frame(normal)
 
+    def top_edges(self, p: Any) -> list[tuple[SX, SX]]:
+        edges = []
+        for box in ca.vertsplit(p.boxes, NUMBERS):
+            c, s, x, y, length, width, top = ca.vertsplit(box)
+            a, b = length - self.edge_radius, width - self.edge_radius
+            corners = [(a, b), (-a, b), (-a, -b), (a, -b)]
+            z = top - self.edge_radius
+            at = [ca.vertcat(x + c * i - s * j, y + s * i + c * j, z) for i, j in corners]
+            edges += [(at[k - 1], at[k] - at[k - 1]) for k in range(4)]
+        return edges
+
+    @property
+    def edge_rounding(self) -> float:
+        return self.edge_radius
+
     def elevations(self, points: list[SX], p: Any) -> list[SX]:
         """Return the height of the highest top at each position, with sharp edges and corners."""
         return [self._height(point, p) for point in points]

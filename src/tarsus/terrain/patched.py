@@ -59,6 +59,13 @@ class Patched(Terrain):
     def steepest(self, p: Any) -> SX | None:
         return self.ground.steepest(p) if self.ground else SX(0)
 
+    @property
+    def edge_rounding(self) -> float:
+        return self.ground.edge_rounding if self.ground else 0.0
+
+    def top_edges(self, p: Any) -> list[tuple[SX, SX]]:
+        return self.ground.top_edges(p) if self.ground else []
+
     def at_level(self, p: Any, level: SX) -> Any:
         return self.ground.at_level(p, level) if self.ground else p
 

@@ -83,6 +83,18 @@ class Steps(Terrain):
         )
         return found[0], frame
 
+    def top_edges(self, p: Any) -> list[tuple[SX, SX]]:
+        edges = []
+        for k in range(self.count):
+            x = p.first + p.climb * (k * p.run + self.edge_radius)
+            z = p.foot + (k + 1) * p.rise - self.edge_radius
+            edges.append((ca.vertcat(x, p.climb * FAR, z), ca.vertcat(0, -2 * p.climb * FAR, 0)))
+        return edges
+
+    @property
+    def edge_rounding(self) -> float:
+        return self.edge_radius
+
     def elevations(self, points: list[SX], p: Any) -> list[SX]:
         """Return the height of the tread at each position, with sharp edges and corners."""
         risers = [ca.floor(p.climb * (point[0] - p.first) / p.run) + 1 for point in points]

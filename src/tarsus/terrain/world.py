@@ -67,6 +67,13 @@ class World(Terrain):
     def steepest(self, p: Any) -> SX | None:
         return self.ground.steepest(p)
 
+    @property
+    def edge_rounding(self) -> float:
+        return self.ground.edge_rounding
+
+    def top_edges(self, p: Any) -> list[tuple[SX, SX]]:
+        return self.ground.top_edges(p)
+
     def surface(self, point: SX, p: Any) -> tuple[SX, SX]:
         return self.ground.surface(point, p)
 

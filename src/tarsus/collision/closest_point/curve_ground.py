@@ -7,7 +7,7 @@ is round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -16,6 +16,11 @@ import casadi as ca
 import numpy as np
 from casadi import DM, SX
 
+from tarsus.collision.closest_point.face_edges import (
+    LEVEL,
+    deepest_edge_contact,
+    with_edge_contacts,
+)
 from tarsus.collision.closest_point.face_ground import Face, nearest_inside, with_face
 from tarsus.collision.deepest import OUTSIDE, Deepest
 from tarsus.collision.distance_bounds import EdgeBounds
@@ -23,7 +28,7 @@ from tarsus.collision.flags import Flags
 from tarsus.collision.geometry import Geometry
 from tarsus.collision.ground import REFINEMENTS
 from tarsus.dynamics.kinematics import Kinematics
-from tarsus.model.spans import ARCS, Span, arcs, faces
+from tarsus.model.spans import ARCS, Span, arcs, faces, searched
 from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 
@@ -108,12 +113,23 @@ class Look:
     slope: SX
 
 
-def nearest(geometry: Geometry, terrain: object, curve: Curve) -> SX:
-    """Return the place on a curve, -1 to 1, where the ground is nearest; NOWHERE if at an end."""
+def nearest(geometry: Geometry, terrain: object, curve: Curve, normals: Sequence[SX] = ()) -> SX:
+    """Return the place on a curve, -1 to 1, where the ground is nearest; OUTSIDE if at an end.
+
+    normals: those of faces that meet at the curve (3,), which may touch there instead
+    """
     there, *knots = _valley(geometry, terrain, curve)
     place = _closer(geometry, terrain, curve, knots)
     there = ca.logic_and(there, _own(geometry, terrain, curve, place))
+    [(_, frame)] = geometry.terrain.surfaces([curve.at(place)], terrain)
+    there = ca.logic_and(there, ca.logic_not(_of_face(frame, normals)))
     return ca.if_else(there, place, OUTSIDE)
+
+
+def _of_face(frame: SX, normals: Sequence[SX]) -> SX:
+    """Return 1 if a face that meets at an edge has the contact there (`face_edges`)."""
+    level = [normal[2] < -LEVEL for normal in normals]
+    return ca.logic_and(frame[0, 2] > LEVEL, reduce(ca.logic_or, level, SX(0)))
 
 
 def _own(geometry: Geometry, terrain: object, curve: Curve, place: SX) -> SX:
@@ -170,16 +186,26 @@ def _closer(
 
 def place_of(
     geometry: Geometry, kin: Kinematics, terrain: object, span: Span
-) -> tuple[SX, SX | None]:
-    """Return the place along a span where the ground is nearest, and the place across a face."""
+) -> tuple[SX, SX | None, tuple[SX, SX] | None]:
+    """Return the place along a span where it touches, and what else a face needs.
+
+    That is the place across the face, and the normal (3,) and gap, m, of a contact with an edge of
+    the ground; None for other spans.
+    """
     pose = kin.world_rotation[span.body], kin.world_position[span.body]
-    curve = _line(SX(DM(_numbers(span, span.bent, wide=False))), *pose, span.bent)
+    columns = Columns(span.bent, wide=False, edges=False)
+    curve = _line(SX(DM(columns.row(span, 0))), *pose, span.bent)
     if not span.wide:
-        return nearest(geometry, terrain, curve), None
+        normals = [ca.mtimes(pose[0], DM(normal)) for normal in span.normals if normal.any()]
+        return nearest(geometry, terrain, curve, normals), None, None
     across = ca.mtimes(pose[0], DM(span.across))
     face = Face(curve.middle, curve.half, across, SX(int(span.round)))
-    place, _ = nearest_inside(geometry, terrain, face)
-    return place[0], place[1]
+    if span.row < 0:
+        place, _ = nearest_inside(geometry, terrain, face)
+        return place[0], place[1], None
+    place, gap = deepest_edge_contact(geometry, terrain, face, span.depth, span.row)
+    x = ca.if_else(gap < SX.inf(), place[0], OUTSIDE)
+    return x, place[1], (-face.outward, gap)
 
 
 def deepest_spans(
@@ -199,13 +225,15 @@ def deepest_spans(
     held_ends = builder.store_all("ends", [ends[name] for name in names])
     seen = dict(zip(names, held_ends, strict=True))
     near_any = reduce(ca.logic_or, bounds.any_near(seen))
-    bent, wide = arcs(geometry.spans), faces(geometry.spans)
-    table = np.array([_numbers(span, bent, wide) for span in geometry.spans])
-    bodies = sorted({span.body for span in geometry.spans})
+    spans = searched(geometry.spans)
+    columns = Columns.of(geometry.spans)
+    bent, wide, edges = columns.bent, columns.wide, columns.edges
+    table = np.array(columns.table(geometry.spans, len(geometry.candidates)))
+    bodies = sorted({span.body for span in spans})
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
 
     def inside(_: Values) -> tuple[Values, SX]:
-        near = [bounds.may_touch_span(span, seen) for span in geometry.spans]
+        near = [bounds.may_touch_span(span, seen) for span in spans]
         flags, own = builder.store_all("near", (Flags.of(near), poses))
 
         # one after the other, of those that are near
@@ -217,45 +245,54 @@ def deepest_spans(
             pose = _pose(row[0], bodies, own)
             curve, radius = builder.store_all("line", (_line(row, *pose, bent), row[7]))
             found: Values = {name: now[name] for name in begin}
-            flat = None
+            flat, normals = None, list[SX]()
             if wide:
-                across = ca.mtimes(pose[0], row[-4:-1])
-                face = builder.store_all("face", Face(curve.middle, curve.half, across, row[-1]))
-                flat = ca.sumsqr(row[-4:-1]) > 0
-                found = builder.loop(
-                    found, with_face(geometry, terrain, number, face, builder), 1, flat
-                )
-            found = _with_line(geometry, terrain, (number, curve, radius, flat), found, builder)
+                own_face = row[columns.face]
+                across = ca.mtimes(pose[0], own_face[:3])
+                face = Face(curve.middle, curve.half, across, own_face[3])
+                face = builder.store_all("face", face)
+                flat = ca.sumsqr(own_face[:3]) > 0
+                inserted = with_face(geometry, terrain, number, face, builder)
+                if edges:
+                    depth, row_0 = ca.vertsplit(row[columns.first_row])
+                    face_of = geometry, terrain, row_0, face, depth
+                    inserted = with_edge_contacts(*face_of, builder)
+                    normals = [ca.mtimes(pose[0], row[own]) for own in columns.normals]
+                found = builder.loop(found, inserted, 1, flat)
+            line = number, curve, radius, flat, normals
+            found = _with_line(geometry, terrain, line, found, builder)
             after = {name: found[name] for name in begin} | {"flags": others.words}
             return after, others.any
 
         first = begin | {"flags": flags.words}
-        last = builder.loop(first, look, len(geometry.spans), flags.any)
+        last = builder.loop(first, look, len(spans), flags.any)
         return {name: last[name] for name in begin}, SX(0)
 
-    begin = Deepest.none(geometry.slots, spans=True, faces=wide).values()
+    begin = Deepest.none(geometry.slots, spans=True, faces=wide, edges=edges).values()
     return Deepest.of(builder.cold_loop(begin, inside, 1, near_any))
 
 
 def _with_line(
     geometry: Geometry,
     terrain: object,
-    own: tuple[SX, Curve, SX, SX | None],
+    line: tuple[SX, Curve, SX, SX | None, Sequence[SX]],
     found: Values,
     builder: Builder,
 ) -> Values:
     """Return the deepest spans with one more, if the ground is nearest inside it.
 
-    own: its number, curve, radius in m, and 1 for a face, which is examined elsewhere
+    line: its number, curve, radius in m, 1 for a face, which is examined elsewhere, and the normals
+    (3,) of the faces that meet there
     """
-    number, curve, radius, flat = own
+    number, curve, radius, flat, normals = line
     there, *knots = builder.store_all("knots", _valley(geometry, terrain, curve))
 
     # closer, where there is a valley
     def refined(before: Values) -> tuple[Values, SX]:
         place = builder.store("place", _closer(geometry, terrain, curve, knots, builder))
-        distance, _ = geometry.terrain.surfaces([curve.at(place)], terrain)[0]
+        distance, frame = geometry.terrain.surfaces([curve.at(place)], terrain)[0]
         own = ca.logic_and(place < OUTSIDE, _own(geometry, terrain, curve, place))
+        own = ca.logic_and(own, ca.logic_not(_of_face(frame, normals)))
         gap = ca.if_else(own, distance - radius, SX.inf())
         new = Deepest.of(before).with_one(number, gap, place, geometry.closes(gap))
         return new.values(), SX(0)
@@ -265,14 +302,62 @@ def _with_line(
     return builder.loop(found, refined, 1, there)
 
 
-def _numbers(span: Span, bent: bool, wide: bool) -> list[float]:
-    """Return the row of a span in the table of spans.
+@dataclass(frozen=True)
+class Columns:
+    """Columns of the table of spans: body, middle (3,), half (3,), radius, and more if needed.
 
-    Body, middle (3,), half (3,), radius; out (3,) if the geometry has arcs; across (3,) and 1 for
-    a disc if it has faces.
+    Parameters
+    ----------
+    bent : bool
+        Whether there are arcs: then out (3,) follows.
+    wide : bool
+        Whether there are faces: then across (3,), and 1 for a disc.
+    edges : bool
+        Whether faces touch edges of the ground: then the depth of a face and the number of its
+        first such contact, and the normals (2, 3) of the faces that meet at an edge.
     """
-    straight = [span.body, *span.middle, *span.half, span.radius]
-    return [*straight, *(span.out if bent else ()), *((*span.across, span.round) if wide else ())]
+
+    bent: bool
+    wide: bool
+    edges: bool
+
+    @classmethod
+    def of(cls, spans: Collection[Span]) -> Columns:
+        """Return the columns that these spans need."""
+        return cls(arcs(spans), faces(spans), len(searched(spans)) < len(spans))
+
+    @property
+    def face(self) -> slice:
+        """Columns of `across` and `round`."""
+        return slice(8 + 3 * self.bent, 12 + 3 * self.bent)
+
+    @property
+    def first_row(self) -> slice:
+        """Columns of a face's depth and of the number of its first contact with an edge."""
+        return slice(self.face.stop, self.face.stop + 2)
+
+    @property
+    def normals(self) -> list[slice]:
+        """Columns of the normals of both faces at an edge."""
+        first = self.first_row.stop
+        return [slice(first, first + 3), slice(first + 3, first + 6)]
+
+    def table(self, spans: Collection[Span], candidates: int) -> list[list[float]]:
+        """Return the rows of the spans that are searched; contacts are numbered after candidates."""
+        number = candidates + len(searched(spans))
+        count = 1 + max((span.row for span in spans), default=0)
+        rows = []
+        for span in searched(spans):
+            rows.append(self.row(span, number))
+            number += count if span.wide else 0
+        return rows
+
+    def row(self, span: Span, first: int) -> list[float]:
+        """Return the row of a span; first: number of its first contact with an edge."""
+        row = [span.body, *span.middle, *span.half, span.radius]
+        row += [*span.out] if self.bent else []
+        row += [*span.across, span.round] if self.wide else []
+        return row + ([span.depth, first, *span.normals.ravel()] if self.edges else [])
 
 
 def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, SX]:

@@ -31,6 +31,7 @@ MIN_FACING = 0.5  # cosine between the ground's normal and the face's, at least
 MIN_CURVATURE = 0.02  # times the half width: flatter ground, and a ridge, are left to the edges
 PROBE = 0.1  # of the half width: distance at which the curvature is sampled
 MIN_LENGTH = 1e-12
+MIN_COMPONENT = 1e-12  # of a face's size: an edge that changes less along a side is parallel to it
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +64,50 @@ class Face:
         """Unit vectors (2, 3) along length and width."""
         return ca.vertcat(self.half.T, self.across.T) / ca.repmat(self.sizes, 1, 3)
 
+    @property
+    def outward(self) -> SX:
+        """Unit normal (3,) out of the body."""
+        normal = ca.cross(self.half, self.across)
+        return normal / ca.sqrt(ca.sumsqr(normal) + MIN_LENGTH**2)
+
     def at(self, place: SX) -> SX:
         """Return the point (3,) at a place (2,), m along length and width from the middle."""
         return self.middle + ca.mtimes(self.ways.T, place)
+
+    def margin(self, place: SX) -> SX:
+        """Return the distance of a place (2,) from the outline, m, negative outside."""
+        sizes = self.sizes
+        inside = ca.mmin(sizes - ca.fabs(place))
+        return ca.if_else(self.round, sizes[0] - ca.sqrt(ca.sumsqr(place)), inside)
+
+    def clip(self, start: SX, along: SX) -> tuple[SX, SX]:
+        """Return from where to where a segment is inside the outline, each 0 to 1.
+
+        The first is larger than the last if the segment misses the face.
+
+        Parameters
+        ----------
+        start, along : SX
+            (2,): start, m along length and width from the middle, and from there to its end.
+        """
+        # a rectangle
+        sizes, first, last = self.sizes, SX(0), SX(1)
+        for k in range(2):
+            straight = MIN_COMPONENT * sizes[k]
+            step = ca.if_else(ca.fabs(along[k]) < straight, straight, along[k])
+            ends = (-sizes[k] - start[k]) / step, (sizes[k] - start[k]) / step
+            first, last = ca.fmax(first, ca.fmin(*ends)), ca.fmin(last, ca.fmax(*ends))
+        # a disc
+        squared = ca.sumsqr(along) + MIN_LENGTH**2
+        middle = -ca.dot(start, along) / squared
+        beyond = ca.sumsqr(start + middle * along) - sizes[0] ** 2
+        reach = ca.sqrt(ca.fmax(-beyond, 0) / squared)
+        disc_first, disc_last = ca.fmax(middle - reach, 0), ca.fmin(middle + reach, 1)
+        disc_last = ca.if_else(beyond < 0, disc_last, -1)
+        return (
+            ca.if_else(self.round, disc_first, first),
+            ca.if_else(self.round, disc_last, last),
+        )
 
 
 @dataclass(frozen=True, eq=False)

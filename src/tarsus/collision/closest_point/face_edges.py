@@ -1,0 +1,149 @@
+"""Contacts of a flat face with narrower ground: a sole on a stepping stone, a crate on a beam.
+
+The corners of such ground meet no corner or edge of the robot, only its face. As for two boxes
+(`box_box`), each edge around a level top is clipped by the outline of the face, and both ends of
+the rest are contacts. Together with the robot's own corners above the top they are the corners of
+the area that both share, so that the face rests on all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+from casadi import SX
+
+from tarsus.collision.closest_point.face_ground import Face
+from tarsus.collision.deepest import Deepest
+from tarsus.collision.flags import Flags
+from tarsus.collision.geometry import Geometry
+from tarsus.model.spans import MAX_TOP_EDGES
+from tarsus.program.ir.loops import Values
+from tarsus.program.ir.trace import Builder
+
+LEVEL = 0.97  # cosine of the tilt up to which a face rests on an edge of the ground: 14 degrees
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeContact:
+    """Contact of a face with one end of what it shares with an edge of the ground.
+
+    Parameters
+    ----------
+    exists : SX
+        1 if the face shares anything with the edge, and faces it.
+    place : SX
+        (2,): m along length and width from the middle of the face.
+    gap : SX
+        Distance, m.
+    """
+
+    exists: SX
+    place: SX
+    gap: SX
+
+
+def edge_contacts(
+    face: Face, depth: SX | float, edge: tuple[SX, SX], rounding: float
+) -> list[EdgeContact]:
+    """Return both contacts that a face may have with an edge of the ground.
+
+    Parameters
+    ----------
+    face : Face
+        The face.
+    depth : SX or float
+        Half the thickness of the body behind it, m; an edge deeper inside belongs to another face.
+    edge : tuple of SX
+        Start (3,) and vector (3,) to the end of the edge (`Terrain.top_edges`), m.
+    rounding : float
+        Radius of the edge, m.
+    """
+    start, along = edge
+    out = face.outward
+    flat_start, flat_along = (
+        ca.mtimes(face.ways, vector) for vector in (start - face.middle, along)
+    )
+    first, last = face.clip(flat_start, flat_along)
+    shared = first <= last
+    height, climb = ca.dot(out, start - face.middle), ca.dot(out, along)
+    # a level face rests on what it shares with the edge; another one touches corners of the top,
+    # if it is in front of them and they are not nearer to one of its sides
+    level = -out[2] > LEVEL
+    ahead = ca.vertcat(along[1], -along[0], 0)
+    in_front = ca.logic_and(
+        ca.dot(out, ahead) <= 0, ca.logic_and(ca.dot(out, along) >= 0, out[2] <= 0)
+    )
+    contacts = []
+    for t, is_cut, ends in ((first, first > 0, SX(1)), (last, last < 1, last < 1)):
+        place, s = flat_start + t * flat_along, height + t * climb
+        corner = ca.logic_and(ca.logic_not(is_cut), in_front)
+        corner = ca.logic_and(corner, -s <= face.margin(place))
+        faces = ca.logic_and(-s < depth, ca.logic_or(level, corner))
+        exists = ca.logic_and(ca.logic_and(shared, ends), faces)
+        contacts.append(EdgeContact(exists, place, s - rounding))
+    return contacts
+
+
+def deepest_edge_contact(
+    geometry: Geometry, terrain: object, face: Face, depth: float, row: int
+) -> tuple[SX, SX]:
+    """Return place (2,), relative to the face's sizes, and gap, m, of a face's contact of a row.
+
+    Of several edges of the ground that share the row, the deepest counts; the gap is infinite if
+    none touches.
+    """
+    place, least = SX.zeros(2), SX.inf()
+    contacts = _contacts(geometry, terrain, face, depth)
+    for contact in contacts[row :: _count(contacts)]:
+        gap = ca.if_else(contact.exists, contact.gap, SX.inf())
+        place = ca.if_else(gap < least, contact.place / face.sizes, place)
+        least = ca.fmin(least, gap)
+    return place, least
+
+
+def with_edge_contacts(
+    geometry: Geometry, terrain: object, first: SX, face: Face, depth: SX, builder: Builder
+) -> Callable[[Values], tuple[Values, SX]]:
+    """Return a loop body that inserts the contacts of a face among the deepest spans.
+
+    first: number of the face's contact of row 0
+    """
+
+    def inserted(before: Values) -> tuple[Values, SX]:
+        contacts = _contacts(geometry, terrain, face, depth)
+        flags = Flags.of([ca.logic_and(c.exists, geometry.closes(c.gap)) for c in contacts])
+        own = [(contact.place, contact.gap) for contact in contacts]
+        flags, own = builder.store_all("tops", (flags, own))
+
+        # one after the other, of those that touch
+        def look(now: Values) -> tuple[Values, SX]:
+            k, others = builder.store_all("at", Flags(now["flags"]).first())
+            place, gap = own[0]
+            for j, (place_j, gap_j) in enumerate(own[1:], 1):
+                place, gap = ca.if_else(k == j, place_j, place), ca.if_else(k == j, gap_j, gap)
+            count = _count(contacts)
+            number = first + k - count * ca.floor((k + 0.5) / count)
+            x, y = ca.vertsplit(place / face.sizes)
+            now = {name: now[name] for name in before}
+            new = Deepest.of(now).with_one(number, gap, x, SX(1), y, -face.outward)
+            return new.values() | {"flags": others.words}, others.any
+
+        begin = before | {"flags": flags.words}
+        last = builder.loop(begin, look, len(contacts), flags.any)
+        return {name: last[name] for name in before}, SX(0)
+
+    return inserted
+
+
+def _contacts(
+    geometry: Geometry, terrain: object, face: Face, depth: SX | float
+) -> list[EdgeContact]:
+    edges, rounding = geometry.terrain.top_edges(terrain), geometry.terrain.edge_rounding
+    return [c for edge in edges for c in edge_contacts(face, depth, edge, rounding)]
+
+
+def _count(contacts: list[EdgeContact]) -> int:
+    """Return the number of rows of a face."""
+    return min(len(contacts), 2 * MAX_TOP_EDGES)
