@@ -26,6 +26,7 @@ MAX_WITHOUT_SECONDARY = 8  # up to this number, every candidate is primary
 MAX_DEFAULT_CONTACTS = 16  # up to this number, all candidates are simulated by default
 CACHE_SIZE = 16  # scenes and coordinates
 MIN_SLOTS = 12  # and at least four more than the feet and objects have
+MAX_SHARED_CORNERS = 8  # of the area that a face and a level top share
 MANY_LIMBS = 16  # other bodies that may touch; above this, more slots
 MIN_SLOTS_MANY_LIMBS = 20  # because a robot may lie on all its limbs
 
@@ -130,7 +131,12 @@ def _has_many_candidates(robot: Robot) -> bool:
 
 
 def secondary_contacts(
-    robot: Robot, chosen: Sequence[Candidate], stepper: Stepper, slots: int | None, beside: int = 0
+    robot: Robot,
+    chosen: Sequence[Candidate],
+    stepper: Stepper,
+    slots: int | None,
+    beside: int = 0,
+    level_tops: bool = False,
 ) -> tuple[tuple[int, ...], int]:
     """Return which candidates are secondary, and the number of slots for active secondary contacts.
 
@@ -149,6 +155,8 @@ def secondary_contacts(
         Number of slots that the user set, or None.
     beside
         Number of spans and pairs, which also use slots.
+    level_tops
+        Whether the ground has level tops, on which a face rests with MAX_SHARED_CORNERS points.
 
     Raises
     ------
@@ -179,6 +187,7 @@ def secondary_contacts(
     min_slots = MIN_SLOTS if len(limbs) <= MANY_LIMBS else MIN_SLOTS_MANY_LIMBS
     spare = 4 if _has_limbs(robot) or not objects else 0
     enough = max(min_slots, usual + spare + objects) if others else usual + max(4, objects)
+    enough += MAX_SHARED_CORNERS if level_tops and not others else 0
     count = enough if slots is None else slots
     return others, min(count, len(chosen) + beside) if others or beside else 0
 

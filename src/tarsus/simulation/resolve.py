@@ -129,9 +129,10 @@ def scene(
     known = cached_self_contacts(robot, own).kept if stepper.takes_slots else ()
     pairs = pairs_of(known, mechanism)
     uneven = stepper.takes_slots and not ground.flat
-    between = spans(mechanism, names, ground.top_edge_count) if uneven else ()
-    others = len(between) + len(pairs)
-    rare, slots = secondary_contacts(robot, touching, stepper, chosen.slots, others)
+    top_edges = ground.top_edge_count if uneven else 0
+    between = spans(mechanism, names, top_edges) if uneven else ()
+    others = len(between) + len(pairs), top_edges > 0
+    rare, slots = secondary_contacts(robot, touching, stepper, chosen.slots, *others)
     options = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
     options |= {"pairs": pairs, "spans": between}
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **options)

@@ -128,7 +128,9 @@ class Boxes(Terrain):
         boxes = [self._from_box(at, box) for box in ca.vertsplit(p.boxes, NUMBERS)]
         distance = self._filled(at[2] - p.ground, ca.mmin(ca.vertcat(*boxes)))
         found = ca.substitute(ca.vertcat(distance, ca.gradient(distance, at)), at, point)
-        normal = found[1:] / ca.sqrt(ca.sumsqr(found[1:]))
+        # deep inside, where two sides are equally near, the gradient may vanish
+        steep = ca.sumsqr(found[1:])
+        normal = ca.if_else(steep > 0, found[1:] / ca.sqrt(steep), ca.vertcat(0, 0, 1))
         return found[0], _frame(normal)
 
     def top_edges(self, p: Any) -> list[tuple[SX, SX]]:

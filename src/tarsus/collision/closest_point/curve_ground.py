@@ -343,7 +343,7 @@ class Columns:
         return [slice(first, first + 3), slice(first + 3, first + 6)]
 
     def table(self, spans: Collection[Span], candidates: int) -> list[list[float]]:
-        """Return the rows of the spans that are searched; contacts are numbered after candidates."""
+        """Return the rows of the spans that are searched, given the number of candidates."""
         number = candidates + len(searched(spans))
         count = 1 + max((span.row for span in spans), default=0)
         rows = []
