@@ -80,7 +80,8 @@ def secondary_gaps(
     at_centers = geometry.terrain.surfaces(centers, terrain)
     count = len(others)
     turned = [PlacedOutline.of(kin, c, known_points) for c in others]
-    grounds = below_lowest(geometry, terrain, centers[:count], turned, at_centers[:count])
+    radii = [c.radius for c in others]
+    grounds = below_lowest(geometry, terrain, centers[:count], radii, turned, at_centers[:count])
     gap_of = {}
     for c, (_, distance, frame) in zip(others, grounds, strict=True):
         gap_of[c.name] = distance - c.radius
@@ -245,7 +246,7 @@ def _examined(
         for c in own
     ]
     at_centers = geometry.terrain.surfaces(centers, terrain)
-    lowest = below_lowest(geometry, terrain, centers, turned, at_centers)
+    lowest = below_lowest(geometry, terrain, centers, [c.radius for c in own], turned, at_centers)
     gaps = [distance - c.radius for c, (_, distance, _) in zip(own, lowest, strict=True)]
     heights = [bounds.seen(c, *ground)[0] for c, ground in zip(centers, at_centers, strict=True)]
     return {"gap": ca.vertcat(*gaps), "height": ca.vertcat(*heights)}

@@ -21,6 +21,7 @@ from tarsus.model.mechanism import Candidate
 from tarsus.spatial.rotation import constant
 
 REFINEMENTS = 2  # further evaluations of the ground, each below the last lowest point
+MIN_SQUARE = 1e-24  # keeps level ground from dividing by zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +72,10 @@ def below(
     geometry: Geometry,
     terrain: object,
     centers: Sequence[SX],
+    radii: Sequence[float | SX],
     outlines: Sequence[PlacedOutline | None],
 ) -> list[tuple[SX, SX, SX]]:
-    """Evaluate the ground below centers (3,), m.
+    """Evaluate the ground below balls around centers (3,), m, or below outlines.
 
     On a plane the lowest point is exact. Elsewhere its normal comes from the ground below the
     previous point, so that it is a point of the body at its true distance. A closest point of an
@@ -83,16 +85,18 @@ def below(
     -------
     list of tuple
         For each center the vector (3,) to the point that may touch (zero for a ball), and the
-        distance, m, and frame (3, 3) of the ground there.
+        distance, m, and frame (3, 3) of the ground there. For a ball, this is the frame where it
+        touches, and its center is this far from the ground.
     """
     first = geometry.terrain.surfaces(list(centers), terrain)
-    return below_lowest(geometry, terrain, centers, outlines, first)
+    return below_lowest(geometry, terrain, centers, radii, outlines, first)
 
 
 def below_lowest(
     geometry: Geometry,
     terrain: object,
     centers: Sequence[SX],
+    radii: Sequence[float | SX],
     outlines: Sequence[PlacedOutline | None],
     first: Sequence[tuple[SX, SX]],
 ) -> list[tuple[SX, SX, SX]]:
@@ -105,6 +109,17 @@ def below_lowest(
         grounds = geometry.terrain.surfaces(points, terrain)
         for (i, _), arm, ground in zip(others, arms, grounds, strict=True):
             grounds_below[i] = (arm, *ground)
+    if not geometry.terrain.flat and geometry.terrain.steepest(terrain) is not None:
+        balls = [i for i, radius in enumerate(radii) if not SX(radius).is_zero()]
+        points = [centers[i] - radii[i] * first[i][1][0, :].T for i in balls]
+        grounds = geometry.terrain.surfaces(points, terrain) if balls else []
+        for i, ground in zip(balls, grounds, strict=True):
+            at_ball = _where_ball_touches(SX(radii[i]), first[i], ground)
+            arm, *other = grounds_below[i]
+            if outlines[i] is not None:
+                pairs = zip(at_ball, other, strict=True)
+                at_ball = tuple(ca.if_else(radii[i] > 0, *pair) for pair in pairs)
+            grounds_below[i] = arm, *at_ball
     closest = [
         (i, at.closest)
         for i, at in enumerate(outlines)
@@ -118,6 +133,41 @@ def below_lowest(
     return grounds_below
 
 
+def _where_ball_touches(
+    radius: SX, below_center: tuple[SX, SX], below_point: tuple[SX, SX]
+) -> tuple[SX, SX]:
+    """Return the distance, m, of a ball's center from a height field, and the frame there (3, 3).
+
+    The normal n where the ball touches is that of the ground `radius` n below its center. The
+    ground below the center, and below the point that its normal n0 gives, has normals n0 and n1;
+    if they change evenly along the ground, n = n0 - (n0 - n1) / (1 + k), where k is the ball's
+    radius over the ground's radius of curvature (the secant method of Aitken 1926).
+
+    Parameters
+    ----------
+    radius : SX
+        Radius of the ball, m.
+    below_center, below_point : tuple of SX
+        Distance of the center, and of the point radius * n0 below it, m, and the frames there.
+    """
+    (_, frame_0), (distance, frame_1) = below_center, below_point
+    n0, n1 = frame_0[0, :].T, frame_1[0, :].T
+    change = n0 - n1
+    along, squared = ca.dot(change[:2], n0[:2]), ca.sumsqr(change[:2]) + MIN_SQUARE
+    hill = along / (along + squared)
+    hollow = along / (ca.fmin(along + squared, 0.5 * along) - MIN_SQUARE)
+    share = ca.if_else(along > 0, hill, ca.if_else(along < 0, hollow, 1))
+    normal = n0 - share * change
+    normal /= ca.sqrt(ca.sumsqr(normal))
+    forward = frame_1[1, :].T
+    forward -= ca.dot(forward, normal) * normal
+    forward /= ca.sqrt(ca.sumsqr(forward))
+    frame = ca.horzcat(normal, forward, ca.cross(normal, forward)).T
+    # from the point below n0 to the one below n, up to terms of third order
+    moved = -radius * (normal - n0)
+    return distance + radius + 0.5 * ca.dot(n1 + normal, moved), frame
+
+
 def below_candidates(
     geometry: Geometry, kin: Kinematics, candidates: Sequence[Candidate], terrain: object
 ) -> tuple[list[SX], list[SX], list[SX]]:
@@ -128,6 +178,7 @@ def below_candidates(
         geometry,
         terrain,
         centers,
+        [c.radius for c in candidates],
         [PlacedOutline.of(kin, c, points_of_ellipsoids) for c in candidates],
     )
     points = [center + arm for center, (arm, _, _) in zip(centers, grounds, strict=True)]

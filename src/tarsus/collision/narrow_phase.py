@@ -77,7 +77,7 @@ def _candidate_points(
         for c in candidates
     ]
     outlines = [PlacedOutline.of(kin, candidate, known_points) for candidate in candidates]
-    grounds = below(geometry, terrain, centers, outlines)
+    grounds = below(geometry, terrain, centers, [c.radius for c in candidates], outlines)
     velocity_product = rnea.velocity_products(kin)
     for candidate, center, outline, ground in zip(
         candidates, centers, outlines, grounds, strict=True
@@ -240,7 +240,7 @@ def slot_contact_point(
         arm += span.arm
     center = body.origin + arm
     outline = None if slot.outline is None else PlacedOutline(slot.outline, body.rotation)
-    [(reach, distance, frame)] = below(geometry, terrain, [center], [outline])
+    [(reach, distance, frame)] = below(geometry, terrain, [center], [slot.radius], [outline])
     closest = slot.ellipsoid_point
     if closest is not None:
         reach = ca.if_else(closest.is_distinct >= 0, closest.arm, reach)
