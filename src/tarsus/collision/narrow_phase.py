@@ -104,7 +104,9 @@ def _candidate_points(
         if outline is not None:
             spin = ca.mtimes(kin.world_rotation[candidate.body], kin.omega[candidate.body])
             product += outline.travel_acceleration(frame[0, :].T, spin)
-        # in the contact frame
+        # in the contact frame; on curved ground the point where a rolling ball touches does not
+        # move as fast as its center, by which laws measure sliding there
+        curved = candidate.radius > 0 and not geometry.terrain.flat
         point = ContactPoint(
             distance - candidate.radius,
             velocity,
@@ -115,7 +117,7 @@ def _candidate_points(
             kin.world_rotation[candidate.body],
             ca.mtimes(frame, product),
             attached,
-            *((down, center) if outline is not None else ()),
+            *((down, center) if outline is not None or curved else ()),
         )
         if outline is not None and outline.closest is not None:
             point = replace(point, max_gap=outline.closest.max_gap)
@@ -259,11 +261,13 @@ def slot_contact_point(
     rows = ca.mtimes(frame, selection.columns(body, center + down))
     velocity = ca.mtimes(rows, kin.u)
     tracked = (down, center + down - reach) if outline is not None else ()
+    if not geometry.terrain.flat:
+        tracked = down, center
     if span is not None:
         moving = normal, body.omega, ca.mtimes(frame.T, velocity) - ca.cross(body.omega, down)
         travel = travels(geometry, terrain, center, span.lines(normal), moving)
         product += ca.cross(body.omega, travel)
-        tracked = down + span.arm, center + down - reach - span.arm
+        tracked = down + span.arm, center - span.arm
     here = slot.number >= 0 if span is None else ca.logic_and(slot.number >= 0, span.touches)
     blocked = any(may_be_blocked(geometry.mechanism, body) for body in grounded)
     ground = ContactPoint(
