@@ -19,6 +19,7 @@ from tarsus.errors import IncompatibleOptions, WarningRecord, join_names
 from tarsus.model.mechanism import Mechanism
 from tarsus.model.self_collision import pairs
 from tarsus.model.solids import Pair
+from tarsus.model.spans import spans
 from tarsus.morphology.self_contacts import overlapping_pairs, pair_names, postures
 from tarsus.parameters import declared, names_with_role
 from tarsus.program.ir.trace import Builder
@@ -66,7 +67,7 @@ def choice_warnings(
     q = values["q"]
     records = servo_stability.servo_warnings(plan, values, dt)
     records += stability_warnings(plan, q, dt) + falling_warnings(plan, dt)
-    records += ground_warnings(plan.scene) + ignored_limit_warnings(plan)
+    records += ground_warnings(plan.scene) + face_warnings(plan) + ignored_limit_warnings(plan)
     records += immovable_contact_warnings(plan, q) + soft_joint_warnings(plan)
     return records + self_collision_warnings(plan, self_collision)
 
@@ -131,6 +132,31 @@ class StartWarnings:
         self.current = self._of_start if at_start else state_warnings(plan, q, dt, "this run")
         records += self.current
         self.outdated = False
+
+
+def face_warnings(plan: Plan) -> list[WarningRecord]:
+    """Return a warning if flat faces may pass through narrower tops of the ground."""
+    scene = plan.scene
+    terrain, names = scene.terrain, {candidate.name for candidate in scene.candidates}
+    ground = terrain.ground if isinstance(terrain, World) else terrain
+    as_heights = isinstance(terrain, World) and not ground.flat and not ground.top_edge_count
+    if not as_heights and (plan.stepper.takes_slots or not ground.top_edge_count):
+        return []
+    if not any(span.wide for span in spans(scene.mechanism, names, top_edges=1)):
+        return []
+    if as_heights:
+        text = (
+            "the shapes of the ground file are simulated as heights: a flat face of the robot sinks"
+            " onto a top that is narrower than itself. Use at most twelve upright boxes on a level"
+            " floor, or the terrain 'boxes'."
+        )
+    else:
+        text = (
+            f"the stepper {registry.name_of(plan.stepper)!r} checks corners only: a flat face of"
+            " the robot sinks onto a top that is narrower than itself. Use one of the steppers"
+            f" {stepper_names(lambda known: known.takes_slots)}."
+        )
+    return [WarningRecord(text, "faces-not-checked", registry.name_of(terrain))]
 
 
 def ground_warnings(scene: Scene) -> list[WarningRecord]:

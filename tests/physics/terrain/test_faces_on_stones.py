@@ -168,6 +168,32 @@ def test_a_crate_rests_on_a_smaller_box_of_a_file(tmp_path: Path) -> None:
     np.testing.assert_allclose(log.u.values[-20:], 0, atol=1e-9)
 
 
+def codes(simulation: Simulation) -> list[str]:
+    return [warning.code for warning in simulation.warnings]
+
+
+def test_where_faces_pass_through_narrow_tops_a_warning_says_so(tmp_path: Path) -> None:
+    """Steppers that look at corners alone, and shapes of a file that are simulated as heights."""
+    sole, terrain = free_body(SOLE, 0.2), stone(0.05, 0.03)
+    assert "faces-not-checked" not in codes(Simulation(sole, terrain=terrain))
+    assert "faces-not-checked" in codes(
+        Simulation(sole, "compliant", terrain=terrain, stepper="heun")
+    )
+    ball = free_body("type='sphere' size='.05'", 0.2)
+    assert "faces-not-checked" not in codes(
+        Simulation(ball, "compliant", terrain=terrain, stepper="heun")
+    )
+    boxes = "".join(
+        f"<geom type='box' size='.05 .05 .05' pos='{0.2 * k} 0 .05'/>" for k in range(13)
+    )
+    scene = tmp_path / "stones.xml"
+    scene.write_text(
+        f"<mujoco><worldbody><geom type='plane' size='5 5 .1'/>{boxes}</worldbody></mujoco>"
+    )
+    assert "faces-not-checked" in codes(Simulation(sole, terrain=str(scene)))
+    assert "faces-not-checked" not in codes(Simulation(ball, terrain=str(scene)))
+
+
 def clipped(polygon: np.ndarray, sizes: Sequence[float]) -> list[np.ndarray]:
     """Clip a convex polygon by a rectangle of half sizes (Sutherland and Hodgman 1974)."""
     points = list(polygon)
