@@ -55,16 +55,16 @@ class Deepest:
             entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, OUTSIDE, 0)
         )
         normals = [SX.zeros(3)] * count if edges else []
-        own = positions if spans else [], asides if faces else [], normals
-        return Deepest(numbers, gaps, SX(0), *own)
+        positions, asides = positions if spans else [], asides if faces else []
+        return Deepest(numbers, gaps, SX(0), positions, asides, normals)
 
     @staticmethod
     def of(values: Values) -> Deepest:
         """Restore the table from `values`."""
-        own = (entries(values.get(name, SX(0, 1))) for name in ("places", "asides"))
+        places, asides = (entries(values.get(name, SX(0, 1))) for name in ("places", "asides"))
         numbers, gaps = entries(values["numbers"]), entries(values["gaps"])
         normals = triples(values.get("normals", SX(0, 1)))
-        return Deepest(numbers, gaps, values["touching"], *own, normals)
+        return Deepest(numbers, gaps, values["touching"], places, asides, normals)
 
     def values(self) -> Values:
         """Return the registers that carry this through a loop."""

@@ -114,12 +114,12 @@ def below_lowest(
         points = [centers[i] - radii[i] * first[i][1][0, :].T for i in balls]
         grounds = geometry.terrain.surfaces(points, terrain) if balls else []
         for i, ground in zip(balls, grounds, strict=True):
-            at_ball = _where_ball_touches(SX(radii[i]), first[i], ground)
-            arm, *other = grounds_below[i]
+            distance, frame = _where_ball_touches(SX(radii[i]), first[i], ground)
+            arm, outline_distance, outline_frame = grounds_below[i]
             if outlines[i] is not None:
-                pairs = zip(at_ball, other, strict=True)
-                at_ball = tuple(ca.if_else(radii[i] > 0, *pair) for pair in pairs)
-            grounds_below[i] = arm, *at_ball
+                distance = ca.if_else(radii[i] > 0, distance, outline_distance)
+                frame = ca.if_else(radii[i] > 0, frame, outline_frame)
+            grounds_below[i] = arm, distance, frame
     closest = [
         (i, at.closest)
         for i, at in enumerate(outlines)

@@ -1,10 +1,11 @@
 """Contacts of two boxes, without branches.
 
-The separating axis with the largest gap, or the least overlap, is the normal; candidates are the
-face normals of both boxes and the cross products of their edges. If it is a face normal, that box
-is the reference, and the opposite face of the other is clipped by the reference's sides. Each of
-its four edges gives a contact where it begins and, if it is cut, one where it ends; the corners of
-the reference inside it give four more. Otherwise the two edges touch at one point.
+The contact normal is the axis along which the boxes are farthest apart, or overlap least. The
+possible axes are the face normals of both boxes and the cross products of their edges. If it is a
+face normal, that box is the reference: the face of the other box that is opposite to it is clipped
+by the sides of the reference face. Each edge of the clipped face gives a contact at its start and,
+if it is cut, one at its end. The corners of the reference face inside the other one give four more.
+If the axis is a cross product, two edges touch at one point.
 """
 
 from __future__ import annotations
@@ -18,26 +19,37 @@ from casadi import SX
 from tarsus.collision.closest_point.capsule_box import ABSENT_GAP, SAME_PLACE, Block, side_of
 from tarsus.collision.closest_point.segments import Segment, between
 
-LESS = 0.05  # of its depth: by so much less an axis must overlap to take the first's place
-PARALLEL = 1e-4  # edges whose product's square is less have no normal of their own
-# of a face's size: an edge that changes less along it is parallel to its side, and cut nowhere. It
-# is round-off alone: a part of SAME_PLACE would end the edge of an equal box too early
-STRAIGHT = 1e-12
-BAND = 1e-3  # of a face's least half edge: edges this near to each other do not cut each other
-CLOSE = 0.1  # of a face's least half edge: nearer corners share the stiffness of one
-AROUND = ((1, 1, -2, 0), (-1, 1, 0, -2), (-1, -1, 2, 0), (1, -1, 0, 2))  # an edge: corner, way
+MIN_IMPROVEMENT = 0.05  # relative to the depth: an axis replaces the first only if better by this
+MIN_CROSS_SQUARE = 1e-4  # edges whose unit cross product has a smaller square count as parallel
+# relative to a face's size: an edge that changes less along a side is parallel to it, and not cut.
+# This is round-off only: a fraction of SAME_PLACE would end the edge of an equal box too early
+MIN_EDGE_COMPONENT = 1e-12
+CLIP_MARGIN = 1e-3  # relative to the shortest half edge: closer edges do not cut each other
+SHARING_DISTANCE = 0.1  # relative to the shortest half edge: closer corners share one stiffness
+# edges of a face: signs of the start along both axes, and of the vector from there to the end
+EDGES = ((1, 1, -2, 0), (-1, 1, 0, -2), (-1, -1, 2, 0), (1, -1, 0, 2))
 
 
 @dataclass(frozen=True, eq=False)
 class Facing:
-    """A reference face and the other box's face that looks at it, in coordinates of the
-    reference: along its normal out of the box, and along both edges of the face.
+    """Reference face, and the face of the other box that is opposite to it.
 
-    origin (3,), axes (3, 3): world place of zero, m, and world directions, columns
-    half (3,): the reference's half edges, m
-    middle, one, two (3,): the other face's middle and half edges, m
-    normal (3,): away from the second box, world
-    edge, gap, point (3,): whether two edges meet instead; how far apart, m, and where, m, world
+    Coordinates are those of the reference: along its outward normal, and along both edges of its
+    face.
+
+    Parameters
+    ----------
+    origin, axes : SX
+        Origin (3,), world, m, and axes (3, 3), world, as columns.
+    half : SX
+        Half edges (3,) of the reference box, m.
+    middle, one, two : SX
+        Middle and both half edges of the other face, (3,) each, m.
+    normal : SX
+        Contact normal (3,), away from the second box, world.
+    edge, gap, point : SX
+        1 if two edges touch instead of faces; the gap of these edges, m, and the point (3,) where
+        they touch, world, m.
     """
 
     origin: SX
@@ -53,91 +65,102 @@ class Facing:
 
     @cached_property
     def least(self) -> SX:
-        """The shortest half edge of both faces, m."""
-        halves = [self.half[1], self.half[2], *(ca.norm_2(way) for way in (self.one, self.two))]
+        """Shortest half edge of both faces, m."""
+        halves = [self.half[1], self.half[2], *(ca.norm_2(half) for half in (self.one, self.two))]
         return ca.mmin(ca.vertcat(*halves))
 
     @cached_property
     def band(self) -> SX:
-        """How far outside the reference a corner is still above it, m."""
-        return BAND * self.least
+        """Distance from the reference face up to which a corner still counts as above it, m."""
+        return CLIP_MARGIN * self.least
 
     def contact(self, row: SX | int) -> tuple[SX, SX]:
-        """The gap of one of the contacts, m, and where it is (3,), m, world."""
-        place, there = self._vertex(row)
+        """Return the gap of a contact, m, and its point (3,), world, m."""
+        corner, exists = self._vertex(row)
         # half way between the faces
-        height = place[0] - self.half[0]
-        between_both = ca.vertcat(place[0] - 0.5 * height, place[1], place[2])
+        height = corner[0] - self.half[0]
+        between_both = ca.vertcat(corner[0] - 0.5 * height, corner[1], corner[2])
         point = self.origin + ca.mtimes(self.axes, between_both)
-        gap = ca.if_else(ca.logic_and(there, ca.logic_not(self.edge)), height, ABSENT_GAP)
+        gap = ca.if_else(ca.logic_and(exists, ca.logic_not(self.edge)), height, ABSENT_GAP)
         first = ca.logic_and(self.edge, SX(row) == 0)
         return ca.if_else(first, self.gap, gap), ca.if_else(first, self.point, point)
 
     def share(self, row: SX | int) -> SX:
-        """What one of the contacts has of the stiffness of its place [1].
+        """Return the factor on the stiffness of a contact, 0 to 1.
 
-        Where the faces are nearly parallel two corners of what they share fall together, or one
-        becomes two: those nearer to each other than a part of the faces have the stiffness of one
-        together, whatever their number.
+        Where edges of both faces are nearly parallel, two corners of the shared area merge, or one
+        splits into two. Corners closer than SHARING_DISTANCE have the stiffness of one together,
+        whatever their number.
         """
-        reach = CLOSE * self.least
-        (own, _), others = self._vertex(row), [self._vertex(k) for k in range(3 * len(AROUND))]
+        reach = SHARING_DISTANCE * self.least
+        (own, _), others = self._vertex(row), [self._vertex(k) for k in range(3 * len(EDGES))]
         together = SX(0)
-        for place, there in others:
-            apart = (place - own)[1:] / reach
-            together += ca.if_else(there, ca.fmax(1 - ca.dot(apart, apart), 0) ** 2, 0)
+        for corner, exists in others:
+            apart = (corner - own)[1:] / reach
+            together += ca.if_else(exists, ca.fmax(1 - ca.dot(apart, apart), 0) ** 2, 0)
         return ca.if_else(self.edge, 1, 1 / ca.fmax(together, 1))
 
     def _vertex(self, row: SX | int) -> tuple[SX, SX]:
-        """Where the other's face is cut (3,), m, of one of the contacts, and whether."""
+        """Return the corner (3,) of the shared area of a contact, m, and 1 if it exists."""
         if isinstance(row, int):
-            a, b, da, db = (SX(x) for x in AROUND[row % 4])
+            a, b, da, db = (SX(x) for x in EDGES[row % 4])
             return self._cut(a, b, da, db, SX(row // 4)) if row < 8 else self._corner(a, b)
         kind = ca.floor(row / 4)
         k = row - 4 * kind
-        a, b, da, db = (_of_four(k, *column) for column in zip(*AROUND, strict=True))
+        a, b, da, db = (_of_four(k, *column) for column in zip(*EDGES, strict=True))
         cut, corner = self._cut(a, b, da, db, kind), self._corner(a, b)
-        beside = kind == 2
-        place, there = (ca.if_else(beside, *both) for both in zip(corner, cut, strict=True))
-        return place, there
+        is_corner = kind == 2
+        point, exists = (ca.if_else(is_corner, *both) for both in zip(corner, cut, strict=True))
+        return point, exists
 
     def _cut(self, a: SX, b: SX, da: SX, db: SX, ending: SX) -> tuple[SX, SX]:
-        """Where the edge from corner (a, b) begins (0) or ends (1) above the face, and whether."""
-        start, way = self.middle + a * self.one + b * self.two, da * self.one + db * self.two
+        """Return the start (`ending` 0) or end (1) of an edge above the face, and 1 if it exists.
+
+        The edge starts at the corner (a, b) of the other face and extends by (da, db).
+        """
+        start, along = self.middle + a * self.one + b * self.two, da * self.one + db * self.two
         first, last = SX(0), SX(1)
         for k in (1, 2):
             size = self.half[k] + self.band
-            straight = STRAIGHT * size
-            step = ca.if_else(ca.fabs(way[k]) < straight, straight, way[k])
-            ways = (-size - start[k]) / step, (size - start[k]) / step
-            first, last = ca.fmax(first, ca.fmin(*ways)), ca.fmin(last, ca.fmax(*ways))
-        there = ca.logic_and(first <= last, ca.logic_or(ending < 1, last < 1 - SAME_PLACE))
+            straight = MIN_EDGE_COMPONENT * size
+            step = ca.if_else(ca.fabs(along[k]) < straight, straight, along[k])
+            cuts = (-size - start[k]) / step, (size - start[k]) / step
+            first, last = ca.fmax(first, ca.fmin(*cuts)), ca.fmin(last, ca.fmax(*cuts))
+        exists = ca.logic_and(first <= last, ca.logic_or(ending < 1, last < 1 - SAME_PLACE))
         t = ca.fmin(ca.fmax(ca.if_else(ending < 1, first, last), 0), 1)
-        place = start + t * way
-        beside = [ca.fmin(ca.fmax(place[k], -self.half[k]), self.half[k]) for k in (1, 2)]
-        return ca.vertcat(place[0], *beside), there
+        point = start + t * along
+        clamped = [ca.fmin(ca.fmax(point[k], -self.half[k]), self.half[k]) for k in (1, 2)]
+        return ca.vertcat(point[0], *clamped), exists
 
     def _corner(self, a: SX, b: SX) -> tuple[SX, SX]:
-        """The other's face above the reference's corner, and whether it reaches there."""
+        """Return the other face above a corner of the reference, and 1 if it extends that far."""
         u, v = a * self.half[1] - self.middle[1], b * self.half[2] - self.middle[2]
         (p, q), (r, s) = (self.one[1], self.one[2]), (self.two[1], self.two[2])
         across = p * s - q * r
         share = 1 / ca.if_else(across == 0, 1, across)
         first, second = share * (u * s - v * r), share * (v * p - u * q)
-        short = 0.5 * self.band
-        there = ca.logic_and(
+        margin = 0.5 * self.band
+        inside = ca.logic_and(
             *(
-                (1 - ca.fabs(at)) * ca.norm_2(way) > short
-                for at, way in ((first, self.one), (second, self.two))
+                (1 - ca.fabs(t)) * ca.norm_2(half) > margin
+                for t, half in ((first, self.one), (second, self.two))
             )
         )
-        place = self.middle + first * self.one + second * self.two
-        return place, ca.logic_and(there, across != 0)
+        point = self.middle + first * self.one + second * self.two
+        return point, ca.logic_and(inside, across != 0)
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """The second box from the first: middle (3,), m, axes (3, 3); half edges (3,), m, of both."""
+class _RelativePose:
+    """One box in the frame of another.
+
+    Parameters
+    ----------
+    middle, axes : SX
+        Middle (3,), m, and axes (3, 3), as columns.
+    mine, other : SX
+        Half edges (3,) of the box whose frame this is, and of the other one, m.
+    """
 
     middle: SX
     axes: SX
@@ -146,100 +169,102 @@ class _Seen:
 
 
 def facing_of(first: Block, second: Block) -> Facing:
-    """How two boxes face each other."""
+    """Return the faces, or edges, of two boxes that touch first."""
     a, b = _both(first, second)
     size = SAME_PLACE * ca.fmin(*(ca.mmin(half) for half in (first.half, second.half)))
     # the axes of faces, the first's before the second's
     of_a, of_b = _faces(a), _faces(b)
     (gap, k), (gap_b, k_b) = of_a, of_b
-    second_s = gap_b > gap + LESS * ca.fabs(gap) + size
-    gap, k = ca.if_else(second_s, gap_b, gap), ca.if_else(second_s, k_b, k)
+    of_second = gap_b > gap + MIN_IMPROVEMENT * ca.fabs(gap) + size
+    gap, k = ca.if_else(of_second, gap_b, gap), ca.if_else(of_second, k_b, k)
     # those of edges
     edge_gap, normal, point = _edges(a, first, second)
-    edge = edge_gap > gap + LESS * ca.fabs(gap) + size
+    edge = edge_gap > gap + MIN_IMPROVEMENT * ca.fabs(gap) + size
     # the reference, its normal's axis first
-    seen = [
-        ca.if_else(second_s, y, x)
+    pose = [
+        ca.if_else(of_second, y, x)
         for x, y in ((a.middle, b.middle), (a.axes, b.axes), (a.mine, b.mine), (a.other, b.other))
     ]
-    middle, axes, half = (_turned(k, part) for part in seen[:3])
-    rotation = ca.if_else(second_s, second.rotation, first.rotation)
-    world = _turned(k, rotation.T).T
+    middle, axes, half = (_cycled(k, part) for part in pose[:3])
+    rotation = ca.if_else(of_second, second.rotation, first.rotation)
+    world = _cycled(k, rotation.T).T
     side = side_of(middle[0])
     # its normal points at the other box
     flip = ca.diag(ca.vertcat(side, 1, 1))
     middle, axes, world = ca.mtimes(flip, middle), ca.mtimes(flip, axes), ca.mtimes(world, flip)
-    # the other's face that looks at it
+    # the opposite face of the other box
     steep = ca.fabs(axes[0, :])
     j = ca.if_else(
         ca.logic_and(steep[0] >= steep[1], steep[0] >= steep[2]),
         0,
         ca.if_else(steep[1] >= steep[2], 1, 2),
     )
-    columns, other = _turned(j, axes.T).T, _turned(j, seen[3])
+    columns, other = _cycled(j, axes.T).T, _cycled(j, pose[3])
     down = -side_of(columns[0, 0]) * other[0]
     return Facing(
-        origin=ca.if_else(second_s, second.middle, first.middle),
+        origin=ca.if_else(of_second, second.middle, first.middle),
         axes=world,
         half=half,
         middle=middle + down * columns[:, 0],
         one=other[1] * columns[:, 1],
         two=other[2] * columns[:, 2],
-        normal=ca.if_else(edge, normal, ca.if_else(second_s, 1, -1) * world[:, 0]),
+        normal=ca.if_else(edge, normal, ca.if_else(of_second, 1, -1) * world[:, 0]),
         edge=edge,
         gap=edge_gap,
         point=point,
     )
 
 
-def _both(first: Block, second: Block) -> tuple[_Seen, _Seen]:
-    """The second from the first, and the first from the second."""
-    a = _Seen(
+def _both(first: Block, second: Block) -> tuple[_RelativePose, _RelativePose]:
+    """Return the second box in the frame of the first, and the first in that of the second."""
+    a = _RelativePose(
         first.inside(second.middle),
         ca.mtimes(first.rotation.T, second.rotation),
         first.half,
         second.half,
     )
-    return a, _Seen(second.inside(first.middle), a.axes.T, second.half, first.half)
+    return a, _RelativePose(second.inside(first.middle), a.axes.T, second.half, first.half)
 
 
-def _faces(seen: _Seen) -> tuple[SX, SX]:
-    """How far the boxes are apart along the first's normals at most, m, and along which."""
-    reach = seen.mine + ca.mtimes(ca.fabs(seen.axes), seen.other)
-    gaps = ca.fabs(seen.middle) - reach
-    best, at = gaps[0], SX(0)
+def _faces(pose: _RelativePose) -> tuple[SX, SX]:
+    """Return the largest gap along a face normal of the first box, m, and the normal's index."""
+    reach = pose.mine + ca.mtimes(ca.fabs(pose.axes), pose.other)
+    gaps = ca.fabs(pose.middle) - reach
+    best, index = gaps[0], SX(0)
     for k in (1, 2):
         more = gaps[k] > best
-        best, at = ca.if_else(more, gaps[k], best), ca.if_else(more, k, at)
-    return best, at
+        best, index = ca.if_else(more, gaps[k], best), ca.if_else(more, k, index)
+    return best, index
 
 
-def _edges(seen: _Seen, first: Block, second: Block) -> tuple[SX, SX, SX]:
-    """How far they are apart along products of their edges at most, m; the normal away from the
-    second (3,) and where these edges are nearest (3,), m, world.
+def _edges(pose: _RelativePose, first: Block, second: Block) -> tuple[SX, SX, SX]:
+    """Return the largest gap along a cross product of edges, m, and where these edges touch.
+
+    That is the normal (3,), away from the second box, and the point (3,) between the edges, world,
+    m.
     """
     # the best of nine
-    C, t, best, one, two = seen.axes, seen.middle, -SX.inf(), SX(0), SX(0)
+    C, t, best, one, two = pose.axes, pose.middle, -SX.inf(), SX(0), SX(0)
     for i in range(3):
         i1, i2 = (i + 1) % 3, (i + 2) % 3
         for j in range(3):
             j1, j2 = (j + 1) % 3, (j + 2) % 3
             square = 1 - C[i, j] * C[i, j]
-            reach = seen.mine[i1] * ca.fabs(C[i2, j]) + seen.mine[i2] * ca.fabs(C[i1, j])
-            reach += seen.other[j1] * ca.fabs(C[i, j2]) + seen.other[j2] * ca.fabs(C[i, j1])
+            reach = pose.mine[i1] * ca.fabs(C[i2, j]) + pose.mine[i2] * ca.fabs(C[i1, j])
+            reach += pose.other[j1] * ca.fabs(C[i, j2]) + pose.other[j2] * ca.fabs(C[i, j1])
             apart = ca.fabs(t[i2] * C[i1, j] - t[i1] * C[i2, j]) - reach
-            gap = apart / ca.sqrt(ca.fmax(square, PARALLEL))
-            more = ca.logic_and(square > PARALLEL, gap > best)
+            gap = apart / ca.sqrt(ca.fmax(square, MIN_CROSS_SQUARE))
+            more = ca.logic_and(square > MIN_CROSS_SQUARE, gap > best)
             best, one = ca.if_else(more, gap, best), ca.if_else(more, i, one)
             two = ca.if_else(more, j, two)
     # their edges
-    a, b = _turned(one, first.rotation.T).T, _turned(two, second.rotation.T).T
+    a, b = _cycled(one, first.rotation.T).T, _cycled(two, second.rotation.T).T
     across = ca.cross(a[:, 0], b[:, 0])
     across *= side_of(ca.dot(across, second.middle - first.middle))
-    across /= ca.sqrt(ca.fmax(ca.dot(across, across), PARALLEL))
+    across /= ca.sqrt(ca.fmax(ca.dot(across, across), MIN_CROSS_SQUARE))
     lines = []
     for box, own, k, toward in ((first, a, one, across), (second, b, two, -across)):
-        half, middle = _turned(k, box.half), box.middle
+        half, middle = _cycled(k, box.half), box.middle
         for n in (1, 2):
             middle += side_of(ca.dot(toward, own[:, n])) * half[n] * own[:, n]
         lines.append(Segment(middle, half[0] * own[:, 0], half[0] ** 2))
@@ -249,8 +274,8 @@ def _edges(seen: _Seen, first: Block, second: Block) -> tuple[SX, SX, SX]:
     return best, -across, nearest - 0.5 * apart
 
 
-def _turned(k: SX, rows: SX) -> SX:
-    """Rows k, k + 1, k + 2 of three, in a circle."""
+def _cycled(k: SX, rows: SX) -> SX:
+    """Return rows k, k + 1, k + 2 of three, modulo three."""
     zero, one, two = ca.vertsplit(rows)
     orders = ((zero, one, two), (one, two, zero), (two, zero, one))
     return ca.if_else(k == 1, ca.vertcat(*orders[1]), _last(k, orders))
@@ -261,7 +286,7 @@ def _last(k: SX, orders: tuple[tuple[SX, SX, SX], ...]) -> SX:
 
 
 def _of_four(k: SX, *values: int) -> SX:
-    found = SX(values[0])
+    value = SX(values[0])
     for n in (1, 2, 3):
-        found = ca.if_else(k == n, values[n], found)
-    return found
+        value = ca.if_else(k == n, values[n], value)
+    return value

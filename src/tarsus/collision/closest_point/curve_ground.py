@@ -1,8 +1,8 @@
-"""Closest points of segments and arcs with uneven ground (`model.spans`).
+"""Closest points of segments and arcs to uneven ground (`model.spans`).
 
-Knots along the curve bracket the place where the ground is nearest; tangents and secants of the
-distance, in turns, narrow the bracket: tangents are best at an edge of the ground, secants where it
-is round.
+Knots along the curve bracket the point where the ground is closest. Tangents and secants of the
+distance, in turn, narrow the bracket: tangents converge best at an edge of the ground, secants
+where it is round.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 
 HALF_ANGLE = np.pi / ARCS  # rad: from an arc's middle to its ends
-KNOTS = np.linspace(-1, 1, 6)  # places where the ground is looked at first
-ROUNDS = 6  # looks between two knots
+KNOTS = np.linspace(-1, 1, 6)  # places where the ground is evaluated first
+ROUNDS = 6  # evaluations between two knots
 MIN_TURN = 1e-4  # rad: ground that turns less between two knots counts as straight
-MIN_RISE = 0.02  # ground that comes nearer by less, per distance, may be straight: round-off
-INSIDE = 0.02  # of the distance between two looks: the next one is no nearer to either
-SAME_POINT = 0.03  # of a rim's radius: nearer to where the rim itself touches, it is that contact
+MIN_RISE = 0.02  # change of the distance per length below which ground may be straight: round-off
+INSIDE = 0.02  # of the distance between two evaluations: the next one is no closer to either
+SAME_POINT = 0.03  # of a rim's radius: closer to the rim's own contact, a contact is the same
 MIN_LENGTH = 1e-12  # m
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A span in the world.
+    """Span in the world.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """The ground at a place on a curve: distance, m, and its derivative along the curve, m."""
+    """Ground at a place on a curve: distance, m, and its derivative along the curve, m."""
 
     place: SX
     distance: SX
@@ -114,7 +114,7 @@ class Look:
 
 
 def nearest(geometry: Geometry, terrain: object, curve: Curve, normals: Sequence[SX] = ()) -> SX:
-    """Return the place on a curve, -1 to 1, where the ground is nearest; OUTSIDE if at an end.
+    """Return the place on a curve, -1 to 1, where the ground is closest; OUTSIDE if at an end.
 
     normals: those of faces that meet at the curve (3,), which may touch there instead
     """
@@ -172,7 +172,7 @@ def _closer(
     knots: Sequence[Look],
     builder: Builder | None = None,
 ) -> SX:
-    """Return the place between two knots where the ground is nearest; NOWHERE if at one of them."""
+    """Return the place between two knots where the ground is nearest; OUTSIDE if at one of them."""
     a, b = knots
     for k in range(ROUNDS):
         if builder is not None:
@@ -187,10 +187,10 @@ def _closer(
 def place_of(
     geometry: Geometry, kin: Kinematics, terrain: object, span: Span
 ) -> tuple[SX, SX | None, tuple[SX, SX] | None]:
-    """Return the place along a span where it touches, and what else a face needs.
+    """Return the place along a span where it touches, and two more values for a face, or None.
 
-    That is the place across the face, and the normal (3,) and gap, m, of a contact with an edge of
-    the ground; None for other spans.
+    They are the place across the face, and the normal (3,) and gap, m, of its contact with an edge
+    of the ground.
     """
     pose = kin.world_rotation[span.body], kin.world_position[span.body]
     columns = Columns(span.bent, wide=False, edges=False)

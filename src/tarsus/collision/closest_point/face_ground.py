@@ -1,6 +1,6 @@
-"""Closest point of a flat face with uneven ground: a peak below it that none of its edges meets.
+"""Closest point of a flat face to smooth ground: a peak below it that none of its edges meets.
 
-From the nearest of a grid of places the search descends along the gradient of the distance, with
+From the closest of a grid of points the search descends along the gradient of the distance, with
 the step lengths of Barzilai and Borwein (1988), shortened where the distance has grown.
 """
 
@@ -20,13 +20,13 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
-KNOTS = np.linspace(-0.8, 0.8, 5)  # along either side: grid of the first looks
-ROUNDS = 16  # looks after them
+KNOTS = np.linspace(-0.8, 0.8, 5)  # along either side: grid of the first evaluations
+ROUNDS = 16  # evaluations after them
 FIRST_STEP = 0.5  # of the face's half width, for a slope of 1
 MAX_STEP = 0.5  # of the half width
 SHRINK = 0.5  # factor on a step after which the distance had grown
 SLOPE_TOLERANCE, MAX_SLOPE = 1e-8, 1e-3  # end the search; accept its result
-WITHIN = 0.98  # of the distance to a side: contacts beyond are the edge's
+WITHIN = 0.98  # of the distance to a side: contacts beyond belong to the edge
 MIN_FACING = 0.5  # cosine between the ground's normal and the face's, at least
 MIN_CURVATURE = 0.02  # times the half width: flatter ground, and a ridge, are left to the edges
 PROBE = 0.1  # of the half width: distance at which the curvature is sampled
@@ -36,7 +36,7 @@ MIN_COMPONENT = 1e-12  # of a face's size: an edge that changes less along a sid
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A face in the world.
+    """Face in the world.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ class Face:
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
-    """The ground as seen from a place of a face.
+class FacePoint:
+    """Ground evaluated at a place of a face.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Sight:
     falls : SX
         (2,): descent of the distance along both, zero where it would lead outside the face.
     distance : SX
-        To the ground, m.
+        Distance to the ground, m.
     step : SX
         Length of the next step for a slope of 1, m.
     """
@@ -131,8 +131,8 @@ class Sight:
     distance: SX
     step: SX
 
-    def closer(self, other: Sight) -> Sight:
-        """Return `other` if the ground is nearer there, else this place with a shorter step."""
+    def closer(self, other: FacePoint) -> FacePoint:
+        """Return `other` if the ground is closer there, else this place with a shorter step."""
         way, change = other.place - self.place, self.falls - other.falls
         squared, turned = ca.sumsqr(way), ca.dot(way, change)
         known = ca.logic_and(turned > 0, squared > MIN_LENGTH**2)
@@ -140,41 +140,40 @@ class Sight:
         gone = ca.sqrt(squared / (ca.sumsqr(self.falls) + MIN_LENGTH**2))
         onward = replace(other, step=longer), replace(self, step=SHRINK * gone)
         both = zip(*(vars(own).values() for own in onward), strict=True)
-        return Sight(*(ca.if_else(other.distance > self.distance, b, a) for a, b in both))
+        return FacePoint(*(ca.if_else(other.distance > self.distance, b, a) for a, b in both))
 
 
 def nearest_inside(
     geometry: Geometry, terrain: object, face: Face, builder: Builder | None = None
 ) -> tuple[SX, SX]:
-    """Return the place (2,) inside a face where the ground is nearest, and the distance there, m.
+    """Return the place (2,) inside a face where the ground is closest, and the distance there, m.
 
-    The place is relative to half length and half width, -1 to 1; it is (NOWHERE, 0) if the ground
-    is nearest at a side or along a line. Without a builder the rounds are unrolled, for programs
+    The place is relative to half length and half width, -1 to 1; it is (OUTSIDE, 0) if the ground
+    is closest at a side or along a line. Without a builder the rounds are unrolled, for programs
     without loops.
     """
-    # the nearest of the knots
+    # the closest of the knots
     sizes = face.sizes
     places = [ca.vertcat(a, b) * sizes for a in KNOTS for b in KNOTS]
-    found = geometry.terrain.surfaces([face.at(place) for place in places], terrain)
-    place, least = places[0], found[0][0]
-    for own, (distance, _) in zip(places[1:], found[1:], strict=True):
+    grounds = geometry.terrain.surfaces([face.at(place) for place in places], terrain)
+    place, least = places[0], grounds[0][0]
+    for own, (distance, _) in zip(places[1:], grounds[1:], strict=True):
         place = ca.if_else(distance < least, own, place)
         least = ca.fmin(least, distance)
     # from there down
-    begin = _seen(geometry, terrain, face, place, FIRST_STEP * sizes[1])
+    begin = _evaluate(geometry, terrain, face, place, FIRST_STEP * sizes[1])
 
     def down(now: Values) -> tuple[Values, SX]:
-        last = Sight(**now)
+        last = FacePoint(**now)
         far = ca.sqrt(ca.sumsqr(last.falls) + MIN_LENGTH**2)
         way = ca.fmin(last.step, MAX_STEP * sizes[1] / far) * last.falls
         inside = ca.fmax(-sizes, ca.fmin(last.place + way, sizes))
-        new = last.closer(_seen(geometry, terrain, face, inside, last.step))
+        new = last.closer(_evaluate(geometry, terrain, face, inside, last.step))
         return vars(new), ca.sumsqr(new.falls) > SLOPE_TOLERANCE**2
 
-    end = Sight(**run_rounds(vars(begin), down, ROUNDS, SX(1), builder))
-    there = _is_peak(geometry, terrain, face, end)
-    nowhere = ca.vertcat(OUTSIDE, 0)
-    return ca.if_else(there, end.place / sizes, nowhere), end.distance
+    end = FacePoint(**run_rounds(vars(begin), down, ROUNDS, SX(1), builder))
+    is_peak = _is_peak(geometry, terrain, face, end)
+    return ca.if_else(is_peak, end.place / sizes, ca.vertcat(OUTSIDE, 0)), end.distance
 
 
 def with_face(
@@ -192,7 +191,7 @@ def with_face(
     return inserted
 
 
-def _seen(geometry: Geometry, terrain: object, face: Face, place: SX, step: SX) -> Sight:
+def _evaluate(geometry: Geometry, terrain: object, face: Face, place: SX, step: SX) -> FacePoint:
     [(distance, frame)] = geometry.terrain.surfaces([face.at(place)], terrain)
     falls = -ca.mtimes(face.ways, frame[0, :].T)
     # not out of the face
@@ -200,11 +199,11 @@ def _seen(geometry: Geometry, terrain: object, face: Face, place: SX, step: SX) 
         ca.if_else(ca.logic_and(ca.fabs(x) >= size, x * fall > 0), 0, fall)
         for x, size, fall in zip(*map(entries, (place, face.sizes, falls)), strict=True)
     ]
-    return Sight(place, ca.vertcat(*inner), distance, step)
+    return FacePoint(place, ca.vertcat(*inner), distance, step)
 
 
-def _is_peak(geometry: Geometry, terrain: object, face: Face, end: Sight) -> SX:
-    """Return 1 if the ground there is convex both ways, faces the face and is inside it."""
+def _is_peak(geometry: Geometry, terrain: object, face: Face, end: FacePoint) -> SX:
+    """Return 1 if the search ended inside the face, on ground that is convex and faces it."""
     sizes = face.sizes
     aside = PROBE * sizes[1]
     beside = [end.place, end.place + ca.vertcat(aside, 0), end.place + ca.vertcat(0, aside)]
@@ -214,7 +213,7 @@ def _is_peak(geometry: Geometry, terrain: object, face: Face, end: Sight) -> SX:
     ]
     first, *others = (ca.mtimes(face.ways, normal) for normal in normals)
     (a, b), (c, d) = (entries((other - first) / aside) for other in others)
-    # the smaller of the two ways' roundness
+    # the smaller of the two principal curvatures
     mean, cross = (a + d) / 2, (b + c) / 2
     least = mean - ca.sqrt(((a - d) / 2) ** 2 + cross**2 + MIN_LENGTH**2)
     out = ca.cross(face.half, face.across)

@@ -41,8 +41,9 @@ class Segment:
 
 
 def between(one: Segment, other: Segment) -> tuple[SX, SX]:
-    """Return the vector (3,) from the closest point of `other` to that of `one`, m, and where the
-    latter is along `one`, -1 to 1.
+    """Return the vector between the closest points of two segments, and the position on the first.
+
+    The vector (3,), m, leads from `other` to `one`; the position along `one` is from -1 to 1.
 
     Minimizes |m1 + s d1 - m2 - t d2|^2 over a square of s and t: s is clamped, then t is the best
     one alone, then s. Parallel segments have many closest points; those nearest to their middles
