@@ -154,9 +154,11 @@ class MujocoSession(Session):
         self.stepped.advance(steps, self._before, keep)
         return Motion(q, u, impulse, np.ones(q.shape[:2], bool), self.dt, joints)
 
-    def put(self, q: Array | None = None, u: Array | None = None) -> None:
-        """Write coordinates (worlds, nq) or velocities (worlds, nu)."""
-        self.stepped.put(q, u)
+    def put(
+        self, q: Array | None = None, u: Array | None = None, where: ArrayLike | None = None
+    ) -> None:
+        """Write coordinates (worlds, nq) or velocities (worlds, nu) of all or masked worlds."""
+        self.stepped.put(q, u, where)
 
     @property
     def touching(self) -> NDArray[np.bool_]:

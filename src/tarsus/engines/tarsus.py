@@ -200,10 +200,12 @@ class SimulationSession(Session):
     def advance(self, steps: int) -> None:
         self.simulation.advance(steps * self.dt)
 
-    def put(self, q: Array | None = None, u: Array | None = None) -> None:
-        """Write coordinates (worlds, nq) or velocities (worlds, nu)."""
+    def put(
+        self, q: Array | None = None, u: Array | None = None, where: ArrayLike | None = None
+    ) -> None:
+        """Write coordinates (worlds, nq) or velocities (worlds, nu) of all or masked worlds."""
         given = {name: self._rows(v) for name, v in (("q", q), ("u", u)) if v is not None}
-        self.simulation.set(**given)
+        self.simulation.set(where, **given)
 
     @property
     def touching(self) -> NDArray[np.bool_]:

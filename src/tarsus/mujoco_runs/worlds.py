@@ -43,12 +43,27 @@ class MujocoWorlds:
         self.data = [mujoco().MjData(model) for model in self.models]
         self.put(q, u)
 
-    def put(self, q: ArrayLike | None = None, u: ArrayLike | None = None) -> None:
-        """Write `qpos` or `qvel`, one row per world, without computing anything from them."""
+    def put(
+        self,
+        q: ArrayLike | None = None,
+        u: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> None:
+        """Write `qpos` or `qvel`, one row per world; nothing is computed from them yet.
+
+        Parameters
+        ----------
+        q, u
+            Values, shape (worlds, nq) and (worlds, nv).
+        where
+            Mask of the worlds to write, shape (worlds,); by default all.
+        """
+        written = np.broadcast_to(True if where is None else np.asarray(where), len(self.data))
         for name, values in (("qpos", q), ("qvel", u)):
             if values is not None:
-                for data, row in zip(self.data, np.asarray(values, float), strict=True):
-                    getattr(data, name)[:] = row
+                rows = np.asarray(values, float)
+                for k in np.flatnonzero(written):
+                    getattr(self.data[k], name)[:] = rows[k]
 
     def forward(self) -> None:
         """Compute forces and contacts of the current states (`mj_forward`)."""

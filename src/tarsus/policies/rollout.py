@@ -24,7 +24,7 @@ MAX_VELOCITY_ERROR = 0.5  # of the commanded speed, for a trial to succeed
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """Motion of W trials over T control periods.
+    """Motion of W trials over T control periods, each until its fall; later rows mean nothing.
 
     Parameters
     ----------
@@ -187,6 +187,8 @@ def rollout(
         low = np.less(q[:, 2] - _ground(worlds, q), MIN_HEIGHT * begun)
         down = ~good | low | np.less(tilt, MIN_TILT_COSINE)
         fell = np.where(running & down, (k + 1) * period, fell)
+        if (running & down).any():
+            worlds.park(running & down)
         unsolved += int((worlds.unconverged & running).sum())
         looks += int(running.sum())
         places.append(q[:, :3].copy())

@@ -37,6 +37,7 @@ from tarsus.terrain.plane import Plane
 Array = NDArray[np.float64]
 FRICTION = 0.8  # coefficient of the ground
 MAX_DROP = 0.1  # m: a robot starts no higher above the ground
+PARKING_HEIGHT = 1e4  # m: from which a fallen robot does not reach the ground in 40 s
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +104,7 @@ class PolicyWorlds:
         feet: Sequence[Sequence[int]],
     ) -> None:
         self.session, self.dt, self.delay = session, session.dt, delay
+        self._parked = self.q + np.eye(1, self.q.shape[1], 2) * PARKING_HEIGHT
         self._drive, self._height, self._feet = drive, elevation(terrain), feet
 
     @property
@@ -138,6 +140,10 @@ class PolicyWorlds:
         u = self.u
         u[:, :2] += change
         self.session.put(u=u)
+
+    def park(self, fallen: NDArray[np.bool_]) -> None:
+        """Lift robots (worlds,) off the ground, where they cost little time and hit nothing."""
+        self.session.put(self._parked, np.zeros_like(self.u), fallen)
 
     def heights(self, points: Array) -> Array:
         """Return the ground's heights (worlds, n), m, below points (worlds, n, 2)."""
