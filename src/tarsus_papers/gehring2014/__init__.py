@@ -16,13 +16,13 @@ from tarsus_papers.gehring2014.sinkage import Sinkage
 from tarsus_papers.gehring2014.table1 import Table1
 
 EXPERIMENT = Experiment(
-    title="StarlETH with hard and compliant contact: the evaluation of 2014, measured again",
+    title="StarlETH with hard and compliant contact: the evaluation of 2014 repeated",
     paper=GEHRING_2014,
     about=(
         "The paper compares hard contact, solved by projected Jacobi (JOR) and Gauss-Seidel"
-        " (SOR) iterations, with a spring and damper, on a quadruped that stands and trots. Every"
-        " number it gives stands here next to the one measured with Tarsus. Places in the paper"
-        " are given by table, figure and section."
+        " (SOR) iterations, with spring-damper contact, on a quadruped robot that stands and trots."
+        " Every number in the paper is shown next to the one measured with Tarsus. References to"
+        " the paper give the table, figure or section."
     ),
     parts=(
         Figure6(),

@@ -1,4 +1,4 @@
-"""Conclusions of the paper, each decided by our numbers (Gehring 2014, Conclusion)."""
+"""Verdicts on the conclusions of the paper from our numbers (Gehring 2014, Conclusion)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tarsus_papers._verdicts import Data, Verdict
 from tarsus_papers.base import Exhibit, Finding, Task
 from tarsus_papers.gehring2014.configurations import CONFIGURATIONS, DT
 
-AS_FAST = 1.02  # times: so much slower still counts as fast
-FEET = 750.0  # µm/min: the drift of standing feet that the paper calls acceptable
-COINCIDE = 0.1  # parts of the mean force
+SPEED_TOLERANCE = 1.02  # [1]: a time up to this many times as long counts as equally fast
+ACCEPTED_DRIFT = 750.0  # µm/min, of standing feet, called acceptable in the paper
+FORCE_TOLERANCE = 0.1  # [1], of the mean force
 
 
 class Conclusions(Exhibit):
@@ -22,10 +22,10 @@ class Conclusions(Exhibit):
     title: ClassVar[str] = "The paper's conclusions, confirmed or not"
     where: ClassVar[str] = "sections Computation Speed, Accuracy and Conclusion"
     about: ClassVar[str] = (
-        "Each statement is decided by the numbers measured above, by a rule fixed beforehand. Where"
-        " one is refuted, it is so for this implementation: generated code for one robot, the"
-        " contact problem solved with the Delassus matrix and started from the last step's"
-        " impulses."
+        "Each statement is decided by the numbers measured above, with a rule fixed in advance. A"
+        " refutation is valid for this implementation: generated code for one robot, with the"
+        " contact problem solved using the Delassus matrix, starting from the impulses of the last"
+        " step."
     )
     needs: ClassVar[tuple[str, ...]] = ("table1", "figure5", "figure6", "drift", "joints", "push")
 
@@ -34,11 +34,11 @@ class Conclusions(Exhibit):
 
 
 def _faster(data: Data, first: str, second: str, slack: float = 1.0) -> Verdict:
-    """Decide whether an update of `first` takes at most `slack` times that of `second`."""
+    """Decide whether an update takes `first` at most `slack` times as long as `second`."""
     seconds = data["table1"]["seconds_per_update"]
     missing = [name for name in (first, second) if name not in seconds]
     if missing:
-        return None, f"{' and '.join(missing)} left out of the reduced version"
+        return None, f"{' and '.join(missing)} not measured in the reduced version"
     a, b = DT / seconds[first], DT / seconds[second]
     return a * slack >= b, f"{first} {a:,.0f}, {second} {b:,.0f} times real time"
 
@@ -47,41 +47,41 @@ def _minimal_fastest(data: Data) -> Verdict:
     seconds = data["table1"]["seconds_per_update"]
     others = [c.name for c in CONFIGURATIONS if c.coordinates != "minimal" and c.name in seconds]
     if not others:
-        return None, "left out of the reduced version"
+        return None, "not measured in the reduced version"
     best = min(others, key=lambda name: seconds[name])
     return _faster(data, "HmS", best)
 
 
 def _best_near_limit(data: Data) -> Verdict:
-    found = {name: (c["best"], c["limit"]) for name, c in data["figure6"]["iterations"].items()}
-    words = "; ".join(
-        f"{name}: best {best:g}, limit {limit:g}" for name, (best, limit) in found.items()
+    alphas = {name: (c["best"], c["limit"]) for name, c in data["figure6"]["iterations"].items()}
+    numbers = "; ".join(
+        f"{name}: best {best:g}, limit {limit:g}" for name, (best, limit) in alphas.items()
     )
-    return all(best >= 0.75 * limit for best, limit in found.values()), words
+    return all(best >= 0.75 * limit for best, limit in alphas.values()), numbers
 
 
 def _limits_exist(data: Data) -> Verdict:
     limits = {name: c["limit"] for name, c in data["figure6"]["iterations"].items()}
-    words = ", ".join(f"{name} {limit:g}" for name, limit in limits.items())
+    numbers = ", ".join(f"{name} {limit:g}" for name, limit in limits.items())
     return (
         all(limit < max(data["figure6"]["alpha"]) for limit in limits.values()),
-        f"limits {words}",
+        f"limits {numbers}",
     )
 
 
-def _alike_iterations(data: Data) -> Verdict:
+def _similar_iterations(data: Data) -> Verdict:
     jor, sor = (data["figure6"]["iterations"][name]["at_table1"] for name in ("HmJ", "HmS"))
     return (
         abs(jor / sor - 1) < 0.25,
-        f"at alpha 0.6 in the mean {jor:.1f} (JOR) and {sor:.1f} (SOR) iterations",
+        f"at alpha 0.6 on average {jor:.1f} (JOR) and {sor:.1f} (SOR) iterations",
     )
 
 
 def _forces_coincide(data: Data) -> Verdict:
     hard, soft, *_ = data["figure5"]["mean"].values()
     return (
-        abs(hard / soft - 1) < COINCIDE,
-        f"mean force over a cycle {hard:.1f} N hard, {soft:.1f} N compliant",
+        abs(hard / soft - 1) < FORCE_TOLERANCE,
+        f"mean force over a cycle: hard {hard:.1f} N, compliant {soft:.1f} N",
     )
 
 
@@ -91,51 +91,54 @@ def _harder_impacts(data: Data) -> Verdict:
 
 
 def _quarter_step(data: Data) -> Verdict:
-    wrong = {int(n): bad for n, bad in data["figure5"]["diverges"].items()}
-    if not wrong:
-        return None, "left out of the reduced version"
-    enough = min((n for n, bad in wrong.items() if not bad), default=None)
+    diverges = {int(n): bad for n, bad in data["figure5"]["diverges"].items()}
+    if not diverges:
+        return None, "not measured in the reduced version"
+    fewest = min((n for n, bad in diverges.items() if not bad), default=None)
     return (
-        enough is not None and wrong[2],
-        f"trots from {enough} steps a control update on; 2 without the damping",
+        fewest is not None and diverges[2],
+        f"trots with {fewest} steps per control update or more; with the original damping 2",
     )
 
 
 def _drift_without_step(data: Data) -> Verdict:
     by_dt = data["drift"]["um_per_min"]["JOR, from zero"]
-    at = list(data["drift"]["tolerance"]).index(1e-6)
-    found = {dt: values[at] for dt, values in by_dt.items()}
-    words = ", ".join(f"{drift:.0f} µm/min at {dt} ms" for dt, drift in found.items())
-    return max(found.values()) < 1.5 * min(found.values()), words
+    k = list(data["drift"]["tolerance"]).index(1e-6)
+    drifts = {dt: values[k] for dt, values in by_dt.items()}
+    numbers = ", ".join(f"{drift:.0f} µm/min at {dt} ms" for dt, drift in drifts.items())
+    return max(drifts.values()) < 1.5 * min(drifts.values()), numbers
 
 
 def _joints_hold(data: Data) -> Verdict:
-    """Decide whether joints drift less than the paper accepts of standing feet."""
-    at = list(data["joints"]["tolerance"]).index(1e-6)
-    found = {
-        kind: max(m["2.5"][at] for m in methods.values())
+    """Decide whether the joints drift less than the paper accepts for standing feet."""
+    k = list(data["joints"]["tolerance"]).index(1e-6)
+    drifts = {
+        kind: max(m["2.5"][k] for m in methods.values())
         for kind, methods in data["joints"]["um_per_min"].items()
     }
-    words = ", ".join(f"{kind} {drift:,.0f} µm/min" for kind, drift in found.items())
-    return max(found.values()) < FEET, f"{words}; the paper's feet {FEET:g} µm/min"
+    numbers = ", ".join(f"{kind} {drift:,.0f} µm/min" for kind, drift in drifts.items())
+    return (
+        max(drifts.values()) < ACCEPTED_DRIFT,
+        f"{numbers}; feet in the paper {ACCEPTED_DRIFT:g} µm/min",
+    )
 
 
 def _robust(data: Data) -> Verdict:
     hard = {name: falls for name, falls in data["push"].items() if name != "Cm"}
     failed = {name: int(sum(falls["failed"])) for name, falls in hard.items()}
     total = sum(len(falls["failed"]) for falls in hard.values())
-    return not any(failed.values()), f"{sum(failed.values())} of {total:,} pushed robots fail"
+    return not any(failed.values()), f"{sum(failed.values())} of {total:,} simulations fail"
 
 
 CLAIMS: dict[str, Callable[[Data], Verdict]] = {
     (
         "Hard contact is not slower than compliant contact overall"
-        " (one step a control update against two)"
-    ): lambda data: _faster(data, "HmJ", "Cm", AS_FAST),
+        " (one step per control update compared with two)"
+    ): lambda data: _faster(data, "HmJ", "Cm", SPEED_TOLERANCE),
     "JOR is at least as fast as SOR in minimal coordinates": (
-        lambda data: _faster(data, "HmJ", "HmS", AS_FAST)
+        lambda data: _faster(data, "HmJ", "HmS", SPEED_TOLERANCE)
     ),
-    "JOR and SOR need a similar number of iterations in minimal coordinates": _alike_iterations,
+    "JOR and SOR need a similar number of iterations in minimal coordinates": _similar_iterations,
     "SOR is faster than JOR with many bilateral constraints in the prox (maximal coordinates)": (
         lambda data: _faster(data, "HMSP", "HMJP")
     ),
@@ -146,12 +149,12 @@ CLAIMS: dict[str, Callable[[Data], Verdict]] = {
     "Extended coordinates gain no speed over minimal ones": (
         lambda data: _faster(data, "HmJ", "HEJD")
     ),
-    "Beyond an upper limit of alpha the prox does not converge": _limits_exist,
+    "The prox does not converge with alpha above a limit": _limits_exist,
     "Convergence is fastest with alpha close to its limit": _best_near_limit,
-    "Forces of hard and compliant contact coincide well": _forces_coincide,
+    "Forces of hard and compliant contact agree well": _forces_coincide,
     "Ten times the damping makes impacts harder": _harder_impacts,
-    "Ten times the damping needs smaller steps": _quarter_step,
-    "The drift of standing feet does not depend on the step": _drift_without_step,
+    "Ten times the damping requires smaller steps": _quarter_step,
+    "The drift of standing feet does not depend on the step size": _drift_without_step,
     "The drift of the bilateral constraints while trotting is negligible": _joints_hold,
     "Hard contact does not fail when the robot falls on its side": _robust,
 }

@@ -20,10 +20,11 @@ from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.stepping.substeps import Substeps
 
 DT = 0.0025  # s: one control update at 400 Hz (section Evaluation)
-CYCLE = 320  # steps of DT in a gait cycle at 1.25 Hz (section Evaluation)
-SUBSTEPS = 2  # compliant steps a control update (section Robustness and Ease of Use)
+CYCLE = 320  # steps of DT per gait cycle at 1.25 Hz (section Evaluation)
+SUBSTEPS = 2  # compliant steps per control update (section Robustness and Ease of Use)
 MU, TOLERANCE = 0.8, 1e-6  # sections Evaluation and Accuracy
-# the scheme as printed, Eqns. (8) and (15): contacts rest at the midpoint, as deep as they closed
+# the scheme as printed, Eqns. (8) and (15): contacts rest at the midpoint and keep the depth at
+# which they closed
 PUBLISHED: dict[str, Any] = {"standing": "midpoint", "recovery": 0.0, "slop": 0.0}
 STIFFNESS, DAMPING = (
     30000.0,
@@ -33,20 +34,20 @@ STIFFNESS, DAMPING = (
 
 @dataclass(frozen=True)
 class Configuration:
-    """A row of Table 1: method of computation, and published speed."""
+    """A row of Table 1: computation method and published speed."""
 
     name: str
-    """As in the paper."""
+    """Name used in the paper."""
     solver: str | None
     """jor or sor; None for compliant contact."""
     coordinates: str
     """minimal, extended or maximal."""
     bilateral: str | None
-    """How bilateral constraints are solved, direct or prox; None in minimal coordinates."""
+    """Solution of the bilateral constraints: direct or prox; None in minimal coordinates."""
     alpha: float | None
     """Relaxation of the iteration [1]; None for compliant contact."""
     evaluations: float
-    """Published evaluations a second, 1/s."""
+    """Published evaluations per second, 1/s."""
     realtime: float
     """Published real-time factor [1]."""
 
@@ -69,17 +70,17 @@ class Configuration:
         return f"hard, {self.coordinates} coordinates, {str(self.solver).upper()}{bilateral}"
 
     def law(self, **changes: Any) -> Law:
-        """Return its contact law at the paper's parameters, with `changes`."""
+        """Create the contact law with the paper's parameters, overridden by `changes`."""
         if not self.hard:
-            own: dict[str, Any] = {
+            parameters: dict[str, Any] = {
                 "mu": MU,
                 "c_N": STIFFNESS,
                 "c_T": STIFFNESS,
                 "d_N": DAMPING,
                 "d_T": DAMPING,
             }
-            return Compliant(**(own | changes))
-        own = PUBLISHED | {
+            return Compliant(**(parameters | changes))
+        parameters = PUBLISHED | {
             "mu": MU,
             "solver": self.solver,
             "alpha": self.alpha,
@@ -87,21 +88,21 @@ class Configuration:
             "T_abs": TOLERANCE,
         }
         if self.bilateral:
-            own["bilateral"] = self.bilateral
-        return Moreau(**(own | changes))
+            parameters["bilateral"] = self.bilateral
+        return Moreau(**(parameters | changes))
 
     def simulation(
         self, controller: Controller | None, law: Law | None = None, **options: Any
     ) -> Simulation:
-        """Create a simulation of the robot at `DT`; options as for `Simulation`."""
+        """Create a simulation of the robot with step `DT`; options as for `Simulation`."""
         stepper: Stepper = Midpoint() if self.hard else Substeps(Midpoint(forces="once"), SUBSTEPS)
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "stepper": stepper,
             "dt": DT,
             "coordinates": self.coordinates,
             "contacts": "feet",
         } | options
-        return Simulation(robot(), law or self.law(), controller=controller, **given)
+        return Simulation(robot(), law or self.law(), controller=controller, **arguments)
 
 
 CONFIGURATIONS = (
@@ -123,21 +124,21 @@ Cm, HmJ, HmS = (BY_NAME[name] for name in ("Cm", "HmJ", "HmS"))
 
 
 def evaluated(quick: bool) -> tuple[Configuration, ...]:
-    """Return all eleven, or for the quick version one of each kind that compiles fast."""
+    """Select all configurations, or for the reduced version one of each kind that compiles fast."""
     return tuple(BY_NAME[name] for name in QUICK) if quick else CONFIGURATIONS
 
 
 @cache
 def robot() -> Robot:
-    """Return StarlETH."""
+    """Load StarlETH."""
     return robots.load("starleth")
 
 
 def standing() -> Controller:
-    """Return the controller that holds the default posture."""
+    """Create the controller that holds the default posture."""
     return Stand(kp=300.0, kd=5.0)
 
 
 def trotting() -> Controller:
-    """Return the trot at 1.25 Hz with virtual forces on the trunk (reference [22] of the paper)."""
+    """Create the trot at 1.25 Hz with virtual forces on the trunk (reference [22] of the paper)."""
     return VirtualModel(frequency=1.25)

@@ -1,4 +1,4 @@
-"""Drift of hard contacts: sinking speed of standing feet (Gehring 2014, Accuracy)."""
+"""Drift of hard contacts: sinking speed of the feet while standing (Gehring 2014, Accuracy)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.gehring2014.configurations import DT, TOLERANCE, HmJ, HmS, robot, standing
-from tarsus_papers.gehring2014.runs import at_start
+from tarsus_papers.gehring2014.runs import initial_worlds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,27 +28,27 @@ METHODS = {  # name: configuration, solver, whether every step starts from zero 
     "newton, our default": (HmJ, "auto", False),
 }
 STEPS = (DT, DT / 2, DT / 4)
-VISIBLE = 1e-9  # µm/min: what double precision leaves of a position after a minute
+MIN_DRIFT = 1e-9  # µm/min: resolution of a position in double precision after a minute
 
 
 class Drift(Exhibit):
-    """Sixty seconds of standing under several tolerances, time steps and solvers."""
+    """Sixty seconds of standing with several tolerances, time steps and solvers."""
 
     name: ClassVar[str] = "drift"
-    title: ClassVar[str] = "Drift: how fast standing feet sink"
+    title: ClassVar[str] = "Drift: sinking speed of the feet while standing"
     where: ClassVar[str] = "section Accuracy"
     about: ClassVar[str] = (
-        "Hard contact is solved for velocities, so what the tolerance leaves of a foot's velocity"
-        " adds up. The robot stands for 60 s after 5 s to settle; the drift is the change of a"
-        " foot's height, of the foot that moves most. The paper finds about 750 µm/min at T_rel"
-        " = T_abs = 1e-6, whatever the step. It does not say where its iterations start. Both ways"
-        " are measured: every step from zero impulses, and, as Tarsus does, from the impulses"
-        " of the step before."
+        "Hard contact is solved for velocities, so that the residual velocity of a foot permitted"
+        " by the tolerance accumulates. The robot stands for 60 s after it has settled for 5 s; the"
+        " drift is the change in height of the foot that moves most. The paper finds about"
+        " 750 µm/min with T_rel = T_abs = 1e-6, independent of the step size. It does not state"
+        " where the iterations start. We measure both: starting every step from zero impulses, and"
+        " from the impulses of the last step, as Tarsus does."
     )
     caption: ClassVar[str] = (
-        "Vertical drift of the worst foot while standing, against the tolerance T_rel = T_abs, at"
-        " steps of 2.5 ms (solid), 1.25 ms (dashed) and 0.625 ms (dotted). What is below 1e-5"
-        " µm/min is round-off."
+        "Vertical drift of the worst foot while standing against the tolerance T_rel = T_abs, with"
+        " steps of 2.5 ms (solid), 1.25 ms (dashed) and 0.625 ms (dotted). Values below 1e-5 µm/min"
+        " are round-off."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -71,7 +71,7 @@ class Drift(Exhibit):
         lines = zip(COLORS, data["um_per_min"].items(), "os^vD", strict=False)
         for color, (method, by_dt), marker in lines:
             for dt, style in zip(by_dt, ("-", "--", ":"), strict=False):
-                drift = np.maximum(np.abs(by_dt[dt]), VISIBLE)
+                drift = np.maximum(np.abs(by_dt[dt]), MIN_DRIFT)
                 ax.plot(
                     data["tolerance"],
                     drift,
@@ -94,14 +94,14 @@ class Drift(Exhibit):
 
 
 def measure_drifts(method: str, dt: float, settle: float, stand: float) -> list[float]:
-    """Return the largest height change of a foot (µm/min) per tolerance, run in one batch."""
+    """Measure the largest height change of a foot (µm/min) for all tolerances in one batch."""
     configuration, solver, from_zero = METHODS[method]
     tolerance = np.array(TOLERANCES)
     law = configuration.law(solver=solver, T_rel=tolerance, T_abs=tolerance)
     simulation = configuration.simulation(
         standing(), law, worlds=len(tolerance), dt=dt, stepper=Midpoint()
     )
-    worlds = at_start(simulation)
+    worlds = initial_worlds(simulation)
     heights = []
     for seconds in (settle, stand):
         if not from_zero:
@@ -119,23 +119,23 @@ def measure_drifts(method: str, dt: float, settle: float, stand: float) -> list[
 
 
 def _rows(drifts: dict[str, dict[str, list[float]]]) -> list[Row]:
-    at = TOLERANCES.index(TOLERANCE)
+    k = TOLERANCES.index(TOLERANCE)
     return [
         Row(
             f"1e-6, 2.5 ms: {method}",
             PUBLISHED,
-            by_dt[f"{1e3 * DT:g}"][at],
+            by_dt[f"{1e3 * DT:g}"][k],
             "µm/min",
             Drift.where,
-            _starts(method),
+            _start_comment(method),
         )
         for method, by_dt in drifts.items()
     ]
 
 
-def _starts(method: str) -> str:
-    start = "from zero" if METHODS[method][2] else "from the last step's impulses"
-    return f"every step starts {start}"
+def _start_comment(method: str) -> str:
+    start = "zero" if METHODS[method][2] else "the impulses of the last step"
+    return f"every step starts from {start}"
 
 
 def _table(drifts: dict[str, dict[str, list[float]]]) -> Table:
@@ -147,19 +147,25 @@ def _table(drifts: dict[str, dict[str, list[float]]]) -> Table:
 
 
 def _checks(drifts: dict[str, dict[str, list[float]]]) -> list[Check]:
-    at = TOLERANCES.index(TOLERANCE)
-    found = {method: [values[at] for values in by_dt.values()] for method, by_dt in drifts.items()}
-    cold = [drift for method, values in found.items() if METHODS[method][2] for drift in values]
-    warm = [drift for method, values in found.items() if not METHODS[method][2] for drift in values]
+    k = TOLERANCES.index(TOLERANCE)
+    cold, warm = (
+        [
+            values[k]
+            for method, by_dt in drifts.items()
+            if METHODS[method][2] == from_zero
+            for values in by_dt.values()
+        ]
+        for from_zero in (True, False)
+    )
     return [
         Check(
             "from zero: within a factor of five of the paper",
             all(0.2 < d / PUBLISHED < 5 for d in cold),
-            _span(cold),
+            _range(cold),
         ),
-        Check("from the last impulses: below 1 µm/min", max(warm) < 1.0, _span(warm)),
+        Check("from the last impulses: below 1 µm/min", max(warm) < 1.0, _range(warm)),
     ]
 
 
-def _span(drifts: list[float]) -> str:
+def _range(drifts: list[float]) -> str:
     return f"{min(drifts):.3g} to {max(drifts):.3g} µm/min"

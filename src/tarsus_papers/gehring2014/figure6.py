@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ALPHAS = np.round(np.arange(0.05, 2.0, 0.05), 2)
 QUICK = np.round(np.arange(0.2, 2.0, 0.2), 2)
 BEFORE, QUICK_BEFORE = 4.0, 1.6  # s of trot before the cycle
-SHOWN = 0.9  # of the steps of the gait: the band of the picture
+BAND = 0.9  # [1], fraction of the steps inside the band of the figure
 
 
 class Figure6(Exhibit):
@@ -34,19 +34,19 @@ class Figure6(Exhibit):
     title: ClassVar[str] = "Figure 6: prox iterations and the limit of alpha"
     where: ClassVar[str] = "Figure 6 and Table 1, section Computation Speed"
     about: ClassVar[str] = (
-        "Every step of one trotting cycle is made again with each alpha from the same start, warm"
-        " start included, all in one batch, until all impulses change by less than 1e-6 of"
-        " themselves plus 1e-6 N s, or the method's most iterations are done (200; more where it"
-        " iterates over bilateral constraints too). The limit is the largest alpha at which every"
-        " step of the cycle converges. The paper gives the curves as a picture only; it says"
-        " that it chose half of the upper limit, so twice the alpha of its Table 1 is taken as its"
-        " limit."
+        "Every step of one trotting cycle is repeated with each alpha from the same start,"
+        " including the warm start, in one batch. The iteration ends when all impulses change by"
+        " less than the fraction 1e-6 plus 1e-6 N s, or after the maximum number of iterations"
+        " (200; more if bilateral constraints are iterated too). The limit is the largest alpha"
+        " with which every step of the cycle converges. The paper shows the curves in a figure"
+        " only. It states that half of the upper limit was chosen, so twice the alpha of Table 1 is"
+        " taken as its limit."
     )
     caption: ClassVar[str] = (
-        "Iterations a step against alpha: mean over the steps of one trotting cycle with a closed"
-        " contact (line) and the band that holds 90 % of them. A cross marks the limit: beyond it"
-        " some step does not converge; to the left of a line the iterations allowed are not enough."
-        " Dashed: bilateral constraints in the prox."
+        "Iterations per step against alpha: mean over the steps of one trotting cycle with a"
+        " closed contact (line) and the range of 90 % of them (band). A cross marks the limit,"
+        " above which a step does not converge; to the left of a line the number of iterations is"
+        " not sufficient. Dashed: bilateral constraints in the prox."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -66,7 +66,7 @@ class Figure6(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
-        # a panel for each kind of coordinates
+        # a panel for each set of coordinates
         alphas, counts = np.asarray(data["alpha"]), data["iterations"]
         shown = [
             kind
@@ -75,7 +75,7 @@ class Figure6(Exhibit):
         ]
         figure = Figure(figsize=(9, 4), layout="constrained")
         axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
-        # iterations over the relaxation
+        # iterations against the relaxation
         for ax, kind in zip(axes, shown, strict=True):
             for name, count in counts.items():
                 if BY_NAME[name].coordinates == kind:
@@ -91,28 +91,28 @@ class Figure6(Exhibit):
         ticks = (10, 20, 50, 100, 200, 500, 1000, 2000)
         axes[0].set_yticks(ticks, [str(tick) for tick in ticks])
         axes[0].minorticks_off()
-        axes[0].set_ylabel("iterations a step")
+        axes[0].set_ylabel("iterations per step")
         return figure
 
 
 def _line(
     ax: Axes, configuration: Configuration, alphas: np.ndarray, count: Mapping[str, Any]
 ) -> None:
-    """Draw mean and band: color for JOR or SOR, line style for direct or prox."""
-    whole = np.asarray(count["whole"], bool)
-    low, mean, high = (np.asarray(count[key], float)[whole] for key in ("low", "mean", "high"))
+    """Draw mean and band; color for JOR or SOR, line style for direct or prox."""
+    converged = np.asarray(count["whole"], bool)
+    low, mean, high = (np.asarray(count[key], float)[converged] for key in ("low", "mean", "high"))
     color = COLORS[0 if configuration.solver == "jor" else 1]
     style = "--" if configuration.bilateral == "prox" else "-"
-    width = 3.0 if configuration.solver == "jor" else 1.5  # where both do the same, both are seen
-    ax.fill_between(alphas[whole], low, high, color=color, alpha=0.12, lw=0)
-    ax.plot(alphas[whole], mean, style, color=color, lw=width, label=configuration.name)
-    ax.plot(alphas[whole][-1:], mean[-1:], "x", color=color, ms=8, mew=2)
+    width = 3.0 if configuration.solver == "jor" else 1.5  # equal lines are both visible
+    ax.fill_between(alphas[converged], low, high, color=color, alpha=0.12, lw=0)
+    ax.plot(alphas[converged], mean, style, color=color, lw=width, label=configuration.name)
+    ax.plot(alphas[converged][-1:], mean[-1:], "x", color=color, ms=8, mew=2)
 
 
 def count_iterations(
     configuration: Configuration, alphas: np.ndarray, before: float
 ) -> dict[str, Any]:
-    """Return mean and band of the iterations by alpha over a cycle, the limit and best alpha."""
+    """Count the iterations of a cycle by alpha; find the limit and the best alpha."""
     # every step with every alpha, in one batch
     steps = record_cycle(configuration, before)
     worlds = steps.worlds(copies=len(alphas))
@@ -123,19 +123,19 @@ def count_iterations(
 
     # the limit of alpha, and statistics of the steps with a closed contact
     loaded = (worlds.get("impulse") != 0).any(axis=1).reshape(len(alphas), steps.count)
-    contact = loaded[0]  # steps with a closed contact: those without one need no iteration
-    own = iterations[:, contact]
+    contact = loaded[0]  # steps without a closed contact need no iteration
+    counts = iterations[:, contact]
     finite = np.isfinite(worlds.get("u")).all(axis=1).reshape(converged.shape)
-    converged &= finite  # what overflows also stops
+    converged &= finite  # the iteration also ends on an overflow
     whole = _first_run(np.asarray(converged.all(axis=1)))
     limit = float(alphas[whole].max(initial=0.0))
-    low, high = np.quantile(own, [(1 - SHOWN) / 2, (1 + SHOWN) / 2], axis=1)
-    mean = own.mean(axis=1)
+    low, high = np.quantile(counts, [(1 - BAND) / 2, (1 + BAND) / 2], axis=1)
+    mean = counts.mean(axis=1)
     usable = np.where(whole, mean, np.inf)
     return {
         "whole": whole,
         "mean": mean,
-        "deviation": own.std(axis=1),
+        "deviation": counts.std(axis=1),
         "low": low,
         "high": high,
         "unconverged": (~converged).mean(axis=1),
@@ -155,7 +155,7 @@ def _first_run(good: np.ndarray) -> np.ndarray:
 
 
 def _row(configuration: Configuration, count: dict[str, Any]) -> Row:
-    """Return the row with the limit of alpha."""
+    """Compare the limit of alpha with the paper's."""
     name, published = configuration.name, 2 * (configuration.alpha or 0.0)
     return Row(
         f"{name}, limit of alpha", published, count["limit"], "", "Table 1", configuration.words
@@ -163,7 +163,7 @@ def _row(configuration: Configuration, count: dict[str, Any]) -> Row:
 
 
 def _table(counts: dict[str, dict[str, Any]]) -> Table:
-    """Return the table of iterations at the alpha of Table 1 and at the best alpha."""
+    """Tabulate the iterations with the alpha of Table 1 and with the best alpha."""
     rows = []
     for c in CONFIGURATIONS:
         if c.name in counts:
@@ -181,18 +181,18 @@ def _table(counts: dict[str, dict[str, Any]]) -> Table:
     columns = (
         "",
         "alpha of Table 1",
-        "mean iterations there",
+        "its mean iterations",
         "limit",
         "best alpha",
-        "mean iterations there",
+        "its mean iterations",
     )
-    return Table("Iterations a step with a closed contact", columns, rows)
+    return Table("Iterations per step with a closed contact", columns, rows)
 
 
 def _checks(counts: dict[str, dict[str, Any]]) -> list[Check]:
     return [
         Check(
-            f"{c.name}: every step of the cycle converges at the alpha of Table 1",
+            f"{c.name}: every step of the cycle converges with the alpha of Table 1",
             counts[c.name]["limit"] >= (c.alpha or 0) - 0.2,
             f"limit {counts[c.name]['limit']:g}",
         )

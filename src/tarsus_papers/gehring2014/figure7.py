@@ -20,37 +20,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROUNDS, QUICK_ROUNDS = 9, 5
-ALIKE = 0.15  # means that differ by this part count as alike
-SMALL = 0.1  # of a step
-APART = 20  # times the quickest: slower steps have a picture of their own
+EQUAL_TOLERANCE = 0.15  # [1]: means with a smaller relative difference count as equal
+SMALL = 0.1  # [1], fraction of a step
+SLOW = 20  # times the fastest step; slower ones are shown in a separate panel
 
 
 class Figure7(Exhibit):
-    """Cycles between time stamps in the compiled step."""
+    """Processor cycles between time stamps in the compiled step."""
 
     name: ClassVar[str] = "figure7"
     title: ClassVar[str] = "Figure 7: computation time of one step"
     where: ClassVar[str] = "Figure 7 and Table 1, section Computation Effort for One Time Step"
     about: ClassVar[str] = (
-        "The program of the step is compiled with time stamps: the processor's counter is read"
-        " between its sections, and all that a section computes is stored before the reading and"
-        " loaded again after it. 25 trotting cycles (20 s) are simulated in closed loop, several"
-        " times with the same bits; of each step and section the quickest time counts, since an"
-        " interruption by the system is not the step's. Cycles are turned into seconds by a loop"
-        " timed against the system's clock in the same run. The counter is read without waiting for"
-        " the instructions on their way, which blurs a border by some tens of cycles, and the"
-        " stamps keep the compiler from sharing work between sections, so that the whole is a"
-        " little more than in Table 1. M, h: poses of the bodies, mass matrix, bias forces; M^-1:"
-        " its factorization; G_B: the constraints' matrix and its factorization; u_E: all from the"
-        " free velocity to the contacts' impulses and the new velocity; rest: contact points and"
-        " their Jacobians, displacement. The controller stands apart. Times are of one evaluation:"
-        " half of the two that a control update takes with compliant contact. The paper gives"
-        " the figure as a picture only."
+        "The program of the step is compiled with time stamps: the processor's cycle counter is"
+        " read between the sections, and all results of a section are stored before and loaded"
+        " after the reading. 25 trotting cycles (20 s) are simulated in closed loop, several times"
+        " with identical bits. The fastest time of each step and section is used, to exclude"
+        " interruptions by the operating system. Cycles are converted to seconds with a loop that"
+        " is timed with the system clock in the same run. The counter is read without waiting for"
+        " pending instructions, which makes the boundaries uncertain by some tens of cycles. The"
+        " time stamps also keep the compiler from sharing computations between sections, so that"
+        " the sum is slightly larger than in Table 1. M, h: poses of the bodies, mass matrix and"
+        " bias forces; M^-1: factorization of the mass matrix; G_B: matrix of the constraints and"
+        " its factorization; u_E: everything from the free velocity to the contact impulses and the"
+        " new velocity; rest: contact points, their Jacobians, and the displacement. The controller"
+        " is listed separately. Times are given per evaluation; with compliant contact a control"
+        " update has two. The paper gives no numbers for the figure."
     )
     caption: ClassVar[str] = (
-        "Mean time of the sections of one step over the trotting cycles; the whisker is the"
-        " standard deviation of the whole step between steps, controller left out. Configurations"
-        " far slower stand apart, on a scale of their own."
+        "Mean time of the sections of one step over the trotting cycles, without the controller."
+        " The error bar is the standard deviation of the time of a step. Much slower configurations"
+        " are shown separately with a different scale."
     )
 
     def measure(self, task: Task) -> Finding:
@@ -58,208 +58,222 @@ class Figure7(Exhibit):
         for c in evaluated(task.quick):
             task.tell(f"compiling {c.name}")
             runs[c] = timed_program(c, task.quick)
-        found, whole = {}, {}
+        sections, shares = {}, {}
         for c, run in runs.items():
             task.tell(f"timing {c.name}")
-            found[c.name] = run.sections(QUICK_ROUNDS if task.quick else ROUNDS, tick)
-            whole[c.name] = run.part_of_wall
-        rows = [_row(BY_NAME[name], sections) for name, sections in found.items()]
-        verdicts = _verdicts.decide_all(CLAIMS, found)
+            sections[c.name] = run.sections(QUICK_ROUNDS if task.quick else ROUNDS, tick)
+            shares[c.name] = run.part_of_wall
+        rows = [_row(BY_NAME[name], times) for name, times in sections.items()]
+        verdicts = _verdicts.decide_all(CLAIMS, sections)
         data = {
-            "sections": found,
+            "sections": sections,
             "cycles_per_second": 1 / tick,
             "claims": _verdicts.verdict_data(verdicts),
         }
-        told = _verdicts.table(verdicts, "What the paper says of the figure")
-        return Finding(data, rows, [_table(found), told], _checks(found, whole))
+        statements = _verdicts.table(verdicts, "Statements of the paper about the figure")
+        return Finding(data, rows, [_table(sections), statements], _checks(sections, shares))
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
-        found = data["sections"]
-        least = min(own["mean"]["step"] for own in found.values())
-        slow = [name for name, own in found.items() if own["mean"]["step"] > APART * least]
-        groups = [group for group in ([name for name in found if name not in slow], slow) if group]
+        sections = data["sections"]
+        fastest = min(times["mean"]["step"] for times in sections.values())
+        slow = [name for name, times in sections.items() if times["mean"]["step"] > SLOW * fastest]
+        fast = [name for name in sections if name not in slow]
+        groups = [group for group in (fast, slow) if group]
         figure = Figure(figsize=(9, 4), layout="constrained")
         panels = figure.subplots(
             1, len(groups), squeeze=False, width_ratios=[len(group) + 1 for group in groups]
         )[0]
         for ax, group in zip(panels, groups, strict=True):
-            _bars(ax, {name: found[name] for name in group})
+            _bars(ax, {name: sections[name] for name in group})
         panels[0].set_ylabel("time of one step / µs")
         panels[0].legend(frameon=False, loc="upper left")
         return figure
 
 
-def _bars(ax: Axes, found: Mapping[str, Sections]) -> None:
-    """Draw the sections as a stacked bar per configuration."""
-    base = np.zeros(len(found))
+def _bars(ax: Axes, sections: Mapping[str, Sections]) -> None:
+    """Draw the sections as a stacked bar for each configuration."""
+    base = np.zeros(len(sections))
     for color, section in zip(COLORS, SECTIONS, strict=False):
-        means = np.array([own["mean"].get(section, 0.0) for own in found.values()])
-        ax.bar(list(found), means, 0.7, bottom=base, color=color, label=section)
+        means = np.array([times["mean"].get(section, 0.0) for times in sections.values()])
+        ax.bar(list(sections), means, 0.7, bottom=base, color=color, label=section)
         base = base + means
-    spread = [own["deviation"]["step"] for own in found.values()]
-    ax.errorbar(list(found), base, spread, fmt="none", ecolor="black", capsize=3, lw=1)
+    deviation = [times["deviation"]["step"] for times in sections.values()]
+    ax.errorbar(list(sections), base, deviation, fmt="none", ecolor="black", capsize=3, lw=1)
     ax.set_ylim(0, None)
-    ax.set_xlim(-0.6, len(found) - 0.4)
+    ax.set_xlim(-0.6, len(sections) - 0.4)
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _row(configuration: Configuration, own: Sections) -> Row:
+def _row(configuration: Configuration, times: Sections) -> Row:
     published = 1e6 / configuration.evaluations
-    comment = f"1 / evaluations a second; {configuration.words}"
-    return Row(
-        f"{configuration.name}, one step", published, own["mean"]["step"], "µs", "Table 1", comment
-    )
+    comment = f"1 / (evaluations per second); {configuration.words}"
+    name = f"{configuration.name}, one step"
+    return Row(name, published, times["mean"]["step"], "µs", "Table 1", comment)
 
 
-def _table(found: Mapping[str, Sections]) -> Table:
-    """Return the table of mean and standard deviation by section."""
-    shown = (*SECTIONS, "step", "controller")
+def _table(sections: Mapping[str, Sections]) -> Table:
+    """Tabulate mean and standard deviation by section."""
+    columns = (*SECTIONS, "step", "controller")
     rows = [
         [
             name,
             *(
-                f"{own['mean'][s]:.2f} ± {own['deviation'][s]:.2f}" if s in own["mean"] else None
-                for s in shown
+                f"{times['mean'][s]:.2f} ± {times['deviation'][s]:.2f}"
+                if s in times["mean"]
+                else None
+                for s in columns
             ),
-            own["iterations"],
+            times["iterations"],
         ]
-        for name, own in found.items()
+        for name, times in sections.items()
     ]
     return Table(
-        "Mean and standard deviation over the steps, µs", ("", *shown, "mean iterations"), rows
+        "Mean and standard deviation over the steps, µs", ("", *columns, "mean iterations"), rows
     )
 
 
-def _checks(found: Mapping[str, Sections], whole: Mapping[str, float]) -> list[Check]:
-    off = max(abs(part - 1) for part in whole.values())
-    grows = {
-        name: own["with_iterations"]
-        for name, own in found.items()
-        if own["with_iterations"] is not None
-    }
-    least = min(grows.values(), default=1.0)
+def _checks(sections: Mapping[str, Sections], shares: Mapping[str, float]) -> list[Check]:
+    error = max(abs(share - 1) for share in shares.values())
+    correlations = [
+        times["with_iterations"]
+        for times in sections.values()
+        if times["with_iterations"] is not None
+    ]
+    smallest = min(correlations, default=1.0)
     return [
         Check(
-            "the sections make up the time of the step",
-            off < 0.1,
-            f"by the system's clock all but {off:.1%}",
+            "the sum of the sections is the time of the step",
+            error < 0.1,
+            f"within {error:.1%} of the system clock",
         ),
         Check(
-            "u_E takes longer in steps of more iterations",
-            least > 0.8,
-            f"correlation at least {least:.2f}",
+            "u_E takes longer in steps with more iterations",
+            smallest > 0.8,
+            f"correlation at least {smallest:.2f}",
         ),
     ]
 
 
 def _times(
-    found: Mapping[str, Sections], section: str, names: list[str] | None = None
+    sections: Mapping[str, Sections], section: str, names: list[str] | None = None
 ) -> dict[str, float]:
-    """Return a section's mean time in µs by configuration, for those that have it."""
-    of = {
-        name: found[name]["mean"] for name in (found if names is None else names) if name in found
-    }
-    return {name: means[section] for name, means in of.items() if section in means}
+    """Select a section's mean time in µs by configuration, for those that have it."""
+    selected = sections if names is None else [name for name in names if name in sections]
+    means = {name: sections[name]["mean"] for name in selected}
+    return {name: mean[section] for name, mean in means.items() if section in mean}
 
 
-def _words(times: Mapping[str, float], digits: int = 2) -> str:
+def _times_text(times: Mapping[str, float], digits: int = 2) -> str:
     return ", ".join(f"{name} {value:.{digits}f}" for name, value in times.items()) + " µs"
 
 
-def _of(found: Mapping[str, Sections], coordinates: str) -> list[str]:
-    return [name for name in found if BY_NAME[name].coordinates == coordinates]
+def _with_coordinates(sections: Mapping[str, Sections], coordinates: str) -> list[str]:
+    return [name for name in sections if BY_NAME[name].coordinates == coordinates]
 
 
-def _smooth(found: Mapping[str, Sections]) -> dict[str, float]:
-    return {name: own["mean"]["M, h"] + own["mean"]["M^-1"] for name, own in found.items()}
+def _dynamics_times(sections: Mapping[str, Sections]) -> dict[str, float]:
+    """Compute the time of M, h and M^-1 in µs by configuration."""
+    return {name: times["mean"]["M, h"] + times["mean"]["M^-1"] for name, times in sections.items()}
 
 
-def _coordinates_alone(found: Mapping[str, Sections]) -> Verdict:
-    smooth, spreads = _smooth(found), {}
+def _only_coordinates_matter(sections: Mapping[str, Sections]) -> Verdict:
+    dynamics, spreads = _dynamics_times(sections), {}
     for kind in ("minimal", "extended", "maximal"):
-        alike = [smooth[name] for name in _of(found, kind)]
-        if len(alike) > 1:
-            spreads[kind] = max(alike) / min(alike) - 1
-    return max(spreads.values()) < ALIKE, "largest spread " + ", ".join(
+        times = [dynamics[name] for name in _with_coordinates(sections, kind)]
+        if len(times) > 1:
+            spreads[kind] = max(times) / min(times) - 1
+    return max(spreads.values()) < EQUAL_TOLERANCE, "largest spread " + ", ".join(
         f"{k} {v:.0%}" for k, v in spreads.items()
     )
 
 
-def _fewer_in_maximal(found: Mapping[str, Sections]) -> Verdict:
-    smooth = _smooth(found)
+def _faster_in_maximal(sections: Mapping[str, Sections]) -> Verdict:
+    dynamics = _dynamics_times(sections)
     minimal, maximal = (
-        np.mean([smooth[n] for n in _of(found, k)] or [np.nan]) for k in ("minimal", "maximal")
+        np.mean([dynamics[name] for name in _with_coordinates(sections, kind)] or [np.nan])
+        for kind in ("minimal", "maximal")
     )
     if np.isnan(maximal):
-        return None, "left out of the reduced version"
+        return None, "not measured in the reduced version"
     return bool(minimal > maximal), f"minimal {minimal:.2f} µs, maximal {maximal:.2f} µs"
 
 
-def _small_for_compliant(found: Mapping[str, Sections]) -> Verdict:
-    share = found["Cm"]["mean"]["u_E"] / found["Cm"]["mean"]["step"]
+def _small_for_compliant(sections: Mapping[str, Sections]) -> Verdict:
+    share = sections["Cm"]["mean"]["u_E"] / sections["Cm"]["mean"]["step"]
     hard = min(
-        own["mean"]["u_E"] / own["mean"]["step"]
-        for name, own in found.items()
+        times["mean"]["u_E"] / times["mean"]["step"]
+        for name, times in sections.items()
         if BY_NAME[name].hard
     )
     return share < SMALL, f"{share:.0%} of the step; hard contact at least {hard:.0%}"
 
 
-def _grows_with_coordinates(found: Mapping[str, Sections]) -> Verdict:
-    solved = {
-        k: _times(found, "u_E", [n for n in _of(found, k) if BY_NAME[n].hard])
-        for k in ("minimal", "extended")
+def _grows_with_coordinates(sections: Mapping[str, Sections]) -> Verdict:
+    solution = {
+        kind: _times(
+            sections,
+            "u_E",
+            [name for name in _with_coordinates(sections, kind) if BY_NAME[name].hard],
+        )
+        for kind in ("minimal", "extended")
     }
-    solved["maximal"] = _times(found, "u_E", _of(found, "maximal"))
-    means = {kind: float(np.mean(list(times.values()))) for kind, times in solved.items() if times}
-    return list(means.values()) == sorted(means.values()), "mean " + _words(means)
+    solution["maximal"] = _times(sections, "u_E", _with_coordinates(sections, "maximal"))
+    means = {
+        kind: float(np.mean(list(times.values()))) for kind, times in solution.items() if times
+    }
+    return list(means.values()) == sorted(means.values()), "mean " + _times_text(means)
 
 
-def _less(section: str, first: str, second: str) -> Callable[[Mapping[str, Sections]], Verdict]:
-    """Decide whether a section takes less in the first configuration; u_E is added to G_B."""
+def _faster(section: str, first: str, second: str) -> Callable[[Mapping[str, Sections]], Verdict]:
+    """Decide whether a section takes less time in the first configuration; u_E includes G_B."""
 
-    def decide(found: Mapping[str, Sections]) -> Verdict:
-        missing = [name for name in (first, second) if name not in found]
+    def decide(sections: Mapping[str, Sections]) -> Verdict:
+        missing = [name for name in (first, second) if name not in sections]
         if missing:
-            return None, f"{' and '.join(missing)} left out of the reduced version"
-        times = _times(found, section, [first, second])
+            return None, f"{' and '.join(missing)} not measured in the reduced version"
+        times = _times(sections, section, [first, second])
         if section == "u_E":
             times = {
-                name: value + found[name]["mean"].get("G_B", 0.0) for name, value in times.items()
+                name: value + sections[name]["mean"].get("G_B", 0.0)
+                for name, value in times.items()
             }
-        return times[first] < times[second], _words(times)
+        return times[first] < times[second], _times_text(times)
 
     return decide
 
 
-def _cheaper_iteration(found: Mapping[str, Sections]) -> Verdict:
-    each = {n: found[n]["mean"]["u_E"] / found[n]["iterations"] for n in ("HmJ", "HmS")}
-    return each["HmJ"] < each["HmS"], f"u_E by iterations: {_words(each, 3)}"
+def _cheaper_iteration(sections: Mapping[str, Sections]) -> Verdict:
+    times = {n: sections[n]["mean"]["u_E"] / sections[n]["iterations"] for n in ("HmJ", "HmS")}
+    return times["HmJ"] < times["HmS"], f"u_E per iteration: {_times_text(times, 3)}"
 
 
-def _varies_more(found: Mapping[str, Sections]) -> Verdict:
-    spread = {name: own["deviation"]["step"] for name, own in found.items()}
-    return all(spread["Cm"] < v for name, v in spread.items() if name != "Cm"), _words(spread)
+def _varies_more(sections: Mapping[str, Sections]) -> Verdict:
+    deviations = {name: times["deviation"]["step"] for name, times in sections.items()}
+    compliant = deviations["Cm"]
+    return (
+        all(compliant < value for name, value in deviations.items() if name != "Cm"),
+        _times_text(deviations),
+    )
 
 
-def _same_rest(found: Mapping[str, Sections]) -> Verdict:
-    rest = _times(found, "rest")
-    return max(rest.values()) / min(rest.values()) - 1 < ALIKE, _words(rest)
+def _same_rest(sections: Mapping[str, Sections]) -> Verdict:
+    rest = _times(sections, "rest")
+    return max(rest.values()) / min(rest.values()) - 1 < EQUAL_TOLERANCE, _times_text(rest)
 
 
 CLAIMS: dict[str, Callable[[Mapping[str, Sections]], Verdict]] = {
-    "M, h and M^-1 depend on the coordinates alone": _coordinates_alone,
-    "M, h and M^-1 take longer in minimal than in maximal coordinates": _fewer_in_maximal,
-    "Extended coordinates gain no speed over minimal ones": _less("step", "HmJ", "HEJD"),
+    "M, h and M^-1 depend only on the coordinates": _only_coordinates_matter,
+    "M, h and M^-1 take longer in minimal than in maximal coordinates": _faster_in_maximal,
+    "Extended coordinates gain no speed over minimal ones": _faster("step", "HmJ", "HEJD"),
     "The share of u_E is very small for compliant contact": _small_for_compliant,
     "u_E takes longer with more coordinates": _grows_with_coordinates,
     "An iteration of JOR is cheaper than one of SOR in minimal coordinates": _cheaper_iteration,
-    "With many bilateral constraints the direct solution is faster than the prox": _less(
+    "With many bilateral constraints the direct solution is faster than the prox": _faster(
         "u_E", "HMJD", "HMJP"
     ),
-    "A compliant step takes less time than a hard one": _less("step", "Cm", "HmJ"),
+    "A compliant step takes less time than a hard one": _faster("step", "Cm", "HmJ"),
     "The rest does not depend on the configuration": _same_rest,
-    "The step's time varies more with hard contact": _varies_more,
+    "The time of a step varies more with hard contact": _varies_more,
 }

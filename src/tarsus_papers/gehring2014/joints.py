@@ -1,4 +1,4 @@
-"""Drift of joints that are constraints, in a trot (Gehring 2014, Accuracy)."""
+"""Drift of joints modeled as constraints while trotting (Gehring 2014, Accuracy)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tarsus.stepping.methods.midpoint import Midpoint
 from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.gehring2014.configurations import BY_NAME, DT, TOLERANCE, trotting
-from tarsus_papers.gehring2014.runs import at_start
+from tarsus_papers.gehring2014.runs import initial_worlds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,46 +26,46 @@ PUBLISHED = 0.59  # µm/min
 TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 STEPS = (DT, DT / 2)
 BEFORE, TROT, QUICK_TROT = 1.6, 4.0, 0.8  # s: whole cycles
-PULL = 0.2  # part of the gap that the stabilization takes back each step
-DIRECT, PROX, HELD = "direct, newton (our default)", "prox, JOR", f"direct, stabilization {PULL:g}"
+STABILIZATION = 0.2  # [1], fraction of the gap corrected in each step
+DIRECT, PROX = "direct, newton (our default)", "prox, JOR"
+STABILIZED = f"direct, stabilization {STABILIZATION:g}"
 METHODS = {
-    "extended": {DIRECT: "HEJD", PROX: "HEJP", HELD: "HEJD"},
-    "maximal": {DIRECT: "HMJD", PROX: "HMJP"},
+    "extended": {DIRECT: "HEJD", PROX: "HEJP", STABILIZED: "HEJD"},
+    "maximal": {DIRECT: "HMJD", PROX: "HMJP", STABILIZED: "HMJD"},
 }
-METHODS["maximal"][HELD] = "HMJD"
-Gaps = dict[
-    str, dict[str, dict[str, list[float]]]
-]  # µm/min by coordinates, method, step in ms; a number a tolerance
+# µm/min by coordinates, method and step in ms, one number for each tolerance
+Drifts = dict[str, dict[str, dict[str, list[float]]]]
 
 
 class Joints(Exhibit):
-    """Separation of cut joints in a trot, by step, tolerance and stabilization."""
+    """Separation of cut joints while trotting, by step, tolerance and stabilization."""
 
     name: ClassVar[str] = "joints"
     title: ClassVar[str] = "Drift of the bilateral constraints while trotting"
     where: ClassVar[str] = "section Accuracy"
     about: ClassVar[str] = (
-        "In extended and maximal coordinates cut joints are constraints on velocities, so their"
-        " halves come apart. The paper finds about 0.59 µm/min while trotting, and does not say"
-        " in which set of coordinates. Ours is the change of the distance vector between the"
-        f" halves over {TROT:g} s of trot, of the joint where it is largest, per minute. In the"
-        " prox the tolerance leaves a velocity of its own; solved directly it is how a step bends"
-        " that counts. Moved along the tangent at the middle of the step a joint at radius r that"
-        " turns at omega is flung outwards by about r omega² dt / 2 a second, of first order in"
-        " the step (102 µm/min in extended, 34,700 in maximal coordinates at 2.5 ms). So the"
-        " constraints ask for the velocity that closes the gap at the next step's middle (decision"
-        f" 0014), and what is left is of second order and higher. A pull that takes back {PULL:g}"
-        " of the gap in every step is measured beside it; the paper has none, and it is off"
-        " elsewhere."
+        "In extended and maximal coordinates the cut joints are constraints on velocities, so that"
+        " their two sides drift apart. The paper finds about 0.59 µm/min while trotting and does"
+        " not state in which coordinates. We measure the change of the distance vector between the"
+        f" two sides over {TROT:g} s of trot, per minute, for the joint with the largest change."
+        " With the prox the tolerance leaves a residual velocity. With the direct solution the"
+        " drift comes from the discretization: if a joint at radius r that rotates with omega"
+        " moves along the tangent at the midpoint of the step, it drifts outwards with about"
+        " r omega² dt / 2, which is of first order in the step (102 µm/min in extended and 34,700"
+        " in maximal coordinates with 2.5 ms). Therefore the constraints require the velocity that"
+        " closes the gap at the midpoint of the next step (decision 0014), and the remaining drift"
+        " is of second and higher order. A stabilization that corrects"
+        f" {STABILIZATION:g} of the gap in every step is measured for comparison; the paper does"
+        " not use one, and it is off elsewhere."
     )
     caption: ClassVar[str] = (
-        "Drift of the worst joint while trotting against the tolerance T_rel = T_abs, at steps of"
+        "Drift of the worst joint while trotting against the tolerance T_rel = T_abs, with steps of"
         " 2.5 ms (solid) and 1.25 ms (dashed)."
     )
 
     def measure(self, task: Task) -> Finding:
         trot, kinds = (QUICK_TROT, ("extended",)) if task.quick else (TROT, tuple(METHODS))
-        drifts: Gaps = {}
+        drifts: Drifts = {}
         for kind in kinds:
             drifts[kind] = {}
             for method, name in METHODS[kind].items():
@@ -97,10 +97,10 @@ class Joints(Exhibit):
 
 
 def measure_drifts(name: str, method: str, seconds: float) -> dict[str, list[float]]:
-    """Return the largest gap change of a joint (µm/min) by step (ms) and tolerance.
+    """Measure the largest gap change of a joint (µm/min) by step (ms) and tolerance.
 
-    All tolerances run in one batch. Worlds with shorter steps are sampled after proportionally more
-    steps; the controller runs once a step.
+    All steps and tolerances run in one batch. Worlds with shorter steps are sampled after
+    proportionally more steps; the controller runs once per step.
     """
     # a world for each step and tolerance
     size = len(TOLERANCES)
@@ -108,94 +108,95 @@ def measure_drifts(name: str, method: str, seconds: float) -> dict[str, list[flo
     law = BY_NAME[name].law(
         T_rel=tolerance, T_abs=tolerance, **({} if method == PROX else {"solver": "auto"})
     )
-    options = {"stabilization": PULL} if method == HELD else {}
+    options = {"stabilization": STABILIZATION} if method == STABILIZED else {}
     simulation = BY_NAME[name].simulation(
         trotting(), law, worlds=len(tolerance), stepper=Midpoint(), **options
     )
     # each with its own step
-    worlds = at_start(simulation)
+    worlds = initial_worlds(simulation)
     worlds.set("dt", np.repeat(STEPS, size)[:, None])
-    # the gaps before and after, at the same instants for every step
-    finer = [round(DT / dt) for dt in STEPS]
-    due = sorted({round(t / DT) * k for k in finer for t in (BEFORE, BEFORE + seconds)})
-    seen, done = {}, 0
-    for step in due:
+    # gaps before and after, at the same instants for every step
+    steps_per_update = [round(DT / dt) for dt in STEPS]
+    samples = sorted(
+        {round(t / DT) * k for k in steps_per_update for t in (BEFORE, BEFORE + seconds)}
+    )
+    sampled, done = {}, 0
+    for step in samples:
         worlds.advance(step - done)
-        seen[step], done = gaps(simulation.plan.scene.mechanism, worlds.get("q")), step
+        sampled[step], done = gaps(simulation.plan.scene.mechanism, worlds.get("q")), step
     # their change per minute
     drifts = {}
-    for k, (dt, times) in enumerate(zip(STEPS, finer, strict=True)):
-        own = slice(k * size, (k + 1) * size)
-        first, last = (seen[round(t / DT) * times][own] for t in (BEFORE, BEFORE + seconds))
-        apart = np.linalg.norm(last - first, axis=-1).max(axis=1)
-        drifts[f"{1e3 * dt:g}"] = [float(value) for value in 1e6 * 60 / seconds * apart]
+    for k, (dt, count) in enumerate(zip(STEPS, steps_per_update, strict=True)):
+        selection = slice(k * size, (k + 1) * size)
+        first, last = (
+            sampled[round(t / DT) * count][selection] for t in (BEFORE, BEFORE + seconds)
+        )
+        changes = np.linalg.norm(last - first, axis=-1).max(axis=1)
+        drifts[f"{1e3 * dt:g}"] = [float(value) for value in 1e6 * 60 / seconds * changes]
     return drifts
 
 
 def gaps(mechanism: Mechanism, q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return distance vectors (worlds, joints, 3) in m between halves of cut hinges, at q."""
+    """Compute distance vectors (worlds, joints, 3) in m between the sides of cut hinges at q."""
     symbol = SX.sym("q", mechanism.nq)
-    found = ca.Function(
+    vectors = ca.Function(
         "gaps", [symbol], [loop_constraints.gaps(kinematics(mechanism, symbol))]
     ).map(len(q))(q.T)
-    return np.asarray(found).T.reshape(len(q), -1, loop_constraints.ROWS["hinge"])[..., :3]
+    return np.asarray(vectors).T.reshape(len(q), -1, loop_constraints.ROWS["hinge"])[..., :3]
 
 
-def _rows(drifts: Gaps) -> list[Row]:
-    # where the paper's numbers stand in the tables
+def _rows(drifts: Drifts) -> list[Row]:
+    # the paper's step and tolerance, and the tightest tolerance
     coarse, half = (f"{1e3 * dt:g}" for dt in STEPS[:2])
-    at, tight = TOLERANCES.index(TOLERANCE), len(TOLERANCES) - 1
+    k, tight = TOLERANCES.index(TOLERANCE), len(TOLERANCES) - 1
     place, rows = "section Accuracy", []
-    # joints left free to drift
+    # joints without stabilization
     for kind, methods in drifts.items():
         free = methods[DIRECT]
-        order = np.log2(free[coarse][at] / free[half][at])
+        order = np.log2(free[coarse][k] / free[half][k])
         rows.append(
-            Row(f"{kind}, 2.5 ms, 1e-6, direct", PUBLISHED, free[coarse][at], "µm/min", place)
+            Row(f"{kind}, 2.5 ms, 1e-6, direct", PUBLISHED, free[coarse][k], "µm/min", place)
         )
         # contacts and joints iterated together
         if PROX in methods:
-            told = "with what the tolerance adds"
             rows.append(
                 Row(
                     f"{kind}, 2.5 ms, 1e-6, prox",
                     PUBLISHED,
-                    methods[PROX][coarse][at],
+                    methods[PROX][coarse][k],
                     "µm/min",
                     place,
-                    told,
+                    "includes the effect of the tolerance",
                 )
             )
-        # what sets the drift: the step, not the tolerance
+        # the drift depends on the step, not on the tolerance
         rows += [
             Row(
-                f"{kind}, 1.25 ms, 1e-6, direct", None, free[half][at], "µm/min", "",
+                f"{kind}, 1.25 ms, 1e-6, direct", None, free[half][k], "µm/min", "",
                 f"order {order:.2f} in the step",
             ),
             Row(
                 f"{kind}, 2.5 ms, {TOLERANCES[tight]:g}, direct", None, free[coarse][tight],
-                "µm/min", "", "does not fall with the tolerance",
+                "µm/min", "", "does not decrease with the tolerance",
             ),
         ]  # fmt: skip
-        # the gap taken back
-        if HELD in methods:
-            told = (
-                "bounded: what is left is the gap's change within a cycle, and what the pull adds"
-            )
+        # with stabilization
+        if STABILIZED in methods:
             rows.append(
                 Row(
                     f"{kind}, 2.5 ms, 1e-6, stabilized",
                     None,
-                    methods[HELD][coarse][at],
+                    methods[STABILIZED][coarse][k],
                     "µm/min",
                     "",
-                    told,
+                    "bounded: the change of the gap within a cycle, and the effect of the"
+                    " stabilization",
                 )
             )
     return rows
 
 
-def _table(drifts: Gaps) -> Table:
+def _table(drifts: Drifts) -> Table:
     columns = ("coordinates", "bilateral constraints", "step / ms", *(f"{t:g}" for t in TOLERANCES))
     rows = [
         (kind, method, dt, *values)
@@ -206,20 +207,20 @@ def _table(drifts: Gaps) -> Table:
     return Table("Drift in µm/min by tolerance", columns, rows)
 
 
-def _checks(drifts: Gaps) -> list[Check]:
+def _checks(drifts: Drifts) -> list[Check]:
     coarse, half = (f"{1e3 * dt:g}" for dt in STEPS[:2])
-    at, checks = TOLERANCES.index(TOLERANCE), []
+    k, checks = TOLERANCES.index(TOLERANCE), []
     for kind, methods in drifts.items():
         free = methods[DIRECT]
-        ratio, worst = free[coarse][at] / free[half][at], free[coarse][at]
+        ratio, worst = free[coarse][k] / free[half][k], free[coarse][k]
         checks += [
             Check(
-                f"{kind}: half the step, less than 0.4 of the drift",
+                f"{kind}: half the step reduces the drift to less than 0.4 of it",
                 ratio > 2.5,
-                f"{ratio:.2f} times less",
+                f"by a factor of {ratio:.2f}",
             ),
             Check(
-                f"{kind}: as small as the paper's, or twice that",
+                f"{kind}: less than twice the drift in the paper",
                 worst < 2 * PUBLISHED,
                 f"{worst:.3g} µm/min",
             ),

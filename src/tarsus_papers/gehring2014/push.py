@@ -1,4 +1,4 @@
-"""Stress test: pushes on the standing robot's trunk until it falls (Gehring 2014, Robustness)."""
+"""Stress test: pushes that make the standing robot fall (Gehring 2014, Robustness)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 DIRECTIONS, STRENGTHS, WEAKEST, STRONGEST = 36, 31, 40.0, 100.0  # N s
 TRUNK = "base"
-HEIGHT = 0.1  # m above the trunk's frame: where it is pushed
+HEIGHT = 0.1  # m above the trunk's frame, where the push acts
 SETTLE, FALL = 0.2, 1.3  # s
-LASTS = BLOCK = 0.1  # s: of the push, and between two looks
+PUSH_DURATION = BLOCK = 0.1  # s; every block of the simulation is evaluated
 OURS = replace(HmJ, name="our default", solver="auto")
-DEEP = 0.02  # m: a contact deeper than this has failed
-OUTCOMES = {"stays up": 7, "falls": 0, "some step unconverged": 4, "fails": 1}  # and their colors
+MAX_DEPTH = 0.02  # m: a contact with a larger depth has failed
+OUTCOMES = {"stays up": 7, "falls": 0, "some step unconverged": 4, "fails": 1}  # with their colors
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Falls:
     strength: Array
     """Impulse of the push, N s."""
     direction: Array
-    """Its heading, rad: 0 forwards."""
+    """Direction of the push, rad: 0 forwards."""
     fell: Array
     """Whether the robot fell."""
     finite: Array
@@ -54,14 +54,14 @@ class Falls:
     depth: Array
     """Largest penetration, m."""
     closed: Array
-    """Most contacts closed at once."""
+    """Largest number of contacts closed at the same time."""
     force: Array
     """Largest normal force, N."""
 
     @property
     def failed(self) -> Array:
-        """Worlds whose simulation failed."""
-        return ~self.finite | (self.depth > DEEP)
+        """Whether the simulation failed."""
+        return ~self.finite | (self.depth > MAX_DEPTH)
 
 
 class Push(Exhibit):
@@ -71,12 +71,12 @@ class Push(Exhibit):
     title: ClassVar[str] = "Push: falls on the side"
     where: ClassVar[str] = "section Robustness and Ease of Use"
     about: ClassVar[str] = (
-        "The robot stands; its trunk is pushed horizontally for 0.1 s, 0.1 m above its center, with"
-        " 400 to 1000 N (40 to 100 N s), from all sides. Every foot, joint and corner of the trunk"
-        " may touch the ground. The controller goes on holding the joints. A fall counts when the"
-        " trunk tilts by more than 60 degrees. A run fails if a number is not finite or a contact"
-        " gets deeper than 20 mm; steps whose iteration has not met its tolerance are counted"
-        " beside it."
+        "The trunk of the standing robot is pushed horizontally for 0.1 s, 0.1 m above its center,"
+        " with 400 to 1000 N (40 to 100 N s) from all sides. All feet, joints and corners of the"
+        " trunk can touch the ground. The controller keeps holding the joints. The robot counts as"
+        " fallen if the trunk tilts by more than 60 degrees. A simulation fails if a number is not"
+        " finite or a contact becomes deeper than 20 mm; steps whose iteration did not reach its"
+        " tolerance are counted separately."
     )
     caption: ClassVar[str] = (
         "Outcome of each push by direction (angle: 0 forwards, 90 to the left) and strength"
@@ -102,25 +102,30 @@ class Push(Exhibit):
     def draw(self, data: Mapping[str, Any]) -> Figure:
         from matplotlib.figure import Figure
 
-        # a polar plot for each configuration, the last place for the legend
+        # a polar plot for each configuration, the last position for the legend
         hard = {name: f for name, f in data.items() if name != Cm.name}
-        across = min(len(hard) + 1, 4)  # the last place is the legend's
-        down = -(-(len(hard) + 1) // across)
-        figure = Figure(figsize=(9, 4.4 if across < 4 else 2.6 * down), layout="constrained")
+        columns = min(len(hard) + 1, 4)
+        rows = -(-(len(hard) + 1) // columns)
+        figure = Figure(figsize=(9, 4.4 if columns < 4 else 2.6 * rows), layout="constrained")
         axes = figure.subplots(
-            down, across, subplot_kw={"projection": "polar"}, squeeze=False
+            rows, columns, subplot_kw={"projection": "polar"}, squeeze=False
         ).ravel()
         for ax in axes[len(hard) :]:
             ax.axis("off")
         # every push by its direction, strength and outcome
         for ax, (name, f) in zip(axes, hard.items(), strict=False):
             failed, fell = np.asarray(f["failed"], bool), np.asarray(f["fell"], bool)
-            loose = np.asarray(f["unconverged"]) > 0
-            outcomes = (~fell & ~loose & ~failed, fell & ~loose & ~failed, loose & ~failed, failed)
-            for which, color in zip(outcomes, OUTCOMES.values(), strict=True):
-                angle, radius = np.asarray(f["direction"])[which], np.asarray(f["strength"])[which]
+            unconverged = np.asarray(f["unconverged"]) > 0
+            outcomes = (
+                ~fell & ~unconverged & ~failed,
+                fell & ~unconverged & ~failed,
+                unconverged & ~failed,
+                failed,
+            )
+            for mask, color in zip(outcomes, OUTCOMES.values(), strict=True):
+                angle, radius = np.asarray(f["direction"])[mask], np.asarray(f["strength"])[mask]
                 ax.scatter(angle, radius, s=7, color=COLORS[color], lw=0)
-            # rings and rays
+            # the polar grid
             ax.set_title(name, fontsize=10)
             ax.set_ylim(0, STRONGEST)
             ax.set_rticks([25, 50, 75, 100], ["", "50", "", "100 N s"], fontsize=7)
@@ -146,18 +151,20 @@ def run_pushes(
         standing(),
         worlds=len(angle),
         contacts="all",
-        slots=len(robot().candidates),  # nothing that touches is left out
+        slots=len(robot().candidates),  # enough for every candidate
         pushes=TRUNK,
         threads=os.cpu_count() or 1,
     )
     simulation.advance(SETTLE)
     # the push: a force above the trunk's origin for one block
-    pressed = (
-        strength[:, None] * np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=-1) / LASTS
+    push = (
+        strength[:, None]
+        * np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=-1)
+        / PUSH_DURATION
     )
-    wrench = np.concatenate([pressed, np.cross([0, 0, HEIGHT], pressed)], axis=-1)
+    wrench = np.concatenate([push, np.cross([0, 0, HEIGHT], push)], axis=-1)
     simulation.set(push={TRUNK: wrench})
-    # follow the fall block by block, keeping only its extremes
+    # simulate the fall in blocks, of which only the extremes are kept
     worlds = np.zeros(len(angle))
     fell, finite, unconverged = worlds > 0, worlds == 0, worlds.copy()
     depth, closed, force = worlds.copy(), worlds.copy(), worlds.copy()
@@ -175,15 +182,15 @@ def run_pushes(
 
 
 def _rows(name: str, f: Falls) -> list[Row]:
-    share = f"of {len(f.fell):,} pushes, {int(f.fell.sum()):,} falls"
+    comment = f"of {len(f.fell):,} pushes, {int(f.fell.sum()):,} falls"
     return [
         Row(
-            f"{name}, runs that diverge",
+            f"{name}, divergent simulations",
             0.0,
             float((~f.finite).sum()),
             "",
             "section Robustness",
-            share,
+            comment,
         ),
     ]
 
@@ -191,7 +198,7 @@ def _rows(name: str, f: Falls) -> list[Row]:
 def _table(falls: dict[str, Falls]) -> Table:
     columns = (
         "", "pushes", "falls", "not finite", "with unconverged steps", "unconverged steps",
-        "deeper than 20 mm", "largest depth / mm", "most contacts at once", "largest force / kN",
+        "deeper than 20 mm", "max. depth / mm", "max. closed contacts", "max. force / kN",
     )  # fmt: skip
     rows = [
         (
@@ -201,7 +208,7 @@ def _table(falls: dict[str, Falls]) -> Table:
             int((~f.finite).sum()),
             int((f.unconverged > 0).sum()),
             int(f.unconverged.sum()),
-            int((f.depth > DEEP).sum()),
+            int((f.depth > MAX_DEPTH).sum()),
             1e3 * float(f.depth.max()),
             int(f.closed.max()),
             1e-3 * float(f.force.max()),
@@ -216,13 +223,14 @@ def _checks(falls: dict[str, Falls], quick: bool) -> list[Check]:
     for name, f in falls.items():
         if name == Cm.name:
             continue
-        wrong = int((~f.finite).sum())
-        checks.append(Check(f"{name}: no run diverges", wrong == 0, f"{wrong} of {len(f.fell):,}"))
-        least = 1 if quick else 1000
+        diverged = int((~f.finite).sum())
+        claim = f"{name}: no simulation diverges"
+        checks.append(Check(claim, diverged == 0, f"{diverged} of {len(f.fell):,}"))
+        required = 1 if quick else 1000
         checks.append(
             Check(
-                f"{name}: at least {least:,} falls",
-                int(f.fell.sum()) >= least,
+                f"{name}: at least {required:,} falls",
+                int(f.fell.sum()) >= required,
                 f"{int(f.fell.sum())}",
             )
         )

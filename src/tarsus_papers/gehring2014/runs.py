@@ -1,7 +1,4 @@
-"""Recorded steps of a gait that can be repeated, each from its own start.
-
-They serve for counting iterations and for timing.
-"""
+"""Recorded steps of a gait, which can be repeated to count iterations and to measure time."""
 
 from __future__ import annotations
 
@@ -27,9 +24,9 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class RecordedSteps:
-    """Steps of a gait without its controller: their starts (steps, size), and a program.
+    """Start values (steps, size) of a gait's steps, and a program that makes one step.
 
-    The program makes one step, with the torques that the controller gave.
+    The program applies the recorded torques of the controller.
     """
 
     program: Program
@@ -41,26 +38,26 @@ class RecordedSteps:
         return len(self.starts["q"])
 
     def worlds(self, lanes: int | None = None, copies: int = 1) -> Worlds:
-        """Create a world for each step at its start, or `copies` of all of them in sequence."""
+        """Create a world for each step, or `copies` of all of them in sequence."""
         worlds = Worlds(self.program, copies * self.count, lanes=lanes)
         self.restart(worlds)
         return worlds
 
     def restart(self, worlds: Worlds) -> None:
-        """Reset all worlds to the starts of their steps."""
+        """Reset all worlds to the start values of their steps."""
         copies = worlds.count // self.count
         write_registers(
             worlds, {name: np.tile(value, (copies, 1)) for name, value in self.starts.items()}
         )
 
-    def at(self, alpha: float | None) -> RecordedSteps:
-        """Return the same steps with another relaxation, None for a law without one."""
+    def with_alpha(self, alpha: float | None) -> RecordedSteps:
+        """Return the same steps with another relaxation; None for a law without one."""
         if alpha is None:
             return self
         return replace(self, starts=self.starts | {"law.alpha": np.full((self.count, 1), alpha)})
 
     def seconds(self, worlds: Worlds) -> float:
-        """Return the mean processor time (s) of a step, all made in sequence on one thread."""
+        """Measure the mean processor time (s) of a step, all made in sequence on one thread."""
         self.restart(worlds)
         began = thread_time()
         worlds.advance(1)
@@ -71,20 +68,21 @@ class RecordedSteps:
 def record_cycle(configuration: Configuration, before: float) -> RecordedSteps:
     """Record one trotting cycle, after `before` seconds of trot in closed loop."""
     simulation = configuration.simulation(trotting())
-    worlds = at_start(simulation)
+    worlds = initial_worlds(simulation)
     worlds.advance(round(before / simulation.dt))
     records = worlds.record(CYCLE + 1)
-    alone = configuration.simulation(None)
+    uncontrolled = configuration.simulation(None)
     starts = {name: records[name][:-1, 0] for name in ("q", "u", "memory", "bilateral")}
     starts["action"] = records["tau"][1:, 0]
-    same = {
-        name: np.tile(value, (len(starts["q"]), 1)) for name, value in _parameters(alone).items()
+    parameters = {
+        name: np.tile(value, (len(starts["q"]), 1))
+        for name, value in _parameters(uncontrolled).items()
     }
-    return RecordedSteps(alone.program, same | starts)
+    return RecordedSteps(uncontrolled.program, parameters | starts)
 
 
-def at_start(simulation: Simulation) -> Worlds:
-    """Return the worlds of a simulation's program at their starts."""
+def initial_worlds(simulation: Simulation) -> Worlds:
+    """Create the worlds of a simulation's program with their initial values."""
     worlds = Worlds(
         simulation.program, simulation.worlds, lanes=1 if simulation.worlds == 1 else None
     )
@@ -99,20 +97,23 @@ def _parameters(simulation: Simulation) -> dict[str, Array]:
 
 
 def fine_forces(configuration: Configuration, law: Law, substeps: int, before: float) -> Array:
-    """Return normal forces (steps, contacts) in N over a trotting cycle at a finer step.
+    """Compute normal forces (steps, contacts) in N over a trotting cycle with shorter steps.
 
-    The step is DT / substeps; torques are held at 400 Hz. The trot has run `before` seconds.
+    The step is DT / substeps; the torques are updated at 400 Hz. The cycle is recorded after
+    `before` seconds of trot.
     """
     coarse = Substeps(Midpoint(), substeps) if substeps > 1 else Midpoint()
-    closed_loop = at_start(configuration.simulation(trotting(), law, stepper=coarse))
+    closed_loop = initial_worlds(configuration.simulation(trotting(), law, stepper=coarse))
     closed_loop.advance(round(before / DT) - 1)
     records = closed_loop.record(CYCLE + 1)
-    alone = configuration.simulation(None, law, stepper=Midpoint(forces="once"), dt=DT / substeps)
+    uncontrolled = configuration.simulation(
+        None, law, stepper=Midpoint(forces="once"), dt=DT / substeps
+    )
     worlds = write_registers(
-        at_start(alone), {name: records[name][0] for name in ("q", "u", "memory")}
+        initial_worlds(uncontrolled), {name: records[name][0] for name in ("q", "u", "memory")}
     )
     forces = []
     for torque in records["tau"][1:]:
         worlds.set("action", torque)
-        forces.append(worlds.record(substeps)["impulse"][:, 0] / alone.dt)
+        forces.append(worlds.record(substeps)["impulse"][:, 0] / uncontrolled.dt)
     return np.concatenate(forces)[:, ::3]

@@ -19,23 +19,23 @@ from tarsus.viewer.colors import COLORS
 from tarsus_papers.base import Check, Exhibit, Finding, Row, Table, Task
 from tarsus_papers.gehring2014.centipede import centipede
 from tarsus_papers.gehring2014.configurations import DT, MU, PUBLISHED, TOLERANCE, standing
-from tarsus_papers.gehring2014.runs import at_start
+from tarsus_papers.gehring2014.runs import initial_worlds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS = ("minimal", "extended", "maximal")
-BY_LEGS = tuple((legs, 1) for legs in (2, 4, 6, 8, 12, 16))  # legs, contact points a foot
+BY_LEGS = tuple((legs, 1) for legs in (2, 4, 6, 8, 12, 16))  # legs, contact points per foot
 BY_POINTS = ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4))
 QUICK = ((2, 1), (4, 1), (4, 2))
 ALPHA = 0.6
 STEPS, ROUNDS = 160, 5
-PATIENCE = 40.0  # s of compilation: what is larger than what took longer is left out
+MAX_COMPILE_TIME = 40.0  # s: larger robots than one that took longer are skipped
 
 
 @dataclass(frozen=True)
 class Size:
-    """One centipede in one set of coordinates: its size, and the cost of a step."""
+    """Size of a centipede in one set of coordinates, and the computation time of its step."""
 
     coordinates: str
     """minimal, extended or maximal."""
@@ -54,51 +54,52 @@ class Size:
     step: float
     """Processor time of a step, s."""
     iterations: float
-    """Mean iterations a step."""
+    """Mean iterations per step."""
     converged: float
     """Share of steps that converged [1]."""
 
 
 class Scaling(Exhibit):
-    """Centipedes of 2 to 16 legs in the three sets of coordinates."""
+    """Centipedes with 2 to 16 legs in the three sets of coordinates."""
 
     name: ClassVar[str] = "scaling"
     title: ClassVar[str] = "Scaling: more degrees of freedom, more contacts"
     where: ClassVar[str] = ""
     about: ClassVar[str] = (
-        "The paper leaves open how its method scales. A centipede, a rigid trunk on 2 to 16"
-        f" legs of three hinges, settles on joint servos for {STEPS} steps of 2.5 ms; the contact"
-        f" problem is solved by SOR with alpha {ALPHA:g} to 1e-6, constraints directly (HmS, HESD,"
-        " HMSD). Time is the processor's, one thread, one world. Growth with the degrees of"
-        " freedom is at one contact point a foot, so contacts grow along (6 + 3 legs degrees, as"
-        " many contacts as legs); growth with the contacts is at a fixed number of legs, with 1, 2"
-        " and 4 points a foot. Unknowns are velocities and constraints: a leg has three degrees of"
-        " freedom, but eight velocities and five constraints in extended, eighteen and fifteen in"
-        " maximal coordinates. The points of one rigid foot share its load in ways that the"
-        " contact law leaves open, and the iteration may spend all its 200 sweeps on that: the"
-        " last column says so. Exponents are those of a straight line through the logarithms. The"
-        " code of a step is laid out whole, so it is compilation that ends a row: nothing larger"
-        f" is tried once one took over {PATIENCE:g} s of processor time (what is compiled already"
-        " is loaded from disk, in less)."
+        "The paper does not investigate how its method scales. A centipede (a rigid trunk with 2 to"
+        f" 16 legs of three hinges) settles with joint servos for {STEPS} steps of 2.5 ms. The"
+        f" contact problem is solved by SOR with alpha {ALPHA:g} and tolerance 1e-6, and the"
+        " constraints are solved directly (HmS, HESD, HMSD). Times are processor times of one"
+        " thread and one world. The degrees of freedom are varied with one contact point per foot,"
+        " so that the number of contacts grows with them (6 + 3 legs degrees of freedom, as many"
+        " contacts as legs). The contacts are varied with a fixed number of legs and 1, 2 and 4"
+        " points per foot. The unknowns are velocities and constraints: a leg has three degrees of"
+        " freedom, but eight velocities and five constraints in extended, and eighteen and fifteen"
+        " in maximal coordinates. The distribution of the load among the points of a rigid foot is"
+        " not unique, which can take the iteration all of its 200 sweeps (last column). Exponents"
+        " are fitted by a straight line in logarithmic scales. The generated code grows with the"
+        " robot, so that the compilation limits the size: after one that took more than"
+        f" {MAX_COMPILE_TIME:g} s of processor time, larger robots are skipped (compiled programs"
+        " are loaded from disk in less)."
     )
     caption: ClassVar[str] = (
-        "Time of a step against the robot's degrees of freedom, one contact a foot (left), and"
-        " against the contacts (middle; one line for each number of legs); iterations a step"
-        " against the contacts (right)."
+        "Time of a step against the degrees of freedom with one contact per foot (left), and"
+        " against the number of contacts (middle; one line for each number of legs); iterations per"
+        " step against the number of contacts (right)."
     )
 
     def measure(self, task: Task) -> Finding:
         sizes: list[Size] = []
-        left_out: list[str] = []
+        skipped: list[str] = []
         for kind in KINDS[:1] if task.quick else KINDS:
             slow: list[tuple[int, int]] = []
             for legs, points in QUICK if task.quick else (*BY_LEGS, *BY_POINTS):
                 if any(legs >= a and points >= b for a, b in slow):
-                    left_out.append(f"{kind}: {legs} legs, {legs * points} contacts")
+                    skipped.append(f"{kind}: {legs} legs, {legs * points} contacts")
                     continue
-                task.tell(f"{kind}, {legs} legs, {points} points a foot")
+                task.tell(f"{kind}, {legs} legs, {points} points per foot")
                 sizes.append(measure_size(kind, legs, points, 1 if task.quick else ROUNDS))
-                if sizes[-1].compiled > PATIENCE:
+                if sizes[-1].compiled > MAX_COMPILE_TIME:
                     slow.append((legs, points))
         exponents = {
             kind: _exponents([s for s in sizes if s.coordinates == kind]) for kind in KINDS
@@ -106,9 +107,11 @@ class Scaling(Exhibit):
         data = {
             "sizes": [asdict(size) for size in sizes],
             "exponents": exponents,
-            "left_out": left_out,
+            "skipped": skipped,
         }
-        notes = [f"Left out, too long to compile: {'; '.join(left_out)}."] if left_out else []
+        notes = (
+            [f"Skipped because of the compilation time: {'; '.join(skipped)}."] if skipped else []
+        )
         return Finding(data, _rows(exponents), [_table(sizes)], _checks(sizes, exponents), notes)
 
     def draw(self, data: Mapping[str, Any]) -> Figure:
@@ -118,33 +121,32 @@ class Scaling(Exhibit):
         sizes = [Size(**size) for size in data["sizes"]]
         figure = Figure(figsize=(9, 3.8), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
-        # each kind of coordinates in its color
+        # one color for each set of coordinates
         for color, kind in zip(COLORS, KINDS, strict=False):
-            own = [s for s in sizes if s.coordinates == kind]
-            if not own:
+            selected = [s for s in sizes if s.coordinates == kind]
+            if not selected:
                 continue
-            # time by degrees of freedom, one contact a leg
-            thin = [s for s in own if s.contacts == s.legs]
+            # time by degrees of freedom, one contact per leg
+            one_point = [s for s in selected if s.contacts == s.legs]
             power = data["exponents"][kind].get("time by freedom")
-            label = kind if power is None else f"{kind}, power {power:.1f}"
+            label = kind if power is None else f"{kind}, exponent {power:.1f}"
             left.plot(
-                [s.freedom for s in thin],
-                [1e6 * s.step for s in thin],
+                [s.freedom for s in one_point],
+                [1e6 * s.step for s in one_point],
                 "o-",
                 color=color,
                 ms=4,
                 label=label,
             )
-            # time by contacts, the legs kept
+            # time by contacts, for a fixed number of legs
             for legs, style in ((4, "o-"), (8, "s--")):
-                at = [s for s in own if s.legs == legs]
-                middle.plot(
-                    [s.contacts for s in at], [1e6 * s.step for s in at], style, color=color, ms=4
-                )
+                same = [s for s in selected if s.legs == legs]
+                contacts, times = [s.contacts for s in same], [1e6 * s.step for s in same]
+                middle.plot(contacts, times, style, color=color, ms=4)
             # iterations by contacts
             right.plot(
-                [s.contacts for s in own],
-                [s.iterations for s in own],
+                [s.contacts for s in selected],
+                [s.iterations for s in selected],
                 "o",
                 color=color,
                 ms=4,
@@ -163,13 +165,13 @@ class Scaling(Exhibit):
         middle.plot([], [], "o-", color="#7f7f7f", ms=4, label="4 legs")
         middle.plot([], [], "s--", color="#7f7f7f", ms=4, label="8 legs")
         middle.legend(frameon=False, fontsize=8)
-        right.set_ylabel("iterations a step")
+        right.set_ylabel("iterations per step")
         right.set_ylim(10, 300)
         return figure
 
 
 def measure_size(kind: str, legs: int, points: int, rounds: int) -> Size:
-    """Measure a centipede settling: median over the rounds, mean over the steps."""
+    """Measure a settling centipede, as the median over rounds of the mean over steps."""
     # compile
     optimize_everything()
     robot = Robot.of(centipede(legs, points))
@@ -179,7 +181,7 @@ def measure_size(kind: str, legs: int, points: int, rounds: int) -> Size:
     compiled = process_time() - began
 
     # time the same steps several times
-    worlds = at_start(simulation)
+    worlds = initial_worlds(simulation)
     start = {
         register.name: worlds.get(register.name) for register in simulation.program.of_kind("state")
     }
@@ -191,10 +193,10 @@ def measure_size(kind: str, legs: int, points: int, rounds: int) -> Size:
         worlds.advance(STEPS)
         times.append((thread_time() - began) / STEPS)
 
-    # once more, for the iterations
+    # repeat the steps to record the iterations
     for name, value in start.items():
         worlds.set(name, value)
-    found = worlds.record(STEPS)
+    records = worlds.record(STEPS)
     mechanism = simulation.plan.scene.mechanism
     return Size(
         kind,
@@ -205,55 +207,54 @@ def measure_size(kind: str, legs: int, points: int, rounds: int) -> Size:
         loop_constraints.count(mechanism),
         compiled,
         median(times),
-        float(found["iterations"].mean()),
-        float(found["converged"].mean()),
+        float(records["iterations"].mean()),
+        float(records["converged"].mean()),
     )
 
 
 def _exponents(sizes: Sequence[Size]) -> dict[str, float]:
-    """Return exponents of time and iterations in degrees of freedom and in contacts.
+    """Fit exponents of time and iterations in degrees of freedom and in contacts.
 
-    Degrees of freedom vary at one contact per foot, contacts at a fixed number of legs.
+    Degrees of freedom vary with one contact per foot, contacts with a fixed number of legs.
     """
-    thin = [s for s in sizes if s.contacts == s.legs]
-    found = {}
-    if len(thin) > 1:
-        found["time by freedom"] = _exponent([s.freedom for s in thin], [s.step for s in thin])
-        found["time by unknowns"] = _exponent(
-            [s.velocities + s.constraints for s in thin], [s.step for s in thin]
+    one_point = [s for s in sizes if s.contacts == s.legs]
+    exponents = {}
+    if len(one_point) > 1:
+        freedom, times = [s.freedom for s in one_point], [s.step for s in one_point]
+        exponents["time by freedom"] = _exponent(freedom, times)
+        exponents["time by unknowns"] = _exponent(
+            [s.velocities + s.constraints for s in one_point], times
         )
-        found["iterations by freedom"] = _exponent(
-            [s.freedom for s in thin], [s.iterations for s in thin]
-        )
+        exponents["iterations by freedom"] = _exponent(freedom, [s.iterations for s in one_point])
     for legs in (4, 8):
         same = [s for s in sizes if s.legs == legs]
         if len(same) > 1:
-            found[f"time by contacts, {legs} legs"] = _exponent(
+            exponents[f"time by contacts, {legs} legs"] = _exponent(
                 [s.contacts for s in same], [s.step for s in same]
             )
-            found[f"iterations by contacts, {legs} legs"] = _exponent(
+            exponents[f"iterations by contacts, {legs} legs"] = _exponent(
                 [s.contacts for s in same], [s.iterations for s in same]
             )
-    return found
+    return exponents
 
 
 def _exponent(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return p of the least-squares line log y = p log x + constant."""
+    """Fit p in log y = p log x + constant by least squares."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
 def _rows(exponents: Mapping[str, Mapping[str, float]]) -> list[Row]:
     return [
-        Row(f"{kind}, exponent of {what}", None, value, "", "")
-        for kind, found in exponents.items()
-        for what, value in found.items()
+        Row(f"{kind}, exponent of {quantity}", None, value, "", "")
+        for kind, fitted in exponents.items()
+        for quantity, value in fitted.items()
     ]
 
 
 def _table(sizes: Sequence[Size]) -> Table:
     columns = (
         "coordinates", "legs", "contacts", "degrees of freedom", "velocities", "constraints",
-        "to compile / s", "step / µs", "iterations a step", "steps converged",
+        "compilation / s", "step / µs", "iterations per step", "converged steps",
     )  # fmt: skip
     rows = [
         (
@@ -274,19 +275,19 @@ def _table(sizes: Sequence[Size]) -> Table:
 
 
 def _checks(sizes: Sequence[Size], exponents: Mapping[str, Mapping[str, float]]) -> list[Check]:
-    least = min(s.converged for s in sizes if s.contacts == s.legs)
+    smallest = min(s.converged for s in sizes if s.contacts == s.legs)
     powers = [
-        found["time by unknowns"] for found in exponents.values() if "time by unknowns" in found
+        fitted["time by unknowns"] for fitted in exponents.values() if "time by unknowns" in fitted
     ]
     return [
         Check(
-            "one contact a foot: 99 % of all steps converge, whatever the size",
-            least >= 0.99,
-            f"at least {100 * least:.1f} %",
+            "one contact per foot: 99 % of the steps converge for every size",
+            smallest >= 0.99,
+            f"at least {100 * smallest:.1f} %",
         ),
         Check(
-            "the time of a step grows no faster than the cube of the velocities and constraints",
+            "the time of a step grows at most with the cube of the velocities and constraints",
             max(powers) <= 3,
-            f"at most the power {max(powers):.2f}",
+            f"exponent at most {max(powers):.2f}",
         ),
     ]

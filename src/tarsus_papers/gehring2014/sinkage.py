@@ -1,4 +1,4 @@
-"""Sinkage: depth of compliant feet in a trot (Gehring 2014, Accuracy)."""
+"""Sinkage: penetration depth of the feet while trotting (Gehring 2014, Accuracy)."""
 
 from __future__ import annotations
 
@@ -14,33 +14,36 @@ SETTLE, TROT = 4.0, 8.0  # s
 
 
 class Sinkage(Exhibit):
-    """Depth of the feet under compliant and hard contact."""
+    """Penetration depth of the feet with compliant and hard contact."""
 
     name: ClassVar[str] = "sinkage"
-    title: ClassVar[str] = "Sinkage: how deep trotting feet are in the ground"
+    title: ClassVar[str] = "Sinkage: penetration depth of the feet while trotting"
     where: ClassVar[str] = "section Accuracy"
     about: ClassVar[str] = (
-        "The springs of 30 kN/m give way under a trotting robot: the paper reads about 4.4 mm."
-        " Ours is the depth of the feet while they press, in the mean over the stance, and at its"
-        " largest; two feet that share the weight at rest would be W / (2 c_N) deep. Hard contact"
-        " is as deep as a foot comes in one step before it is caught."
+        "The springs of 30 kN/m are compressed under a trotting robot, in the paper by about"
+        " 4.4 mm. We measure the mean and the largest depth of the feet during stance; two feet"
+        " that carry the weight at rest are W / (2 c_N) deep. With hard contact a foot gets as deep"
+        " as it moves in one step before the contact closes."
     )
 
     def measure(self, task: Task) -> Finding:
-        # how deep the feet sink while the robot trots
+        # depth of the feet while the robot trots
         depth = {}
         for configuration in (Cm, HmJ):
             task.tell(configuration.name)
             simulation = configuration.simulation(trotting())
             simulation.advance(1.0 if task.quick else SETTLE)
             log = simulation.run(1.6 if task.quick else TROT)
-            gap, pressed = log["gap"].values, log["impulse_contact"].values[..., 0] > 0
-            deep = np.maximum(-gap[pressed], 0)
-            depth[configuration.name] = {"mean": float(deep.mean()), "largest": float(deep.max())}
-        # how deep two feet sink at rest
+            gap, closed = log["gap"].values, log["impulse_contact"].values[..., 0] > 0
+            depths = np.maximum(-gap[closed], 0)
+            depth[configuration.name] = {
+                "mean": float(depths.mean()),
+                "largest": float(depths.max()),
+            }
+        # depth of two feet at rest
         weight = -robot().mass * robot().gravity_acceleration[2]
         static = weight / 2 / STIFFNESS
-        # beside the paper's number
+        # comparison with the paper
         place = "section Accuracy"
         rows = [
             Row(
@@ -52,7 +55,7 @@ class Sinkage(Exhibit):
                 1e3 * depth["Cm"]["largest"],
                 "mm",
                 place,
-                "landings included",
+                "including landings",
             ),
             Row(
                 "Cm, two feet at rest",
@@ -60,15 +63,15 @@ class Sinkage(Exhibit):
                 1e3 * static,
                 "mm",
                 "",
-                "W / (2 c_N), our robot's weight",
+                "W / (2 c_N) with the weight of our robot",
             ),
             Row("HmJ, largest", None, 1e3 * depth["HmJ"]["largest"], "mm", "", "hard contact"),
         ]
-        # does rest explain the trot?
-        apart = depth["Cm"]["mean"] / static
+        # comparison of trotting with standing
+        ratio = depth["Cm"]["mean"] / static
         check = Check(
-            "compliant feet sink in the mean within a factor of two of W / (2 c_N)",
-            0.5 < apart < 2,
-            f"{apart:.2f} of it",
+            "the mean depth of compliant feet is within a factor of two of W / (2 c_N)",
+            0.5 < ratio < 2,
+            f"ratio {ratio:.2f}",
         )
         return Finding({"depth_m": depth, "at_rest_m": static}, rows, checks=[check])

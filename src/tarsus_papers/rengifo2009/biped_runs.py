@@ -179,7 +179,7 @@ def ground(epsilons: tuple[float, ...] = EPSILONS, saturation: str = "repeated")
 def paper_walk(quick: bool) -> BipedRun:
     """Return the walk that most parts analyze.
 
-    The quick version makes one step, for the paper's two values of epsilon.
+    The reduced version makes one step, for the paper's two values of epsilon.
     """
     return run_walk(EPSILONS[:2], seconds=FIRST_STEP) if quick else run_walk()
 

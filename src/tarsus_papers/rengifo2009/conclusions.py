@@ -16,7 +16,7 @@ from tarsus_papers.rengifo2009.same_gains import CURVE, EQUAL, TITLES
 
 EQUAL_TOLERANCE = 0.01  # relative difference of equal values
 MAX_REMAINING = 0.1  # fraction of false impacts that counts as none
-NOT_MEASURED = "not measured in the quick version"
+NOT_MEASURED = "not measured in the reduced version"
 
 
 class PaperStatements(Exhibit):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STIFFNESS, DAMPING = 1.1e5, 300.0  # N/m, N s/m of a vertex: depth of 1 mm on one foot
 COARSE = 1e-3  # s
 PAPER_LAW = "the paper's law"
-NOT_MEASURED = "Not measured in the quick version, because the walk is compiled for each ground."
+NOT_MEASURED = "Not measured in the reduced version, because the walk is compiled for each ground."
 
 
 class OtherGrounds(Exhibit):
