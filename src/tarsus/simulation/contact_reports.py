@@ -61,13 +61,13 @@ def expand_slots(
     plan: Plan,
     start: Mapping[str, Array],
     records: Mapping[str, Array],
-    beside: Collection[str] = (),
+    extra: Collection[str] = (),
 ) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:
     """Return plan, start and records as if the step had no slots.
 
     Impulse and memory are sorted by candidate. Spans and pairs are kept only if they touched. If
     there are more than `MAX_DEFAULT_CONTACTS` candidates, so are candidates, except for primary
-    ones and those named in `beside`.
+    ones and those named in `extra`.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def expand_slots(
         Compiled step.
     start, records
         Registers before the first step, and after every step.
-    beside
+    extra
         Names of contacts that are kept even if they did not touch.
     """
     scene, law = plan.scene, plan.scene.law
@@ -88,7 +88,7 @@ def expand_slots(
     numbers = {int(k) for k in np.concatenate(slot_contents) if k >= 0}
     first, always = len(scene.candidates), len(scene.geometry.primary)
     always = first if first <= MAX_DEFAULT_CONTACTS else always
-    named = {i for i, name in enumerate(scene.geometry.contact_names) if name in beside}
+    named = {i for i, name in enumerate(scene.geometry.contact_names) if name in extra}
     indices = sorted({scene.geometry.order[k] for k in {*range(always), *numbers}} | named)
     pairs = first + len(scene.spans)
     some = replace(

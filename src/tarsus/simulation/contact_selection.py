@@ -83,8 +83,8 @@ def select_candidates(
             records.append(WarningRecord(text, "no-contacts", robot.name))
         return named
     # the feet, and free objects
-    standing, beside = feet(robot), tree.object_bodies(robot)
-    chosen = (*standing, *(c for c in robot.candidates if c.body in beside))
+    standing, objects = feet(robot), tree.object_bodies(robot)
+    chosen = (*standing, *(c for c in robot.candidates if c.body in objects))
     if names == FEET:
         if not standing:
             raise InvalidValue(
@@ -124,9 +124,9 @@ def _expand_feet(robot: Robot, names: str | Sequence[str]) -> str | Sequence[str
 
 def _has_many_candidates(robot: Robot) -> bool:
     """Return whether the robot, without free objects, has more than `MAX_DEFAULT_CONTACTS`."""
-    beside = tree.object_bodies(robot)
+    objects = tree.object_bodies(robot)
     return (
-        sum(candidate.body not in beside for candidate in robot.candidates) > MAX_DEFAULT_CONTACTS
+        sum(candidate.body not in objects for candidate in robot.candidates) > MAX_DEFAULT_CONTACTS
     )
 
 
@@ -135,7 +135,7 @@ def secondary_contacts(
     chosen: Sequence[Candidate],
     stepper: Stepper,
     slots: int | None,
-    beside: int = 0,
+    extra: int = 0,
     level_tops: bool = False,
 ) -> tuple[tuple[int, ...], int]:
     """Return which candidates are secondary, and the number of slots for active secondary contacts.
@@ -153,7 +153,7 @@ def secondary_contacts(
         The stepper.
     slots
         Number of slots that the user set, or None.
-    beside
+    extra
         Number of spans and pairs, which also use slots.
     level_tops
         Whether the ground has level tops, on which a face rests with MAX_SHARED_CORNERS points.
@@ -189,7 +189,7 @@ def secondary_contacts(
     enough = max(min_slots, usual + spare + objects) if others else usual + max(4, objects)
     enough += MAX_SHARED_CORNERS if level_tops and not others else 0
     count = enough if slots is None else slots
-    return others, min(count, len(chosen) + beside) if others or beside else 0
+    return others, min(count, len(chosen) + extra) if others or extra else 0
 
 
 def _max_object_contacts(robot: Robot) -> int:

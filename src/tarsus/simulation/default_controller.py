@@ -158,11 +158,11 @@ def _describe_posture(robot: Robot, bent: NDArray[np.float64], q: NDArray[np.flo
     """
     if robot.loops:
         return "with its loops closed and level soles below its center of mass"
-    beside = tree.object_bodies(robot)
+    objects = tree.object_bodies(robot)
     moving = [
         at
         for i, (body, at) in enumerate(zip(robot.bodies, robot.q_slices, strict=True))
-        if body.joint.kind in ("hinge", "slide") and i not in beside
+        if body.joint.kind in ("hinge", "slide") and i not in objects
     ]
     drawn = robot.keyframes.get(posture.AS_DRAWN, robot.neutral())
     if any(bent[at].any() for at in moving):
@@ -237,14 +237,15 @@ def _with_gains(
             " Choose other contacts, or give it a keyframe 'stand' in balance."
         )
         records.append(WarningRecord(text, "out-of-balance", robot.name))
-    beside = [robot.bodies[i].joint.name for i in sorted(tree.object_bodies(robot))]
-    limp = [motor.joint for motor in robot.actuators if motor.joint in beside]
-    if limp:
+    objects = [robot.bodies[i].joint.name for i in sorted(tree.object_bodies(robot))]
+    passive = [motor.joint for motor in robot.actuators if motor.joint in objects]
+    if passive:
         text = (
-            "the gait drives only the first robot; the motors of the others get no torque"
-            f" ({join_names(limp, MAX_NAMES)}). Use Stand(kp=..., kd=...) or your own controller."
+            "the gait drives only the first robot; the motors of the others"
+            f" ({join_names(passive, MAX_NAMES)}) get no torque. Use Stand(kp=..., kd=...) or your"
+            " own controller."
         )
-        records.append(WarningRecord(text, "motors-without-torque", limp[0]))
+        records.append(WarningRecord(text, "motors-without-torque", passive[0]))
     # set the gains, and the torques that carry the weight
     if HOLDING_TORQUE_FIELD in {f.name for f in fields(changed)}:
         changed = replace(changed, **{HOLDING_TORQUE_FIELD: static_torques(robot, q, standing)})

@@ -141,12 +141,12 @@ def _limits(
     They are those of the robot's own contacts; objects, and a world without joints, are covered by
     `touching_contacts`.
     """
-    scene, beside = plan.scene, tree.object_bodies(plan.scene.mechanism)
+    scene, objects = plan.scene, tree.object_bodies(plan.scene.mechanism)
     mechanism, touching = scene.mechanism, touching_contacts(scene, _first(q))
-    own = tuple(c for c in scene.candidates if c.body not in beside)
-    masses = contact_masses(replace(scene, candidates=own) if beside else scene, _first(q))
-    mass = sum(b.inertia.mass for i, b in enumerate(mechanism.bodies) if i not in beside)
-    load = (mass if beside else mechanism.mass) * float(
+    own = tuple(c for c in scene.candidates if c.body not in objects)
+    masses = contact_masses(replace(scene, candidates=own) if objects else scene, _first(q))
+    mass = sum(b.inertia.mass for i, b in enumerate(mechanism.bodies) if i not in objects)
+    load = (mass if objects else mechanism.mass) * float(
         np.linalg.norm(mechanism.gravity_acceleration)
     )
     limits = {} if is_subcycled(plan) else scene.law.largest_steps(masses, load)

@@ -18,8 +18,8 @@ class Timing(Exhibit):
         "Time of one core for ten simulated seconds with steps of 0.1 ms. Tarsus runs compiled"
         " code for controller, contact and both stages of the integrator. MuJoCo replays recorded"
         " torques in C, without a controller. The reduced version extrapolates from two seconds."
-        " The paper ran Simulink with a Level-2 S-Function on an unnamed machine, so the ratios also"
-        " compare machines and languages."
+        " The paper ran Simulink with a Level-2 S-Function on an unnamed machine, so the ratios"
+        " also compare machines and languages."
     )
 
     def measure(self, task: Task) -> Finding:

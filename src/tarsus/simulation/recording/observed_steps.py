@@ -55,7 +55,7 @@ def observe_steps(
     worlds: Backend,
     start: Mapping[str, Array],
     records: Mapping[str, Array],
-    beside: Collection[str] = (),
+    extra: Collection[str] = (),
 ) -> ObservedSteps:
     """Observe recorded steps.
 
@@ -67,11 +67,11 @@ def observe_steps(
         Registers before the first step, shape (worlds, size).
     records
         Registers after each step, shape (steps, worlds, size).
-    beside
+    extra
         Names of contacts that are included even if they did not touch.
     """
     # observe the steps
-    plan, start, records = expand_slots(plan, start, records, beside)
+    plan, start, records = expand_slots(plan, start, records, extra)
     steps, count, n = *records["q"].shape[:2], len(plan.scene.geometry.contact_names)
     dt = float(worlds.get("dt")[0, 0])
     before = {k: np.concatenate([start[k][None], records[k][:-1]]) for k in ("q", "u", "memory")}

@@ -120,7 +120,7 @@ def remember_class(part: Any) -> None:
         _classes_of_process[class_of(part), registry.file_sha256(user_file(part))] = type(part)
 
 
-def part_from_attributes(kind: str, told: Mapping[str, Any]) -> Any:
+def part_from_attributes(kind: str, attributes: Mapping[str, Any]) -> Any:
     """Create a part of a run from a log's attributes, as `provenance.parse_attributes` gives them.
 
     Raises
@@ -130,18 +130,19 @@ def part_from_attributes(kind: str, told: Mapping[str, Any]) -> Any:
     TarsusError
         If the part cannot be created for another reason.
     """
-    where = told.get(f"{kind}_class")
+    where = attributes.get(f"{kind}_class")
     if not where:
         raise InvalidFile(
-            f"the log does not name the class of its {kind} {told.get(kind)!r}.", f"{kind}_class"
+            f"the log does not name the class of its {kind} {attributes.get(kind)!r}.",
+            f"{kind}_class",
         )
-    own = {FILE: told.get(f"{kind}_file"), SHA: told.get(f"{kind}_file_sha256")}
-    own[PACKAGE] = told.get(f"{kind}_package")
-    own = {name: value for name, value in own.items() if value}
-    return create_part(kind, where, told.get(f"{kind}_parameters", {}) | own)
+    source = {FILE: attributes.get(f"{kind}_file"), SHA: attributes.get(f"{kind}_file_sha256")}
+    source[PACKAGE] = attributes.get(f"{kind}_package")
+    source = {name: value for name, value in source.items() if value}
+    return create_part(kind, where, attributes.get(f"{kind}_parameters", {}) | source)
 
 
-def create_part(kind: str, where: str, told: Mapping[str, Any]) -> Any:
+def create_part(kind: str, where: str, values: Mapping[str, Any]) -> Any:
     """Create the part that a log describes.
 
     Parameters
@@ -152,35 +153,35 @@ def create_part(kind: str, where: str, told: Mapping[str, Any]) -> Any:
         Class of the part as "module:name": a member of a registered kind, one of `EXTRA_CLASSES`, a
         class that this process has simulated with, or one from a user's file. Nothing is imported
         merely because it is named here.
-    told : Mapping
-        Its fields; for a user's class also the file (`own_file`) and checksum (`own_sha256`), for a
-        plug-in the package.
+    values : Mapping
+        Fields of the part; also the file (`own_file`) and checksum (`own_sha256`) of a user's
+        class, or the package of a plug-in.
 
     Raises
     ------
     TarsusError
         If it cannot be created.
     """
-    owner = _find_class(kind, where, told)
+    owner = _find_class(kind, where, values)
     family = KINDS[kind][1] if kind in KINDS else object
     if owner is None or not issubclass(owner, family):
         raise UnknownName(f"{quoted(where)} is not a registered {kind}.", where)
-    return create_dataclass(owner, told)
+    return create_dataclass(owner, values)
 
 
-def create_dataclass(kind: type[T], told: Mapping[str, Any]) -> T:
+def create_dataclass(kind: type[T], values: Mapping[str, Any]) -> T:
     """Create a dataclass with the fields that a log describes.
 
     Raise TarsusError if it refuses them.
     """
     hints = {f.name: f for f in fields(kind)}  # pyright: ignore[reportArgumentType]
-    values = {
+    arguments = {
         key: _tuples(deserialize(value)) if "tuple" in str(hints[key].type) else deserialize(value)
-        for key, value in told.items()
+        for key, value in values.items()
         if key in hints
     }
     try:
-        return kind(**values)
+        return kind(**arguments)
     except TarsusError:
         raise
     except Exception as error:  # classes raise different errors
@@ -190,8 +191,8 @@ def create_dataclass(kind: type[T], told: Mapping[str, Any]) -> T:
         ) from None
 
 
-def _find_class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | None:
-    """Return the class that a log names, or None.
+def _find_class(kind: str, where: str, values: Mapping[str, Any]) -> type[Any] | None:
+    """Find the class that a log names; return None if there is none.
 
     Raises
     ------
@@ -206,10 +207,10 @@ def _find_class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | N
     if member:
         home = registry.member_module(package, kind, member)
     elif not module.startswith(TARSUS_PREFIX):  # defined by a user
-        path, sha256 = str(told.get(FILE, "")), str(told.get(SHA, ""))
+        path, sha256 = str(values.get(FILE, "")), str(values.get(SHA, ""))
         if known := _classes_of_process.get((where, sha256)):
             return known
-        if release := str(told.get(PACKAGE, "")):
+        if release := str(values.get(PACKAGE, "")):
             raise plugins.missing_plugin(kind, where, release)
         if not path:
             return None
@@ -217,12 +218,12 @@ def _find_class(kind: str, where: str, told: Mapping[str, Any]) -> type[Any] | N
     else:
         return next((part for part in EXTRA_CLASSES if class_of(part) == where), None)
     candidate = getattr(home, name, None)
-    own = (
+    defined_there = (
         isinstance(candidate, type)
         and is_dataclass(candidate)
         and candidate.__module__ == home.__name__
     )
-    return candidate if own else None
+    return candidate if defined_there else None
 
 
 def deserialize(value: Any) -> Any:
