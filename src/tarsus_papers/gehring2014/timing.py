@@ -96,7 +96,7 @@ def timed_program(configuration: Configuration, quick: bool) -> TimedProgram:
     untimed = initial_worlds(simulation)
     untimed.advance(round((QUICK_BEFORE if quick else BEFORE) / simulation.dt))
     registers = {r.name: untimed.get(r.name) for r in untimed.program.of_kind("state", "parameter")}
-    program = step_program(replace(simulation.plan, timed_program=True))
+    program = step_program(replace(simulation.plan, timed=True))
     worlds = write_registers(Worlds(program, 1, lanes=1), registers)
     return TimedProgram(
         configuration, worlds, CYCLE * (QUICK_GAIT_CYCLES if quick else GAIT_CYCLES)
