@@ -36,7 +36,7 @@ TASK, ROBOT, WORLDS, THREADS = "velocity", "mini_cheetah", 256, (1, 2)
 ROUNDS, PERIODS, LEARNING_ROUNDS, GYMNASIUM_PERIODS = 5, 100, 2, 10
 FRICTION = 0.8  # [1], in MuJoCo
 NOISE = 0.4  # standard deviation of actions, as at the start of learning
-_ASYNCHRONOUS = "a process a world"
+_ASYNCHRONOUS = "one process per world"
 FALL_HEIGHT = 0.55  # fraction of the standing height below which a world is reset
 PROCESSES = 8  # of Gymnasium's asynchronous environments
 

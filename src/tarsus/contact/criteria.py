@@ -136,9 +136,9 @@ def slip_speed(solved: Solved) -> Array:
 def creep(solved: Solved, settled: float = 0.02) -> Array:
     """Return the tangential speed of stance contacts, m/s, else 0.
 
-    Stance contacts had their friction inside its disc for the last `settled` s, which gives a
-    landing foot that long to come to rest, whatever the law. The speed is the displacement over the
-    step divided by dt: the mean of the velocities before and after. The first axis is time.
+    Stance contacts had their friction inside its disc for the last `settled` s, so that with every
+    law a landing foot has this time to come to rest. The speed is the displacement over the step
+    divided by dt: the mean of the velocities before and after. The first axis is time.
     """
     stick = state(solved) == STICK
     steps = 1 if not np.isfinite(solved.dt) else max(round(settled / solved.dt), 1)

@@ -80,8 +80,8 @@ class WholeBodyMotion(NamedTuple):
         Accelerations of joints outside the legs, and of redundant leg joints, shape (nu,), in
         rad/s^2.
     momentum_damping
-        Rate at which the angular momentum is removed, in 1/s, whatever the attitude. 0: the
-        attitude is controlled, whatever the angular momentum.
+        Rate at which the angular momentum is removed, in 1/s, instead of controlling the attitude.
+        0: the attitude is controlled.
     """
 
     com: SX

@@ -93,10 +93,10 @@ class Environment:
         As for a `Simulation`. `dt` is in s.
     **options
         `seed` of all random numbers; `first_world`: world k draws the numbers of world
-        `first_world` + k, whatever the other worlds; `gains` of the joint servos (default: computed
-        from the robot and `dt`). Of the options of a `Simulation`: `worlds`, `contacts`, `limits`,
-        `bounce`, `stiction`, `slots`, `self_collision`, `keyframe`, `precision` (default "float32")
-        and `threads`.
+        `first_world` + k, independent of the other worlds; `gains` of the joint servos (default:
+        computed from the robot and `dt`). Of the options of a `Simulation`: `worlds`, `contacts`,
+        `limits`, `bounce`, `stiction`, `slots`, `self_collision`, `keyframe`, `precision` (default
+        "float32") and `threads`.
 
     Raises
     ------

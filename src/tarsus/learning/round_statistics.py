@@ -29,7 +29,7 @@ class RoundStatistics:
         self.start_round()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what outlasts a round, as views."""
+        """Return views of the arrays that are kept between rounds."""
         return {"measured": self.measured, "at": self.index}
 
     def start_round(self) -> None:

@@ -90,7 +90,7 @@ class BoundPolicy:
 
     @property
     def count(self) -> int:
-        """How many joints it moves."""
+        """Number of joints that the policy moves."""
         return len(self.actuators)
 
     def each(self, name: str, default: float = 0.0) -> Array:

@@ -25,12 +25,12 @@ class PolicyNetwork(Protocol):
 
     @property
     def observations(self) -> int | None:
-        """How many numbers it takes, None if it does not say."""
+        """Number of inputs; None if the file does not state it."""
         ...
 
     @property
     def actions(self) -> int | None:
-        """How many it returns, None if it does not say."""
+        """Number of outputs; None if the file does not state it."""
         ...
 
     def start(self, worlds: int) -> dict[str, Array]:
@@ -81,14 +81,14 @@ def load_network(
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output: its name, and its numbers a world, None if it does not say."""
+    """Name and shape of an input or output; None for dimensions that the file does not state."""
 
     name: str
     shape: tuple[int | None, ...]
 
     @property
     def size(self) -> int | None:
-        """How many numbers a world has."""
+        """Number of values per world; None if the file does not state it."""
         rest = self.shape[1:]
         if any(n is None for n in rest):
             return None
@@ -114,12 +114,12 @@ class OnnxNetwork:
 
     @property
     def observations(self) -> int | None:
-        """How many numbers it takes."""
+        """Number of inputs."""
         return self._input.size
 
     @property
     def actions(self) -> int | None:
-        """How many it returns."""
+        """Number of outputs."""
         return self._output.size
 
     def start(self, worlds: int) -> dict[str, Array]:

@@ -224,13 +224,13 @@ def previous_action(at: ObservedState, options: Mapping[str, Any]) -> Array:
 
 @term("period", "phases", "standing")
 def sin_phase(at: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Sine of the gait's phase, one number a foot."""
+    """Sine of the gait's phase, one number per foot."""
     return np.sin(_phase(at, options))
 
 
 @term("period", "phases", "standing")
 def cos_phase(at: ObservedState, options: Mapping[str, Any]) -> Array:
-    """Cosine of the gait's phase, one number a foot."""
+    """Cosine of the gait's phase, one number per foot."""
     return np.cos(_phase(at, options))
 
 

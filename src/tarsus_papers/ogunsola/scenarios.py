@@ -139,8 +139,8 @@ class Scenario1(_Drop):
         "HyQ is released with its feet 1 m above level ground and its trunk rotated by 5 degrees"
         " about the y axis. The fore feet land first, then the hind feet. Each landing is an impact"
         " by Eqn. (4); between impacts the contact forces follow from the LCP (3). Without friction"
-        " there is no horizontal force, so the center of mass falls straight down whatever the legs"
-        " do."
+        " there is no horizontal force, so the center of mass falls straight down for any motion of"
+        " the legs."
     )
     caption: ClassVar[str] = (
         "Contact forces, impulses and position of the center of mass over time for scenario 1,"
@@ -175,7 +175,8 @@ class Scenario2(_Drop):
         "HyQ is released with its feet 0.5 m above a surface that is tilted by 5 degrees about the"
         " y axis. Without friction all ground forces are normal to it: along the slope the center"
         " of mass accelerates by g sin 5 degrees = 0.8550 m/s² at all times, in flight and in"
-        " contact, whatever the legs do. With mu 0.6, above tan 5 degrees, held legs come to rest."
+        " contact, for any motion of the legs. With mu 0.6, above tan 5 degrees, held legs come to"
+        " rest."
     )
     caption: ClassVar[str] = (
         "Contact forces, impulses and position of the center of mass over time for scenario 2,"

@@ -59,7 +59,7 @@ def test_the_table_has_every_simulator(
     for row in rows:
         assert row["control_steps"] > 0
         learned = row["with_learner"]
-        if "a process a world" in row["simulator"]:
+        if "one process per world" in row["simulator"]:
             assert learned is None
         else:
             assert learned > 0

@@ -9,7 +9,7 @@ becomes 1. The problem
 with P the projection on the cones, has no constraint, is convex and once differentiable, and at its
 minimum z = P(-c' - A z) solves the first one. With B B^T = P' at the current point, Newton's step
 is z + r - B e, r = P - z, where (1 + B^T A B) e = B^T A r: symmetric and positive definite,
-whatever the rank of G. The step is shortened where the slope along it has grown instead of fallen;
+for any rank of G. The step is shortened where the slope along it has grown instead of fallen;
 because phi is convex, that converges from anywhere. The result is P itself, which lies in the cones
 exactly.
 """

@@ -79,7 +79,7 @@ def _moves(block: BasicBlock) -> dict[Entry, Entry | None]:
 
 
 def kill(copies: Copies, blocks: Sequence[Block]) -> Copies:
-    """Return the copies that are available whatever the blocks write."""
+    """Return the copies that are still available after the blocks."""
     names = set(written_registers(tuple(blocks)))
     return {
         entry: own for entry, own in copies.items() if entry[0] not in names and own[0] not in names

@@ -77,7 +77,7 @@ class Trajectory:
     instant: float
     """Where in a step the dynamics were evaluated: 0 its start, 1 its end [1]."""
     stages: int
-    """How many evaluations of the dynamics a step makes."""
+    """Number of evaluations of the dynamics per step."""
     every: int = 1
     """Steps from one row to the next; above 1, the state before a step is not recorded."""
 

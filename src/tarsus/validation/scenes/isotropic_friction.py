@@ -1,4 +1,4 @@
-"""Friction acts against the velocity, whatever the heading."""
+"""Friction acts against the velocity in every direction."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ STOP = 1.0  # rad
 class LoopOnStop(ValidationScene):
     """A parallelogram of 4 kg falls until its crank stops at 1 rad, and rests there.
 
-    The coupler only translates, so that the moment of the stop is the weight's by virtual work,
-    (m_1 / 2 + m_2 + m_3 / 2) g l cos(b), whatever the pins carry.
+    The coupler only translates. By virtual work the moment of the stop balances the weight,
+    (m_1 / 2 + m_2 + m_3 / 2) g l cos(b), independent of the forces in the pins.
     """
 
     needs = frozenset({"hard joints"})
