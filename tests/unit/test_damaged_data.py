@@ -137,6 +137,13 @@ def test_an_attribute_that_is_none_is_named(name: str, tmp_path: Path) -> None:
         tarsus.rerun(tmp_path / "run.nc")
 
 
+@pytest.mark.parametrize("value", [[[1.0], []], [1.0, []]])
+def test_a_register_whose_rows_differ_in_length_is_named(value: list[Any]) -> None:
+    log = run().assign_attrs(registers=json.dumps({"law.mu": value}))
+    with refused(InvalidFile, "registers.law.mu"):
+        tarsus.rerun(log)
+
+
 @pytest.mark.parametrize("name", ["q", "tau", "state", "time", "contact_point"])
 def test_a_variable_of_other_dimensions_is_named(name: str) -> None:
     log = run().copy()

@@ -281,10 +281,15 @@ def _build_tarsus(
                 " wrote the log.",
                 name,
             )
-        numbers, shape = deserialize(value), worlds.get(name).shape
-        if np.shape(numbers) not in (shape, shape[1:]):
+        shape = worlds.get(name).shape
+        try:
+            numbers = np.asarray(deserialize(value), float)
+        except (TypeError, ValueError):  # text, or rows of different lengths
+            numbers = None
+        if numbers is None or numbers.shape not in (shape, shape[1:]):
             raise InvalidFile(
-                f"registers.{name} of the log must have shape {shape[1:]}.", f"registers.{name}"
+                f"registers.{name} of the log must be numbers of shape {shape[1:]}.",
+                f"registers.{name}",
             )
         worlds.set(name, numbers)
     simulation.restore(log["state_start"].values)
