@@ -191,5 +191,5 @@ def test_a_name_too_long_for_a_file_is_one_of_no_file(
     reader: Callable[[Path], Any], ending: str
 ) -> None:
     assert not is_file(Path(LONG + ending))
-    with pytest.raises(tarsus.TarsusError, match="there is no"):
+    with pytest.raises(tarsus.TarsusError):
         reader(Path(LONG + ending))

@@ -141,7 +141,7 @@ def _where_ball_touches(
     The normal n where the ball touches is that of the ground `radius` n below its center. The
     ground below the center, and below the point that its normal n0 gives, has normals n0 and n1;
     if they change evenly along the ground, n = n0 - (n0 - n1) / (1 + k), where k is the ball's
-    radius over the ground's radius of curvature (the secant method of Aitken 1926).
+    radius over the ground's radius of curvature (the secant method).
 
     Parameters
     ----------

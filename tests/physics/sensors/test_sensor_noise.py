@@ -118,7 +118,7 @@ def test_a_log_with_numbers_that_were_set_runs_again(ball: str, tmp_path: Path) 
     simulation.set(sensors={"imu": CHANGED})
     simulation.run(0.1, to=tmp_path / "log.nc")
     again = tarsus.rerun(tmp_path / "log.nc")
-    assert again.reproduced and not again.otherwise
+    assert again.reproduced and not again.changed
 
 
 def test_each_episode_has_its_own_noise_and_a_seed_repeats_it(ball: str) -> None:
