@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,9 +43,14 @@ def test_jobs_run_in_worker_processes_where_there_are_many() -> None:
 
 
 def test_workers_load_the_same_modules() -> None:
-    """Otherwise programs would be traced again."""
-    loaded = set(_loaded(0))
-    assert all(loaded <= set(names) for names in run_jobs(_jobs(_loaded, 2), 2))
+    """Otherwise programs would be traced again. Other tests replace modules: in a new process."""
+    code = """
+from test_jobs import _jobs, _loaded, run_jobs
+assert run_jobs(_jobs(_loaded, 2), 2) == [_loaded(0)] * 2
+"""
+    here = Path(__file__).parent
+    paths = os.pathsep.join([str(here), str(here.parent)])
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": paths}, check=True)
 
 
 def test_errors_of_jobs_are_raised() -> None:

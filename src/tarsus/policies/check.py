@@ -176,8 +176,8 @@ def run_engine(policy: BoundPolicy, name: str, engine: PolicyEngine, plan: Trial
 
 def _first_events(runs: Sequence[EngineRun]) -> tuple[FirstEvents, ...]:
     """Judge the falls of each engine against the engine with the highest survival."""
-    best = max(runs, key=lambda run: run.row.share)
-    if not best.row.share or best.measures is None:
+    best = max(runs, key=lambda run: run.row.share, default=None)
+    if best is None or not best.row.share or best.measures is None:
         return ()
     return tuple(
         events.first_events(run.row.engine, run.measures, best.measures)

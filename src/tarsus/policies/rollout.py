@@ -158,7 +158,8 @@ def rollout(
     for _ in range(round(contract.settle / period)):
         worlds.advance(loop.resting, steps)
     upright = rotations(worlds.q[:, 3:7])
-    begun, fell = worlds.q[:, 2] - _ground(worlds, worlds.q), np.full(count, np.inf)
+    start_height = worlds.q[:, 2] - _ground(worlds, worlds.q)
+    fell = np.full(count, np.inf)
     places, speeds, unsolved, looks = [], [], 0, 0
     recorded: tuple[list[Array], ...] = ([], [], [])
     for k in range(max(1, round(seconds / period))):
@@ -184,11 +185,10 @@ def rollout(
         q[~good, 3] = 1.0
         R = rotations(q[:, 3:7])
         tilt = np.einsum("wi,wi->w", R[:, 2], upright[:, 2])
-        low = np.less(q[:, 2] - _ground(worlds, q), MIN_HEIGHT * begun)
+        low = np.less(q[:, 2] - _ground(worlds, q), MIN_HEIGHT * start_height)
         down = ~good | low | np.less(tilt, MIN_TILT_COSINE)
-        fell = np.where(running & down, (k + 1) * period, fell)
-        if (running & down).any():
-            worlds.park(running & down)
+        fallen = running & down
+        fell = np.where(fallen, (k + 1) * period, fell)
         unsolved += int((worlds.unconverged & running).sum())
         looks += int(running.sum())
         places.append(q[:, :3].copy())
@@ -198,6 +198,8 @@ def rollout(
                 rows.append(row)
         if np.isfinite(fell).all():
             break
+        if fallen.any():
+            worlds.park(fallen)
     return Rollout(
         period,
         np.array(places),

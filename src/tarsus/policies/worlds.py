@@ -104,7 +104,8 @@ class PolicyWorlds:
         feet: Sequence[Sequence[int]],
     ) -> None:
         self.session, self.dt, self.delay = session, session.dt, delay
-        self._parked = self.q + np.eye(1, self.q.shape[1], 2) * PARKING_HEIGHT
+        self._parked = np.array(self.q)
+        self._parked[:, 2] += PARKING_HEIGHT
         self._drive, self._height, self._feet = drive, elevation(terrain), feet
 
     @property

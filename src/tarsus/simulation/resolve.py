@@ -131,8 +131,10 @@ def scene(
     uneven = stepper.takes_slots and not ground.flat
     top_edges = ground.top_edge_count if uneven else 0
     between = spans(mechanism, names, top_edges) if uneven else ()
-    others = len(between) + len(pairs), top_edges > 0
-    rare, slots = secondary_contacts(robot, touching, stepper, chosen.slots, *others)
+    extra = len(between) + len(pairs)
+    rare, slots = secondary_contacts(
+        robot, touching, stepper, chosen.slots, extra, level_tops=top_edges > 0
+    )
     options = {name: getattr(chosen, name) for name in ("limits", "bounce", "stiction")}
     options |= {"pairs": pairs, "spans": between}
     return Scene(mechanism, law, ground, touching, chosen.stabilization, rare, slots, **options)

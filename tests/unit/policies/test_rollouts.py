@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -177,3 +178,15 @@ def test_wilson_s_interval() -> None:
     """Of 200 in 200 and of 0 in 10: 0.9812 to 1 and 0 to 0.2775 (Wilson 1927)."""
     np.testing.assert_allclose(Survival(200, 200).interval, (0.98116, 1.0), atol=1e-4)
     np.testing.assert_allclose(Survival(0, 10).interval, (0.0, 0.27753), atol=1e-4)
+
+
+@pytest.mark.parametrize("law", ["moreau", ""])
+def test_fallen_robots_leave_the_others_as_they_are(bound: BoundPolicy, law: str) -> None:
+    """A robot without gains falls; its neighbor moves as it does alone."""
+    conditions = replace(Conditions.alike(bound, 2), gains=np.array([0.0, 1.0]))
+    both = rollout(bound, PolicyEngine(law).worlds(bound, conditions, DT), np.zeros((2, 3)), 0.8)
+    alone = Conditions.alike(bound, 1)
+    one = rollout(bound, PolicyEngine(law).worlds(bound, alone, DT), np.zeros((1, 3)), 0.8)
+    assert np.isfinite(both.fell[0])
+    assert both.unconverged == one.unconverged == 0
+    np.testing.assert_array_equal(both.position[:, 1], one.position[:, 0])

@@ -17,13 +17,10 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.collision.closest_point.capsule_box import ABSENT_GAP, SAME_PLACE, Block, side_of
-from tarsus.collision.closest_point.segments import Segment, between
+from tarsus.collision.closest_point.segments import Segment, between, clip
 
 MIN_IMPROVEMENT = 0.05  # relative to the depth: an axis replaces the first only if better by this
 MIN_CROSS_SQUARE = 1e-4  # edges whose unit cross product has a smaller square count as parallel
-# relative to a face's size: an edge that changes less along a side is parallel to it, and not cut.
-# This is round-off only: a fraction of SAME_PLACE would end the edge of an equal box too early
-MIN_EDGE_COMPONENT = 1e-12
 CLIP_MARGIN = 1e-3  # relative to the shortest half edge: closer edges do not cut each other
 SHARING_DISTANCE = 0.1  # relative to the shortest half edge: closer corners share one stiffness
 # edges of a face: signs of the start along both axes, and of the vector from there to the end
@@ -119,13 +116,7 @@ class Facing:
         The edge starts at the corner (a, b) of the other face and extends by (da, db).
         """
         start, along = self.middle + a * self.one + b * self.two, da * self.one + db * self.two
-        first, last = SX(0), SX(1)
-        for k in (1, 2):
-            size = self.half[k] + self.band
-            straight = MIN_EDGE_COMPONENT * size
-            step = ca.if_else(ca.fabs(along[k]) < straight, straight, along[k])
-            cuts = (-size - start[k]) / step, (size - start[k]) / step
-            first, last = ca.fmax(first, ca.fmin(*cuts)), ca.fmin(last, ca.fmax(*cuts))
+        first, last = clip(start[1:], along[1:], self.half[1:] + self.band)
         exists = ca.logic_and(first <= last, ca.logic_or(ending < 1, last < 1 - SAME_PLACE))
         t = ca.fmin(ca.fmax(ca.if_else(ending < 1, first, last), 0), 1)
         point = start + t * along

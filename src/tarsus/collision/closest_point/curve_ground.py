@@ -116,7 +116,8 @@ class Look:
 def nearest(geometry: Geometry, terrain: object, curve: Curve, normals: Sequence[SX] = ()) -> SX:
     """Return the place on a curve, -1 to 1, where the ground is closest; OUTSIDE if at an end.
 
-    normals: those of faces that meet at the curve (3,), which may touch there instead
+    It is also OUTSIDE if a face with one of the `normals` (3,), which meet at the curve, touches
+    there instead.
     """
     there, *knots = _valley(geometry, terrain, curve)
     place = _closer(geometry, terrain, curve, knots)
@@ -127,7 +128,7 @@ def nearest(geometry: Geometry, terrain: object, curve: Curve, normals: Sequence
 
 
 def _of_face(frame: SX, normals: Sequence[SX]) -> SX:
-    """Return 1 if a face that meets at an edge has the contact there (`face_edges`)."""
+    """Return 1 if the contact at an edge belongs to a face that meets there (`face_edges`)."""
     level = [normal[2] < -LEVEL for normal in normals]
     return ca.logic_and(frame[0, 2] > LEVEL, reduce(ca.logic_or, level, SX(0)))
 
@@ -187,10 +188,13 @@ def _closer(
 def place_of(
     geometry: Geometry, kin: Kinematics, terrain: object, span: Span
 ) -> tuple[SX, SX | None, tuple[SX, SX] | None]:
-    """Return the place along a span where it touches, and two more values for a face, or None.
+    """Return where a span touches the ground.
 
-    They are the place across the face, and the normal (3,) and gap, m, of its contact with an edge
-    of the ground.
+    Returns
+    -------
+    tuple
+        Place along the span; place across it, or None if it is not a face; normal (3,) and gap, m,
+        of a face's contact with an edge of the ground, or None for other contacts.
     """
     pose = kin.world_rotation[span.body], kin.world_position[span.body]
     columns = Columns(span.bent, wide=False, edges=False)

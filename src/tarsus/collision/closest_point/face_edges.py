@@ -1,9 +1,9 @@
 """Contacts of a flat face with narrower ground: a sole on a stepping stone, a crate on a beam.
 
-The corners of such ground meet no corner or edge of the robot, only its face. As for two boxes
-(`box_box`), each edge around a level top is clipped by the outline of the face, and both ends of
-the rest are contacts. Together with the robot's own corners above the top they are the corners of
-the area that both share, so that the face rests on all of it.
+No corner or edge of the robot is above such ground, only its face. As for two boxes (`box_box`),
+each edge around a level top is clipped by the outline of the face, and both ends of the part inside
+are contacts. Together with corners of the face that are above the top, they are the corners of the
+shared area, so that the face rests on all of it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LEVEL = 0.97  # cosine of the tilt up to which a face rests on an edge of the gr
 
 @dataclass(frozen=True, eq=False)
 class EdgeContact:
-    """Contact of a face with one end of what it shares with an edge of the ground.
+    """Contact of a face with one end of the part of a ground edge below it.
 
     Parameters
     ----------
     exists : SX
-        1 if the face shares anything with the edge, and faces it.
+        1 if part of the edge is below the face, and the face is turned towards it.
     place : SX
-        (2,): m along length and width from the middle of the face.
+        Position (2,), m along length and width from the middle of the face.
     gap : SX
         Distance, m.
     """
@@ -52,9 +52,10 @@ def edge_contacts(
     Parameters
     ----------
     face : Face
-        The face.
+        Face of the robot.
     depth : SX or float
-        Half the thickness of the body behind it, m; an edge deeper inside belongs to another face.
+        Half the thickness of the body behind the face, m; an edge deeper in the body belongs to
+        another face.
     edge : tuple of SX
         Start (3,) and vector (3,) to the end of the edge (`Terrain.top_edges`), m.
     rounding : float
@@ -68,8 +69,8 @@ def edge_contacts(
     first, last = face.clip(flat_start, flat_along)
     shared = first <= last
     height, climb = ca.dot(out, start - face.middle), ca.dot(out, along)
-    # a level face rests on what it shares with the edge; another one touches corners of the top,
-    # if it is in front of them and they are not nearer to one of its sides
+    # a level face rests on the whole part below it; an inclined face touches corners of the top, if
+    # it is in front of them and they are not closer to one of its sides
     level = -out[2] > LEVEL
     ahead = ca.vertcat(along[1], -along[0], 0)
     in_front = ca.logic_and(
@@ -89,10 +90,10 @@ def edge_contacts(
 def deepest_edge_contact(
     geometry: Geometry, terrain: object, face: Face, depth: float, row: int
 ) -> tuple[SX, SX]:
-    """Return place (2,), relative to the face's sizes, and gap, m, of a face's contact of a row.
+    """Return the place (2,), relative to the face's sizes, and gap, m, of one contact of a face.
 
-    Of several edges of the ground that share the row, the deepest counts; the gap is infinite if
-    none touches.
+    If several edges of the ground share the row, the deepest contact counts. The gap is infinite if
+    none exists.
     """
     place, least = SX.zeros(2), SX.inf()
     contacts = _contacts(geometry, terrain, face, depth)
@@ -108,7 +109,16 @@ def with_edge_contacts(
 ) -> Callable[[Values], tuple[Values, SX]]:
     """Return a loop body that inserts the contacts of a face among the deepest spans.
 
-    first: number of the face's contact of row 0
+    Parameters
+    ----------
+    geometry, terrain
+        Geometry of the scene, and symbols of its terrain.
+    first : SX
+        Number of the face's contact in row 0.
+    face, depth
+        See `edge_contacts`.
+    builder : Builder
+        Traces the loop.
     """
 
     def inserted(before: Values) -> tuple[Values, SX]:

@@ -14,6 +14,7 @@ import numpy as np
 from casadi import SX
 
 from tarsus.collision.closest_point.ellipsoid_ground import run_rounds
+from tarsus.collision.closest_point.segments import clip
 from tarsus.collision.deepest import OUTSIDE, Deepest
 from tarsus.collision.geometry import Geometry
 from tarsus.program.ir.loops import Values
@@ -31,7 +32,6 @@ MIN_FACING = 0.5  # cosine between the ground's normal and the face's, at least
 MIN_CURVATURE = 0.02  # times the half width: flatter ground, and a ridge, are left to the edges
 PROBE = 0.1  # of the half width: distance at which the curvature is sampled
 MIN_LENGTH = 1e-12
-MIN_COMPONENT = 1e-12  # of a face's size: an edge that changes less along a side is parallel to it
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,26 +81,23 @@ class Face:
         return ca.if_else(self.round, sizes[0] - ca.sqrt(ca.sumsqr(place)), inside)
 
     def clip(self, start: SX, along: SX) -> tuple[SX, SX]:
-        """Return from where to where a segment is inside the outline, each 0 to 1.
-
-        The first is larger than the last if the segment misses the face.
+        """Clip a segment by the outline.
 
         Parameters
         ----------
         start, along : SX
-            (2,): start, m along length and width from the middle, and from there to its end.
+            Start (2,), m along length and width from the middle, and vector (2,) to the end.
+
+        Returns
+        -------
+        tuple of SX
+            Start and end of the part inside, as `segments.clip` returns them.
         """
-        # a rectangle
-        sizes, first, last = self.sizes, SX(0), SX(1)
-        for k in range(2):
-            straight = MIN_COMPONENT * sizes[k]
-            step = ca.if_else(ca.fabs(along[k]) < straight, straight, along[k])
-            ends = (-sizes[k] - start[k]) / step, (sizes[k] - start[k]) / step
-            first, last = ca.fmax(first, ca.fmin(*ends)), ca.fmin(last, ca.fmax(*ends))
+        first, last = clip(start, along, self.sizes)
         # a disc
         squared = ca.sumsqr(along) + MIN_LENGTH**2
         middle = -ca.dot(start, along) / squared
-        beyond = ca.sumsqr(start + middle * along) - sizes[0] ** 2
+        beyond = ca.sumsqr(start + middle * along) - self.sizes[0] ** 2
         reach = ca.sqrt(ca.fmax(-beyond, 0) / squared)
         disc_first, disc_last = ca.fmax(middle - reach, 0), ca.fmin(middle + reach, 1)
         disc_last = ca.if_else(beyond < 0, disc_last, -1)

@@ -15,6 +15,9 @@ from tarsus.spatial.rotation import constant
 CENTERING = 1e-6  # draws the closest points of parallel segments to their middles
 MIN_SQUARE = 1e-12  # m^2: keeps a ball's segment from dividing by zero
 MIN_LENGTH = 1e-12  # m: capsules whose segments cross are separated upwards
+# relative to a rectangle's size: an edge that changes less along a side is parallel to it, and not
+# cut. This is round-off only: a larger value would end the edge of an equal face too early
+MIN_COMPONENT = 1e-12
 AXES = constant(np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]) / 7)  # parallel to no joint or edge
 
 
@@ -38,6 +41,31 @@ class Segment:
             return Segment(middle, None)
         half = capsule.half
         return Segment(middle, ca.mtimes(R, constant(half)), float(half @ half))
+
+
+def clip(start: SX, along: SX, sizes: SX) -> tuple[SX, SX]:
+    """Clip a segment in a plane by a rectangle around the origin.
+
+    Parameters
+    ----------
+    start, along : SX
+        Start (2,) of the segment, and vector (2,) to its end, m.
+    sizes : SX
+        Half edges (2,) of the rectangle, m.
+
+    Returns
+    -------
+    tuple of SX
+        Start and end of the part inside, from 0 to 1 along the segment. The start is beyond the end
+        if the segment misses the rectangle.
+    """
+    first, last = SX(0), SX(1)
+    for k in range(2):
+        parallel = MIN_COMPONENT * sizes[k]
+        step = ca.if_else(ca.fabs(along[k]) < parallel, parallel, along[k])
+        cuts = (-sizes[k] - start[k]) / step, (sizes[k] - start[k]) / step
+        first, last = ca.fmax(first, ca.fmin(*cuts)), ca.fmin(last, ca.fmax(*cuts))
+    return first, last
 
 
 def between(one: Segment, other: Segment) -> tuple[SX, SX]:
