@@ -96,7 +96,7 @@ def questions(name: str, found: Sequence[ValidationRow]) -> list[str]:
     return [
         f"`{name}`",
         number(find(found, "creep", "speed"), 1e6),
-        number(find(found, "gripped_capsule", "sinks"), 1e6),
+        number(find(found, "gripped_capsule", "sinking speed"), 1e6),
         number(find(found, "foot_edge", "growth")),
         *(number(find(found, "foot_force", f"peak, dt {dt} ms")) for dt in ("5", "1", "0.1")),
         *(
@@ -109,7 +109,9 @@ def questions(name: str, found: Sequence[ValidationRow]) -> list[str]:
 
 def separating(name: str, found: Sequence[ValidationRow]) -> list[str]:
     """A law's cells: what sets rigid contact apart, at any setting of a soft one."""
-    stack = [find(found, "heavy_on_light", f"way, ratio {ratio}") for ratio in (1, 100, 10000)]
+    stack = [
+        find(found, "heavy_on_light", f"displacement, ratio {ratio}") for ratio in (1, 100, 10000)
+    ]
     return [
         f"`{name}`",
         number(find(found, "launched_cube", "rise"), 1e3),

@@ -130,7 +130,7 @@ def test_joints_of_another_engine_creep_under_a_load_that_ours_hold() -> None:
     """MuJoCo's dry friction is soft; its joint limits have no restitution."""
     found = validate("mujoco", "joint_stiction", unclaimed=True, settings=["default"])
     rows = {row.case: row for row in found}
-    creep = rows["creep of held arms"]
+    creep = rows["creep of resting arms"]
     assert creep.status == "not modeled" and (creep.got or 0.0) > 1e-3
     (refused,) = validate("mujoco", "joint_stop", settings=["default"])
     assert refused.status == "not modeled"

@@ -28,23 +28,23 @@ class BallOnBall(ValidationScene):
 
     needs = frozenset({"restitution", "rigid"})
     tolerance: ClassVar[str] = (
-        "1e-6 of the forces and speeds: neither depends on dt, but a law stops iterating at its"
+        "1e-6 of the forces and speeds: neither depends on dt, but solvers stop iterating at their"
         " tolerance"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
-        # at rest: contacts of both with the ground, then theirs
+        # at rest: contacts of both balls with the ground, then of one with the other
         heavy, light = (Ball(mass=m, radius=RADIUS) for m in MASSES)
         stack, dt = bodies.row(heavy, light), engine.step(0.0025)
         heights = RADIUS - TOUCH, 3 * RADIUS - 2 * TOUCH
         start = Start(stack, bodies.coordinates(stack, *([0, 0, z] for z in heights)))
         force = engine.run(start, dt, 0.1, skip=0.1 - dt).impulse[-1, 0, :, 0] / dt
-        lifted, carried = float(force[0]), float(force[2])
+        ground_force, contact_force = float(force[0]), float(force[2])
         weight = sum(MASSES) * G
         # impacts
         cases = [
-            Case("force between", "N", MASSES[1] * G, carried, 1e-6 * weight),
-            Case("force on the ground", "N", weight, lifted, 1e-6 * weight),
+            Case("force between", "N", MASSES[1] * G, contact_force, 1e-6 * weight),
+            Case("force on the ground", "N", weight, ground_force, 1e-6 * weight),
         ]
         labels = [f"e {e:g}" for e in RESTITUTION]
         for masses in ((3.0, 1.0), (1.0, 1.0)):

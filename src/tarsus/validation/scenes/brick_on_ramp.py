@@ -36,7 +36,7 @@ class BrickOnRamp(ValidationScene):
         motion = engine.run(start, dt, 2.0)
         downhill = -(motion.u[:, 0, 0] * np.cos(ANGLE) + motion.u[:, 0, 2] * np.sin(ANGLE))
         time = falls_below((1 - LOST_FRACTION) * SPEED, downhill, motion.time) / LOST_FRACTION
-        held = np.linalg.norm(motion.impulse[-1, 0, :, 1:].sum(0)) / dt
+        friction = np.linalg.norm(motion.impulse[-1, 0, :, 1:].sum(0)) / dt
         weight = body.mass * G
         return [
             Case(
@@ -46,5 +46,5 @@ class BrickOnRamp(ValidationScene):
                 time,
                 2 * dt,
             ),
-            Case("friction at rest", "N", weight * np.sin(ANGLE), float(held), 1e-3 * weight),
+            Case("friction at rest", "N", weight * np.sin(ANGLE), float(friction), 1e-3 * weight),
         ]

@@ -12,7 +12,7 @@ from tarsus.validation.bodies import BOX, TOUCH, G
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 TILT = 1e-6  # rad
-FROM, TO = 0.6, 1.0  # s, interval in which the growth is measured
+START, END = 0.6, 1.0  # s, interval in which the growth is measured
 
 
 class FootEdge(ValidationScene):
@@ -28,15 +28,16 @@ class FootEdge(ValidationScene):
         length = float(np.hypot(BOX[0], BOX[2]))
         inertia = body.bodies[0].inertia.about_com[1, 1] + body.mass * length**2
         rate = float(np.sqrt(body.mass * G * length / inertia))
-        upright = np.arctan2(
-            BOX[0], BOX[2]
-        )  # rotated by this angle, the center is above the edge at x = 0
+        # rotated by this angle, the center is above the edge at x = 0
+        upright = np.arctan2(BOX[0], BOX[2])
         lean = upright + TILT
-        place = [length * np.sin(TILT), 0.0, length * np.cos(TILT) - TOUCH]
-        motion = engine.run(Start(body, bodies.pose(place, lean), parameters={"mu": 2.0}), dt, TO)
+        position = [length * np.sin(TILT), 0.0, length * np.cos(TILT) - TOUCH]
+        motion = engine.run(
+            Start(body, bodies.pose(position, lean), parameters={"mu": 2.0}), dt, END
+        )
         w, y = motion.q[:, 0, 3], motion.q[:, 0, 5]
         tilt = 2 * np.arctan2(y, w) - upright
-        first = round(FROM / dt) - 1
+        first = round(START / dt) - 1
         grown = float(np.log(tilt[-1] / tilt[first])) if tilt[-1] > 0 < tilt[first] else np.nan
-        expected = float(np.log(np.cosh(rate * TO) / np.cosh(rate * FROM)))
+        expected = float(np.log(np.cosh(rate * END) / np.cosh(rate * START)))
         return [Case("growth rate", "1/s", rate, rate * grown / expected, rate**2 * dt)]

@@ -31,14 +31,14 @@ class FourLegStance(ValidationScene):
             body, bodies.pose([0, 0, STOOL[2] + STOOL_FOOT + DROP]), parameters={"mu": 0.6}
         )
         motion = engine.run(start, dt, SECONDS, skip=SETTLED)
-        turn = Rotation.from_quat(motion.q[-1, 0, 3:], scalar_first=True)  # on soft ground it leans
+        turn = Rotation.from_quat(motion.q[-1, 0, 3:], scalar_first=True)  # tilted on soft ground
         arms = turn.apply([c.position for c in body.candidates] - STOOL_COM) - [0, 0, STOOL_FOOT]
         forces = motion.impulse[-1, 0][:, [1, 2, 0]] / dt  # tangents along x and y
         weight = body.mass * G
         moment = np.cross(arms, forces).sum(0)[:2]
-        way = motion.q[:, 0, :3] - motion.q[0, 0, :3]
+        displacement = motion.q[:, 0, :3] - motion.q[0, 0, :3]
         return [
             Case("normal forces / weight", "1", 1.0, float(forces[:, 2].sum() / weight), 1e-6),
             Case("moment / weight", "m", 0.0, float(np.linalg.norm(moment) / weight), 1e-6),
-            Case("drift in a second", "m", 0.0, float(np.linalg.norm(way, axis=1).max()), 1e-9),
+            Case("drift in 1 s", "m", 0.0, float(np.linalg.norm(displacement, axis=1).max()), 1e-9),
         ]

@@ -14,7 +14,7 @@ from tarsus.validation.scenes.base import Case, ValidationScene
 
 STEPS = (0.004, 0.002, 0.001)  # s
 VELOCITY = np.array([1.0, 2.0, 3.0, 5.0, 0.2, -3.0])
-ROUND_OFF = 1e-13  # relative: below it an error has no order
+ROUND_OFF = 1e-13  # relative error below which no order is computed
 
 
 class FreeFlight(ValidationScene):
@@ -33,8 +33,8 @@ class FreeFlight(ValidationScene):
         order = float(engine.order or 1)  # at least the first
         cases = [Case("linear momentum, relative", "1", 0.0, float(errors[:, 0].max()), 1e-11)]
         for k, name in ((1, "angular momentum"), (2, "energy")):
-            own = np.maximum(errors[:, k], ROUND_OFF)
-            got = order if own[-1] == ROUND_OFF else float(np.log2(own[-2] / own[-1]))
+            values = np.maximum(errors[:, k], ROUND_OFF)
+            got = order if values[-1] == ROUND_OFF else float(np.log2(values[-2] / values[-1]))
             cases.append(Case(f"order of {name}", "1", order, got, 0.2, at_least=True))
         return cases
 

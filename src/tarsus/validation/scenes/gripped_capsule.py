@@ -19,7 +19,7 @@ PAD_MASS, PAD_DAMPING, OFFSET = 0.2, 100.0, 0.0125  # kg, N s/m, m from the midd
 SQUEEZE, PRELOAD = 6000.0, 0.002  # N/m and m: springs of the pads, and their compression
 MU = 0.7
 SOFT_STEP = 2e-5  # s
-FROM, TO = 0.5, 2.5  # s, interval in which the displacement is measured
+START, END = 0.5, 2.5  # s, interval in which the displacement is measured
 
 
 class GrippedCapsule(ValidationScene):
@@ -40,10 +40,10 @@ class GrippedCapsule(ValidationScene):
         body, dt = grip(), engine.step(0.002 if long_step else SOFT_STEP)
         q = bodies.coordinates(body, np.zeros(3))
         start = Start(body, q, parameters={"mu": MU}, motion_alone=True)
-        motion = engine.run(start, dt, TO, skip=FROM)
+        motion = engine.run(start, dt, END, skip=START)
         height = motion.q[:, 0, 4]
-        sunk = float(height[0] - height[-1]) / (motion.time[-1] - motion.time[0])
-        return [Case("sinks", "m/s", 0.0, sunk, 1e-9)]
+        speed = float(height[0] - height[-1]) / (motion.time[-1] - motion.time[0])
+        return [Case("sinking speed", "m/s", 0.0, speed, 1e-9)]
 
 
 def grip() -> Mechanism:

@@ -15,7 +15,7 @@ from tarsus.validation.scenes.base import Case, ValidationScene
 RATIOS = (1, 100, 10000)  # mass of the upper box over that of the lower one
 LIGHT, EDGES = 0.3, (0.2, 0.16, 0.1)  # kg, m
 DEGREES, MU = 15.0, 0.7
-FROM, TO = 1.0, 2.0  # s, interval in which the creep is measured
+START, END = 1.0, 2.0  # s, interval in which the creep is measured
 
 
 class HeavyOnLight(ValidationScene):
@@ -40,12 +40,12 @@ class HeavyOnLight(ValidationScene):
             heights = [EDGES[2] * (k + 0.5) - TOUCH * (k + 1) for k in range(2)]
             q = np.concatenate([bodies.pose(h * normal, -slope) for h in heights])
             start = Start(stack, q, slope=slope, parameters={"mu": MU}, motion_alone=True)
-            motion = engine.run(start, dt, TO)
+            motion = engine.run(start, dt, END)
             positions = motion.q[:, 0].reshape(-1, 2, 7)[..., :3]
-            late = np.linalg.norm(positions[-1] - positions[round(FROM / dt)], axis=1).max()
+            late = np.linalg.norm(positions[-1] - positions[round(START / dt)], axis=1).max()
             total = np.linalg.norm(positions[-1] - q.reshape(2, 7)[:, :3], axis=1).max()
             cases += [
-                Case(f"creep, ratio {ratio}", "m/s", 0.0, float(late) / (TO - FROM), 1e-9),
-                Case(f"way, ratio {ratio}", "m", 0.0, float(total), 1e-6),
+                Case(f"creep, ratio {ratio}", "m/s", 0.0, float(late) / (END - START), 1e-9),
+                Case(f"displacement, ratio {ratio}", "m", 0.0, float(total), 1e-6),
             ]
         return cases

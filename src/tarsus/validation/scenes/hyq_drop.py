@@ -1,4 +1,4 @@
-"""HyQ dropped as in Ogunsola: when its feet land, and with which impulses."""
+"""The drop test of HyQ by Ogunsola: landing time and landing impulse of the feet."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from tarsus.validation.bodies import G
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 TILT = np.deg2rad(5.0)
-DROPS = (
-    ("trunk tilted", 1.0, TILT, 0.0),
-    ("ground tilted", 0.5, 0.0, TILT),
-)  # name, m, trunk's and ground's angle
+# name, height in m, angles of trunk and ground in rad
+DROPS = (("trunk tilted", 1.0, TILT, 0.0), ("ground tilted", 0.5, 0.0, TILT))
 
 
 class HyqDrop(ValidationScene):
-    """Feet 1 m above level ground, trunk turned by 5° about y; 0.5 m above ground inclined by 5°.
+    """HyQ falls 1 m onto level ground, pitched by 5°, or 0.5 m onto ground inclined by 5°.
 
-    No joint moves in the fall. The feet that land first get the impulses of Ogunsola's Eqn.
-    (4) without friction and rebound: T^T H^-1 T Lambda = -T^T q'. The robot's posture is not stated
-    there; here it stands.
+    The joints do not move during the fall. The feet that land first receive the impulses of
+    Ogunsola, Eqn. (4), without friction and rebound: T^T H^-1 T Lambda = -T^T q'. Ogunsola does not
+    state the posture; here it is the keyframe `stand`.
     """
 
     needs = frozenset({"rigid", "restitution"})
     tolerance: ClassVar[str] = (
-        "a step and a half from the middle of the step in which they land; in impulse what a fall"
-        " longer by a step adds, g dt / v of it, and the weight of a step; joint damping, 0.1"
-        " N m s/rad, is less"
+        "landing time: 1.5 dt, measured from the middle of the landing step; impulse: g dt / v, the"
+        " effect of a fall that lasts one step longer, and the weight times dt; the effect of joint"
+        " damping, 0.1 N m s/rad, is smaller"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -54,25 +52,25 @@ class HyqDrop(ValidationScene):
             allowed = expected.sum() * G * dt / speed + robot.mass * G * dt
             time = float(motion.time[k]) - dt / 2 if landed.any() else np.nan
             cases += [
-                Case(f"time of landing, {name}", "s", fall, time, 1.5 * dt),
+                Case(f"landing time, {name}", "s", fall, time, 1.5 * dt),
                 Case(f"impulse, {name}", "N s", float(expected.sum()), got, allowed),
             ]
         return cases
 
 
 def _clearances(robot: Robot, q: Array, normal: Array) -> Array:
-    """Distance of every foot from the ground through the origin, m."""
+    """Compute the distance of each foot from the ground through the origin, m."""
     return np.array([robot.position(q, c.name) @ normal - c.radius for c in robot.candidates])
 
 
 def _impulses(robot: Robot, q: Array, normal: Array, speed: float) -> Array:
-    """Ogunsola, Eqn. (4), e = 0: of the feet that land first, robot falling at `speed`, N s."""
+    """Compute the impulses of the feet that land first at `speed`, Ogunsola, Eqn. (4), N s."""
     gaps = _clearances(robot, q, normal)
     first = np.nonzero(gaps < gaps.min() + 1e-9)[0]
     rows = []
     for k in first:
         candidate = robot.candidates[k]
-        arm = -candidate.radius * normal  # from the center to the ground
+        arm = -candidate.radius * normal  # from the foot's center to the contact point
         J = robot.jacobian(q, candidate.name)
         rows.append(normal @ J[:3] + np.cross(arm, normal) @ J[3:])
     T = np.array(rows)

@@ -13,16 +13,16 @@ MU, SPEED, SECONDS = 0.5, 6.0, 1.5
 
 
 class LaunchedCube(ValidationScene):
-    """A cube of 0.1 m at 6 m/s, mu 0.5, steps of 5 ms if the law can: nothing lifts it.
+    """A cube of 0.1 m slides at 6 m/s with mu 0.5 in steps of 5 ms, if possible, and is not lifted.
 
-    Friction is horizontal and would tip the cube only with mu > 1. A law whose friction cone is
-    part of one convex problem pushes what slides away from the ground.
+    Friction is horizontal and would tip the cube only if mu were above 1. Laws that solve one
+    convex problem with friction cones lift sliding bodies off the ground.
     """
 
     needs = frozenset({"friction", "no lift", "rigid"})
     tolerance: ClassVar[str] = (
-        "1e-6 m: on rigid ground the only force up is the one that carries the weight, so that only"
-        " round-off and the solver's tolerance may show; on springs a box may rock itself up"
+        "1e-6 m, for round-off and the solver's tolerance: on rigid ground the only upward force is"
+        " the one that carries the weight; on springs a box may rise by rocking"
     )
 
     def measure(self, engine: Engine) -> list[Case]:

@@ -1,4 +1,4 @@
-"""A four-bar that hangs on the end of its crank's range."""
+"""A four-bar linkage that rests on a stop of its crank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STOP = 1.0  # rad
 
 
 class LoopOnStop(ValidationScene):
-    """A parallelogram of 4 kg falls until its crank stops at 1 rad, and rests there.
+    """A parallelogram linkage of 4 kg falls until its crank hits a stop at 1 rad, and rests there.
 
     The coupler only translates. By virtual work the moment of the stop balances the weight,
     (m_1 / 2 + m_2 + m_3 / 2) g l cos(b), independent of the forces in the pins.
@@ -23,8 +23,8 @@ class LoopOnStop(ValidationScene):
 
     needs = frozenset({"hard joints"})
     tolerance: ClassVar[str] = (
-        "1e-9 of the moment, as equilibrium does not depend on dt; 1e-9 rad between the bars that"
-        " stay parallel, the drift of loops"
+        "moment: 1e-9, because equilibrium does not depend on dt; angle between parallel bars: 1e-9"
+        " rad, for the drift of loop joints"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -34,10 +34,10 @@ class LoopOnStop(ValidationScene):
         weight = (0.5 + 2.0 + 0.5) * G * ARM * np.cos(STOP)
         moment = float(motion.joints[-1, 0, 0] / dt)
         crank, coupler, rocker = motion.q[-1, 0]
-        apart = float(max(abs(crank + coupler), abs(crank - rocker)))
+        misalignment = float(max(abs(crank + coupler), abs(crank - rocker)))
         rate = float(np.abs(motion.u[-1]).max())
         return [
             Case("moment of the stop", "N m", -weight, moment, 1e-9 * weight),
-            Case("bars out of parallel", "rad", 0.0, apart, 1e-9),
+            Case("angle between parallel bars", "rad", 0.0, misalignment, 1e-9),
             Case("rate at rest", "rad/s", 0.0, rate, 1e-9),
         ]

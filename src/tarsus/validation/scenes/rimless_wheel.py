@@ -12,7 +12,7 @@ from tarsus.validation.bodies import SPOKE, SPOKES, WHEEL_INERTIA, G
 from tarsus.validation.scenes.base import Case, ValidationScene
 
 SLOPE, SECONDS = 0.1, 6.0  # rad, s
-LAST = 4  # impacts that are measured
+IMPACT_COUNT = 4  # last impacts, which are measured
 
 
 class RimlessWheel(ValidationScene):
@@ -33,26 +33,33 @@ class RimlessWheel(ValidationScene):
     def measure(self, engine: Engine) -> list[Case]:
         dt, body, half = engine.step(0.0005), bodies.wheel(), np.pi / SPOKES
         inertia = WHEEL_INERTIA + body.mass * SPOKE**2
-        kept = (WHEEL_INERTIA + body.mass * SPOKE**2 * np.cos(2 * half)) / inertia
+        speed_ratio = (WHEEL_INERTIA + body.mass * SPOKE**2 * np.cos(2 * half)) / inertia
         gained = 2 * body.mass * G * SPOKE * np.sin(half) * np.sin(SLOPE)
-        landing = float(np.sqrt(2 * gained / (inertia * (1 - kept**2))))
+        landing = float(np.sqrt(2 * gained / (inertia * (1 - speed_ratio**2))))
         # on one spoke at a right angle to the slope, at about the speed it has there; rolling
         # towards -x
         first = np.sqrt(
-            (kept * landing) ** 2 - 2 * body.mass * G * SPOKE * (1 - np.cos(half - SLOPE)) / inertia
+            (speed_ratio * landing) ** 2
+            - 2 * body.mass * G * SPOKE * (1 - np.cos(half - SLOPE)) / inertia
         )
         axle = (SPOKE - bodies.TOUCH) * np.array([-np.sin(SLOPE), 0.0, np.cos(SLOPE)])
         speed = SPOKE * first * np.array([-np.cos(SLOPE), 0.0, -np.sin(SLOPE)])
         start = Start(body, [*axle, -SLOPE], [*speed, -first], slope=SLOPE, parameters={"mu": 1.5})
         motion = engine.run(start, dt, SECONDS)
         omega = -motion.u[:, 0, 3]
-        impacts = np.nonzero(omega[1:] < 0.9 * omega[:-1])[0][-LAST:]
-        found = omega[impacts] if len(impacts) == LAST else np.full(LAST, np.nan)
-        after = omega[impacts + 1] if len(impacts) == LAST else np.full(LAST, np.nan)
+        impacts = np.nonzero(omega[1:] < 0.9 * omega[:-1])[0][-IMPACT_COUNT:]
+        before = omega[impacts] if len(impacts) == IMPACT_COUNT else np.full(IMPACT_COUNT, np.nan)
+        after = (
+            omega[impacts + 1] if len(impacts) == IMPACT_COUNT else np.full(IMPACT_COUNT, np.nan)
+        )
         change = 2 * body.mass * G * SPOKE * np.sin(half + SLOPE) / inertia * dt
         return [
             Case(
-                "speed after / before", "1", kept, float(np.mean(after / found)), change / landing
+                "speed after / before",
+                "1",
+                speed_ratio,
+                float(np.mean(after / before)),
+                change / landing,
             ),
-            Case("speed at landing", "rad/s", landing, float(np.mean(found)), 4 * change),
+            Case("speed at landing", "rad/s", landing, float(np.mean(before)), 4 * change),
         ]

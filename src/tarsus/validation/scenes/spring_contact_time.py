@@ -1,4 +1,4 @@
-"""A ball on an undamped spring leaves after half a period, as fast as it came."""
+"""A ball leaves an undamped spring after half a period, at its landing speed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ STIFFNESS, SPEED = np.array([1e4, 3e4]), 2.0
 
 
 class SpringContactTime(ValidationScene):
-    """1 kg at 2 m/s, undamped: pi sqrt(m / k), with gravity + 2 atan(g / (omega v)) / omega."""
+    """A body of 1 kg hits undamped springs at 2 m/s.
+
+    Contact lasts pi / omega + 2 atan(g / (omega v)) / omega with omega = sqrt(k / m); the second
+    term is due to gravity.
+    """
 
     needs = frozenset({"spring"})
     tolerance: ClassVar[str] = (
-        "two steps of time, as touchdown and lift-off are seen at steps; the speed to first order"
-        " in omega dt, v omega dt, and the weight's share of a step, g dt"
+        "contact time: two steps, because touchdown and lift-off are detected at steps; speed:"
+        " first order in omega dt, v omega dt, and the change by gravity in a step, g dt"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
@@ -36,9 +40,9 @@ class SpringContactTime(ValidationScene):
         touching = motion.impulse[:, :, 0, 0] > 0
         expected = (np.pi + 2 * np.arctan(G / (omega * SPEED))) / omega
         last = len(touching) - 1 - np.argmax(touching[::-1], axis=0)
-        away = motion.u[last, np.arange(len(omega)), 2]
+        lift_off = motion.u[last, np.arange(len(omega)), 2]
         labels = [f"c_N {k:g} N/m" for k in STIFFNESS]
         return [
             worst(("contact time", "s"), expected, touching.sum(0) * dt, 2 * dt, labels),
-            worst(("speed away", "m/s"), SPEED, away, SPEED * omega * dt + G * dt, labels),
+            worst(("lift-off speed", "m/s"), SPEED, lift_off, SPEED * omega * dt + G * dt, labels),
         ]

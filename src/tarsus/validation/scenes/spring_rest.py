@@ -1,4 +1,4 @@
-"""A body on a spring sinks by its weight over the stiffness."""
+"""A body on springs sinks by its weight divided by their stiffness."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from tarsus.validation.bodies import BOX, G
 from tarsus.validation.scenes.base import Case, ValidationScene, worst
 
 STIFFNESS = np.array([1e4, 3e4, 1e5])  # N/m
-NAMES = ("c_N", "k")  # what laws call it
+PARAMETERS = ("c_N", "k")  # names of the stiffness in the laws
 
 
 class SpringRest(ValidationScene):
-    """A box of 2 kg on its four corners, three stiffnesses: W / (4 k)."""
+    """A box of 2 kg rests on its four corners at the depth W / (4 k), for three stiffnesses."""
 
     needs = frozenset({"spring"})
     tolerance: ClassVar[str] = (
-        "1e-6 of the depth: equilibrium does not depend on dt, and six seconds damp the landing"
+        "1e-6 of the depth: equilibrium does not depend on dt, and the landing has decayed after"
+        " six seconds"
     )
 
     def measure(self, engine: Engine) -> list[Case]:
-        name = next((name for name in NAMES if name in engine.parameters), None)
+        name = next((name for name in PARAMETERS if name in engine.parameters), None)
         if name is None:
             raise NotModeled("the law has no stiffness", "stiffness")
         body, dt = bodies.box(), engine.step(0.005)

@@ -35,20 +35,20 @@ class StackedBoxes(ValidationScene):
             positions = [[0, 0, height * (k + 0.5) - TOUCH * (k + 1)] for k in range(count)]
             start = Start(stack, bodies.coordinates(stack, *positions))
             motion = engine.run(start, dt, SECONDS, skip=SECONDS - 1.0)
-            # the ground's contacts, then twelve of each pair, by their bodies
+            # contacts with the ground come first, then twelve for each pair of boxes
             loads = _loads(motion.impulse[-1, 0, :, 0] / dt, count)
             expected = [sum(masses[k:]) * G for k in range(count)]
             k, weight = int(np.argmax(np.abs(loads - expected))), sum(masses) * G
             moved = float(np.abs(motion.q[-1] - motion.q[0]).max())
             cases += [
                 Case(f"{count} boxes: force below", "N", expected[k], loads[k], 1e-5 * weight),
-                Case(f"{count} boxes: way in 1 s", "m", 0.0, moved, 1e-8),
+                Case(f"{count} boxes: displacement in 1 s", "m", 0.0, moved, 1e-8),
             ]
         return cases
 
 
 def _loads(force: np.ndarray, count: int) -> np.ndarray:
-    """Sum the forces of all contacts to the load on the lower face of each box (count,), N."""
+    """Sum the contact forces on the lower face of each box (count,), N."""
     ground, pairs = force[: 4 * count], force[4 * count :]
     between = {both: 12 * k for k, both in enumerate(_pairs(count))}
     above = [pairs[between[both] : between[both] + 12].sum() for both in pairwise(range(count))]

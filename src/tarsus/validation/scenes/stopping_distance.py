@@ -15,10 +15,12 @@ MU, SPEED = np.array([0.2, 0.4, 0.7]), 2.0
 
 
 class StoppingDistance(ValidationScene):
-    """Sliding friction: a block at 2 m/s, three coefficients."""
+    """A block slides at 2 m/s with three coefficients of friction until it stops."""
 
     needs = frozenset({"friction", "sticking"})
-    tolerance: ClassVar[str] = "v0 dt: a method of first order may be off by the way of one step"
+    tolerance: ClassVar[str] = (
+        "v0 dt, the distance traveled in one step, as for any first-order method"
+    )
 
     def measure(self, engine: Engine) -> list[Case]:
         dt = engine.step(0.005)
