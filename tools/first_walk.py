@@ -65,22 +65,22 @@ def measured(seed: int, asked: argparse.Namespace) -> dict[str, float]:
         found["periods"] = learned["last"]["periods"]
         trials = ["play", out, "--seed", "1000", "--trials"]
         [played] = output(*trials, "100")
-        found |= {"missed": played["missed"]["speed"], "fell": played["fell"]}
+        found |= {"error": played["errors"]["speed"], "fell": played["fell"]}
         if asked.mujoco:
             [there] = output(*trials, str(asked.mujoco), "--mujoco")
-            found |= {"missed there": there["missed"]["speed"], "fell there": there["fell"]}
+            found |= {"error there": there["errors"]["speed"], "fell there": there["fell"]}
         return found
 
 
 def main() -> None:
-    """A row a seed, then the median and the worst."""
+    """Print a row per seed, then the median and the worst."""
     asked, rows = wanted(), list[dict[str, float]]()
-    print("wall, cpu: s; missed: m/s; fell: of 100; there: in MuJoCo")
+    print("wall, cpu: s; error: m/s; fell: of 100; there: in MuJoCo")
     for seed in range(asked.seeds):
         rows.append(row := measured(seed, asked))
-        told = (f"{name} {value:.3g}" for name, value in row.items() if name != "periods")
-        print(f"seed {seed}: {row['periods']:.0f} periods; {', '.join(told)}", flush=True)
-    walk = sum(row["missed"] < LIMIT for row in rows)
+        columns = (f"{name} {value:.3g}" for name, value in row.items() if name != "periods")
+        print(f"seed {seed}: {row['periods']:.0f} periods; {', '.join(columns)}", flush=True)
+    walk = sum(row["error"] < LIMIT for row in rows)
     print(f"{walk} of {asked.seeds} follow forward speeds within {LIMIT} m/s")
     for name in rows[0]:
         values = sorted(row[name] for row in rows)

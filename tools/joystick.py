@@ -56,11 +56,11 @@ def measured(seed: int, asked: argparse.Namespace) -> dict[str, float]:
         trials = ["play", out, "--seed", "1000", "--trials"]
         ground = ["--set", asked.ground] if asked.ground else []
         [played] = output(*trials, str(TRIALS), *ground)
-        found |= {"periods": learned["last"]["periods"], "fell": played["fell"]} | played["missed"]
+        found |= {"periods": learned["last"]["periods"], "fell": played["fell"]} | played["errors"]
         if asked.mujoco:
             [there] = output(*trials, str(asked.mujoco), *ground, "--mujoco")
             found |= {"there": there["fell"]}
-            found |= {f"{name} there": value for name, value in there["missed"].items()}
+            found |= {f"{name} there": value for name, value in there["errors"].items()}
         return found
 
 
@@ -69,8 +69,8 @@ def main() -> None:
     asked, rows = wanted(), list[dict[str, float]]()
     for seed in range(asked.first, asked.first + asked.seeds):
         rows.append(row := measured(seed, asked))
-        told = (f"{name} {value:.3g}" for name, value in row.items() if name != "periods")
-        print(f"seed {seed}: {row['periods']:.0f} periods; {', '.join(told)}", flush=True)
+        columns = (f"{name} {value:.3g}" for name, value in row.items() if name != "periods")
+        print(f"seed {seed}: {row['periods']:.0f} periods; {', '.join(columns)}", flush=True)
     print(f"fell: of {TRIALS}; there: in MuJoCo, of {asked.mujoco}")
     for name in rows[0]:
         values = sorted(row[name] for row in rows)

@@ -38,7 +38,7 @@ def findings(
     experiment: Experiment,
     parts: Sequence[str] = (),
     quick: bool = False,
-    tell: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Finding]:
     """Measure parts (all by default) and those they need, one after the other.
 
@@ -50,7 +50,7 @@ def findings(
         Names of parts.
     quick
         Whether to run the reduced version.
-    tell
+    on_progress
         Called with progress messages.
 
     Returns
@@ -64,8 +64,8 @@ def findings(
     selected = experiment.select(parts)
     for k, part in enumerate(selected):
         step = f"[{k + 1}/{len(selected)}] {part.name}"
-        tell(step)
-        task = Task(quick, lambda text, step=step: tell(f"{step}: {text}"), results)
+        on_progress(step)
+        task = Task(quick, lambda text, step=step: on_progress(f"{step}: {text}"), results)
         results[part.name] = part.measure(task)
     return results
 
@@ -75,7 +75,7 @@ def reproduce(
     out: Path | str | None = None,
     parts: Sequence[str] = (),
     quick: bool = False,
-    tell: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Measure an experiment and return the content of its JSON file.
 
@@ -89,7 +89,7 @@ def reproduce(
         Names of parts; all by default.
     quick
         Whether to run the reduced version.
-    tell
+    on_progress
         Called with progress messages.
 
     Raises
@@ -105,11 +105,11 @@ def reproduce(
     experiment.select(parts)
     folder = _record.writable_folder(Path(out)) if out is not None else None
     # measure
-    results = findings(experiment, parts, quick, tell)
+    results = findings(experiment, parts, quick, on_progress)
     record = _record.record(name, experiment, results, quick)
     # write the page and its data
     if folder is not None:
-        tell("drawing the page")
+        on_progress("drawing the page")
         page, data = _page.page(experiment, results, record), json_text(record, indent=1) + "\n"
         _record.write({folder / f"{name}.html": page, folder / f"{name}.json": data})
     return record

@@ -138,14 +138,14 @@ class Task:
     ----------
     quick
         Whether to run the reduced version, as the tests do.
-    tell
+    on_progress
         Called with progress messages.
     found
         Findings of the parts needed, by name.
     """
 
     quick: bool = False
-    tell: Callable[[str], None] = lambda text: None
+    on_progress: Callable[[str], None] = lambda text: None
     found: Mapping[str, Finding] = field(default_factory=dict)
 
 

@@ -30,7 +30,7 @@ SLOW_CASES = (
     "test_bad_inputs.py::test_mistakes_of_a_controller_are_answered_clearly[controlle"
     "r19-InvalidValue-Mine.initial_coordinates]",
     "test_bad_inputs.py::test_names_in_arrays_and_one_alone_will_do",
-    "test_beside_mujoco.py::test_a_chain_comes_to_its_stops_when_mujoco_s_does[rates0-stops0]",
+    "test_two_engines.py::test_a_chain_reaches_its_joint_limits_when_mujoco_does[rates0-stops0]",
     "test_between_ends.py::test_a_box_lies_across_a_ridge",
     "test_between_ends.py::test_a_rod_lies_on_a_crest[cylinder]",
     "test_between_ends.py::test_derivatives_of_a_step_that_rolls_and_slides_on_a_crest",

@@ -22,7 +22,7 @@ from tarsus.validation.table import STEPPERS, validate
 def test_rows_do_not_depend_on_the_number_of_workers() -> None:
     reports: list[str] = []
     tables = [
-        validate("compliant", "free_flight", tell=reports.append, workers=workers)
+        validate("compliant", "free_flight", on_progress=reports.append, workers=workers)
         for workers in (1, 2, None)
     ]
     assert tables[0] == tables[1] == tables[2] and len(tables[0]) > 6

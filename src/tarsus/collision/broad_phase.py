@@ -96,7 +96,7 @@ def secondary_gaps(
         bounds = EdgeBounds.of(geometry, terrain)
         heights = {name: height for name, (_, height) in skipped.items()}
         for c, center, ground in zip((*others, *primary_ends), centers, at_centers, strict=True):
-            heights[c.name] = bounds.seen(center, *ground)
+            heights[c.name] = bounds.height_and_z(center, *ground)
         spans = deepest_spans(geometry, kin, terrain, heights, builder)
     pairs = deepest_pairs(geometry, kin, builder) if geometry.pairs else None
     all_gaps = [*gaps, *(deepest.least for deepest in (spans, pairs) if deepest is not None)]
@@ -178,7 +178,7 @@ def groups(geometry: Geometry, spotted: Collection[str]) -> list[BodyPoints]:
     # a candidate joined to one that stays alone stays alone too
     secondary = [geometry.candidates[i] for i in geometry.secondary]
     alone = {geometry.candidates[i].name for i in geometry.primary} | set(spotted)
-    joined = [{*span.ends, *filter(None, span.beside)} for span in geometry.spans]
+    joined = [{*span.ends, *filter(None, span.opposite_ends)} for span in geometry.spans]
     while more := {n for names in joined if names & alone for n in names} - alone:
         alone |= more
     # the others, body by body
@@ -196,7 +196,7 @@ def gaps_of_groups(
     grouped: Sequence[BodyPoints],
     builder: Builder,
 ) -> dict[str, tuple[SX, tuple[SX, SX]]]:
-    """Return the gap, m, and `EdgeBounds.seen` of every candidate of groups, by name.
+    """Return the gap, m, and `EdgeBounds.height_and_z` of every candidate of groups, by name.
 
     They are OPEN_GAP and FAR_HEIGHT in worlds where the ball around the group does not touch.
     """
@@ -215,7 +215,7 @@ def gaps_of_groups(
     seen = {}
     for group, pose, ball, ground in zip(grouped, poses, balls, grounds, strict=True):
         count = len(group.candidates)
-        near = bounds.closes(bounds.seen(ball, *ground)[0], group.radius)
+        near = bounds.closes(bounds.height_and_z(ball, *ground)[0], group.radius)
 
         def examined(
             _: Values, group: BodyPoints = group, pose: tuple[SX, SX] = pose
@@ -248,5 +248,7 @@ def _examined(
     at_centers = geometry.terrain.surfaces(centers, terrain)
     lowest = below_lowest(geometry, terrain, centers, [c.radius for c in own], turned, at_centers)
     gaps = [distance - c.radius for c, (_, distance, _) in zip(own, lowest, strict=True)]
-    heights = [bounds.seen(c, *ground)[0] for c, ground in zip(centers, at_centers, strict=True)]
+    heights = [
+        bounds.height_and_z(c, *ground)[0] for c, ground in zip(centers, at_centers, strict=True)
+    ]
     return {"gap": ca.vertcat(*gaps), "height": ca.vertcat(*heights)}

@@ -86,9 +86,9 @@ class SlotContact:
         ground is nearest, -1 to 1.
     out : SX or None
         `Span.out`, if the geometry has arcs.
-    across, aside : SX or None
+    across, cross_position : SX or None
         If the geometry has faces: `Span.across`, and the position across it at which the ground is
-        nearest.
+        closest.
     normal, edge_gap : SX or None
         If the ground has edges around level tops: normal (3,) and gap, m, of a face's contact with
         one; a zero normal for every other contact.
@@ -108,7 +108,7 @@ class SlotContact:
     position: SX | None = None
     out: SX | None = None
     across: SX | None = None
-    aside: SX | None = None
+    cross_position: SX | None = None
     normal: SX | None = None
     edge_gap: SX | None = None
     ellipsoid_point: EllipsoidPoint | None = None
@@ -247,10 +247,10 @@ def look_up(
         slot = replace(slot, ellipsoid_point=_ellipsoid_point(geometry, number, points))
     if gaps.spans is not None:
         position = ca.if_else(geometry.is_span(number), gaps.spans.position(number), 0)
-        aside = gaps.spans.aside(number) if faces(geometry.spans) else None
-        slot = replace(slot, position=position, aside=aside)
+        cross_position = gaps.spans.cross_position(number) if faces(geometry.spans) else None
+        slot = replace(slot, position=position, cross_position=cross_position)
         if gaps.spans.normals:
-            normal, edge_gap = gaps.spans.at_edge(number)
+            normal, edge_gap = gaps.spans.edge_contact(number)
             slot = replace(slot, normal=normal, edge_gap=edge_gap)
     if geometry.pairs:
         second = (row[f"other{suffix}"] for suffix in ("", "_center", "_half", "_radius"))

@@ -1,4 +1,4 @@
-"""The deepest few of many secondary contacts: only these are carried through a step."""
+"""The few deepest of many secondary contacts: only these take part in a step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Deepest:
     positions : list of SX
         Position along each span at which the ground is nearest (`curve_ground`), OUTSIDE for none;
         empty for pairs.
-    asides : list of SX
+    cross_positions : list of SX
         Position across a face at which the ground is nearest (`face_ground`), 0 for other spans;
         empty if the geometry has no faces.
     normals : list of SX
@@ -45,31 +45,33 @@ class Deepest:
     gaps: list[SX]
     touching: SX
     positions: list[SX] = field(default_factory=list)
-    asides: list[SX] = field(default_factory=list)
+    cross_positions: list[SX] = field(default_factory=list)
     normals: list[SX] = field(default_factory=list)
 
     @staticmethod
     def none(count: int, *, spans: bool, faces: bool = False, edges: bool = False) -> Deepest:
         """Return an empty table for `count` contacts."""
-        numbers, gaps, positions, asides = (
+        numbers, gaps, positions, cross_positions = (
             entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, OUTSIDE, 0)
         )
         normals = [SX.zeros(3)] * count if edges else []
-        positions, asides = positions if spans else [], asides if faces else []
-        return Deepest(numbers, gaps, SX(0), positions, asides, normals)
+        positions, cross_positions = positions if spans else [], cross_positions if faces else []
+        return Deepest(numbers, gaps, SX(0), positions, cross_positions, normals)
 
     @staticmethod
     def of(values: Values) -> Deepest:
         """Restore the table from `values`."""
-        places, asides = (entries(values.get(name, SX(0, 1))) for name in ("places", "asides"))
+        positions, cross_positions = (
+            entries(values.get(name, SX(0, 1))) for name in ("places", "asides")
+        )
         numbers, gaps = entries(values["numbers"]), entries(values["gaps"])
         normals = triples(values.get("normals", SX(0, 1)))
-        return Deepest(numbers, gaps, values["touching"], places, asides, normals)
+        return Deepest(numbers, gaps, values["touching"], positions, cross_positions, normals)
 
     def values(self) -> Values:
         """Return the registers that carry this through a loop."""
         values = {"numbers": ca.vertcat(*self.numbers), "gaps": ca.vertcat(*self.gaps)}
-        more = {"places": self.positions, "asides": self.asides, "normals": self.normals}
+        more = {"places": self.positions, "asides": self.cross_positions, "normals": self.normals}
         rest = {name: ca.vertcat(*own) for name, own in more.items() if own}
         return values | {"touching": self.touching} | rest
 
@@ -78,18 +80,19 @@ class Deepest:
         """Least gap, m."""
         return reduce(ca.fmin, self.gaps)
 
-    def with_one(
+    def with_contact(
         self,
         number: SX,
         gap: SX,
         position: SX,
         touches: SX,
-        aside: SX | float = 0.0,
+        cross_position: SX | float = 0.0,
         normal: SX | None = None,
     ) -> Deepest:
-        """Insert a span instead of the one with the largest gap, if its own gap is smaller.
+        """Replace the contact with the largest gap by another one if the gap of that is smaller.
 
-        A contact with an edge of the ground replaces another one with its number, if there is one.
+        A contact with an edge of the ground (`normal` is given) replaces any contact of the same
+        number.
         """
         keys = self.gaps
         if normal is not None:
@@ -113,19 +116,22 @@ class Deepest:
         normal = SX.zeros(3) if normal is None else normal
         return Deepest(
             *(insert(number, self.numbers), insert(gap, self.gaps), self.touching + touches),
-            *(insert(position, self.positions), insert(aside, self.asides) if self.asides else []),
+            *(
+                insert(position, self.positions),
+                insert(cross_position, self.cross_positions) if self.cross_positions else [],
+            ),
             insert(normal, self.normals) if self.normals else [],
         )
 
     def position(self, number: SX) -> SX:
-        """Return the position of the nearest ground along the span with that number, or OUTSIDE."""
+        """Return the position along the span with that number where the ground is closest."""
         return self._value_of(number, self.positions, OUTSIDE)
 
-    def aside(self, number: SX) -> SX:
+    def cross_position(self, number: SX) -> SX:
         """Return the position across the span with that number; 0 if it is not a face."""
-        return self._value_of(number, self.asides, 0.0)
+        return self._value_of(number, self.cross_positions, 0.0)
 
-    def at_edge(self, number: SX) -> tuple[SX, SX]:
+    def edge_contact(self, number: SX) -> tuple[SX, SX]:
         """Return the normal (3,) and gap, m, of a contact with an edge of the ground, or zeros."""
         normal, gap = SX.zeros(3), SX(0)
         for other, own, distance in zip(self.numbers, self.normals, self.gaps, strict=True):
@@ -143,7 +149,7 @@ class Deepest:
 def deepest_touching(
     gaps: list[SX], touch: list[SX], first: int, count: int, builder: Builder
 ) -> Deepest:
-    """Return the deepest contacts that touch, at most `count`.
+    """Select the deepest contacts that touch, at most `count`.
 
     Parameters
     ----------
@@ -180,7 +186,7 @@ def deepest_touching(
 
 
 def next_key(keys: list[SX], key: SX, index: SX) -> tuple[SX, SX]:
-    """Return the smallest key that follows (key, index) in sorted order, and its index.
+    """Find the smallest key that follows (key, index) in sorted order, and its index.
 
     Equal keys are ordered by index. The key is infinite if none follows.
     """

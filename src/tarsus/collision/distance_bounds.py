@@ -83,38 +83,42 @@ class EdgeBounds:
             return EdgeBounds(geometry, SX(1), SX(1), solid=True)
         return EdgeBounds(geometry, steepest, 1 / ca.sqrt(1 + steepest**2), solid=False)
 
-    def seen(self, center: SX, distance: SX, frame: SX) -> tuple[SX, SX]:
-        """Return the height above ground of a point, or its distance from a solid, and its z, m."""
+    def height_and_z(self, center: SX, distance: SX, frame: SX) -> tuple[SX, SX]:
+        """Return the height of a point above ground, or its distance from a solid, and its z, m."""
         return distance if self.solid else distance / frame[0, 2], center[2]
 
-    def closes(self, seen: SX, radius: float | SX) -> SX:
-        """Return 1 if a ball of this radius, m, may touch; seen: its height as from `seen`."""
-        return self.geometry.closes(self.shrunk * seen - radius - NEAR_GAP)
+    def closes(self, height: SX, radius: float | SX) -> SX:
+        """Return 1 if a ball of this radius, m, at a height from `height_and_z` may touch."""
+        return self.geometry.closes(self.shrunk * height - radius - NEAR_GAP)
 
-    def any_near(self, seen: Mapping[str, tuple[SX, SX]]) -> list[SX]:
-        """Return 1 for each group of edges, rim and face of which any may touch.
+    def any_near(self, heights: Mapping[str, tuple[SX, SX]]) -> list[SX]:
+        """Return a flag for each group of edges, rim and face: 1 if any of it may touch.
 
-        seen: `seen` of each candidate, by name
+        `heights` has `height_and_z` of each candidate, by name.
         """
         spans = searched(self.geometry.spans)
         rims = {span.ends[0]: span for span in spans if span.bent}
-        near = [self.may_touch(*side, seen) for side in parallel_edges(self.geometry)]
-        near += [self.may_touch_span(span, seen) for span in rims.values()]
+        near = [self.may_touch(*side, heights) for side in parallel_edges(self.geometry)]
+        near += [self.may_touch_span(span, heights) for span in rims.values()]
         faces = [span for span in spans if span.wide and not span.round]
-        return near + [self.may_touch_span(span, seen) for span in faces]
+        return near + [self.may_touch_span(span, heights) for span in faces]
 
-    def may_touch_span(self, span: Span, seen: Mapping[str, tuple[SX, SX]]) -> SX:
-        """Return 1 if a span may touch; seen: `seen` of each candidate, by name."""
+    def may_touch_span(self, span: Span, heights: Mapping[str, tuple[SX, SX]]) -> SX:
+        """Return 1 if a span may touch; `heights` has `height_and_z` of each candidate, by name."""
         if span.bent:
-            return self.closes(seen[span.ends[0]][0], float(np.linalg.norm(span.out)))
+            return self.closes(heights[span.ends[0]][0], float(np.linalg.norm(span.out)))
         if span.round:
-            return self.closes(seen[span.ends[0]][0], float(np.linalg.norm(span.half)))
+            return self.closes(heights[span.ends[0]][0], float(np.linalg.norm(span.half)))
         if span.wide:
-            aside = self.shrunk * self.rate * float(np.linalg.norm(span.across))
+            half_width = self.shrunk * self.rate * float(np.linalg.norm(span.across))
             return self.may_touch(
-                [span.ends, span.beside], span.part, length_and_radius(span)[0], aside, seen
+                [span.ends, span.opposite_ends],
+                span.part,
+                length_and_radius(span)[0],
+                half_width,
+                heights,
             )
-        return self.may_touch([span.ends], span.part, *length_and_radius(span), seen)
+        return self.may_touch([span.ends], span.part, *length_and_radius(span), heights)
 
     def may_touch(
         self,
@@ -122,25 +126,25 @@ class EdgeBounds:
         part: tuple[float, float],
         length: float,
         radius: float | SX,
-        seen: Mapping[str, tuple[SX, SX]],
+        heights: Mapping[str, tuple[SX, SX]],
     ) -> SX:
-        """Return 1 if what lies between two ends may touch.
+        """Return 1 if the part between two ends may touch.
 
         Parameters
         ----------
         ends : sequence of pairs of str
             Names of the candidates at both ends, of one edge or of several parallel ones.
         part : tuple of float
-            From where to where between the ends, 0 to 1.
+            Start and end of the part between the ends, 0 to 1.
         length : float
             Distance between the ends, m.
         radius : float or SX
             Radius around the edges, m.
-        seen : mapping
-            `seen` of each candidate, by name.
+        heights : mapping
+            `heights` of each candidate, by name.
         """
-        one, other = (reduce(ca.fmin, (seen[pair[k]][0] for pair in ends)) for k in (0, 1))
-        climb = seen[ends[0][1]][1] - seen[ends[0][0]][1]
+        one, other = (reduce(ca.fmin, (heights[pair[k]][0] for pair in ends)) for k in (0, 1))
+        climb = heights[ends[0][1]][1] - heights[ends[0][0]][1]
         most, slope = self.rate * length, SX(0) if self.solid else climb
         # where the bounds from both ends meet
         share = 0.5 + (one - other + slope) * (0.5 / ca.fmax(self.rate, MIN_RATE) / length)

@@ -9,11 +9,11 @@ import casadi as ca
 from casadi import SX
 
 from tarsus.collision.closest_point.capsule_box import Block, capsule_on_box
-from tarsus.collision.closest_point.curve_ground import Curve, place_of
+from tarsus.collision.closest_point.contact_point_velocity import contact_point_velocity
+from tarsus.collision.closest_point.curve_ground import Curve, span_contact
 from tarsus.collision.closest_point.ellipsoid_ground import EllipsoidPoints, closest_points
-from tarsus.collision.closest_point.segments import Segment, facing
-from tarsus.collision.closest_point.solids import Place, either, of_pair
-from tarsus.collision.closest_point.travel import travels
+from tarsus.collision.closest_point.segments import Segment, contact_frame
+from tarsus.collision.closest_point.solids import PairContact, pair_contact, select_contact
 from tarsus.collision.contact_point import OPEN_GAP, Attached, ContactPoint, may_be_blocked
 from tarsus.collision.contact_table import SlotContact
 from tarsus.collision.deepest import OUTSIDE
@@ -131,15 +131,16 @@ def _span_points(
     first, points = len(geometry.candidates), []
     for span in spans:
         number = first + geometry.spans.index(span)
-        place, aside, edge = place_of(geometry, kin, terrain, span)
+        contact = span_contact(geometry, kin, terrain, span)
         outline = constant(geometry.outlines[number]) if geometry.outlines else None
         fixed = SX(span.body), constant(span.middle), SX(span.radius), outline
         along, out = constant(span.half), constant(span.out) if span.bent else None
-        slot = SlotContact(SX(number), *fixed, along=along, position=place, out=out)
-        if aside is not None:
-            slot = replace(slot, across=constant(span.across), aside=aside)
-        if edge is not None:
-            slot = replace(slot, normal=edge[0], edge_gap=edge[1])
+        slot = SlotContact(SX(number), *fixed, along=along, position=contact.position, out=out)
+        if contact.cross_position is not None:
+            across = constant(span.across)
+            slot = replace(slot, across=across, cross_position=contact.cross_position)
+        if contact.normal is not None:
+            slot = replace(slot, normal=contact.normal, edge_gap=contact.edge_gap)
         points.append(slot_contact_point(geometry, kin, terrain, slot))
     return points
 
@@ -148,23 +149,23 @@ def _pair_points(kin: Kinematics, pairs: Sequence[Pair]) -> list[ContactPoint]:
     points, product, nu = [], rnea.velocity_products(kin), kin.mechanism.nu
     for pair in pairs:
         # motion of both bodies where they touch
-        place, rows, product_there = of_pair(kin, pair), SX.zeros(3, nu), SX.zeros(3)
+        contact, rows, product_there = pair_contact(kin, pair), SX.zeros(3, nu), SX.zeros(3)
         for solid, center, sign in zip(
-            (pair.first, pair.second), place.centers, (1, -1), strict=True
+            (pair.first, pair.second), contact.centers, (1, -1), strict=True
         ):
             body = solid.body
             R, origin = kin.world_rotation[body], kin.world_position[body]
-            own, arm = (ca.mtimes(R.T, x) for x in (center - origin, place.point - center))
+            own, arm = (ca.mtimes(R.T, x) for x in (center - origin, contact.point - center))
             columns = jacobian.point_jacobian(kin, body, own + arm)
-            rows += sign * ca.mtimes(place.frame, jacobian.dense(columns, nu))
-            product_there += sign * ca.mtimes(place.frame, product(body, own, arm))
+            rows += sign * ca.mtimes(contact.frame, jacobian.dense(columns, nu))
+            product_there += sign * ca.mtimes(contact.frame, product(body, own, arm))
         points.append(
             ContactPoint(
-                place.gap,
+                contact.gap,
                 ca.mtimes(rows, kin.u),
-                place.point,
-                place.frame,
-                (SX(pair.friction), place.share),
+                contact.point,
+                contact.frame,
+                (SX(pair.friction), contact.share),
                 0.0,
                 kin.world_rotation[pair.first.body],
                 product_there,
@@ -205,9 +206,9 @@ class OnSpan:
         assert slot.along is not None and slot.position is not None
         out = None if slot.out is None else ca.mtimes(body.rotation, slot.out)
         offset, across = SX.zeros(3), list[SX]()
-        if slot.across is not None and slot.aside is not None:
+        if slot.across is not None and slot.cross_position is not None:
             across = [ca.mtimes(body.rotation, slot.across)]
-            offset = slot.aside * across[0]
+            offset = slot.cross_position * across[0]
         curve = Curve(body.origin + arm + offset, ca.mtimes(body.rotation, slot.along), out)
         inner = ca.if_else(slot.position < OUTSIDE, slot.position, 0)
         return cls(curve, slot.position, inner, offset + curve.arm(inner), across)
@@ -218,8 +219,8 @@ class OnSpan:
         return self.position < OUTSIDE
 
     def lines(self, normal: SX) -> list[tuple[SX, SX | float]]:
-        """Return the lines along which the contact moves, as `travels` takes them."""
-        along = self.curve.way(self.inner), self.curve.rising(self.inner, normal)
+        """Return the lines along which the contact moves, for `contact_point_velocity`."""
+        along = self.curve.derivative(self.inner), self.curve.curvature(self.inner, normal)
         return [along, *((own, 0.0) for own in self.across)]
 
 
@@ -251,7 +252,7 @@ def slot_contact_point(
     if slot.normal is not None and slot.edge_gap is not None:
         at_edge = ca.sumsqr(slot.normal) > 0
         distance = ca.if_else(at_edge, slot.edge_gap, distance)
-        frame = ca.if_else(at_edge, facing(slot.normal), frame)
+        frame = ca.if_else(at_edge, contact_frame(slot.normal), frame)
     normal = frame[0, :].T
     down = -slot.radius * normal + reach
     product = body.velocity_product(arm, down)
@@ -265,8 +266,8 @@ def slot_contact_point(
         tracked = down, center
     if span is not None:
         moving = normal, body.omega, ca.mtimes(frame.T, velocity) - ca.cross(body.omega, down)
-        travel = travels(geometry, terrain, center, span.lines(normal), moving)
-        product += ca.cross(body.omega, travel)
+        sliding = contact_point_velocity(geometry, terrain, center, span.lines(normal), moving)
+        product += ca.cross(body.omega, sliding)
         tracked = down + span.arm, center - span.arm
     here = slot.number >= 0 if span is None else ca.logic_and(slot.number >= 0, span.touches)
     blocked = any(may_be_blocked(geometry.mechanism, body) for body in grounded)
@@ -297,49 +298,48 @@ def _ground_or_pair(
     """Return the contact point of a slot that may hold a pair; `ground` if it holds none."""
     assert slot.second is not None
     selection, body = selected
-    # where both touch
     other = selection.body(slot.second.body)
-    place, middle = _place(slot, body, other, {pair.boxes for pair in pairs})
-    # motion of both bodies there, or of the one on the ground
+    contact, middle = _pair_contact(slot, body, other, {pair.boxes for pair in pairs})
+    # motion of both bodies at the contact, or of one body on the ground
     is_pair = slot.second.body >= 0
 
     def either_one(pair: SX, single: SX) -> SX:
         return ca.if_else(is_pair, pair, single)
 
-    point, frame = either_one(place.point, ground.point), either_one(place.frame, ground.frame)
+    point, frame = either_one(contact.point, ground.point), either_one(contact.frame, ground.frame)
     moved = selection.columns(body, point) - either_one(selection.columns(other, point), SX(0))
     rows = ca.mtimes(frame, moved)
     products = [
-        at.velocity_product(center - at.origin, place.point - center)
-        for at, center in zip((body, other), place.centers, strict=True)
+        at.velocity_product(center - at.origin, contact.point - center)
+        for at, center in zip((body, other), contact.centers, strict=True)
     ]
-    product = ca.mtimes(place.frame, products[0] - products[1])
+    product = ca.mtimes(contact.frame, products[0] - products[1])
     # in the frame of the second body
     back = other.rotation.T
     tracked, frame_there = (
         ca.mtimes(back, middle - other.origin),
-        ca.mtimes(place.frame, other.rotation),
+        ca.mtimes(contact.frame, other.rotation),
     )
     down = -slot.radius * ground.frame[0, :].T if ground.arm is None else ground.arm
     return ContactPoint(
-        ca.if_else(slot.number >= 0, either_one(place.gap, ground.gap), OPEN_GAP),
+        ca.if_else(slot.number >= 0, either_one(contact.gap, ground.gap), OPEN_GAP),
         ca.mtimes(rows, selection.kin.u),
         either_one(tracked, ground.point),
         either_one(frame_there, ground.frame),
-        (ground.material[0], either_one(place.share, ground.material[1])),
+        (ground.material[0], either_one(contact.share, ground.material[1])),
         ground.radius,
         either_one(ca.mtimes(back, body.rotation), ground.rotation),
         either_one(product, ground.velocity_product),
         Attached.by(rows, may_be_blocked=True),
-        either_one(ca.mtimes(back, place.point - middle), down),
+        either_one(ca.mtimes(back, contact.point - middle), down),
         None if ground.tracked is None else either_one(tracked, ground.tracked),
     )
 
 
-def _place(
+def _pair_contact(
     slot: SlotContact, body: SelectedBody, other: SelectedBody, kinds: set[int]
-) -> tuple[Place, SX]:
-    """Return the contact of a slot's pair, and its first solid's middle (3,), m, world.
+) -> tuple[PairContact, SX]:
+    """Compute the contact of a slot's pair, and the middle (3,) of its first solid, m, world.
 
     `kinds` has the number of boxes of every pair of the geometry.
     """
@@ -349,28 +349,28 @@ def _place(
     middle = body.origin + ca.mtimes(body.rotation, slot.center)
     other_middle = other.origin + ca.mtimes(other.rotation, second.center)
     one = Segment(middle, ca.mtimes(body.rotation, half), ca.dot(half, half))
-    places: dict[int, Place] = {}
+    contacts: dict[int, PairContact] = {}
     if 0 in kinds:
         along = ca.mtimes(other.rotation, second.half)
         two = Segment(other_middle, along, ca.dot(second.half, second.half))
-        places[0] = Place.of(one, two, slot.radius, second.radius)
+        contacts[0] = PairContact.of_capsules(one, two, slot.radius, second.radius)
     boxes = slot.boxes
     if boxes is None:
-        return places[0], middle
+        return contacts[0], middle
     box = Block(other_middle, ca.mtimes(other.rotation, boxes.second), second.half)
     # each kind's contact of that row
     if 1 in kinds:
         assert one.half is not None
         at, *more = capsule_on_box(one.middle, one.half, slot.radius, box)
-        for row, meeting in enumerate(more, 1):
+        for row, other_contact in enumerate(more, 1):
             chosen = boxes.row == row
-            parts = zip(vars(meeting).values(), vars(at).values(), strict=True)
+            parts = zip(vars(other_contact).values(), vars(at).values(), strict=True)
             at = type(at)(*(ca.if_else(chosen, new, old) for new, old in parts))
-        places[1] = Place.on_box(one, at, slot.radius)
+        contacts[1] = PairContact.on_box(one, at, slot.radius)
     if 2 in kinds:
         first = Block(middle, ca.mtimes(body.rotation, boxes.first), half)
-        places[2] = Place.of_boxes(first, box, boxes.row)
-    return either(places, boxes.count), middle
+        contacts[2] = PairContact.of_boxes(first, box, boxes.row)
+    return select_contact(contacts, boxes.count), middle
 
 
 def _material(geometry: Geometry, point: SX, terrain: object, own: float | SX) -> tuple[SX, SX]:

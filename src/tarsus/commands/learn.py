@@ -206,7 +206,7 @@ def round_line(result: Round, seconds: float, units: Mapping[str, str]) -> str:
     units
         Unit of each tracking error.
     """
-    errors = ", ".join(f"{k} {v:.3f} {units.get(k, '')}".rstrip() for k, v in result.missed.items())
+    errors = ", ".join(f"{k} {v:.3f} {units.get(k, '')}".rstrip() for k, v in result.errors.items())
     terms = ", ".join(f"{name} {value:.2f}" for name, value in result.terms.items())
     problems = {"diverged": result.diverged, "steps unconverged": result.unconverged}
     level = "" if result.level is None else f" terrain scale {result.level:.2f};"
@@ -214,7 +214,7 @@ def round_line(result: Round, seconds: float, units: Mapping[str, str]) -> str:
     return (
         f"round {result.round}, {result.periods / 1e6:.2f} M periods, {seconds:.1f} s:{level}"
         f" tracking error {errors}; {result.falls:.3f} falls/s;"
-        f" reward {result.paid:.2f}/s ({terms}){counts}"
+        f" reward {result.reward:.2f}/s ({terms}){counts}"
     )
 
 

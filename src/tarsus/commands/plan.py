@@ -248,10 +248,12 @@ def _print(
 
     console, rows = text_console(), list[list[str]]()
     for row in results:
-        numbers = [f"{v:.3f}" for v in (row.speed, row.sideways, row.turn, row.still, row.leans)]
-        trot = f"{row.together['diagonals']:.2f}" if row.together else "-"
+        numbers = [
+            f"{v:.3f}" for v in (row.speed, row.sideways, row.turn, row.final_speed, row.max_tilt)
+        ]
+        trot = f"{row.stance_correlations['diagonals']:.2f}" if row.stance_correlations else "-"
         fell = "diverged" if row.diverged else "yes" if row.fell else "no"
-        feet = (f"{100 * row.lifted:.0f}", trot, f"{row.rise:.3f}")
+        feet = (f"{100 * row.swing_fraction:.0f}", trot, f"{row.rise:.3f}")
         rows.append([str(row.seed), fell, *numbers, *feet])
     TextTable(COLUMNS, rows).print(console)
     console.print("trot index: correlation of the stances of diagonal feet; 1 in a trot")
@@ -259,7 +261,7 @@ def _print(
     for row in results:
         latency = row.latency
         times = ", ".join(
-            f"{1e3 * t:.1f}" for t in (latency.median, latency.most_of_95, latency.worst)
+            f"{1e3 * t:.1f}" for t in (latency.median, latency.quantile_95, latency.worst)
         )
         delay = f"delay {1e3 * row.delay:g} ms" if row.delay else "time paused while planning"
         console.print(

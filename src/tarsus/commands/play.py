@@ -161,12 +161,12 @@ def _print_table(results: list[TrialResult]) -> None:
     from tarsus.viewer.number_format import short_name
     from tarsus.viewer.tables import TextTable
 
-    units = next((row.units for row in results if row.missed), {})
+    units = next((row.units for row in results if row.errors), {})
     heads = ["law", "dt / ms", "fell", *(_error_heading(*item) for item in units.items())]
     rows = []
     for row in results:
-        missed = row.missed or {}
-        numbers = [missed.get(name) for name in units]
+        errors = row.errors or {}
+        numbers = [errors.get(name) for name in units]
         remark = row.failure or (f"{row.diverged} diverged" if row.diverged else "")
         rows.append(
             [

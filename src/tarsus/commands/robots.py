@@ -18,10 +18,11 @@ from tarsus.files import check_writable, write_text
 
 if TYPE_CHECKING:
     from tarsus.validation.robot_check import CheckedRobot
-    from tarsus.validation.two_engines.outcome import TruthRow
+    from tarsus.validation.two_engines.run_difference import ComparisonRow
 
 T = TypeVar("T")
-CHECK_TABLE, MUJOCO_TABLE = "checked robots", "robots beside MuJoCo"  # names in a Markdown page
+# names of tables in a Markdown page
+CHECK_TABLE, MUJOCO_TABLE = "checked robots", "robots compared with MuJoCo"
 CHECK_COLUMNS = (
     *("robot", "DOF", "mass / kg", "unsupported", "servos", "dt / ms", "result", "sinks / mm"),
     *("tilt / deg", "unconverged steps", "wall time / s"),
@@ -67,13 +68,14 @@ class Robots(Command):
     and at its named settings."""
     page: File = None
     """Write the table to this Markdown file. An existing file needs the lines `<!-- checked robots
-    -->` (with --mujoco: `<!-- robots beside MuJoCo -->`) and `<!-- end of ... -->` around it."""
+    -->` (with --mujoco: `<!-- robots compared with MuJoCo -->`) and `<!-- end of ... -->` around
+    it."""
     base: Base = field(default_factory=BaseFlags)
 
     def execute(self) -> int:
         from tarsus.simulation.time_steps import step_count
         from tarsus.validation.robot_check import checked, named
-        from tarsus.validation.two_engines import truth
+        from tarsus.validation.two_engines import comparison
 
         step_count(self.duration, 1e-3)
         if self.mujoco and self.duration != STAND_DURATION:
@@ -87,19 +89,21 @@ class Robots(Command):
                 "--fixed-base",
             )
         before, after = _page_around(self.page, MUJOCO_TABLE if self.mujoco else CHECK_TABLE)
-        chosen = named(self.robots or (truth.ROBOTS if self.mujoco else ()))
+        chosen = named(self.robots or (comparison.ROBOTS if self.mujoco else ()))
         failed = False
         with self.progress() as progress:
             if self.mujoco:
                 compared = list(
-                    _reporting(truth.rows(chosen, progress.say), _compared_line, progress.result)
+                    _reporting(
+                        comparison.rows(chosen, progress.say), _compared_line, progress.result
+                    )
                 )
                 table = ResultTable(
                     MUJOCO_COLUMNS,
                     [_compared_cells(row) for row in compared],
                     ("robot", "scene", "MuJoCo settings", "remark"),
                 )
-                records, closing = [row.as_json() for row in compared], truth.settings_text()
+                records, closing = [row.as_json() for row in compared], comparison.settings_text()
             else:
                 checks = checked(chosen, self.duration, progress.say, self.base.options)
                 rows = list(_reporting(checks, _checked_line, progress.result))
@@ -129,13 +133,13 @@ def _checked_line(row: CheckedRobot) -> str:
     return f"{row.robot}: {row.outcome}{f': {row.why}' if row.why else ''} ({row.seconds:.1f} s)"
 
 
-def _compared_line(row: TruthRow) -> str:
-    if row.found is None:
+def _compared_line(row: ComparisonRow) -> str:
+    if row.difference is None:
         return f"{row.robot}: {f'{row.scene}: ' if row.scene else ''}{row.why}"
-    position = f"{_two_digits(1e3 * row.found.place)} mm"
-    angle = f"{_two_digits(degrees(row.found.angle))} deg"
+    position = f"{_two_digits(1e3 * row.difference.position)} mm"
+    angle = f"{_two_digits(degrees(row.difference.angle))} deg"
     settings = f", MuJoCo {row.settings}" if row.settings else ""
-    until = f"they agree until {row.found.together:.2f} s, then " if row.settings else ""
+    until = f"they agree until {row.difference.agreement:.2f} s, then " if row.settings else ""
     return (
         f"{row.robot}: {row.scene}, {row.seconds:g} s{settings}: {until}differ by {position},"
         f" {angle}"
@@ -239,27 +243,27 @@ def _closing_line(rows: Sequence[CheckedRobot]) -> str:
     )
 
 
-def _compared_cells(row: TruthRow) -> list[str]:
+def _compared_cells(row: ComparisonRow) -> list[str]:
     """Return the cells of a row in the columns `MUJOCO_COLUMNS`."""
     if row.why:
         return [row.robot, row.scene, row.settings, *[""] * (len(MUJOCO_COLUMNS) - 4), row.why]
     remarks = [] if row.order is None else [f"order {row.order:.2f}"]
-    for events, engine in ((row.ours_alone, "Tarsus"), (row.theirs_alone, "MuJoCo")):
+    for events, engine in ((row.only_tarsus, "Tarsus"), (row.only_mujoco, "MuJoCo")):
         if events:
             remarks.append(f"only in {engine}: {join_names(events, MAX_REMARK_EVENTS)}")
-    result, mujoco = row.found, row.soft
+    result, mujoco = row.difference, row.soft
     assert result is not None
-    differences = [_two_digits(1e3 * result.place), _two_digits(degrees(result.angle))]
+    differences = [_two_digits(1e3 * result.position), _two_digits(degrees(result.angle))]
     scene, remark = [row.robot, row.scene, row.settings], "; ".join(remarks)
     if row.order is not None:
         return [*scene, *[""] * 4, *differences, *[""] * 5, remark]
     mujoco_cells = [""] * 4
     if mujoco is not None:
-        mujoco_cells = [f"{mujoco.together:.2f}", f"{mujoco.within} of {mujoco.shared}"]
-        mujoco_cells += [_two_digits(1e3 * mujoco.place), _two_digits(degrees(mujoco.angle))]
+        mujoco_cells = [f"{mujoco.agreement:.2f}", f"{mujoco.within} of {mujoco.shared}"]
+        mujoco_cells += [_two_digits(1e3 * mujoco.position), _two_digits(degrees(mujoco.angle))]
     return [
         *scene,
-        f"{result.together:.2f}",
+        f"{result.agreement:.2f}",
         f"{result.early_within} of {result.early}",
         f"{result.within} of {result.shared}",
         f"{result.latest:+d}",

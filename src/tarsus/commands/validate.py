@@ -142,7 +142,7 @@ class Validate(Command):
         with self.progress() as progress:
             say, threads = progress.say, usable_cores()
             request = RealRequest(
-                self.data, laws, self.candidates, parameters, threads=threads, tell=say
+                self.data, laws, self.candidates, parameters, threads=threads, on_progress=say
             )
             outcome = experiment.measure(request)
         # write and print

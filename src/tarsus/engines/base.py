@@ -7,7 +7,7 @@ Tarsus is one engine (`engines/tarsus.py`), MuJoCo another (`engines/mujoco.py`)
    is the engine's name.
 2. Write one class in it that derives from `Engine`. Its `variants` are the settings at which it is
    shown, and it is made with the name of one.
-3. Let `begin` return a `Session`: its `state`, `advance` and what else the engine can tell.
+3. Let `begin` return a `Session`: its `state`, `advance` and whatever else the engine provides.
 
 `tarsus validate` then runs it next to MuJoCo.
 """

@@ -25,7 +25,13 @@ from tarsus.identification.least_squares import Fit, LeastSquares
 from tarsus.identification.ranges import default_ranges
 from tarsus.identification.resampling import mean_interval
 from tarsus.identification.rollouts import Rollouts
-from tarsus.identification.run import Prepared, Tell, initial_guesses, prepare, solve_from
+from tarsus.identification.run import (
+    Prepared,
+    ProgressCallback,
+    initial_guesses,
+    prepare,
+    solve_from,
+)
 from tarsus.identification.spec import IdentificationSpec
 from tarsus.identification.unknowns import Unknown
 from tarsus.identification.windows import Windows
@@ -104,7 +110,7 @@ def rank_laws(
     laws: str | Sequence[str] = "all",
     logs: Any = None,
     threads: int = 1,
-    tell: Tell = lambda text: None,
+    on_progress: ProgressCallback = lambda text: None,
 ) -> LawRanking:
     """Rank contact laws by how well they predict windows that were not used to identify them.
 
@@ -118,7 +124,7 @@ def rank_laws(
         Logs, as for `identify`.
     threads : int
         Number of threads; the result does not depend on it.
-    tell : callable
+    on_progress : callable
         Called with progress messages.
 
     Returns
@@ -169,7 +175,7 @@ def rank_laws(
     ranked: list[tuple[RankedLaw, Array]] = []
     failed: list[TarsusError] = []
     for name in names:
-        tell(f"{name}: {len(all_windows)} windows, {fold_count} folds")
+        on_progress(f"{name}: {len(all_windows)} windows, {fold_count} folds")
         try:
             ranked.append(_cross_validate(name, prepared, all_windows, fold, threads))
         except TarsusError as error:

@@ -26,7 +26,7 @@ from tarsus.identification.windows import Noise, Windows
 from tarsus.parameters import name_of
 
 Array = NDArray[np.float64]
-Tell = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 SCATTER_WIDTHS = (0.1, 0.03, 0.01)  # of candidates about the best ones, in units of the ranges
 FINAL_WIDTHS = (0.003, 0.001)  # of candidates about the result of least squares
 
@@ -127,7 +127,7 @@ def identify(
     spec: IdentificationSpec | Mapping[str, Any] | str | Path,
     logs: Any = None,
     threads: int = 1,
-    tell: Tell = lambda text: None,
+    on_progress: ProgressCallback = lambda text: None,
 ) -> Identification:
     """Identify parameters of robot, contact and ground from logs.
 
@@ -142,7 +142,7 @@ def identify(
         arrays `time`, `q`, `u` and `action`.
     threads : int
         Number of threads.
-    tell : callable
+    on_progress : callable
         Called with progress messages.
 
     Returns
@@ -169,7 +169,7 @@ def identify(
     'kg'
     """
     prepared = prepare(spec, logs)
-    return identify_model(prepared, prepared.spec.unknowns, prepared.parts, threads, tell)
+    return identify_model(prepared, prepared.spec.unknowns, prepared.parts, threads, on_progress)
 
 
 def prepare(
@@ -207,29 +207,29 @@ def identify_model(
     unknowns: Sequence[Unknown],
     parts: ModelParts,
     threads: int = 1,
-    tell: Tell = lambda text: None,
+    on_progress: ProgressCallback = lambda text: None,
 ) -> Identification:
     """Identify the unknowns of one model."""
     search = prepared.spec.search
-    tell(f"compiling {parts.robot.name} under {name_of(parts.law)}")
+    on_progress(f"compiling {parts.robot.name} under {name_of(parts.law)}")
     candidates = Candidates(parts, unknowns)
     rollouts = Rollouts(candidates, prepared.train, prepared.noise, threads)
     problem = LeastSquares(rollouts, search["starts"])
     first = np.array([o.range.share(v) for o, v in zip(unknowns, candidates.start, strict=True)])
     # search
     before = problem.fit_window_starts(first)
-    starting = initial_guesses(problem, first, search, tell)
-    fit = solve_from(problem, starting, search, tell)
+    starting = initial_guesses(problem, first, search, on_progress)
+    fit = solve_from(problem, starting, search, on_progress)
     ends = np.stack([fit.shares, fit.shares], 1)
     if search["scan"]:
-        tell("intervals by profiles")
+        on_progress("intervals by profiles")
         fit, ends = profile_intervals(problem, fit)
     # estimates, and held-out windows
     result = make_estimates(candidates, fit, first, ends)
     held_out_errors: dict[str, float] = {}
     each, test_evaluations = _window_errors(prepared.train, before, fit), 0
     if len(prepared.test):
-        tell("held-out windows")
+        on_progress("held-out windows")
         test_problem = LeastSquares(rollouts.on(prepared.test), search["starts"])
         test_fit = test_problem.fit_window_starts(fit.shares)
         held_out_errors = _errors(test_problem.rollouts, test_fit)
@@ -254,7 +254,10 @@ def identify_model(
 
 
 def solve_from(
-    problem: LeastSquares, guesses: Sequence[Array], search: Mapping[str, Any], tell: Tell
+    problem: LeastSquares,
+    guesses: Sequence[Array],
+    search: Mapping[str, Any],
+    on_progress: ProgressCallback,
 ) -> Fit:
     """Return the best result of least squares from several initial guesses.
 
@@ -263,7 +266,7 @@ def solve_from(
     """
     fits: list[Fit] = []
     for k, begin in enumerate(guesses):
-        tell(f"least squares, {k + 1} of {len(guesses)}")
+        on_progress(f"least squares, {k + 1} of {len(guesses)}")
         fits.append(problem.solve(begin))
     best = min(fits, key=lambda one: one.cost)
     random, each = np.random.default_rng(search["seed"]), max(search["candidates"] // 2, 1)
@@ -274,18 +277,18 @@ def solve_from(
     best_index = int(np.argmin(problem.costs(candidates)))
     if not best_index:
         return best
-    tell("least squares, once more")
+    on_progress("least squares, once more")
     again = problem.solve(candidates[best_index])
     return again if again.cost < best.cost else best
 
 
 def initial_guesses(
-    problem: LeastSquares, first: Array, search: Mapping[str, Any], tell: Tell
+    problem: LeastSquares, first: Array, search: Mapping[str, Any], on_progress: ProgressCallback
 ) -> list[Array]:
     """Return shares from which least squares start: the first guess and the best candidates."""
     seed, count = search["seed"], search["candidates"]
     if search["method"] == "cma":
-        tell("CMA-ES")
+        on_progress("CMA-ES")
         return [evolution.minimize(problem.costs, first, seed, count)]
     # over all ranges, then about the best, closer each time
     random = np.random.default_rng(seed)
@@ -299,7 +302,7 @@ def initial_guesses(
             samples = np.clip(centers + width * random.standard_normal(centers.shape), 0, 1)
         else:
             samples = np.concatenate([first[None], samples])
-        tell(f"{len(samples)} candidates")
+        on_progress(f"{len(samples)} candidates")
         tried, costs = np.concatenate([tried, samples]), np.append(costs, problem.costs(samples))
     return list(tried[np.argsort(costs, kind="stable")[: search["tries"]]])
 

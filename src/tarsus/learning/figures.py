@@ -33,7 +33,7 @@ def record_log(
     dt: float | None = None,
     terrain: Terrain | str = "plane",
 ) -> xr.Dataset:
-    """Return the log of a robot under its policy, without random numbers.
+    """Record a log of a robot under its policy, without randomization.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def record_log(
 
 
 def save_strip(log: xr.Dataset, path: Path, title: str) -> Path:
-    """Save frames of the last half second of a log, in a row."""
+    """Save a strip of frames from the last half second of a log."""
     end = float(log["time"].values[-1])
     frames = poses(log, np.linspace(max(end - FRAME_TIME, 0), end, FRAMES))
     return _save_figure(strip_figure(frames, ("side",), title), path)
@@ -98,7 +98,7 @@ def save_curve(
     figure = Figure(figsize=(7.5, 6.5), layout="constrained")
     axes = figure.subplots(3, 1, sharex=True)
     done = np.array([row["periods"] for row in rows]) / 1e6
-    axes[0].plot(done, [row["paid"] for row in rows], color="black", label="all")
+    axes[0].plot(done, [row["reward"] for row in rows], color="black", label="all")
     terms = rows[-1]["terms"] if rows else {}
     largest = sorted(terms, key=lambda name: -abs(terms[name]))[:MAX_TERMS]
     for name, color in zip(largest, COLORS, strict=False):
@@ -106,9 +106,9 @@ def save_curve(
     axes[0].set_ylabel("reward per second")
     axes[0].legend(fontsize=7, ncols=4)
     # errors and falls
-    for name, color in zip(rows[-1]["missed"] if rows else {}, COLORS, strict=False):
+    for name, color in zip(rows[-1]["errors"] if rows else {}, COLORS, strict=False):
         label = f"{name} / ({units[name]})" if name in units else name
-        axes[1].plot(done, [row["missed"][name] for row in rows], color=color, label=label)
+        axes[1].plot(done, [row["errors"][name] for row in rows], color=color, label=label)
     axes[1].set_ylabel("error, with noise")
     axes[1].set_ylim(bottom=0)
     axes[1].legend(fontsize=7, ncols=4)

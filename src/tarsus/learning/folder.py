@@ -27,10 +27,10 @@ NUMBERS_BY_NAME = TableRule(others=AnyOf((NumberRule(),), or_none=True))
 ROW = TableRule(  # entries of a line of the curve that are plotted
     {
         "round": NumberRule(0, 1e15, whole=True),
-        **dict.fromkeys(("periods", "paid", "falls"), AnyOf((NumberRule(),), or_none=True)),
-        **dict.fromkeys(("terms", "missed"), NUMBERS_BY_NAME),
+        **dict.fromkeys(("periods", "reward", "falls"), AnyOf((NumberRule(),), or_none=True)),
+        **dict.fromkeys(("terms", "errors"), NUMBERS_BY_NAME),
     },
-    required=("round", "periods", "paid", "falls", "terms", "missed"),
+    required=("round", "periods", "reward", "falls", "terms", "errors"),
 )
 SPENT = "spent"  # s of training in all runs together
 
@@ -52,7 +52,7 @@ class TrainingFolder:
                 temporary.write_text(json_text(spec, indent=1), encoding="utf-8")
 
     def check(self, spec: Mapping[str, Any]) -> None:
-        """Raise InvalidFile if the folder holds another training specification."""
+        """Check the training specification; raise InvalidFile if the folder holds another."""
         file = self.path / LESSON
         if not file.exists():
             return
@@ -69,7 +69,7 @@ class TrainingFolder:
             )
 
     def checkpoint(self) -> dict[str, NDArray[Any]] | None:
-        """Return the last checkpoint, or None."""
+        """Read the last checkpoint, or return None if there is none."""
         file = self.path / CHECKPOINT
         if not file.exists():
             return None
@@ -84,9 +84,9 @@ class TrainingFolder:
             os.fsync(file.fileno())
 
     def curve(self, rounds: int | None = None) -> list[dict[str, Any]]:
-        """Return the lines of the learning curve, of all rounds or the first ones.
+        """Read the lines of the learning curve, of all rounds or the first ones.
 
-        A truncated last line is left out.
+        A truncated last line is skipped.
         """
         file = self.path / CURVE
         lines = file.read_bytes().splitlines() if is_file(file) else []

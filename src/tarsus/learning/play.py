@@ -55,10 +55,10 @@ NO_EFFECT = {
 def trial_environment(
     policy: Policy, law: str, dt: float, terrain: Terrain | str, worlds: int = 1
 ) -> Environment:
-    """Return the environment in which a policy is tried.
+    """Create the environment for trials of a policy.
 
-    It has the task and servos of the policy, without random commands and pushes, on the full
-    terrain. The law of the training keeps its settings.
+    It has the task and servos of the policy and the full terrain, but no random commands or pushes.
+    If the policy was trained under this law, its settings are used.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def trial_environment(
 def with_settings(
     policy: Policy, settings: Sequence[str], terrain: str = "plane"
 ) -> tuple[Policy, Terrain]:
-    """Return the policy with changed parameters of its task, and the terrain with changed ones.
+    """Change parameters of a policy's task and of the terrain.
 
     Parameters
     ----------
@@ -126,19 +126,19 @@ def with_settings(
     Raises
     ------
     TarsusError
-        For parameters that do not exist, or that have no effect on trials.
+        If a parameter does not exist or has no effect on trials.
     """
     ground = resolve.terrain(terrain)
     if not settings:
         return policy, ground
     task = task_from_metadata(policy.about)
-    other, ground = set_parameters({"task": task, "terrain": ground}, settings).values()
+    changed, ground = set_parameters({"task": task, "terrain": ground}, settings).values()
     for text in settings:
         name = text.partition("=")[0].rpartition(".")[2]
         if name in NO_EFFECT and name in declared(type(task)):
             raise Unsupported(f"{name} has no effect on playing a policy: {NO_EFFECT[name]}.", name)
-    other = other.fitted(spec_from_metadata(policy.about)[0].standing_robot())
-    return replace(policy, about={**policy.about, PARAMETERS: task_parameters(other)}), ground
+    changed = changed.fitted(spec_from_metadata(policy.about)[0].standing_robot())
+    return replace(policy, about={**policy.about, PARAMETERS: task_parameters(changed)}), ground
 
 
 def draw_policy_trials(policy: Policy, trials: int, seconds: float, seed: int) -> Trials:
@@ -152,7 +152,7 @@ def draw_policy_trials(policy: Policy, trials: int, seconds: float, seed: int) -
 def run_trials(
     policy: Policy, trials: Trials, law: str, dt: float, terrain: Terrain | str
 ) -> TrialResult:
-    """Run the trials under a law or in MuJoCo; a failure to do so is part of the result.
+    """Run trials under a law or in MuJoCo; the result contains the message if this fails.
 
     Parameters
     ----------
@@ -190,9 +190,9 @@ def compare_laws(
     laws: Sequence[str],
     dts: Sequence[float],
     terrain: Terrain | str = "plane",
-    tell: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[str], None] = lambda text: None,
 ) -> list[TrialResult]:
-    """Run the same trials under each law at each step size; in MuJoCo at its defaults and tuned.
+    """Run the same trials under each law at each step size; MuJoCo runs at each of `SHOWN`.
 
     Parameters
     ----------
@@ -206,13 +206,13 @@ def compare_laws(
         Step sizes, in s.
     terrain
         Terrain, or its name.
-    tell
+    on_progress
         Called with a progress message before each set of trials.
     """
     results, variants = [], {PEER: [label(name) for name in SHOWN]}
     for law in (each for name in laws for each in variants.get(name, [name])):
         for dt in dts:
-            tell(f"{law}, dt {1e3 * dt:g} ms")
+            on_progress(f"{law}, dt {1e3 * dt:g} ms")
             results.append(run_trials(policy, trials, law, dt, terrain))
     return results
 
@@ -225,14 +225,14 @@ def _in_tarsus(
     # initial state
     worlds.reset(0)
     size = len(worlds.task.commands())
-    begin = {"q": initial_coordinates(worlds, trials)}
-    begin |= {
+    initial = {"q": initial_coordinates(worlds, trials)}
+    initial |= {
         "clock": np.zeros(1),
         "before": np.zeros(worlds.action_size),
         "command": np.zeros(size),
     }
-    begin |= {name: getattr(trials, name)[:, None] for name in ("friction", "mass")}
-    worlds.restore(begin)
+    initial |= {name: getattr(trials, name)[:, None] for name in ("friction", "mass")}
+    worlds.restore(initial)
     # the periods; a trial that has fallen no longer counts
     lasted, diverged = np.full(trials.count, trials.periods), np.zeros(trials.count, bool)
     measured = np.zeros((trials.periods, trials.count, len(worlds.measures)))
@@ -258,12 +258,12 @@ def _in_tarsus(
                 worlds.restore({"past": observation[:, : -now.shape[1]]})
         out = worlds.step(policy(observation))
         observation = out.observation
-        going = lasted == trials.periods
+        running = lasted == trials.periods
         measured[period] = out.measures
-        steps += int(going.sum()) * worlds.work.steps
-        unsolved += int(out.unconverged[going].sum())
-        diverged |= going & out.diverged
-        lasted[going & out.terminated] = period
+        steps += int(running.sum()) * worlds.work.steps
+        unsolved += int(out.unconverged[running].sum())
+        diverged |= running & out.diverged
+        lasted[running & out.terminated] = period
     return trial_result(
         trials,
         {"law": law, "dt": dt, "terrain": terrain_name(terrain)},
@@ -276,12 +276,12 @@ def _in_tarsus(
 
 
 def _inputs(observer: TaskObserver, worlds: Environment) -> dict[str, Array]:
-    """Return torques, impulses and readings of the last step, those that the task observes."""
+    """Read the torques, impulses and readings of the last step that the task observes."""
     return {name: worlds.backend.get(name).astype(float) for name in observer.inputs}
 
 
 def _inputs_at_rest(observer: TaskObserver, worlds: Environment) -> dict[str, Array]:
-    """Return these inputs at the start of an episode, when there are no forces yet."""
+    """Compute these inputs at the start of an episode, when there are no forces yet."""
     inputs = {name: np.zeros_like(value) for name, value in _inputs(observer, worlds).items()}
     if any(name.startswith("sensed.") for name in inputs):
         program = contact_free_program(worlds.work.sensing, worlds.work.scene)
@@ -299,7 +299,7 @@ def _observe(
     inputs: dict[str, Array],
     noise: np.random.Generator,
 ) -> Array:
-    """Return observations of this period alone, (trials, k), of states changed from outside."""
+    """Compute observations without history, (trials, k), after commands or pushes changed."""
     now, rows = worlds.state(), []
     now |= inputs
     names = ("q", "u", "before", "command", "clock", *observer.inputs)
@@ -317,7 +317,7 @@ def _observe(
 def _in_mujoco(
     policy: Policy, trials: Trials, dt: float, terrain: Terrain | str, name: str
 ) -> TrialResult:
-    """Run one trial after the other in MuJoCo, at the settings of this name."""
+    """Run one trial after the other in MuJoCo at the named settings."""
     # the same robot in MuJoCo
     worlds = trial_environment(policy, "moreau", dt, terrain, trials.count)
     settings = replace(named(name), mu=float(worlds.law.parameters()["mu"]))

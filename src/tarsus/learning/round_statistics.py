@@ -29,11 +29,11 @@ class RoundStatistics:
         self.start_round()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return views of the arrays that are kept between rounds."""
-        return {"measured": self.measured, "at": self.index}
+        """Return views of the arrays that persist between rounds."""
+        return {"measured": self.measured, "index": self.index}
 
     def start_round(self) -> None:
-        """Start a round."""
+        """Reset the statistics that are collected per round."""
         self.periods = self.falls = self.diverged = self.unconverged = 0
         self.reward, self.terms = 0.0, np.zeros(len(self.environment.rewards))
 
@@ -49,17 +49,17 @@ class RoundStatistics:
         self.index += 1
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of `Round` that are collected here."""
+        """Compute the fields of `Round` that are collected here."""
         seconds = self.periods / self.environment.task.rate
         errors = np.abs(self.measured.mean(0)).mean(1)
         level = None
         if self.environment.task.has_levels:
             level = float(self.environment.backend.get("level").mean())
         return {
-            "paid": self.reward / seconds,
+            "reward": self.reward / seconds,
             "falls": self.falls / seconds,
             "terms": dict(zip(self.environment.rewards, self.terms / seconds, strict=True)),
-            "missed": dict(zip(self.environment.measures, errors.tolist(), strict=True)),
+            "errors": dict(zip(self.environment.measures, errors.tolist(), strict=True)),
             "diverged": self.diverged,
             "unconverged": self.unconverged,
             "level": level,

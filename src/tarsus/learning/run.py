@@ -31,7 +31,7 @@ class StopCondition:
     seconds
         Training time of all runs together, in s; None: no limit.
     every
-        Time between checkpoints, in s; 0: after each round.
+        Time between checkpoints, in s; 0: one after each round.
     """
 
     rounds: int | None = None
@@ -39,7 +39,7 @@ class StopCondition:
     every: float = CHECKPOINT_INTERVAL
 
     def is_reached(self, rounds: int, spent: float) -> bool:
-        """Return whether training ends."""
+        """Return whether training ends after these rounds and seconds."""
         return (self.rounds is not None and rounds >= self.rounds) or (
             self.seconds is not None and spent >= self.seconds
         )
@@ -86,7 +86,7 @@ def learn(
     spec: TrainingSpec,
     out: str | Path,
     until: StopCondition,
-    tell: Callable[[Round, float], None] = lambda found, spent: None,
+    on_round: Callable[[Round, float], None] = lambda result, spent: None,
     threads: int = 1,
 ) -> TrainingResult:
     """Train a policy, or resume the training in the folder `out`.
@@ -96,12 +96,12 @@ def learn(
     Parameters
     ----------
     spec
-        What to train.
+        Task, robot, method and settings.
     out
         Folder.
     until
-        When to stop.
-    tell
+        Condition that ends the training.
+    on_round
         Called after each round with its statistics and the training time, in s.
     threads
         Number of threads.
@@ -113,13 +113,13 @@ def learn(
     InvalidFile
         If the folder holds another training specification.
     """
-    began, folder = perf_counter(), TrainingFolder(Path(out))
+    started, folder = perf_counter(), TrainingFolder(Path(out))
     with write_lock(folder.path / LESSON), catch_interrupt() as interrupted:
         folder.check(asdict(spec))
         # resume from the checkpoint
         environment = spec.create_environment(threads)
         learner = spec.task_and_method()[1].learner(environment, spec.seed)
-        folder.bind(asdict(spec))  # only now: the robot might not suit the task
+        folder.bind(asdict(spec))  # only now, because the robot might not suit the task
         about, checkpoint, before = spec.metadata(environment), folder.checkpoint(), 0.0
         if checkpoint is not None:
             spent_before = (
@@ -144,9 +144,9 @@ def learn(
         while not interrupted() and not until.is_reached(learner.rounds, spent):
             last = learner.round()
             now = perf_counter()
-            spent = before + now - began
+            spent = before + now - started
             folder.append({"seconds": spent} | asdict(last))
-            tell(last, spent)
+            on_round(last, spent)
             if now - saved >= until.every:
                 save()
                 saved = now

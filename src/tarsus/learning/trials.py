@@ -1,4 +1,4 @@
-"""Trials of a policy: drawn once, and the same under every law and in every simulator."""
+"""Trials of a policy: drawn once, and identical for every law and simulator."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ class Trials:
         return len(self.friction)
 
     def command(self, period: int) -> Array | None:
-        """Return new commands, shape (trials, c), if they change at the start of this period."""
+        """Return the new commands, (trials, c), or None if they do not change in this period."""
         return None if period % self.hold else self.commands[period // self.hold]
 
     def push(self, period: int) -> Array | None:
-        """Return pushes, shape (trials, 2), in m/s, if they come at the start of this period."""
+        """Return the pushes, shape (trials, 2), in m/s, or None if this period starts without."""
         due = period and period % self.wait == 0
         return self.pushes[period // self.wait - 1] if due else None
 
     def mean_errors(self, measured: Array, lasted: NDArray[np.int64]) -> Array:
-        """Return the mean absolute errors over half a second, shape (m,); NaN if none counts.
+        """Compute the mean absolute errors, shape (m,), of averages over half a second.
 
-        Errors count from one second after a command.
+        Errors count from one second after a command until a fall; NaN if none does.
 
         Parameters
         ----------
@@ -142,10 +142,10 @@ def draw_trials(
 
 
 def initial_coordinates(environment: Environment, trials: Trials) -> Array:
-    """Return the initial coordinates of the trials, shape (trials, nq).
+    """Compute the initial coordinates of the trials, shape (trials, nq).
 
-    If the task randomizes the pose, they are those that the environment, one world per trial, has
-    drawn.
+    If the task randomizes poses, they are those drawn by the environment, which has one world per
+    trial.
     """
     if environment.task.randomizes_pose:
         return np.asarray(environment.state()["q"], float)
@@ -173,13 +173,13 @@ class TrialResult:
     trials, seconds
         Number of trials, and duration of each, in s.
     fell, diverged
-        Number of trials that ended so.
-    missed
+        Number of trials that ended in a fall, and that diverged.
+    errors
         Mean errors over half a second, by measure, in SI units.
     unconverged
-        Share of the steps whose contact problem did not converge.
+        Fraction of steps whose contact problem did not converge.
     failure
-        Why the policy could not be tried; empty if it was.
+        Error message if the policy could not be run, else empty.
     units
         Units of the errors, by measure.
     """
@@ -191,7 +191,7 @@ class TrialResult:
     seconds: float
     fell: int = 0
     diverged: int = 0
-    missed: Mapping[str, float] | None = None
+    errors: Mapping[str, float] | None = None
     unconverged: float = 0.0
     failure: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
@@ -200,7 +200,7 @@ class TrialResult:
 def trial_result(
     trials: Trials, setup: Mapping[str, Any], measures: Mapping[str, str], **fields: Any
 ) -> TrialResult:
-    """Return the result of trials.
+    """Summarize trials.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def trial_result(
         trials=trials.count,
         seconds=trials.periods / trials.rate,
         fell=int((lasted < trials.periods).sum()),
-        missed=dict(zip(measures, errors.tolist(), strict=True)),
+        errors=dict(zip(measures, errors.tolist(), strict=True)),
         units=dict(measures),
         **fields,
     )

@@ -55,7 +55,7 @@ class Span:
         From an arc's center to its middle, shape (3,), in m, otherwise 0.
     across
         From a face's middle to that of a longer side, shape (3,), in m; half x across points out.
-    beside
+    opposite_ends
         For a box's face, the ends of the side opposite to that of `ends`.
     round
         Whether a face is a disc, with `half` and `across` as radii.
@@ -78,7 +78,7 @@ class Span:
     part: tuple[float, float]
     out: Vector = field(default_factory=lambda: np.zeros(3))
     across: Vector = field(default_factory=lambda: np.zeros(3))
-    beside: tuple[str, str] = ("", "")
+    opposite_ends: tuple[str, str] = ("", "")
     round: bool = False
     normals: Vector = field(default_factory=lambda: np.zeros((2, 3)))
     depth: float = 0.0
@@ -179,7 +179,7 @@ def _with_normals(spans: Collection[Span], faces: Collection[Span]) -> list[Span
     """Return edges or arcs with the normals of the faces that meet there."""
     normals: dict[frozenset[str], list[Vector]] = {}
     for face in faces:
-        corners = dict.fromkeys((*face.ends, *filter(None, face.beside)))
+        corners = dict.fromkeys((*face.ends, *filter(None, face.opposite_ends)))
         for ends in combinations_with_replacement(corners, 2):
             normals.setdefault(frozenset(ends), []).append(face.outward)
     result = []
@@ -228,12 +228,12 @@ def _faces(corners: Mapping[tuple[int, ...], Candidate]) -> Iterator[Span]:
         across = (face[1, 1].position - face[1, -1].position) / 2
         out = middle - np.mean([c.position for c in corners.values()], axis=0)
         across = across * np.sign(np.dot(np.cross(half, across), out))
-        ends, beside = ((face[-1, k].name, face[1, k].name) for k in (-1, 1))
-        name, first = f"{ends[0]}-{beside[1]}", face[1, 1]
+        ends, opposite_ends = ((face[-1, k].name, face[1, k].name) for k in (-1, 1))
+        name, first = f"{ends[0]}-{opposite_ends[1]}", face[1, 1]
         yield Span(
             *(name, first.body, middle, half, 0.0, first.friction, ends, (0.0, 1.0)),
             across=across,
-            beside=beside,
+            opposite_ends=opposite_ends,
             depth=float(np.linalg.norm(out)),
         )
 

@@ -22,7 +22,7 @@ from tarsus.spatial.quaternion import zyx_angles
 
 Array = NDArray[np.float64]
 SWING_GAP = 0.005  # m: a foot with a larger gap is in the air
-SETTLING_TIME = 1.0  # s after the start, or after a push, that the averages leave out
+SETTLING_TIME = 1.0  # s after the start, or after a push, excluded from the averages
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,23 @@ class BasePush:
     duration: float = 0.1
 
     def check(self, seconds: float) -> None:
-        """Raise InvalidValue unless the push is finite and lies within a run of `seconds`."""
+        """Check a push in a run of `seconds`, in s; it may start at 0 and last to the end.
+
+        Raises
+        ------
+        InvalidValue
+            Unless the push is finite, has a duration above 0, and lies within the run.
+        """
         for name in ("force", "direction", "start", "duration"):
             if not np.isfinite(getattr(self, name)):
                 raise InvalidValue(
                     f"the push's {name} must be finite, not {getattr(self, name)}.", name
                 )
-        if not 0 < self.start < self.start + self.duration < seconds:
+        if self.duration <= 0:
+            raise InvalidValue(
+                f"the push's duration must be above 0 s, not {self.duration:g} s.", "duration"
+            )
+        if self.start < 0 or self.start + self.duration > seconds:
             raise InvalidValue(
                 f"the push from {self.start:g} to {self.start + self.duration:g} s must lie within"
                 f" the run, 0 to {seconds:g} s.",
@@ -81,22 +91,23 @@ class ClosedLoopResult:
     speed, sideways, turn
         Mean velocity along the heading and to the left, in m/s, and mean turn rate, in rad/s, after
         settling.
-    still
+    final_speed
         Mean speed of the base over the last half second, in m/s.
     rise
         Height gained by the lowest contact point, in m.
-    leans
+    max_tilt
         Largest tilt of the base after settling, in rad.
-    lifted
-        Mean share of the settled time that a foot is in the air, 0 to 1.
-    together
-        Correlation of the stance of pairs of feet, by "ends", "sides" and "diagonals": 1 if they
-        always do the same, -1 if the opposite. Empty unless the robot has four legs.
+    swing_fraction
+        Fraction of the time after settling that a foot is in the air, 0 to 1, averaged over feet.
+    stance_correlations
+        Correlation of the stances of pairs of feet, by "ends", "sides" and "diagonals": 1 if both
+        feet always stand at the same time, -1 if never. Empty unless the robot has four legs.
     latency
         Timing of the plans.
     delay
-        Delay between state and first torque, in s; 0 if time stood still during planning.
-    asked
+        Time from the state to the first torque of a plan, in s; 0 if time stands still while
+        planning.
+    commands
         Commands of the goal, by name.
     """
 
@@ -107,14 +118,14 @@ class ClosedLoopResult:
     speed: float
     sideways: float
     turn: float
-    still: float
+    final_speed: float
     rise: float
-    leans: float
-    lifted: float
-    together: Mapping[str, float]
+    max_tilt: float
+    swing_fraction: float
+    stance_correlations: Mapping[str, float]
     latency: Latency
     delay: float
-    asked: Mapping[str, float]
+    commands: Mapping[str, float]
 
 
 def run(
@@ -124,9 +135,9 @@ def run(
     push: BasePush | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[xr.Dataset, ClosedLoopResult]:
-    """Run a planner in closed loop from the start.
+    """Run a planner in closed loop from the initial state.
 
-    A world that diverges ends the run at that instant.
+    The run ends early if the world diverges.
 
     Parameters
     ----------
@@ -154,15 +165,17 @@ def run(
     """
     planner.reset()
     base = planner.robot.bodies[0].name
-    segments: list[tuple[float, Array]] = [(seconds, np.zeros(3))]
+    no_force = np.zeros(3)
+    segments: list[tuple[float, Array]] = [(seconds, no_force)]
     if push is not None:
         push.check(seconds)
         remaining = seconds - push.start - push.duration
-        segments = [
-            (push.start, np.zeros(3)),
-            (push.duration, push.vector()),
-            (remaining, np.zeros(3)),
-        ]
+        segments = [(push.duration, push.vector())]
+        # a push may start at 0 or last to the end
+        if push.start >= 0.5 * world.dt:
+            segments.insert(0, (push.start, no_force))
+        if remaining >= 0.5 * world.dt:
+            segments.append((remaining, no_force))
     # one run per segment, each with a constant force
     logs, diverged = list[xr.Dataset](), False
     for duration, force in segments:
@@ -195,7 +208,7 @@ def _set_force(world: Simulation | MujocoSimulation, base: str, force: Array) ->
 
 
 def _result(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) -> ClosedLoopResult:
-    """Return the outcome from a log whose motion counts after the time `begin`, in s."""
+    """Compute the outcome from a log; averages start at the time `begin`, in s."""
     # motion of the base along its heading
     time, q, u = (log[name].values for name in ("time", "q", "u"))
     after = time >= min(begin, time[-1] - 0.5)
@@ -203,7 +216,7 @@ def _result(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) -> 
     heading = zyx_angles(q[:, 3:7])[:, 0]
     along = np.cos(heading) * u[:, 0] + np.sin(heading) * u[:, 1]
     left = np.cos(heading) * u[:, 1] - np.sin(heading) * u[:, 0]
-    turned = np.gradient(np.unwrap(heading), time)
+    turn_rate = np.gradient(np.unwrap(heading), time)
     upright = np.clip(1 - 2 * (x * x + y * y), -1, 1)
     # feet
     lowest = log["contact_point"].values[..., 2].min(axis=1)
@@ -214,27 +227,27 @@ def _result(planner: Planner, log: xr.Dataset, begin: float, diverged: bool) -> 
         float(time[-1]),
         has_fallen(planner.robot, log) or diverged,
         diverged,
-        *(float(value[after].mean()) for value in (along, left, turned)),
-        still=float(np.linalg.norm(u[last][:, :3], axis=1).mean()),
+        *(float(value[after].mean()) for value in (along, left, turn_rate)),
+        final_speed=float(np.linalg.norm(u[last][:, :3], axis=1).mean()),
         rise=float(lowest[last].min() - lowest[0]),
-        leans=float(np.arccos(upright[after]).max()),
-        lifted=float(1 - in_stance.mean()),
-        together=_stance_correlations(
+        max_tilt=float(np.arccos(upright[after]).max()),
+        swing_fraction=float(1 - in_stance.mean()),
+        stance_correlations=_stance_correlations(
             planner.robot, in_stance, [str(name) for name in log["contact"].values]
         ),
         latency=planner.latency(),
         delay=planner.pace.delay,
-        asked=planner.asked,
+        commands=planner.asked,
     )
 
 
 def _stance_correlations(
     robot: Robot, in_stance: NDArray[np.bool_], names: list[str]
 ) -> dict[str, float]:
-    """Return the mean stance correlation of both pairs of feet of each kind.
+    """Compute the mean stance correlation of both pairs of feet of each kind.
 
-    `in_stance`, shape (time, contacts), tells whether each foot of `names` stands. A foot that
-    never changes has correlation 0.
+    `in_stance`, shape (time, contacts), is true while a foot of `names` stands. A foot that always
+    or never stands has correlation 0.
     """
     if why_no_diagonal_legs(robot):
         return {}
@@ -249,7 +262,7 @@ def _stance_correlations(
 def _correlation(
     legs: Sequence[Leg], group: Sequence[float], in_stance: NDArray[np.bool_], names: list[str]
 ) -> float:
-    """Return the mean correlation of the two feet of each group."""
+    """Compute the mean correlation of the two feet of each group."""
     values = []
     for key in set(group):
         pair = [leg.name for leg, g in zip(legs, group, strict=True) if g == key]

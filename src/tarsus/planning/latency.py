@@ -15,9 +15,9 @@ class PlanStatistics:
     Attributes
     ----------
     t
-        Time at which it was requested, in s.
+        Simulated time at which the plan was requested, in s.
     latency
-        Wall-clock time, in s.
+        Wall-clock time of planning, in s.
     processor
         Processor time of all threads, in s.
     cost
@@ -25,9 +25,9 @@ class PlanStatistics:
     effective
         Effective number of samples.
     unconverged
-        Share of the rollouts' steps whose contact problem did not converge.
+        Fraction of the rollouts' steps whose contact problem did not converge.
     diverged
-        Share of the rollouts that diverged.
+        Fraction of rollouts that diverged.
     """
 
     t: float
@@ -47,7 +47,7 @@ class Latency:
     ----------
     plans
         Number of plans.
-    median, most_of_95, worst
+    median, quantile_95, worst
         Median, 95 % quantile and maximum of the wall-clock time.
     processor
         Median processor time of all threads.
@@ -56,12 +56,12 @@ class Latency:
     missed
         Number of plans that missed the deadline.
     unconverged, diverged
-        Shares over all plans.
+        Fractions over all plans.
     """
 
     plans: int
     median: float
-    most_of_95: float
+    quantile_95: float
     worst: float
     processor: float
     deadline: float
@@ -71,7 +71,7 @@ class Latency:
 
 
 def latency(plans: Sequence[PlanStatistics], deadline: float) -> Latency:
-    """Return the timing of all plans; NaN if there are none."""
+    """Compute the timing of all plans; NaN if there are none."""
     if not plans:
         return Latency(0, np.nan, np.nan, np.nan, np.nan, deadline, 0, 0.0, 0.0)
     times = np.array([plan.latency for plan in plans])

@@ -12,7 +12,7 @@ SWAPS = ((1, -1), (-1, 1), (-1, -1))  # signs of the hips' x and y: other side, 
 
 
 def leg_symmetries(mechanism: Mechanism) -> tuple[Mirror, ...]:
-    """Return the mirror images of the motors under which paired legs do the same.
+    """Compute the mirror images of the motors under which paired legs move alike.
 
     There are three for four legs with hips in a rectangle, and none for other robots.
     """

@@ -1,4 +1,4 @@
-"""Planner: from the state of a robot, repeatedly, to torques that pursue a goal."""
+"""Planner: repeatedly computes torques that pursue a goal from the state of a robot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tarsus.planning.goals.base import Goal
 from tarsus.planning.latency import Latency, PlanStatistics, latency
 from tarsus.planning.leg_symmetries import leg_symmetries
 from tarsus.planning.methods.base import Proposal, SamplingMethod
-from tarsus.planning.rollout_program import RolloutPlan, shared
+from tarsus.planning.rollout_program import RolloutPlan, reuse_plan
 from tarsus.planning.rollouts import RolloutWorlds
 from tarsus.planning.strides import strides
 from tarsus.planning.timing import ROUND_OFF, PlanTiming
@@ -58,10 +58,7 @@ class PlannerOptions(Options, total=False):
 
 @dataclass(frozen=True, eq=False)
 class _ActivePlan:
-    """Plan in force since a time, in s.
-
-    `first` is the index of its first knot, counted from time zero.
-    """
+    """Plan that is active from a time, in s; `first` counts its first knot from time zero."""
 
     since: float
     first: int
@@ -82,16 +79,16 @@ class Planner:
     goal : Goal or str
         Goal, or its name: "go", "stand" or "step_up".
     robot : Robot or str
-        Robot of the plan's model. It, and the next ones, are given as for a `Simulation`; the world
-        in which the planner acts may differ.
+        Robot of the planner's model, given as for a `Simulation`. The model may differ from the
+        world in which the planner acts.
     method : SamplingMethod or str
         Sampling method, or its name: "mppi" or "cem".
     law : Law or str
-        Contact law of the plan's model.
+        Contact law of the planner's model.
     terrain : Terrain or str, optional
-        Terrain of the plan's model. Default: that of the goal, or a plane.
+        Terrain of the planner's model. Default: that of the goal, or a plane.
     dt : float
-        Step size of the plan's model, in s.
+        Step size of the planner's model, in s.
     **options
         `pace` (`PlanTiming`), `seed` of all samples, and `gains` of the joint servos (default:
         computed from the robot and `dt`). Of the options of a `Simulation`: `contacts` (default:
@@ -139,14 +136,14 @@ class Planner:
         **options: Unpack[PlannerOptions],
     ) -> None:
         # resolve names to objects
-        own: Any = dict(options)
-        self.pace, self.seed = own.pop("pace", None) or PlanTiming(), own.pop("seed", 0)
-        gains: Gains | None = own.pop("gains", None)
+        remaining: Any = dict(options)
+        self.pace, self.seed = remaining.pop("pace", None) or PlanTiming(), remaining.pop("seed", 0)
+        gains: Gains | None = remaining.pop("gains", None)
         self.goal: Goal = _resolve(GOALS, "goal", goal, Goal)
         self.method: SamplingMethod = _resolve(METHODS, "method", method, SamplingMethod)
         self.dt, self.warnings = time_steps.check_time_step(dt), list[WarningRecord]()
         requested = resolve.robot(robot)
-        chosen = _complete_options(own, requested)
+        chosen = _complete_options(remaining, requested)
         requested = default_controller.start_at_keyframe(requested, chosen.keyframe)
         requested, _ = default_controller.prepare(requested, None, self.dt, self.warnings)
         self.law, self.robot = file_material.law_for_robot(law, requested, self.warnings)
@@ -166,7 +163,7 @@ class Planner:
         self.gains = gains or servo.gains(self.robot, stand, feet(self.robot), servo_dt)
         kind, count = self.pace.spline, self.pace.knots
         scene = replace(scene, fast_turn_angle=FAST_ROTATION)
-        work = shared(RolloutPlan(self.goal.unweighted(), scene, stepper, stand, kind, count))
+        work = reuse_plan(RolloutPlan(self.goal.unweighted(), scene, stepper, stand, kind, count))
         bits = 32 if chosen.precision == "float32" else 64
         registers = self._registers(bits)
         self.rollouts = RolloutWorlds(work, self.method.samples, bits, chosen.threads, registers)
@@ -186,7 +183,7 @@ class Planner:
         self.reset()
 
     def _registers(self, bits: int) -> dict[str, Array]:
-        """Return the registers that are the same for all rollouts."""
+        """Build the registers that are the same for all rollouts."""
         registers = {"dt": np.array([self.dt]), "advance": np.array([self.dt / self.pace.spacing])}
         registers |= {name: np.array(getattr(self.gains, name)) for name in ("kp", "kd")}
         registers |= {f"law.{k}": v[..., None] for k, v in self.law.parameters().items()}
@@ -233,7 +230,7 @@ class Planner:
         return dict(self._asked)
 
     def __call__(self, t: float, q: ArrayLike, u: ArrayLike) -> Array:
-        """Return torques, and plan first if a period has passed.
+        """Compute the torques; plan first if a period has passed.
 
         Parameters
         ----------
@@ -262,7 +259,7 @@ class Planner:
         return kp * (target - q[self._at[0]]) - kd * u[self._at[1]]
 
     def targets(self, t: float) -> Array:
-        """Return the joint targets of the active plan at a time in s, shape (n,), in rad."""
+        """Evaluate the joint targets of the active plan at a time in s, shape (n,), in rad."""
         while len(self._active) > 1 and self._active[1].since <= t + ROUND_OFF * self.dt:
             self._active.pop(0)
         active = self._active[0]
@@ -287,7 +284,7 @@ class Planner:
         PlanStatistics
             Timing and cost of the plan.
         """
-        began, worked = perf_counter(), process_time()
+        wall_start, cpu_start = perf_counter(), process_time()
         self.targets(t)  # drops expired plans
         state, begin = self._predicted(t, (q, u)), t + self._delay * self.dt
         first = self._first_knot(begin)
@@ -299,7 +296,7 @@ class Planner:
         def costs(knots: Array) -> Array:
             # keep targets within the joint ranges
             np.clip(knots, *self._range, out=knots)
-            results = self.rollouts.try_all(state, knots, now)
+            results = self.rollouts.roll_out(state, knots, now)
             totals = results.costs @ weights
             diverging = ~np.isfinite(totals)
             totals[diverging] = np.inf
@@ -309,31 +306,31 @@ class Planner:
             return totals
 
         random = np.random.default_rng([self.seed, len(self.plans)])
-        better = self.method.improved(proposal, costs, random)
+        better = self.method.improve(proposal, costs, random)
         self._active.append(_ActivePlan(begin, first, better))
         if not self._delay:
             self._active.pop(0)
         cost, unconverged, diverged = np.array(statistics).T
         self.plans.append(
             PlanStatistics(
-                *(t, perf_counter() - began, process_time() - worked, float(cost[-1])),
+                *(t, perf_counter() - wall_start, process_time() - cpu_start, float(cost[-1])),
                 *(better.effective, float(unconverged.mean()), float(diverged.mean())),
             )
         )
         return self.plans[-1]
 
     def latency(self) -> Latency:
-        """Return the timing of all plans since the last reset."""
+        """Summarize the timing of all plans since the last reset."""
         return latency(self.plans, self.pace.deadline)
 
     def _rollout_registers(self, t: float, first: int, steps: int) -> dict[str, Array]:
-        """Return the registers of rollouts that start at time t."""
+        """Build the registers of rollouts that start at time t."""
         numbers = {"position": t / self.pace.spacing - first, "steps": steps}
         registers = {name: np.array([float(number)]) for name, number in numbers.items()}
         return registers | {"command": np.array(list(self._asked.values()))}
 
     def _predicted(self, t: float, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        """Return the state at which the next plan takes effect, predicted with the active plan."""
+        """Predict the state at which the next plan takes effect, with the active plan."""
         if not self._delay:
             return state
         active = self._active[-1]
@@ -341,11 +338,11 @@ class Planner:
         return self.rollouts.predict(state, active.proposal.mean, now)
 
     def _first_knot(self, t: float) -> int:
-        """Return the index of the first knot that the spline needs at time t."""
-        return int(np.floor(t / self.pace.spacing + ROUND_OFF)) - self.pace.before
+        """Find the index of the first knot that the spline needs at time t."""
+        return int(np.floor(t / self.pace.spacing + ROUND_OFF)) - self.pace.past_knots
 
     def _shifted(self, active: _ActivePlan, first: int) -> Proposal:
-        """Return the proposal from another first knot on.
+        """Shift a plan so that it starts at knot `first`.
 
         New knots repeat the last one, or continue the alternation of strides.
         """
@@ -353,7 +350,7 @@ class Planner:
         indices = np.minimum(np.arange(count) + shift, count - 1)
         spread = self.method.initial_spread(active.proposal.spread[indices])
         spread[count - min(shift, count) :] = self.method.noise
-        spread[: self.pace.before] = 0  # in the past: it only shapes the present
+        spread[: self.pace.past_knots] = 0  # past knots only shape the spline now
         mean = active.proposal.mean[indices]
         if self._strides is not None:
             self._strides.extend(mean, min(shift, count), self._rest)
@@ -361,7 +358,7 @@ class Planner:
 
 
 def _complete_options(given: dict[str, Any], robot: Robot) -> Any:
-    """Return the options of the plan's simulation.
+    """Complete the options of the planner's simulation.
 
     Raises
     ------
@@ -381,7 +378,7 @@ def _complete_options(given: dict[str, Any], robot: Robot) -> Any:
 
 
 def _joint_ranges(robot: Robot) -> tuple[Array, Array]:
-    """Return the lower and upper limits of the motors' joints, shape (n,) each."""
+    """Collect the lower and upper limits of the motors' joints, shape (n,) each."""
     bodies = [robot.bodies[robot.joint_index(motor.joint)] for motor in robot.actuators]
     ends = [(body.joint.lower, body.joint.upper) for body in bodies]
     low, high = np.array(ends).T
@@ -389,7 +386,7 @@ def _joint_ranges(robot: Robot) -> tuple[Array, Array]:
 
 
 def _resolve(package: str, kind: str, given: Any, family: type[T]) -> T:
-    """Return a goal or method given as an object, by name, or as a user's file (.py)."""
+    """Resolve a goal or method given as an object, by name, or as a user's file (.py)."""
     if isinstance(given, family):
         return given
     return registry.create(package, kind, str(given), family)

@@ -31,7 +31,7 @@ MAX_STEPS = 100_000  # of a rollout
 
 @dataclass(frozen=True, eq=False)
 class RolloutPlan:
-    """Goal of a robot in a scene: what a rollout program is compiled from.
+    """Goal of a robot in a scene, from which a rollout program is compiled.
 
     Attributes
     ----------
@@ -60,22 +60,22 @@ class RolloutPlan:
         return len(self.scene.mechanism.actuators)
 
 
-_WORKS: dict[str, RolloutPlan] = {}
+_PLANS: dict[str, RolloutPlan] = {}
 
 
-def shared(work: RolloutPlan) -> RolloutPlan:
+def reuse_plan(work: RolloutPlan) -> RolloutPlan:
     """Return an earlier plan with the same fingerprint, if any, so that none is traced twice."""
-    return fingerprint.reuse(_WORKS, work, CACHE_SIZE)
+    return fingerprint.reuse(_PLANS, work, CACHE_SIZE)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def rollout_program(work: RolloutPlan) -> Program:
-    """Return the program of one rollout, from the cache if it was traced before."""
-    return cached_program(work, traced)
+    """Load the program of one rollout from the cache, or trace and cache it."""
+    return cached_program(work, trace_rollout)
 
 
-def traced(work: RolloutPlan) -> Program:
-    """Return the program of one rollout; it has no state between runs.
+def trace_rollout(work: RolloutPlan) -> Program:
+    """Trace the program of one rollout; it has no state between runs.
 
     Its registers are:
 
@@ -98,8 +98,8 @@ def traced(work: RolloutPlan) -> Program:
     knots = ca.reshape(given["knots"], n, work.knots)
 
     def targets(done: SX) -> SX:
-        where = given["position"] + done * given["advance"]
-        return ca.mtimes(knots, ca.vertcat(*weights(work.spline, where, work.knots)))
+        position = given["position"] + done * given["advance"]
+        return ca.mtimes(knots, ca.vertcat(*weights(work.spline, position, work.knots)))
 
     def step(at: Values) -> tuple[Values, SX]:
         # torques that track the spline
@@ -110,7 +110,7 @@ def traced(work: RolloutPlan) -> Program:
         more = done < given["steps"]
         end = {name: out[name] for name in ("q", "u", "memory", "bilateral")}
         moment = end | {"impulse": out["impulse"], "tau": tau, "clock": done * given["dt"]}
-        view = glimpse(work, moment, (target, targets(at["done"] - 1)), given["command"], terrain)
+        view = goal_view(work, moment, (target, targets(at["done"] - 1)), given["command"], terrain)
         duration = given["dt"] + ca.if_else(more, 0, goal.end)
         costs = at["costs"] + duration * ca.vertcat(*_in_order(goal, view))
         failed = at["unconverged"] + ca.logic_not(out["converged"])
@@ -131,12 +131,23 @@ def _in_order(goal: Goal, view: StateView) -> list[SX]:
     return [costs[name] for name in goal.weights()]
 
 
-def glimpse(
+def goal_view(
     work: RolloutPlan, now: Values, targets: tuple[SX, SX], command: SX, terrain: object
 ) -> StateView:
-    """Return what a goal may use: the state `now`, and the joint targets of this and the last step.
+    """Build the view of the state from which a goal computes its costs.
 
-    `now` has q, u, impulse, tau and clock.
+    Parameters
+    ----------
+    work
+        Goal and scene.
+    now
+        Values of q, u, impulse, tau and clock.
+    targets
+        Joint targets of this step and the one before, shape (n,) each, in rad.
+    command
+        Commands of the goal.
+    terrain
+        Symbols of the terrain.
     """
     posture = actuated_posture(work.scene.mechanism, work.stand)
     action, previous = (target - posture for target in targets)

@@ -1,4 +1,4 @@
-"""Many rollouts from one state in one compiled call, and one of them to predict the state."""
+"""Rollouts of many samples in one compiled call, and of a single plan to predict the state."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RolloutWorlds:
             Worlds(program, count, bits=self._bits, threads=threads), self._fixed
         )
 
-    def try_all(
+    def roll_out(
         self, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]
     ) -> RolloutResults:
         """Roll out from one state along splines.
@@ -80,7 +80,7 @@ class RolloutWorlds:
     def predict(
         self, state: tuple[Array, Array], knots: Array, now: Mapping[str, Array]
     ) -> tuple[Array, Array]:
-        """Return q and u after the steps along one spline with knots of shape (count, n)."""
+        """Predict q and u after the steps along one spline with knots of shape (count, n)."""
         one = _run(self._one, state, knots.ravel(), now)
         q, u = (one.first(name).astype(float) for name in ("end_q", "end_u"))
         return q, u

@@ -10,11 +10,11 @@ from casadi import SX
 from numpy.typing import NDArray
 
 LINEAR, CUBIC = "linear", "cubic"
-BEFORE = {LINEAR: 0, CUBIC: 1}  # knots used on each side, besides the two around a position
+EXTRA_KNOTS = {LINEAR: 0, CUBIC: 1}  # used on each side of the two around a position
 
 
 def weights(kind: str, position: SX, count: int) -> list[SX]:
-    """Return the weights of the knots at a position; they sum to 1.
+    """Compute the weights of the knots at a position; they sum to 1.
 
     The spline is constant beyond its ends. The cubic spline is Catmull-Rom: it passes through the
     knots with the slope between the neighbors of each.
@@ -29,7 +29,7 @@ def weights(kind: str, position: SX, count: int) -> list[SX]:
         Number of knots.
     """
     s = ca.fmin(ca.fmax(position, 0), count - 1)
-    side = BEFORE[kind]
+    side = EXTRA_KNOTS[kind]
     result = [SX(0)] * count
     for k in range(-side, count + side):
         index = min(max(k, 0), count - 1)
@@ -38,7 +38,7 @@ def weights(kind: str, position: SX, count: int) -> list[SX]:
 
 
 def _kernel(kind: str, x: SX) -> SX:
-    """Return the weight of a knot at a distance x >= 0."""
+    """Compute the weight of a knot at a distance x >= 0."""
     if kind == LINEAR:
         return ca.fmax(1 - x, 0)
     near = (1.5 * x - 2.5) * x * x + 1
@@ -53,6 +53,6 @@ def _function(kind: str, count: int) -> ca.Function:
 
 
 def value(kind: str, knots: NDArray[np.float64], position: float) -> NDArray[np.float64]:
-    """Return the value of the spline through knots, shape (count, n), at a position: shape (n,)."""
+    """Evaluate the spline through knots, shape (count, n), at a position; shape (n,)."""
     weights_at_position = _function(kind, len(knots))(position)
     return np.array(weights_at_position).ravel() @ knots

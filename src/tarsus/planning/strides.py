@@ -1,7 +1,7 @@
-"""Alternating samples: each side repeats what the other did half a stride before.
+"""Alternating samples: each side repeats the motion of the other side half a stride later.
 
-Walk, amble, pace and trot all have this property. Which of them appears, and when a foot lifts, is
-left open.
+Walk, amble, pace and trot all have this property. The samples decide which of them appears, and
+when a foot lifts.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Strides:
     image
         Mirror image of the motors, left for right.
     half
-        Number of knots of half a stride.
+        Number of knots in half a stride.
     share
-        Share of the samples that alternate.
+        Fraction of the samples that alternate.
     """
 
     image: Mirror
@@ -37,13 +37,13 @@ class Strides:
     share: float
 
     def alternate(self, drawn: NDArray[np.float32]) -> None:
-        """Make a share of the samples, (samples, knots, n), alternate, in place; not the first."""
+        """Make a share of samples, (samples, knots, n), alternate in place, except the first."""
         samples = drawn[1 : 1 + round(self.share * (len(drawn) - 1))]
         for k in range(self.half, drawn.shape[1]):
             samples[:, k] = self.image(samples[:, k - self.half])
 
     def extend(self, mean: Array, new: int, rest: Array) -> None:
-        """Continue a plan, shape (knots, n), in stride over its last `new` knots, in place.
+        """Continue the alternation of a plan, (knots, n), over its last `new` knots, in place.
 
         `rest`, shape (n,), is the standing posture.
         """
@@ -59,7 +59,7 @@ def strides(
     Parameters
     ----------
     alternation
-        Share of the samples, and duration of a stride, in s.
+        Fraction of the samples that alternate, and duration of a stride, in s.
     symmetries
         Symmetries of the legs.
     spacing

@@ -8,14 +8,14 @@ import numpy as np
 
 from tarsus.errors import InvalidValue
 from tarsus.parameters import check, choice, parameter
-from tarsus.planning.spline import BEFORE, CUBIC
+from tarsus.planning.spline import CUBIC, EXTRA_KNOTS
 
 ROUND_OFF = 1e-6  # relative to a step or a period
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanTiming:
-    """When a planner plans, and how far ahead."""
+    """Rate, horizon and delay of a planner, and the spline of its plans."""
 
     rate: float = parameter(50.0, "Hz", "plans per second", "(0, inf)")
     horizon: float = parameter(0.5, "s", "duration of a rollout", "(0, 100]")
@@ -54,17 +54,17 @@ class PlanTiming:
         return self.delay or self.period
 
     @property
-    def before(self) -> int:
-        """Number of knots needed before the two around the present."""
-        return BEFORE[self.spline]
+    def past_knots(self) -> int:
+        """Number of knots needed before the two around the current time."""
+        return EXTRA_KNOTS[self.spline]
 
     @property
     def knots(self) -> int:
         """Number of knots of a plan."""
-        return self.before + int(np.ceil(self.horizon / self.spacing - ROUND_OFF)) + 1
+        return self.past_knots + int(np.ceil(self.horizon / self.spacing - ROUND_OFF)) + 1
 
     def steps(self, name: str, dt: float) -> int:
-        """Return the number of steps of `dt` (s) in the horizon or the delay.
+        """Count the steps of `dt` (s) in the horizon or the delay.
 
         Raises
         ------

@@ -121,7 +121,7 @@ def sweep(
     engine: str = "processes",
     workers: int | None = None,
     dry_run: bool = False,
-    tell: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[str], None] = lambda text: None,
     trajectories: str | int | Sequence[int] | None = None,
 ) -> SweepReport:
     """Run simulations over a grid, a Latin hypercube or random samples of parameters.
@@ -141,7 +141,7 @@ def sweep(
         Number of parallel workers; None for all that are available.
     dry_run
         Whether to only estimate the number of worlds and steps, the time and the disk space.
-    tell
+    on_progress
         Called with a line of text about the progress.
     trajectories
         Worlds whose logs to save, instead of the spec's choice: "all", "failed", an outcome (where
@@ -179,12 +179,12 @@ def sweep(
     steps = sum(len(g) * round(g.structure["seconds"] / g.structure["dt"]) for g in groups)
     report = SweepReport(sum(len(g) for g in groups), 0, len(groups), steps)
     if dry_run:
-        return _estimate(report, groups, pilot.measure_costs(groups, tell), Path(out))
+        return _estimate(report, groups, pilot.measure_costs(groups, on_progress), Path(out))
     # run
     store = Store(Path(out)).create()
     make = registry.member_class(ENGINES, "engine", engine, WorkEngine)
     with LazyEngine(make, workers, store.folder) as lazy:
-        return _run(sweep_spec, groups, store, lazy, report, tell)
+        return _run(sweep_spec, groups, store, lazy, report, on_progress)
 
 
 class LazyEngine:
@@ -214,14 +214,14 @@ def _run(
     store: Store,
     lazy: LazyEngine,
     report: SweepReport,
-    tell: Callable[[str], None],
+    on_progress: Callable[[str], None],
 ) -> SweepReport:
     """Simulate all chunks that are not yet in the folder."""
 
     # chunk sizes, measured while workers start
     def measure_sizes() -> list[int]:
         started = lazy.engine.warm_up()
-        costs = pilot.measure_costs(groups, tell, lambda: wait(started))
+        costs = pilot.measure_costs(groups, on_progress, lambda: wait(started))
         pilot.check_disk_space(costs, spec.keep, spec.most_mb, store.folder)
         return [cost.size for cost in costs]
 
@@ -242,7 +242,7 @@ def _run(
     if not todo:
         return replace(report, chunks=len(chunks), skipped=len(chunks))
     # simulate
-    progress = SweepProgress(len(todo), tell, store.megabytes() if spec.keep else 0.0)
+    progress = SweepProgress(len(todo), on_progress, store.megabytes() if spec.keep else 0.0)
     lost = _simulate_chunks(lazy.engine, store, todo, progress, spec.most_mb)
     return replace(
         report,

@@ -118,7 +118,7 @@ def named(names: Sequence[str]) -> dict[str, str]:
 def checked(
     chosen: dict[str, str],
     seconds: float = SECONDS,
-    tell: Callable[[str], None] = print,
+    on_progress: Callable[[str], None] = print,
     options: Mapping[str, Any] | None = None,
 ) -> Iterator[CheckedRobot]:
     """Check robots one by one; yield each result as soon as it is known.
@@ -129,13 +129,13 @@ def checked(
         Built-in name or file of each robot, by name.
     seconds
         Simulated duration, s.
-    tell
+    on_progress
         Function that is called with the robot that is being checked.
     options
         Options of `tarsus.load`.
     """
     for name, file in chosen.items():
-        tell(f"{name} ...")
+        on_progress(f"{name} ...")
         began = perf_counter()
         row = _row(name, file, seconds, options or {})
         yield replace(row, seconds=perf_counter() - began)

@@ -64,7 +64,7 @@ def validate(
     law: str | None = None,
     scene: str | None = None,
     stepper: str | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[str], None] = lambda text: None,
     unclaimed: bool = False,
     workers: int | None = 1,
     settings: Sequence[str] = tuple(NAMED),
@@ -80,7 +80,7 @@ def validate(
         Name of a scene; by default all.
     stepper
         Name of a stepper; by default all.
-    tell
+    on_progress
         Function that is called with the progress.
     unclaimed
         Whether to measure effects that a law does not claim; such rows have numbers but stay "not
@@ -107,7 +107,7 @@ def validate(
     cases = [(e.law, e.stepper, name) for e in engines(law, stepper, settings) for name in names]
     # sorted by scene, whatever the order of the jobs
     jobs = [Job(", ".join(case), partial(rows_of, *case, unclaimed)) for case in cases]
-    rows = [row for result in run_jobs(jobs, workers, tell) for row in result]
+    rows = [row for result in run_jobs(jobs, workers, on_progress) for row in result]
     return sorted(rows, key=lambda row: names.index(row.scene))
 
 

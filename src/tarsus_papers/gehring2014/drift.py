@@ -57,7 +57,7 @@ class Drift(Exhibit):
         for method in METHODS:
             drifts[method] = {}
             for dt in STEPS[:2] if task.quick else STEPS:
-                task.tell(f"{method}, dt {1e3 * dt:g} ms")
+                task.on_progress(f"{method}, dt {1e3 * dt:g} ms")
                 drifts[method][f"{1e3 * dt:g}"] = measure_drifts(method, dt, settle, stand)
         data = {"tolerance": TOLERANCES, "um_per_min": drifts, "seconds": stand}
         return Finding(data, _rows(drifts), [_table(drifts)], _checks(drifts))

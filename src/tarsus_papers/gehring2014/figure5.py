@@ -57,7 +57,7 @@ class Figure5(Exhibit):
         foot = [candidate.name for candidate in robot().candidates].index(FOOT)
         curves: dict[str, dict[str, Any]] = {}
         for name, (configuration, damping, substeps) in CURVES.items():
-            task.tell(name)
+            task.on_progress(name)
             law = configuration.law(
                 **({} if configuration.hard else {"d_N": damping, "d_T": damping})
             )
@@ -130,7 +130,7 @@ def _test_steps(before: float, task: Task) -> dict[int, bool]:
     """Test whether the trot with ten times the damping diverges, by steps per control update."""
     diverges = {}
     for substeps in (2, 4, 8, 16):
-        task.tell(f"damping x {DAMPING_FACTOR:g}, {substeps} steps per control update")
+        task.on_progress(f"damping x {DAMPING_FACTOR:g}, {substeps} steps per control update")
         law = Cm.law(d_N=DAMPING_FACTOR * DAMPING, d_T=DAMPING_FACTOR * DAMPING)
         simulation = Cm.simulation(
             trotting(), law, stepper=Substeps(Midpoint(forces="once"), substeps)

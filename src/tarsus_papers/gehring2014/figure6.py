@@ -54,7 +54,7 @@ class Figure6(Exhibit):
         counts: dict[str, dict[str, Any]] = {}
         for configuration in evaluated(task.quick):
             if configuration.hard:
-                task.tell(configuration.name)
+                task.on_progress(configuration.name)
                 counts[configuration.name] = count_iterations(
                     configuration, alphas, QUICK_BEFORE if task.quick else BEFORE
                 )

@@ -56,11 +56,11 @@ class Figure7(Exhibit):
     def measure(self, task: Task) -> Finding:
         tick, runs = seconds_per_cycle(), {}
         for c in evaluated(task.quick):
-            task.tell(f"compiling {c.name}")
+            task.on_progress(f"compiling {c.name}")
             runs[c] = timed_program(c, task.quick)
         sections, shares = {}, {}
         for c, run in runs.items():
-            task.tell(f"timing {c.name}")
+            task.on_progress(f"timing {c.name}")
             sections[c.name] = run.sections(QUICK_ROUNDS if task.quick else ROUNDS, tick)
             shares[c.name] = run.part_of_wall
         rows = [_row(BY_NAME[name], times) for name, times in sections.items()]

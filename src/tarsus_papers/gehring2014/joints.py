@@ -70,7 +70,7 @@ class Joints(Exhibit):
             drifts[kind] = {}
             for method, name in METHODS[kind].items():
                 if not task.quick or method == DIRECT:
-                    task.tell(f"{kind}, {method}")
+                    task.on_progress(f"{kind}, {method}")
                     drifts[kind][method] = measure_drifts(name, method, trot)
         data = {"tolerance": TOLERANCES, "um_per_min": drifts, "seconds": trot}
         return Finding(data, _rows(drifts), [_table(drifts)], _checks(drifts))

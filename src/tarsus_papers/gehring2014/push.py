@@ -88,7 +88,7 @@ class Push(Exhibit):
         chosen = (HmJ,) if task.quick else (*CONFIGURATIONS, OURS)
         falls = {}
         for configuration in chosen:
-            task.tell(f"{configuration.name}: {count[0] * count[1]} pushes")
+            task.on_progress(f"{configuration.name}: {count[0] * count[1]} pushes")
             falls[configuration.name] = run_pushes(
                 configuration, *count, 1.0 if task.quick else FALL
             )

@@ -97,7 +97,7 @@ class Scaling(Exhibit):
                 if any(legs >= a and points >= b for a, b in slow):
                     skipped.append(f"{kind}: {legs} legs, {legs * points} contacts")
                     continue
-                task.tell(f"{kind}, {legs} legs, {points} points per foot")
+                task.on_progress(f"{kind}, {legs} legs, {points} points per foot")
                 sizes.append(measure_size(kind, legs, points, 1 if task.quick else ROUNDS))
                 if sizes[-1].compiled > MAX_COMPILE_TIME:
                     slow.append((legs, points))

@@ -30,7 +30,7 @@ class Sinkage(Exhibit):
         # depth of the feet while the robot trots
         depth = {}
         for configuration in (Cm, HmJ):
-            task.tell(configuration.name)
+            task.on_progress(configuration.name)
             simulation = configuration.simulation(trotting())
             simulation.advance(1.0 if task.quick else SETTLE)
             log = simulation.run(1.6 if task.quick else TROT)

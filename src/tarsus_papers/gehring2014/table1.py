@@ -54,7 +54,7 @@ class Table1(Exhibit):
         limits = task.found["figure6"].data["iterations"]
         steps: dict[tuple[str, str], RecordedSteps] = {}
         for c in evaluated(task.quick):
-            task.tell(f"compiling {c.name}")
+            task.on_progress(f"compiling {c.name}")
             recorded = record_cycle(c, QUICK_BEFORE if task.quick else BEFORE)
             steps |= {
                 (c.name, source): recorded.with_alpha(alpha)
@@ -101,7 +101,7 @@ def measure_times(
     iterations: dict[tuple[str, str], float] = {}
     for k in range(rounds):
         if k % 20 == 0:
-            task.tell(f"timing, round {k + 1} of {rounds}")
+            task.on_progress(f"timing, round {k + 1} of {rounds}")
         for key, recorded in steps.items():
             times[key].append(recorded.seconds(worlds[key]))
             iterations[key] = float(worlds[key].get("iterations").mean())

@@ -38,7 +38,7 @@ class Lcp(Exhibit):
         # the printed problem, at several step sizes
         errors: dict[str, float] = {}
         for dt in STEPS[-2:] if task.quick else STEPS:
-            task.tell(f"all sets of feet, dt {1e3 * dt:g} ms")
+            task.on_progress(f"all sets of feet, dt {1e3 * dt:g} ms")
             errors[f"{1e3 * dt:g}"] = _distance_from_all_sets(simulate_drops(QUICK, dt))
         # checks
         pulls = min(float(run.force.min()), 0.0)

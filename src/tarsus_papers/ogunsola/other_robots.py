@@ -81,7 +81,7 @@ class OtherRobots(Exhibit):
     def measure(self, task: Task) -> Finding:
         rows, checks = [], []
         for dropped in QUICK_ROBOTS if task.quick else ROBOTS:
-            task.tell(dropped.name)
+            task.on_progress(dropped.name)
             run = _run(dropped)
             landing_error, depth, energy_change, momentum_error = _measured(dropped, run)
             rows.append(

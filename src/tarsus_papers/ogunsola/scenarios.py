@@ -50,7 +50,7 @@ class _Drop(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         # all cases of this scenario
-        task.tell("16 drops in one batch")
+        task.on_progress("16 drops in one batch")
         run, chosen = drops(task.quick), worlds_of(CASES, self.scenario.name)
         outcomes = {k: DropOutcome.of(run, k, CASES[k]) for k in chosen}
         # for the picture: no friction and no rebound, legs free and held

@@ -46,7 +46,7 @@ class Scheme(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         # reference path with located impacts
-        task.tell("located impacts")
+        task.on_progress("located impacts")
         reference = _event_driven_path(
             drops(True) if task.quick else simulate_drops(DURATION, REFERENCE_STEP)
         )
@@ -57,7 +57,7 @@ class Scheme(Exhibit):
         for law in laws:
             runs = []
             for dt in steps:
-                task.tell(f"midpoint, {law}, dt {1e3 * dt:g} ms")
+                task.on_progress(f"midpoint, {law}, dt {1e3 * dt:g} ms")
                 runs.append(_time_stepping_path(law, dt))
             for k in WORLDS:
                 distances[law][_name(k)] = [

@@ -51,7 +51,7 @@ class Steppers(Exhibit):
         for inner in QUICK if task.quick else INNER_STEPPERS:
             results[inner] = {"first": [], "hind": [], "state": []}
             for dt in STEPS:
-                task.tell(f"{inner}, dt {1e3 * dt:g} ms")
+                task.on_progress(f"{inner}, dt {1e3 * dt:g} ms")
                 _append(results[inner], simulate_drops(END, dt, stepper(inner), held=False))
         # order of convergence
         orders = {}

@@ -75,7 +75,7 @@ class Friction(Exhibit):
         results: dict[str, WalkResult] = {}
         for axes in dict.fromkeys(each.axes for each in selected):
             group = [each for each in selected if each.axes == axes]
-            task.tell(f"axes {axes}: {', '.join(each.name for each in group)}")
+            task.on_progress(f"axes {axes}: {', '.join(each.name for each in group)}")
             results |= _walk(group, seconds)
         lines = [
             (name, *result.distances, 1e3 * float(result.depth.max()))

@@ -74,7 +74,7 @@ class Laws(Exhibit):
         distances: dict[str, list[float]] = {}
         spreads: dict[str, float] = {}
         for name in names:
-            task.tell(name)
+            task.on_progress(name)
             coarse, fine = _run(name, (DT, DT / 2), seconds)
             if coarse is None or fine is None:
                 lines.append((name, *[None] * (len(COLUMNS) - 1)))

@@ -53,7 +53,7 @@ class Trunk(Exhibit):
         seconds, speeds = walk_duration(task.quick), (SPEED,) if task.quick else SPEEDS
         walks: dict[float, ComparedWalk] = {}
         for speed in speeds:
-            task.tell(f"{speed:g} m/s")
+            task.on_progress(f"{speed:g} m/s")
             walks[speed] = run_walk(speed, seconds)
         rows = [row for speed in speeds for row in _rows(speed, walks[speed])]
         walk = walks[SPEED]

@@ -61,9 +61,9 @@ class BallLanding(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         # the whole landing, then its first instant with small steps
-        task.tell("landing")
+        task.on_progress("landing")
         whole = _run(HEIGHT, 0.0, DT, SECONDS)
-        task.tell("the first instant")
+        task.on_progress("the first instant")
         first = _run(0.0, SPEED, FINE_DT, FINE_SECONDS)
         after = whole["time"] > FALL
         curves = {

@@ -92,12 +92,12 @@ class SlidingBrick(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         # the point; the box with forces limited consistently and as printed
-        task.tell(WITHOUT_HEIGHT)
+        task.on_progress(WITHOUT_HEIGHT)
         slides = {WITHOUT_HEIGHT: _run_slide(ball(), 0.0, "repeated")}
         rates = {}
         if not task.quick:
             for saturation in ("repeated", "once"):
-                task.tell(f"{WITH_HEIGHT}, {saturation}")
+                task.on_progress(f"{WITH_HEIGHT}, {saturation}")
                 slide = _run_slide(brick(), BRICK[2], saturation)
                 rates[saturation] = slide.fastest
                 if saturation == "repeated":

@@ -78,13 +78,13 @@ class FalseImpacts(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
-        task.tell("standing")
+        task.on_progress("standing")
         still = run_standing(PAPER_EPSILONS, STANDING)
         stands = {power_of_ten(eps): _standing(still, k) for k, eps in enumerate(PAPER_EPSILONS)}
         data: dict[str, Any] = {"standing": stands, "walking": {}, "stance": {}}
         stances = {}
         for name, (dt, saturation, epsilons) in () if task.quick else RUNS.items():
-            task.tell(f"walking, {name}")
+            task.on_progress(f"walking, {name}")
             is_paper_walk = (dt, saturation) == (DT, PLAIN)
             run = paper_walk(False) if is_paper_walk else run_walk(epsilons, dt, saturation)
             losses = [run.losses(k) for k in range(len(epsilons))]

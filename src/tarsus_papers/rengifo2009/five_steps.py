@@ -61,7 +61,7 @@ class FiveSteps(Exhibit):
     )
 
     def measure(self, task: Task) -> Finding:
-        task.tell("the walk")
+        task.on_progress("the walk")
         run = paper_walk(task.quick)
         landings = run.landings(0)
         foot = landings[-1][1] if task.quick else 0

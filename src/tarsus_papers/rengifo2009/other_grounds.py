@@ -55,7 +55,7 @@ class OtherGrounds(Exhibit):
         # every ground
         runs = {}
         for name, run in GROUNDS.items():
-            task.tell(name)
+            task.on_progress(name)
             runs[name] = run()
         columns = (
             "", "steps", "largest depth / mm", "largest load of a foot / weight",

@@ -39,9 +39,9 @@ class SteadyDepth(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         # the same fall on all grounds
-        task.tell("spring and damper")
+        task.on_progress("spring and damper")
         spring = _depths(Compliant(c_N=SPRING, d_N=DAMPER))
-        task.tell("the law")
+        task.on_progress("the law")
         law = {eps: _depths(Linearized(k_p=K_P, k_v=K_V, epsilon=eps)) for eps in (0.0, EPSILON)}
         # comparison with the formulas
         expected = MASSES * G / SPRING

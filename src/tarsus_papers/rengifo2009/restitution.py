@@ -52,7 +52,7 @@ class RestitutionCurve(Exhibit):
         ratios = QUICK_RATIOS if task.quick else RATIOS
         bounces = {}
         for name, k_p in GAINS.items():
-            task.tell(name)
+            task.on_progress(name)
             bounces[name] = _run_bounces(k_p, ratios)
         # comparison with the closed form
         exact = np.array([Landing(k, 1.0, SPEED).restitution for k in ratios])

@@ -62,7 +62,7 @@ class SameGains(Exhibit):
         runs = {}
         for name in (*BODIES, *(() if task.quick else ROBOTS)):
             for factor in FACTORS:
-                task.tell(f"{name}, masses times {factor:g}")
+                task.on_progress(f"{name}, masses times {factor:g}")
                 runs[name, factor] = run_landing(name, factor)
         names = list(dict.fromkeys(name for name, _ in runs))
         differences = {

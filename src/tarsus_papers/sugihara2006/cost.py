@@ -49,7 +49,7 @@ class CycleTime(Exhibit):
             )
         seconds: dict[str, Any] = {}
         for name, law in LAWS.items():
-            task.tell(name)
+            task.on_progress(name)
             seconds[name] = _cycle(law)
         rows = [
             Row(

@@ -69,7 +69,7 @@ class Drop(Exhibit):
 
     def measure(self, task: Task) -> Finding:
         steps = STEPS if task.quick else ALL_STEPS
-        task.tell(f"joints locked, {len(steps)} steps")
+        task.on_progress(f"joints locked, {len(steps)} steps")
         flat = {
             (damper, phase, dt): _locked_fall(4, damper, phase, dt)
             for damper in DAMPERS
@@ -79,7 +79,7 @@ class Drop(Exhibit):
         # more vertices, and servos instead of locked joints
         many, servoed = {}, {}
         if not task.quick:
-            task.tell("more vertices")
+            task.on_progress("more vertices")
             many = {
                 (damper, phase, points): _locked_fall(points, damper, phase, STEPS[-1])
                 for damper in DAMPERS
@@ -87,7 +87,7 @@ class Drop(Exhibit):
                 for points in POINTS
             }
         for armature in ARMATURES if not task.quick else ():
-            task.tell(f"joints held by servos, rotors of {armature:g} kg m^2")
+            task.on_progress(f"joints held by servos, rotors of {armature:g} kg m^2")
             servoed |= _servoed_falls(armature)
         # results
         data = _data(flat, many, servoed)

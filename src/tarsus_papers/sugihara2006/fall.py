@@ -53,7 +53,7 @@ class Falling(Exhibit):
         if task.quick:
             return Finding({}, notes=["Skipped in the reduced version."])
         # run
-        task.tell("walking, pushed, falling")
+        task.on_progress("walking, pushed, falling")
         log = _run_fall()
         energy = energy_ledger(log)
         motion = log["kinetic_energy"].values

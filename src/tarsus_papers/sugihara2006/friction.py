@@ -54,7 +54,7 @@ class StaticFriction(Exhibit):
     def measure(self, task: Task) -> Finding:
         if task.quick:
             return Finding({}, notes=[SKIPPED])
-        task.tell("the walk on both floors")
+        task.on_progress("the walk on both floors")
         logs = walk_logs(SECONDS)
         # the same four steps on both floors
         times = footsteps(logs[0], hoap1().mass * G)

@@ -44,7 +44,7 @@ class Jumping(Exhibit):
         if task.quick:
             return Finding({}, notes=[SKIPPED])
         # run, and its longest time without contact
-        task.tell("jumping")
+        task.on_progress("jumping")
         law = floor(LAMBDA, passes="once")
         log = Simulation(hoap1(), law, STEPPER, controller=Jump(), dt=DT, contacts="feet").run(
             SECONDS

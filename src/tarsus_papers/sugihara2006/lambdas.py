@@ -62,11 +62,11 @@ class Lambda(Exhibit):
         for name, changes in VARIANTS.items():
             if task.quick and name != ONCE:
                 continue
-            task.tell(name)
+            task.on_progress(name)
             results[name] = run_standing(lambdas, None, **changes)
         by_armature = {}
         for armature in () if task.quick else ARMATURES:
-            task.tell(f"{ONCE}, rotors of {armature:g} kg m^2")
+            task.on_progress(f"{ONCE}, rotors of {armature:g} kg m^2")
             by_armature[armature] = run_standing(
                 np.array(PAPER_LAMBDAS), armature, **VARIANTS[ONCE]
             )

@@ -51,7 +51,7 @@ class Walking(Exhibit):
         if task.quick:
             return Finding({}, notes=[SKIPPED])
         # the walk, and two steps for the picture
-        task.tell("the walk")
+        task.on_progress("the walk")
         log, _ = walk_logs(SECONDS)
         weight = hoap1().mass * G
         times, com = footsteps(log, weight), center_of_mass(log)

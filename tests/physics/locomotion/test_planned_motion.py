@@ -40,13 +40,13 @@ def reached(
 def test_it_stands_again_after_a_push(method: str, direction: float) -> None:
     """150 N for 0.1 s: 1.7 m/s if the ground did not hold."""
     found = reached("stand", 3.5, BasePush(150.0, direction), method)
-    assert not found.fell and found.still < 0.1 and found.leans < 0.5
+    assert not found.fell and found.final_speed < 0.1 and found.max_tilt < 0.5
 
 
 @pytest.mark.parametrize("law", ["compliant", "mujoco"])
 def test_it_stands_in_a_world_that_is_not_the_plan_s(law: str) -> None:
     found = reached("stand", 3.0, BasePush(100.0), law=law)
-    assert not found.fell and found.still < 0.15
+    assert not found.fell and found.final_speed < 0.15
 
 
 @pytest.mark.parametrize("asked", [{"speed": 0.5}, {"speed": 0.0, "turn": 0.6}])
@@ -67,12 +67,12 @@ def test_it_trots_though_no_gait_is_given() -> None:
         planner = tarsus.Planner("go", pace=PlanTiming(rate=100.0, delay=0.01), seed=seed)
         world = tarsus.Simulation(planner.robot, controller=planner, dt=0.0025)
         found = run(planner, world, 4.0)[1]
-        assert not found.fell and found.speed > 0.35 and found.leans < 0.2
-        together = found.together
+        assert not found.fell and found.speed > 0.35 and found.max_tilt < 0.2
+        together = found.stance_correlations
         trots += together["diagonals"] > 0.5 and max(together["ends"], together["sides"]) < -0.2
     assert trots >= 4
 
 
 def test_it_steps_onto_a_box() -> None:
     found = reached("step_up", 8.0)
-    assert not found.fell and found.rise > 0.05 and found.leans < 1.0
+    assert not found.fell and found.rise > 0.05 and found.max_tilt < 1.0

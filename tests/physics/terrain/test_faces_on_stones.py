@@ -231,7 +231,7 @@ def test_contacts_of_a_level_face_are_the_corners_of_the_shared_area() -> None:
             for contact in edge_contacts(face, 0.02, edge, rounding):
                 if float(ca.DM(contact.exists)):
                     assert float(ca.DM(contact.gap)) == pytest.approx(height, abs=1e-12)
-                    place = np.array(ca.DM(contact.place)).ravel()
+                    place = np.array(ca.DM(contact.position)).ravel()
                     own.append(place * [1, -1])  # its width points to the other side
         expected = [
             p for p in clipped(corners, sizes) if not np.allclose(np.abs(p), sizes, atol=1e-9)

@@ -8,7 +8,7 @@ import pytest
 from casadi import DM, SX
 from scipy.spatial.transform import Rotation
 
-from tarsus.collision.closest_point.box_box import facing_of
+from tarsus.collision.closest_point.box_box import find_face_pair
 from tarsus.collision.closest_point.capsule_box import Block, capsule_on_box
 from tarsus.collision.closest_point.segments import Segment
 from tarsus.collision.distance_bounds import separations
@@ -30,7 +30,7 @@ def capsule_at() -> ca.Function:
 
 def boxes_at() -> ca.Function:
     """Gap and point of all twelve contacts of two boxes, by number as in a slot; their normal."""
-    row, how = SX.sym("row"), facing_of(Block(*PLACE), Block(*OTHER))
+    row, how = SX.sym("row"), find_face_pair(Block(*PLACE), Block(*OTHER))
     one = ca.Function("one", [row, *PLACE, *OTHER], [ca.vertcat(*how.contact(row), how.normal)])
     known = [ca.vertcat(*how.contact(k), how.normal) for k in range(12)]
     rows = [one(k, *PLACE, *OTHER) for k in range(12)]
@@ -120,7 +120,7 @@ def test_faces_share_the_corners_of_what_they_share() -> None:
 
 def shares_at() -> ca.Function:
     """Gaps of all twelve contacts, and what each has of the stiffness."""
-    how = facing_of(Block(*PLACE), Block(*OTHER))
+    how = find_face_pair(Block(*PLACE), Block(*OTHER))
     gaps = ca.horzcat(*(how.contact(k)[0] for k in range(12)))
     shares = ca.horzcat(*(how.share(k) for k in range(12)))
     row = SX.sym("row")

@@ -84,7 +84,7 @@ def test_what_is_joined_to_a_foot_is_looked_at_alone() -> None:
     usual = {scene.candidates[i].name for i in scene.geometry.primary}
     grouped = {c.name for own in broad_phase.groups(scene.geometry, ()) for c in own.candidates}
     for span in scene.spans:
-        names = {*span.ends, *filter(None, span.beside)}
+        names = {*span.ends, *filter(None, span.opposite_ends)}
         assert names <= grouped or not names & grouped
         assert not (names & usual and names & grouped)
     assert grouped

@@ -72,7 +72,7 @@ def test_one_span_after_the_other_takes_the_place_of_the_highest():
     gap, at = b.parameter("gap", 12), b.parameter("at", 12)
     found = Deepest.none(places, spans=True)
     for k in range(12):
-        found = found.with_one(ca.SX(7 + k), gap[k], at[k], gap[k] <= 0)
+        found = found.with_contact(ca.SX(7 + k), gap[k], at[k], gap[k] <= 0)
     program = b.program(
         numbers=ca.vertcat(*found.numbers),
         places=ca.vertcat(*(found.position(number) for number in found.numbers)),

@@ -8,7 +8,7 @@ import pytest
 from casadi import DM, SX
 from scipy.optimize import lsq_linear
 
-from tarsus.collision.closest_point.segments import Segment, between, facing
+from tarsus.collision.closest_point.segments import Segment, between, contact_frame
 from tarsus.morphology.distances import segment_distances
 
 KINDS = [(True, True), (True, False), (False, True), (False, False)]
@@ -51,7 +51,7 @@ def test_parallel_segments_touch_in_the_middle_of_what_they_share() -> None:
 def test_frames_are_right_handed_and_finite() -> None:
     random = np.random.default_rng(3)
     for normal in (*random.normal(size=(50, 3)), np.zeros(3), -np.array([2.0, 3.0, 6.0])):
-        frame = np.array(DM(facing(SX(normal))))
+        frame = np.array(DM(contact_frame(SX(normal))))
         assert np.isfinite(frame).all()
         if normal.any() and normal[0] != -2.0:
             np.testing.assert_allclose(frame @ frame.T, np.eye(3), atol=1e-12)

@@ -125,7 +125,7 @@ def test_beside_mujoco_a_file_has_four_scenes(
 ) -> None:
     """A tower that flies, drops, tips over and falls, and a file that is none."""
     page, tower, broken = (tmp_path / name for name in ("page.md", "tower.xml", "broken.urdf"))
-    page.write_text(PAGE.replace("checked robots", "robots beside MuJoCo"), encoding="utf-8")
+    page.write_text(PAGE.replace("checked robots", "robots compared with MuJoCo"), encoding="utf-8")
     tower.write_text(TIPS_OVER, encoding="utf-8")
     broken.write_text("<robot", encoding="utf-8")
     asked = ["robots", "check", "--mujoco", str(tower), str(broken), "--json", "--page", str(page)]
@@ -133,8 +133,8 @@ def test_beside_mujoco_a_file_has_four_scenes(
     flight, drop, stand, fall, none = json.loads(capsys.readouterr().out)
     assert flight["order"] == pytest.approx(1, abs=0.1)  # the order of midpoint
     for row in (drop, stand, fall):
-        assert row["found"]["early"] == row["found"]["early_within"] > 0
-        assert row["found"]["together"] > 0.1 and row["unsolved"] == 0
+        assert row["difference"]["early"] == row["difference"]["early_within"] > 0
+        assert row["difference"]["agreement"] > 0.1 and row["unsolved"] == 0
     assert none["why"] and not none["scene"]
     text = page.read_text(encoding="utf-8")
     assert text.count("| tower |") == 4 and "old" not in text and "order 1.0" in text

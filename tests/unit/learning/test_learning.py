@@ -431,7 +431,7 @@ def test_trials_are_the_same_here_and_in_mujoco(worlds: tarsus.Environment) -> N
     for law in ("moreau", "mujoco"):
         found = run_trials(policy, course, law, 0.004, "plane")
         assert not found.failure and found.fell == 0 and found.unconverged == 0
-        assert found.missed is not None and max(found.missed.values()) < 0.01
+        assert found.errors is not None and max(found.errors.values()) < 0.01
 
 
 @pytest.mark.parametrize("law", ["moreau", "mujoco"])

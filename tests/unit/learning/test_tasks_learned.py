@@ -18,27 +18,27 @@ FALL = "fall=5"
 
 
 def learned(lesson: TrainingSpec, rounds: int, folder: Path) -> tuple[int, dict[str, float]]:
-    """Of 100 trials of 10 s, without noise of actions: how many fell, and what they missed."""
+    """Return the falls in 100 trials of 10 s without action noise, and the mean errors."""
     policy = learn(lesson, folder, StopCondition(rounds=rounds), threads=2).policy
     tried = run_trials(
         policy, draw_policy_trials(policy, 100, 10.0, 1), lesson.law, lesson.dt, lesson.terrain
     )
-    return tried.fell, dict(tried.missed or {})
+    return tried.fell, dict(tried.errors or {})
 
 
 @pytest.mark.slow
 def test_mini_cheetah_jumps(tmp_path: Path) -> None:
     """The base follows free flights of 10 to 25 cm."""
-    fell, missed = learned(TrainingSpec("jump", settings=(FALL,)), 150, tmp_path)
-    assert fell <= 2 and missed["path"] < 0.025
+    fell, errors = learned(TrainingSpec("jump", settings=(FALL,)), 150, tmp_path)
+    assert fell <= 2 and errors["path"] < 0.025
 
 
 @pytest.mark.slow
 def test_mini_cheetah_walks_on_rough_ground(tmp_path: Path) -> None:
     """On ground of 2 cm either way; its own grows with what it masters."""
     lesson = TrainingSpec("rough", terrain="rough", settings=(FALL,))
-    fell, missed = learned(lesson, 200, tmp_path)
-    assert fell <= 10 and missed["speed"] < 0.1
+    fell, errors = learned(lesson, 200, tmp_path)
+    assert fell <= 10 and errors["speed"] < 0.1
     with np.load(tmp_path / "checkpoint.npz") as kept:
         assert kept["worlds.level"].mean() > 0.5, "harder ground than it began on"
 
@@ -48,10 +48,10 @@ def test_mini_cheetah_walks_on_rough_ground(tmp_path: Path) -> None:
 def test_go2_trots_from_its_file(tmp_path: Path) -> None:
     robot = f"{robots_folder()}/go2_description/urdf/go2.urdf"
     settings = (FALL, "lift=0.1", "crouch=0.7")
-    fell, missed = learned(
+    fell, errors = learned(
         TrainingSpec("velocity", robot, dt=0.002, settings=settings), 150, tmp_path
     )
-    assert fell <= 5 and missed["speed"] < 0.1
+    assert fell <= 5 and errors["speed"] < 0.1
 
 
 @pytest.mark.slow
@@ -69,8 +69,8 @@ def test_robots_stand_up_from_any_pose(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_hoap1_walks_on_two_feet(tmp_path: Path) -> None:
     """Nothing is set: pushes are up to 0.1 sqrt(g L), 0.15 m/s."""
-    fell, missed = learned(with_training_defaults({"robot": "hoap1"}), 300, tmp_path)
-    assert fell <= 2 and missed["speed"] < 0.03 and missed["turn"] < 0.15
+    fell, errors = learned(with_training_defaults({"robot": "hoap1"}), 300, tmp_path)
+    assert fell <= 2 and errors["speed"] < 0.03 and errors["turn"] < 0.15
 
 
 @pytest.mark.slow

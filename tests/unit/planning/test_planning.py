@@ -18,7 +18,7 @@ from tarsus.errors import InvalidValue, TarsusError, UnknownName
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.parameters import declared
 from tarsus.planning import spline
-from tarsus.planning.closed_loop import BasePush
+from tarsus.planning.closed_loop import BasePush, run
 from tarsus.planning.goals.base import Goal
 from tarsus.planning.goals.go import Go
 from tarsus.planning.leg_symmetries import leg_symmetries
@@ -26,7 +26,7 @@ from tarsus.planning.methods.base import Proposal, SamplingMethod
 from tarsus.planning.methods.cem import CEM
 from tarsus.planning.methods.mppi import MPPI
 from tarsus.planning.planner import GOALS, METHODS
-from tarsus.planning.rollout_program import RolloutPlan, glimpse
+from tarsus.planning.rollout_program import RolloutPlan, goal_view
 from tarsus.planning.strides import strides
 from tarsus.planning.timing import PlanTiming
 
@@ -55,7 +55,7 @@ def planner() -> tarsus.Planner:
 # ---------------------------------------------------------------- splines
 
 
-@pytest.mark.parametrize("kind", spline.BEFORE)
+@pytest.mark.parametrize("kind", spline.EXTRA_KNOTS)
 def test_a_spline_goes_through_its_knots_and_stays_where_it_ends(kind: str) -> None:
     knots = np.random.default_rng(0).normal(size=(6, 3))
     for k in range(6):
@@ -124,7 +124,7 @@ def test_a_rollout_is_the_simulation_under_the_same_servos(planner: tarsus.Plann
     state = np.array(robot.keyframes["stand"]), 0.3 * random.normal(size=robot.nu)
     now = {"position": np.array([1.3]), "steps": np.array([20.0])}
     now |= {"command": np.array([0.4, 0.1, -0.2])}
-    tried = planner.rollouts.try_all(state, knots, now)
+    tried = planner.rollouts.roll_out(state, knots, now)
     half = now | {"steps": np.array([7.0])}
     early = planner.rollouts.predict(state, knots[1], half)
     # the same in a simulation
@@ -156,7 +156,7 @@ def _costs(planner: tarsus.Planner) -> ca.Function:
     command, still = ca.SX.sym("command", len(work.goal.commands())), ca.SX.zeros(n)
     now = {"q": q, "u": u, "tau": tau, "clock": ca.SX(0)}
     now["impulse"] = ca.SX.sym("impulse", 3 * work.scene.geometry.reported)
-    seen = glimpse(work, now, (still, still), command, None)
+    seen = goal_view(work, now, (still, still), command, None)
     costs = work.goal.all_costs(seen)
     given = [q, u, tau, command, now["impulse"]]
     return ca.Function("costs", given, [ca.vertcat(*(costs[k] for k in work.goal.weights()))])
@@ -231,7 +231,7 @@ def test_mppi_is_the_mean_under_weighted_samples() -> None:
         return cost
 
     begin = Proposal(np.zeros((1, 1)), np.full((1, 1), spread))
-    found = method.improved(begin, costs, np.random.default_rng(0))
+    found = method.improve(begin, costs, np.random.default_rng(0))
     narrow = 2 * spread**2 / (2 * spread**2 + seen[0])
     assert found.mean[0, 0] == pytest.approx(narrow * goal[0, 0], abs=3e-3)
     assert 1 < found.effective < method.samples
@@ -245,7 +245,7 @@ def test_cem_finds_a_minimum_and_keeps_looking() -> None:
     def costs(x: np.ndarray) -> np.ndarray:
         return ((x - goal) ** 2).sum((1, 2))
 
-    found = method.improved(begin, costs, np.random.default_rng(5))
+    found = method.improve(begin, costs, np.random.default_rng(5))
     assert found.mean == pytest.approx(goal, abs=0.02)
     assert (found.spread >= 0.01).all() and (found.spread < 0.05).all()
     assert (method.initial_spread(found.spread) > found.spread).all()
@@ -262,9 +262,9 @@ def test_what_diverges_has_no_say_and_nothing_is_lost_if_all_does(name: str) -> 
         cost[::2] = np.inf
         return cost
 
-    found = method.improved(begin, half, random)
+    found = method.improve(begin, half, random)
     assert np.isfinite(found.mean).all() and np.abs(found.mean).max() < 0.5
-    lost = method.improved(begin, lambda x: np.full(len(x), np.inf), random)
+    lost = method.improve(begin, lambda x: np.full(len(x), np.inf), random)
     assert np.array_equal(lost.mean, begin.mean) and lost.effective == 0
 
 
@@ -308,7 +308,7 @@ def test_a_goal_s_costs_have_weights_and_are_never_negative(name: str) -> None:
     now["impulse"] = ca.SX.zeros(3 * scene.geometry.reported)
     command = ca.SX(ca.DM(list(goal.commands().values())))
     p = type("Known", (), {k: ca.SX(ca.DM(v)) for k, v in ground.parameters().items()})
-    seen = glimpse(plan, now, (ca.SX.zeros(n), ca.SX.zeros(n)), command, p)
+    seen = goal_view(plan, now, (ca.SX.zeros(n), ca.SX.zeros(n)), command, p)
     costs = goal.all_costs(seen)
     assert set(costs) == set(goal.weights())
     look = ca.Function("look", [q, u], [ca.vertcat(*costs.values())])
@@ -342,21 +342,48 @@ def test_planning_mistakes_are_named(options: Any, kind: type[TarsusError], subj
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (["--push", "nan"], "--push"),
         (["--push", "9", "--push-at", "2"], "the push from 2 to 2.1 s"),
-        (["--push", "9", "--push-lasts", "-1"], "the push from 1 to 0 s"),
+        (["--push", "9", "--push-at", "-0.5"], "the push from -0.5 to -0.4 s"),
+        (["--push", "9", "--push-lasts", "-1"], "the push's duration"),
     ],
 )
-def test_a_push_that_is_none_is_told_before_anything_is_compiled(
-    given: list[str], told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_an_invalid_push_is_rejected_before_anything_is_compiled(
+    given: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tarsus.Planner, "__init__", lambda *_: pytest.fail("compiled"))
     assert cli.main(["plan", "stand", "--duration", "2", *given]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     with refused(InvalidValue, "force"):
         BasePush(np.nan).check(2.0)
+
+
+@pytest.mark.parametrize("start", [0.0, 0.02])
+def test_a_push_may_start_at_once_and_last_to_the_end(
+    planner: tarsus.Planner, start: float
+) -> None:
+    base = planner.robot.bodies[0].name
+    world = tarsus.Simulation(planner.robot, controller=planner, dt=0.001, pushes=base)
+    log, result = run(planner, world, 0.04, BasePush(200.0, start=start, duration=0.02))
+    assert result.seconds == pytest.approx(0.04) and not result.diverged
+    sideways, before = log["u"].values[:, 1], log["time"].values < start + 5e-4
+    assert np.abs(sideways[before]).max(initial=0) < 0.1 < sideways[~before].max()
+
+
+def test_a_push_must_lie_within_the_run() -> None:
+    BasePush(9.0, start=0.0, duration=2.0).check(2.0)
+    for push, subject in (
+        (BasePush(9.0, start=-0.1), "start"),
+        (BasePush(9.0, start=1.95), "start"),
+        (BasePush(9.0, duration=0.0), "duration"),
+    ):
+        with refused(InvalidValue, subject):
+            push.check(2.0)
 
 
 def test_a_pace_that_cannot_be_kept_and_unknown_commands(planner: tarsus.Planner) -> None:

@@ -16,7 +16,7 @@ from functools import cached_property
 import casadi as ca
 from casadi import SX
 
-from tarsus.collision.closest_point.capsule_box import ABSENT_GAP, SAME_PLACE, Block, side_of
+from tarsus.collision.closest_point.capsule_box import ABSENT_GAP, SAME_POSITION, Block, side_of
 from tarsus.collision.closest_point.segments import Segment, between, clip
 
 MIN_IMPROVEMENT = 0.05  # relative to the depth: an axis replaces the first only if better by this
@@ -28,7 +28,7 @@ EDGES = ((1, 1, -2, 0), (-1, 1, 0, -2), (-1, -1, 2, 0), (1, -1, 0, 2))
 
 
 @dataclass(frozen=True, eq=False)
-class Facing:
+class FacePair:
     """Reference face, and the face of the other box that is opposite to it.
 
     Coordinates are those of the reference: along its outward normal, and along both edges of its
@@ -87,7 +87,7 @@ class Facing:
 
         Where edges of both faces are nearly parallel, two corners of the shared area merge, or one
         splits into two. Corners closer than SHARING_DISTANCE have the stiffness of one together,
-        whatever their number.
+        however many there are.
         """
         reach = SHARING_DISTANCE * self.least
         (own, _), others = self._vertex(row), [self._vertex(k) for k in range(3 * len(EDGES))]
@@ -117,14 +117,14 @@ class Facing:
         """
         start, along = self.middle + a * self.one + b * self.two, da * self.one + db * self.two
         first, last = clip(start[1:], along[1:], self.half[1:] + self.band)
-        exists = ca.logic_and(first <= last, ca.logic_or(ending < 1, last < 1 - SAME_PLACE))
+        exists = ca.logic_and(first <= last, ca.logic_or(ending < 1, last < 1 - SAME_POSITION))
         t = ca.fmin(ca.fmax(ca.if_else(ending < 1, first, last), 0), 1)
         point = start + t * along
         clamped = [ca.fmin(ca.fmax(point[k], -self.half[k]), self.half[k]) for k in (1, 2)]
         return ca.vertcat(point[0], *clamped), exists
 
     def _corner(self, a: SX, b: SX) -> tuple[SX, SX]:
-        """Return the other face above a corner of the reference, and 1 if it extends that far."""
+        """Return the point of the other face above a reference corner, and 1 if it exists."""
         u, v = a * self.half[1] - self.middle[1], b * self.half[2] - self.middle[2]
         (p, q), (r, s) = (self.one[1], self.one[2]), (self.two[1], self.two[2])
         across = p * s - q * r
@@ -159,19 +159,19 @@ class _RelativePose:
     other: SX
 
 
-def facing_of(first: Block, second: Block) -> Facing:
-    """Return the faces, or edges, of two boxes that touch first."""
+def find_face_pair(first: Block, second: Block) -> FacePair:
+    """Find the faces, or edges, of two boxes that touch first."""
     a, b = _both(first, second)
-    size = SAME_PLACE * ca.fmin(*(ca.mmin(half) for half in (first.half, second.half)))
-    # the axes of faces, the first's before the second's
+    size = SAME_POSITION * ca.fmin(*(ca.mmin(half) for half in (first.half, second.half)))
+    # face normals; those of the first box have preference
     of_a, of_b = _faces(a), _faces(b)
     (gap, k), (gap_b, k_b) = of_a, of_b
     of_second = gap_b > gap + MIN_IMPROVEMENT * ca.fabs(gap) + size
     gap, k = ca.if_else(of_second, gap_b, gap), ca.if_else(of_second, k_b, k)
-    # those of edges
+    # cross products of edges
     edge_gap, normal, point = _edges(a, first, second)
     edge = edge_gap > gap + MIN_IMPROVEMENT * ca.fabs(gap) + size
-    # the reference, its normal's axis first
+    # the reference box, with the axis of its normal first
     pose = [
         ca.if_else(of_second, y, x)
         for x, y in ((a.middle, b.middle), (a.axes, b.axes), (a.mine, b.mine), (a.other, b.other))
@@ -180,7 +180,7 @@ def facing_of(first: Block, second: Block) -> Facing:
     rotation = ca.if_else(of_second, second.rotation, first.rotation)
     world = _cycled(k, rotation.T).T
     side = side_of(middle[0])
-    # its normal points at the other box
+    # its normal points to the other box
     flip = ca.diag(ca.vertcat(side, 1, 1))
     middle, axes, world = ca.mtimes(flip, middle), ca.mtimes(flip, axes), ca.mtimes(world, flip)
     # the opposite face of the other box
@@ -192,7 +192,7 @@ def facing_of(first: Block, second: Block) -> Facing:
     )
     columns, other = _cycled(j, axes.T).T, _cycled(j, pose[3])
     down = -side_of(columns[0, 0]) * other[0]
-    return Facing(
+    return FacePair(
         origin=ca.if_else(of_second, second.middle, first.middle),
         axes=world,
         half=half,
@@ -209,12 +209,12 @@ def facing_of(first: Block, second: Block) -> Facing:
 def _both(first: Block, second: Block) -> tuple[_RelativePose, _RelativePose]:
     """Return the second box in the frame of the first, and the first in that of the second."""
     a = _RelativePose(
-        first.inside(second.middle),
+        first.to_box(second.middle),
         ca.mtimes(first.rotation.T, second.rotation),
         first.half,
         second.half,
     )
-    return a, _RelativePose(second.inside(first.middle), a.axes.T, second.half, first.half)
+    return a, _RelativePose(second.to_box(first.middle), a.axes.T, second.half, first.half)
 
 
 def _faces(pose: _RelativePose) -> tuple[SX, SX]:

@@ -1,6 +1,6 @@
 """Contacts of a capsule with a box, without branches.
 
-They are the closest point of its segment, and the ends of its part above the box's face.
+These are the closest point of its segment, and the ends of the part of it above the box's face.
 """
 
 from __future__ import annotations
@@ -12,29 +12,36 @@ import casadi as ca
 from casadi import SX
 
 ABSENT_GAP = 1.0  # m: gap of a contact that does not exist
-SAME_PLACE = 1e-5  # relative to a box or an edge: places that differ less are one
+SAME_POSITION = 1e-5  # relative to a box or an edge: positions that differ less are one
 INSIDE_DISTANCE = 1e-9  # m: a point nearer to a box than this counts as inside
 MIN_COMPONENT = 1e-12  # m: a segment that changes less along an axis is parallel to that face
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A box in the world: middle (3,), m, rotation (3, 3), half edges (3,), m."""
+    """Box in the world: middle (3,), m, rotation (3, 3), half edges (3,), m."""
 
     middle: SX
     rotation: SX
     half: SX
 
-    def inside(self, point: SX) -> SX:
-        """Return a world point (3,) in the box's frame."""
+    def to_box(self, point: SX) -> SX:
+        """Convert a world point (3,) to the box's frame."""
         return ca.mtimes(self.rotation.T, point - self.middle)
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
-    """A contact of a capsule with a box.
+class CapsuleBoxContact:
+    """One contact of a capsule with a box.
 
-    gap: m; normal (3,): away from the box, world; along: place on the segment, -1 to 1
+    Parameters
+    ----------
+    gap : SX
+        Distance, m.
+    normal : SX
+        Normal (3,), away from the box, world.
+    along : SX
+        Position on the segment, -1 to 1.
     """
 
     gap: SX
@@ -42,11 +49,13 @@ class Meeting:
     along: SX
 
 
-def capsule_on_box(middle: SX, half: SX | None, radius: SX | float, box: Block) -> list[Meeting]:
-    """Return the contacts of a capsule with a box.
+def capsule_on_box(
+    middle: SX, half: SX | None, radius: SX | float, box: Block
+) -> list[CapsuleBoxContact]:
+    """Compute the contacts of a capsule with a box.
 
-    They are where it is nearest, and where its part above the box's face begins and ends, if that
-    is elsewhere. A ball has the first alone.
+    The first is the closest point. The others are the ends of the part above the box's face, if
+    they are elsewhere. A ball has only the first.
 
     Parameters
     ----------
@@ -54,11 +63,11 @@ def capsule_on_box(middle: SX, half: SX | None, radius: SX | float, box: Block) 
         (3,): middle of the capsule's segment, and from there to its end, world, m; half is None
         for a ball.
     radius : SX or float
-        Of the capsule, m.
+        Radius of the capsule, m.
     box : Block
-        The box.
+        Box in the world.
     """
-    p = box.inside(middle)
+    p = box.to_box(middle)
     if half is None:
         return [_at(p, SX(0), radius, box)]
     d = ca.mtimes(box.rotation.T, half)
@@ -68,31 +77,33 @@ def capsule_on_box(middle: SX, half: SX | None, radius: SX | float, box: Block) 
     )
     t = ca.if_else(ball, 0, _nearest(p, d, box.half))
     nearest = p + t * d
-    # what of it is above the face that is nearest there
+    # part of the segment above the face that is closest there
     face = ca.fabs(nearest) - box.half
     first, last = SX(-1), SX(1)
     for k in range(3):
-        # the face's own axis does not cut it
-        own = ca.logic_and(face[k] >= face[k - 1], face[k] >= face[k - 2])
-        ways = (-box.half[k] - p[k]) / d[k], (box.half[k] - p[k]) / d[k]
-        first = ca.if_else(own, first, ca.fmax(first, ca.fmin(*ways)))
-        last = ca.if_else(own, last, ca.fmin(last, ca.fmax(*ways)))
-    above = ca.logic_and(last - first > SAME_PLACE, ca.logic_not(ball))
-    within = ca.logic_and(t > first - SAME_PLACE, t < last + SAME_PLACE)
-    places = [
+        # not along the normal of the face
+        is_normal = ca.logic_and(face[k] >= face[k - 1], face[k] >= face[k - 2])
+        cuts = (-box.half[k] - p[k]) / d[k], (box.half[k] - p[k]) / d[k]
+        first = ca.if_else(is_normal, first, ca.fmax(first, ca.fmin(*cuts)))
+        last = ca.if_else(is_normal, last, ca.fmin(last, ca.fmax(*cuts)))
+    above = ca.logic_and(last - first > SAME_POSITION, ca.logic_not(ball))
+    within = ca.logic_and(t > first - SAME_POSITION, t < last + SAME_POSITION)
+    positions = [
         (t, ca.logic_not(ca.logic_and(above, within))),
         (ca.fmin(ca.fmax(first, -1), 1), above),
         (ca.fmin(ca.fmax(last, -1), 1), above),
     ]
     contacts = []
-    for place, exists in places:
-        at = _at(p + place * d, place, radius, box)
-        contacts.append(Meeting(ca.if_else(exists, at.gap, ABSENT_GAP), at.normal, at.along))
+    for position, exists in positions:
+        at = _at(p + position * d, position, radius, box)
+        contacts.append(
+            CapsuleBoxContact(ca.if_else(exists, at.gap, ABSENT_GAP), at.normal, at.along)
+        )
     return contacts
 
 
 def _nearest(p: SX, d: SX, half: SX) -> SX:
-    """Return the t in [-1, 1] for which p + t d (3,) is nearest to a box around the origin.
+    """Find the t in [-1, 1] for which p + t d (3,) is nearest to a box around the origin.
 
     Half the derivative of the squared distance increases with t and is piecewise linear, with
     breaks where the line passes a face. It is zero between the last break at which it is not
@@ -103,7 +114,7 @@ def _nearest(p: SX, d: SX, half: SX) -> SX:
         x = p + t * d
         return ca.dot(d, x - ca.fmin(ca.fmax(x, -half), half))
 
-    # between the ends, then between ever nearer faces
+    # the last break with a slope of at most zero, and the first with a positive one
     low, at_low, high, at_high = SX(-1), slope(SX(-1)), SX(1), slope(SX(1))
     begin, end = at_low, at_high
     for k in range(3):
@@ -121,18 +132,18 @@ def _nearest(p: SX, d: SX, half: SX) -> SX:
     return ca.if_else(begin > 0, -1, ca.if_else(end <= 0, 1, t))
 
 
-def _at(x: SX, along: SX, radius: SX | float, box: Block) -> Meeting:
-    """Return the contact of a ball around a point (3,) in the box's frame."""
+def _at(x: SX, along: SX, radius: SX | float, box: Block) -> CapsuleBoxContact:
+    """Compute the contact of a ball around a point (3,) in the box's frame."""
     beyond = x - ca.fmin(ca.fmax(x, -box.half), box.half)
-    away = ca.sqrt(ca.dot(beyond, beyond) + INSIDE_DISTANCE**4)
+    distance = ca.sqrt(ca.dot(beyond, beyond) + INSIDE_DISTANCE**4)
     # inside: out through the nearest face
     depth = ca.fabs(x) - box.half
-    most = reduce(ca.fmax, ca.vertsplit(depth))
-    out = ca.vertcat(*(side_of(x[k]) * (depth[k] >= most) for k in range(3)))
-    within = away < INSIDE_DISTANCE
-    normal = ca.if_else(within, out / ca.sqrt(ca.dot(out, out)), beyond / away)
-    gap = ca.if_else(within, most, away) - radius
-    return Meeting(gap, ca.mtimes(box.rotation, normal), along)
+    largest = reduce(ca.fmax, ca.vertsplit(depth))
+    out = ca.vertcat(*(side_of(x[k]) * (depth[k] >= largest) for k in range(3)))
+    within = distance < INSIDE_DISTANCE
+    normal = ca.if_else(within, out / ca.sqrt(ca.dot(out, out)), beyond / distance)
+    gap = ca.if_else(within, largest, distance) - radius
+    return CapsuleBoxContact(gap, ca.mtimes(box.rotation, normal), along)
 
 
 def side_of(x: SX) -> SX:

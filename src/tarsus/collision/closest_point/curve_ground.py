@@ -21,7 +21,7 @@ from tarsus.collision.closest_point.face_edges import (
     deepest_edge_contact,
     with_edge_contacts,
 )
-from tarsus.collision.closest_point.face_ground import Face, nearest_inside, with_face
+from tarsus.collision.closest_point.face_ground import Face, closest_inside, with_face
 from tarsus.collision.deepest import OUTSIDE, Deepest
 from tarsus.collision.distance_bounds import EdgeBounds
 from tarsus.collision.flags import Flags
@@ -33,12 +33,12 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.trace import Builder
 
 HALF_ANGLE = np.pi / ARCS  # rad: from an arc's middle to its ends
-KNOTS = np.linspace(-1, 1, 6)  # places where the ground is evaluated first
+KNOTS = np.linspace(-1, 1, 6)  # positions at which the ground is evaluated first
 ROUNDS = 6  # evaluations between two knots
-MIN_TURN = 1e-4  # rad: ground that turns less between two knots counts as straight
+MIN_TURN = 1e-4  # rad: ground whose normal turns less between two knots counts as straight
 MIN_RISE = 0.02  # change of the distance per length below which ground may be straight: round-off
-INSIDE = 0.02  # of the distance between two evaluations: the next one is no closer to either
-SAME_POINT = 0.03  # of a rim's radius: closer to the rim's own contact, a contact is the same
+MIN_SEPARATION = 0.02  # of the interval between two evaluations: the next is no closer to either
+SAME_POINT = 0.03  # of a rim's radius: contacts that are closer to that of the rim are the same
 MIN_LENGTH = 1e-12  # m
 
 
@@ -71,24 +71,24 @@ class Curve:
         length = ca.sqrt(ca.dot(self.half, self.half) + MIN_LENGTH**2)
         return length if self.out is None else ca.if_else(self.bent, HALF_ANGLE, 1) * length
 
-    def arm(self, place: SX | float) -> SX:
-        """Return the vector (3,) from `middle` to the point at a place from -1 to 1, m."""
+    def arm(self, position: SX | float) -> SX:
+        """Return the vector (3,) from `middle` to the point at a position from -1 to 1, m."""
         if self.out is None:
-            return place * self.half
-        angle = HALF_ANGLE * place
-        return ca.if_else(self.bent, ca.sin(angle), place) * self.half + ca.cos(angle) * self.out
+            return position * self.half
+        angle = HALF_ANGLE * position
+        return ca.if_else(self.bent, ca.sin(angle), position) * self.half + ca.cos(angle) * self.out
 
-    def at(self, place: SX | float) -> SX:
-        """Return the point (3,) at a place from -1 to 1."""
-        return self.middle + self.arm(place)
+    def point(self, position: SX | float) -> SX:
+        """Return the point (3,) at a position from -1 to 1."""
+        return self.middle + self.arm(position)
 
-    def way(self, place: SX | float) -> SX:
-        """Return the derivative (3,) of the point with respect to the place, m."""
+    def derivative(self, position: SX | float) -> SX:
+        """Return the derivative (3,) of the point with respect to the position, m."""
         if self.out is None:
             return self.half
-        angle = HALF_ANGLE * place
-        turned = HALF_ANGLE * (ca.cos(angle) * self.half - ca.sin(angle) * self.out)
-        return ca.if_else(self.bent, turned, self.half)
+        angle = HALF_ANGLE * position
+        tangent = HALF_ANGLE * (ca.cos(angle) * self.half - ca.sin(angle) * self.out)
+        return ca.if_else(self.bent, tangent, self.half)
 
     def lowest(self, normal: SX) -> SX:
         """Return the vector (3,) from the center to the rim's lowest point along a normal, m."""
@@ -96,63 +96,67 @@ class Curve:
         out, ahead = ca.dot(normal, self.out), ca.dot(normal, self.half)
         return -(out * self.out + ahead * self.half) / ca.sqrt(out**2 + ahead**2 + MIN_LENGTH**2)
 
-    def rising(self, place: SX, normal: SX) -> SX:
-        """Return the curvature away from ground with that normal (3,), 1/m; 0 for a segment."""
+    def curvature(self, position: SX, normal: SX) -> SX:
+        """Return the curvature away from ground with a normal (3,), 1/m; 0 for a segment."""
         if self.out is None:
             return SX(0)
         squared = ca.dot(self.out, self.out) + MIN_LENGTH**2
-        return ca.if_else(self.bent, -ca.dot(normal, self.arm(place)) / squared, 0)
+        return ca.if_else(self.bent, -ca.dot(normal, self.arm(position)) / squared, 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """Ground at a place on a curve: distance, m, and its derivative along the curve, m."""
+class CurvePoint:
+    """Evaluation of the ground at a position: distance, m, and its derivative by position, m."""
 
-    place: SX
+    position: SX
     distance: SX
     slope: SX
 
 
-def nearest(geometry: Geometry, terrain: object, curve: Curve, normals: Sequence[SX] = ()) -> SX:
-    """Return the place on a curve, -1 to 1, where the ground is closest; OUTSIDE if at an end.
+def closest_position(
+    geometry: Geometry, terrain: object, curve: Curve, normals: Sequence[SX] = ()
+) -> SX:
+    """Find the position on a curve, -1 to 1, where the ground is closest; OUTSIDE if at an end.
 
-    It is also OUTSIDE if a face with one of the `normals` (3,), which meet at the curve, touches
-    there instead.
+    It is also OUTSIDE if one of the faces that meet at the curve, with `normals` (3,), touches the
+    ground instead.
     """
-    there, *knots = _valley(geometry, terrain, curve)
-    place = _closer(geometry, terrain, curve, knots)
-    there = ca.logic_and(there, _own(geometry, terrain, curve, place))
-    [(_, frame)] = geometry.terrain.surfaces([curve.at(place)], terrain)
-    there = ca.logic_and(there, ca.logic_not(_of_face(frame, normals)))
-    return ca.if_else(there, place, OUTSIDE)
+    exists, *knots = _bracket(geometry, terrain, curve)
+    position = _refine(geometry, terrain, curve, knots)
+    exists = ca.logic_and(exists, _is_separate(geometry, terrain, curve, position))
+    [(_, frame)] = geometry.terrain.surfaces([curve.point(position)], terrain)
+    exists = ca.logic_and(exists, ca.logic_not(_belongs_to_face(frame, normals)))
+    return ca.if_else(exists, position, OUTSIDE)
 
 
-def _of_face(frame: SX, normals: Sequence[SX]) -> SX:
+def _belongs_to_face(frame: SX, normals: Sequence[SX]) -> SX:
     """Return 1 if the contact at an edge belongs to a face that meets there (`face_edges`)."""
     level = [normal[2] < -LEVEL for normal in normals]
     return ca.logic_and(frame[0, 2] > LEVEL, reduce(ca.logic_or, level, SX(0)))
 
 
-def _own(geometry: Geometry, terrain: object, curve: Curve, place: SX) -> SX:
-    """Return 1 unless the contact on an arc is the one that its rim has anyway (`ground`)."""
+def _is_separate(geometry: Geometry, terrain: object, curve: Curve, position: SX) -> SX:
+    """Return 0 if the contact on an arc is the same as that of its rim (`ground`), else 1."""
     if curve.out is None:
         return SX(1)
     arm = SX.zeros(3)
     for _ in range(REFINEMENTS):
         [(_, frame)] = geometry.terrain.surfaces([curve.middle + arm], terrain)
         arm = curve.lowest(frame[0, :].T)
-    same = ca.sumsqr(curve.arm(place) - arm) < SAME_POINT**2 * ca.dot(curve.half, curve.half)
+    same = ca.sumsqr(curve.arm(position) - arm) < SAME_POINT**2 * ca.dot(curve.half, curve.half)
     return ca.logic_not(ca.logic_and(curve.bent, same))
 
 
-def _valley(geometry: Geometry, terrain: object, curve: Curve) -> tuple[SX, Look, Look]:
-    """Return 1 if the distance has a minimum between two knots, and these two; the deepest such."""
-    found = _looks(geometry, terrain, curve, [SX(knot) for knot in KNOTS])
+def _bracket(
+    geometry: Geometry, terrain: object, curve: Curve
+) -> tuple[SX, CurvePoint, CurvePoint]:
+    """Find the two knots around the deepest minimum of the distance, after 1 if there is one."""
+    knots = _evaluate(geometry, terrain, curve, [SX(knot) for knot in KNOTS])
     length = curve.length
-    best, a, b = SX.inf(), found[0], found[1]
-    for left, right in pairwise(found):
+    best, a, b = SX.inf(), knots[0], knots[1]
+    for left, right in pairwise(knots):
         turned = right.slope - left.slope > MIN_TURN * length
-        risen = MIN_RISE * length * (right.place - left.place)
+        risen = MIN_RISE * length * (right.position - left.position)
         falls = ca.logic_and(left.slope < 0, right.slope >= 0)
         hidden = ca.logic_or(
             ca.logic_and(left.slope < 0, right.distance > left.distance + risen),
@@ -162,54 +166,66 @@ def _valley(geometry: Geometry, terrain: object, curve: Curve) -> tuple[SX, Look
         valley = ca.logic_or(ca.logic_and(falls, turned), hidden)
         better = ca.logic_and(valley, low < best)
         best = ca.if_else(better, low, best)
-        a, b = _either(better, left, a), _either(better, right, b)
+        a, b = _select(better, left, a), _select(better, right, b)
     return best < SX.inf(), a, b
 
 
-def _closer(
+def _refine(
     geometry: Geometry,
     terrain: object,
     curve: Curve,
-    knots: Sequence[Look],
+    knots: Sequence[CurvePoint],
     builder: Builder | None = None,
 ) -> SX:
-    """Return the place between two knots where the ground is nearest; OUTSIDE if at one of them."""
+    """Find the position between two knots where the ground is closest; OUTSIDE if at a knot."""
     a, b = knots
     for k in range(ROUNDS):
         if builder is not None:
             a, b = builder.store_all("bracket", (a, b))
-        [c] = _looks(geometry, terrain, curve, [_proposed(a, b, tangents=k % 2 == 0)])
-        ahead = _ahead(a, b, c)
-        a, b = _either(ahead, c, a), _either(ahead, b, c)
-    there = ca.logic_and(a.slope < 0, b.slope >= 0)
-    return ca.if_else(there, _proposed(a, b, tangents=False, inside=0.0), OUTSIDE)
+        [c] = _evaluate(geometry, terrain, curve, [_next_position(a, b, tangents=k % 2 == 0)])
+        is_beyond = _is_beyond(a, b, c)
+        a, b = _select(is_beyond, c, a), _select(is_beyond, b, c)
+    is_bracketed = ca.logic_and(a.slope < 0, b.slope >= 0)
+    return ca.if_else(is_bracketed, _next_position(a, b, tangents=False, margin=0.0), OUTSIDE)
 
 
-def place_of(
-    geometry: Geometry, kin: Kinematics, terrain: object, span: Span
-) -> tuple[SX, SX | None, tuple[SX, SX] | None]:
-    """Return where a span touches the ground.
+@dataclass(frozen=True, eq=False)
+class SpanContact:
+    """Contact of a span with the ground.
 
-    Returns
-    -------
-    tuple
-        Place along the span; place across it, or None if it is not a face; normal (3,) and gap, m,
-        of a face's contact with an edge of the ground, or None for other contacts.
+    Parameters
+    ----------
+    position : SX
+        Position along the span, -1 to 1; OUTSIDE if its inside does not touch.
+    cross_position : SX or None
+        Position across a face, -1 to 1; None for other spans.
+    normal, edge_gap : SX or None
+        Normal (3,) and gap, m, of a face's contact with an edge of the ground; None for other
+        contacts.
     """
+
+    position: SX
+    cross_position: SX | None = None
+    normal: SX | None = None
+    edge_gap: SX | None = None
+
+
+def span_contact(geometry: Geometry, kin: Kinematics, terrain: object, span: Span) -> SpanContact:
+    """Find the contact of a span with the ground."""
     pose = kin.world_rotation[span.body], kin.world_position[span.body]
     columns = Columns(span.bent, wide=False, edges=False)
-    curve = _line(SX(DM(columns.row(span, 0))), *pose, span.bent)
+    curve = _place_curve(SX(DM(columns.row(span, 0))), *pose, span.bent)
     if not span.wide:
         normals = [ca.mtimes(pose[0], DM(normal)) for normal in span.normals if normal.any()]
-        return nearest(geometry, terrain, curve, normals), None, None
+        return SpanContact(closest_position(geometry, terrain, curve, normals))
     across = ca.mtimes(pose[0], DM(span.across))
     face = Face(curve.middle, curve.half, across, SX(int(span.round)))
     if span.row < 0:
-        place, _ = nearest_inside(geometry, terrain, face)
-        return place[0], place[1], None
-    place, gap = deepest_edge_contact(geometry, terrain, face, span.depth, span.row)
-    x = ca.if_else(gap < SX.inf(), place[0], OUTSIDE)
-    return x, place[1], (-face.outward, gap)
+        position, _ = closest_inside(geometry, terrain, face)
+        return SpanContact(position[0], position[1])
+    position, gap = deepest_edge_contact(geometry, terrain, face, span.depth, span.row)
+    along = ca.if_else(gap < SX.inf(), position[0], OUTSIDE)
+    return SpanContact(along, position[1], -face.outward, gap)
 
 
 def deepest_spans(
@@ -219,16 +235,23 @@ def deepest_spans(
     ends: Mapping[str, tuple[SX, SX]],
     builder: Builder,
 ) -> Deepest:
-    """Return the deepest of the spans that may touch.
+    """Find the deepest contacts of spans.
 
-    ends: `EdgeBounds.seen` of the candidates between which the spans lie, by name
+    Parameters
+    ----------
+    geometry, kin, terrain
+        Geometry of the scene, kinematics of the robot, and symbols of the terrain.
+    ends : mapping
+        `EdgeBounds.height_and_z` of the candidates at the ends of the spans, by name.
+    builder : Builder
+        Traces the loops.
     """
     # usually a bound for parallel edges excludes all of them
     names = sorted({name for span in geometry.spans for name in span.ends})
     bounds = EdgeBounds.of(geometry, terrain)
-    held_ends = builder.store_all("ends", [ends[name] for name in names])
-    seen = dict(zip(names, held_ends, strict=True))
-    near_any = reduce(ca.logic_or, bounds.any_near(seen))
+    stored = builder.store_all("ends", [ends[name] for name in names])
+    heights = dict(zip(names, stored, strict=True))
+    any_near = reduce(ca.logic_or, bounds.any_near(heights))
     spans = searched(geometry.spans)
     columns = Columns.of(geometry.spans)
     bent, wide, edges = columns.bent, columns.wide, columns.edges
@@ -236,74 +259,90 @@ def deepest_spans(
     bodies = sorted({span.body for span in spans})
     poses = [(kin.world_rotation[b], kin.world_position[b]) for b in bodies]
 
-    def inside(_: Values) -> tuple[Values, SX]:
-        near = [bounds.may_touch_span(span, seen) for span in spans]
-        flags, own = builder.store_all("near", (Flags.of(near), poses))
+    def search(_: Values) -> tuple[Values, SX]:
+        near = [bounds.may_touch_span(span, heights) for span in spans]
+        flags, near_poses = builder.store_all("near", (Flags.of(near), poses))
 
-        # one after the other, of those that are near
-        def look(now: Values) -> tuple[Values, SX]:
+        # the near spans, one after the other
+        def add_next(now: Values) -> tuple[Values, SX]:
             size = table.shape[1]
             at, others = builder.store_all("at", Flags(now["flags"]).first())
             index = ca.vertcat(*(size * at + k for k in range(size)))
             row, number = builder.lookup("spans", table, index), at + len(geometry.candidates)
-            pose = _pose(row[0], bodies, own)
-            curve, radius = builder.store_all("line", (_line(row, *pose, bent), row[7]))
-            found: Values = {name: now[name] for name in begin}
-            flat, normals = None, list[SX]()
+            pose = _pose(row[0], bodies, near_poses)
+            curve, radius = builder.store_all("line", (_place_curve(row, *pose, bent), row[7]))
+            deepest: Values = {name: now[name] for name in begin}
+            is_face, normals = None, list[SX]()
             if wide:
-                own_face = row[columns.face]
-                across = ca.mtimes(pose[0], own_face[:3])
-                face = Face(curve.middle, curve.half, across, own_face[3])
+                numbers = row[columns.face]
+                across = ca.mtimes(pose[0], numbers[:3])
+                face = Face(curve.middle, curve.half, across, numbers[3])
                 face = builder.store_all("face", face)
-                flat = ca.sumsqr(own_face[:3]) > 0
-                inserted = with_face(geometry, terrain, number, face, builder)
+                is_face = ca.sumsqr(numbers[:3]) > 0
+                insert = with_face(geometry, terrain, number, face, builder)
                 if edges:
                     depth, row_0 = ca.vertsplit(row[columns.first_row])
-                    face_of = geometry, terrain, row_0, face, depth
-                    inserted = with_edge_contacts(*face_of, builder)
-                    normals = [ca.mtimes(pose[0], row[own]) for own in columns.normals]
-                found = builder.loop(found, inserted, 1, flat)
-            line = number, curve, radius, flat, normals
-            found = _with_line(geometry, terrain, line, found, builder)
-            after = {name: found[name] for name in begin} | {"flags": others.words}
+                    insert = with_edge_contacts(geometry, terrain, row_0, face, depth, builder)
+                    normals = [ca.mtimes(pose[0], row[part]) for part in columns.normals]
+                deepest = builder.loop(deepest, insert, 1, is_face)
+            line = PlacedSpan(number, curve, radius, is_face, normals)
+            deepest = _with_curve(geometry, terrain, line, deepest, builder)
+            after = {name: deepest[name] for name in begin} | {"flags": others.words}
             return after, others.any
 
         first = begin | {"flags": flags.words}
-        last = builder.loop(first, look, len(spans), flags.any)
+        last = builder.loop(first, add_next, len(spans), flags.any)
         return {name: last[name] for name in begin}, SX(0)
 
     begin = Deepest.none(geometry.slots, spans=True, faces=wide, edges=edges).values()
-    return Deepest.of(builder.cold_loop(begin, inside, 1, near_any))
+    return Deepest.of(builder.cold_loop(begin, search, 1, any_near))
 
 
-def _with_line(
-    geometry: Geometry,
-    terrain: object,
-    line: tuple[SX, Curve, SX, SX | None, Sequence[SX]],
-    found: Values,
-    builder: Builder,
-) -> Values:
-    """Return the deepest spans with one more, if the ground is nearest inside it.
+@dataclass(frozen=True, eq=False)
+class PlacedSpan:
+    """Span of the table in the world.
 
-    line: its number, curve, radius in m, 1 for a face, which is examined elsewhere, and the normals
-    (3,) of the faces that meet there
+    Parameters
+    ----------
+    number : SX
+        Contact number.
+    curve : Curve
+        Its curve.
+    radius : SX
+        Radius, m.
+    is_face : SX or None
+        1 for a face, whose inside `with_face` searches; None if the geometry has no faces.
+    normals : sequence of SX
+        Normals (3,) of the faces that meet at an edge or rim.
     """
-    number, curve, radius, flat, normals = line
-    there, *knots = builder.store_all("knots", _valley(geometry, terrain, curve))
 
-    # closer, where there is a valley
-    def refined(before: Values) -> tuple[Values, SX]:
-        place = builder.store("place", _closer(geometry, terrain, curve, knots, builder))
-        distance, frame = geometry.terrain.surfaces([curve.at(place)], terrain)[0]
-        own = ca.logic_and(place < OUTSIDE, _own(geometry, terrain, curve, place))
-        own = ca.logic_and(own, ca.logic_not(_of_face(frame, normals)))
-        gap = ca.if_else(own, distance - radius, SX.inf())
-        new = Deepest.of(before).with_one(number, gap, place, geometry.closes(gap))
+    number: SX
+    curve: Curve
+    radius: SX
+    is_face: SX | None
+    normals: Sequence[SX]
+
+
+def _with_curve(
+    geometry: Geometry, terrain: object, span: PlacedSpan, deepest: Values, builder: Builder
+) -> Values:
+    """Insert a segment or arc among the deepest spans if the ground is closest inside it."""
+    curve = span.curve
+    exists, *knots = builder.store_all("knots", _bracket(geometry, terrain, curve))
+
+    # refine a bracketed minimum
+    def insert(before: Values) -> tuple[Values, SX]:
+        position = builder.store("place", _refine(geometry, terrain, curve, knots, builder))
+        distance, frame = geometry.terrain.surfaces([curve.point(position)], terrain)[0]
+        valid = ca.logic_and(position < OUTSIDE, _is_separate(geometry, terrain, curve, position))
+        valid = ca.logic_and(valid, ca.logic_not(_belongs_to_face(frame, span.normals)))
+        gap = ca.if_else(valid, distance - span.radius, SX.inf())
+        new = Deepest.of(before).with_contact(span.number, gap, position, geometry.closes(gap))
         return new.values(), SX(0)
 
-    if flat is not None:
-        there = ca.logic_and(there, ca.logic_not(flat))
-    return builder.loop(found, refined, 1, there)
+    if span.is_face is not None:
+        exists = ca.logic_and(exists, ca.logic_not(span.is_face))
+    return builder.loop(deepest, insert, 1, exists)
 
 
 @dataclass(frozen=True)
@@ -367,46 +406,50 @@ class Columns:
 def _pose(body: SX, bodies: list[int], poses: list[tuple[SX, SX]]) -> tuple[SX, SX]:
     """Select the rotation (3, 3) and origin (3,), m, of a body."""
     (R, origin), *others = poses
-    for b, (own, at) in zip(bodies[1:], others, strict=True):
-        R, origin = ca.if_else(body == b, own, R), ca.if_else(body == b, at, origin)
+    for b, (R_b, origin_b) in zip(bodies[1:], others, strict=True):
+        R, origin = ca.if_else(body == b, R_b, R), ca.if_else(body == b, origin_b, origin)
     return R, origin
 
 
-def _line(numbers: SX, R: SX, origin: SX, bent: bool) -> Curve:
-    """Place a span with these numbers in the world, given the pose of its body."""
+def _place_curve(numbers: SX, R: SX, origin: SX, bent: bool) -> Curve:
+    """Place a span in the world, given its row of the table and the pose of its body."""
     out = ca.mtimes(R, numbers[8:11]) if bent else None
     return Curve(origin + ca.mtimes(R, numbers[1:4]), ca.mtimes(R, numbers[4:7]), out)
 
 
-def _looks(geometry: Geometry, terrain: object, curve: Curve, places: list[SX]) -> list[Look]:
-    points = [curve.at(place) for place in places]
-    found = geometry.terrain.surfaces(points, terrain)
+def _evaluate(
+    geometry: Geometry, terrain: object, curve: Curve, positions: list[SX]
+) -> list[CurvePoint]:
+    points = [curve.point(position) for position in positions]
+    surfaces = geometry.terrain.surfaces(points, terrain)
     return [
-        Look(place, distance, ca.dot(frame[0, :].T, curve.way(place)))
-        for place, (distance, frame) in zip(places, found, strict=True)
+        CurvePoint(position, distance, ca.dot(frame[0, :].T, curve.derivative(position)))
+        for position, (distance, frame) in zip(positions, surfaces, strict=True)
     ]
 
 
-def _proposed(a: Look, b: Look, tangents: bool, inside: float = INSIDE) -> SX:
-    """Return where to look between two: where tangents meet, or where the secant slope is zero.
+def _next_position(
+    a: CurvePoint, b: CurvePoint, tangents: bool, margin: float = MIN_SEPARATION
+) -> SX:
+    """Return the next position between two: where tangents meet, or where the secant slope is zero.
 
-    It is the middle if the distance does not fall and grow again between them.
+    It is the middle unless the distance decreases at the first and increases at the second.
     """
-    width, change = b.place - a.place, ca.fmax(b.slope - a.slope, MIN_LENGTH)
+    width, change = b.position - a.position, ca.fmax(b.slope - a.slope, MIN_LENGTH)
     rise = a.distance - b.distance + b.slope * width if tangents else -a.slope * width
-    share = ca.fmin(ca.fmax(rise / (change * width), inside), 1 - inside)
+    share = ca.fmin(ca.fmax(rise / (change * width), margin), 1 - margin)
     both = ca.logic_and(a.slope < 0, b.slope >= 0)
-    return a.place + ca.if_else(both, share, 0.5) * width
+    return a.position + ca.if_else(both, share, 0.5) * width
 
 
-def _ahead(a: Look, b: Look, c: Look) -> SX:
-    """Return 1 if the minimum lies beyond the third look, which is between the first two."""
+def _is_beyond(a: CurvePoint, b: CurvePoint, c: CurvePoint) -> SX:
+    """Return 1 if the minimum lies between c and b, 0 if between a and c; c is between a and b."""
     falls, grows = a.slope < 0, b.slope >= 0
     left = ca.logic_and(c.slope < 0, ca.logic_or(grows, c.distance <= a.distance))
     right = ca.logic_not(ca.logic_and(c.slope > 0, c.distance <= b.distance))
     return ca.if_else(falls, left, right)
 
 
-def _either(flag: SX, new: Look, old: Look) -> Look:
+def _select(flag: SX, new: CurvePoint, old: CurvePoint) -> CurvePoint:
     both = zip(vars(new).values(), vars(old).values(), strict=True)
-    return Look(*(ca.if_else(flag, one, other) for one, other in both))
+    return CurvePoint(*(ca.if_else(flag, one, other) for one, other in both))

@@ -197,7 +197,7 @@ def _search_all(
     below = geometry.terrain.surfaces([ellipsoid.center for ellipsoid in ellipsoids], terrain)
     bounds = EdgeBounds.of(geometry, terrain)
     near = [
-        bounds.closes(bounds.seen(ellipsoid.center, *ground)[0], size)
+        bounds.closes(bounds.height_and_z(ellipsoid.center, *ground)[0], size)
         for ellipsoid, ground, size in zip(ellipsoids, below, sizes, strict=True)
     ]
     # all starts at once

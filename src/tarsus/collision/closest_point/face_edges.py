@@ -1,9 +1,9 @@
 """Contacts of a flat face with narrower ground: a sole on a stepping stone, a crate on a beam.
 
-No corner or edge of the robot is above such ground, only its face. As for two boxes (`box_box`),
-each edge around a level top is clipped by the outline of the face, and both ends of the part inside
-are contacts. Together with corners of the face that are above the top, they are the corners of the
-shared area, so that the face rests on all of it.
+Only the face of the robot is above such ground, no corner or edge of it. As for two boxes
+(`box_box`), each edge around a level top is clipped by the outline of the face, and both ends of
+the part inside are contacts. Together with corners of the face that are above the top, they are the
+corners of the shared area, so that the face rests on all of it.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class EdgeContact:
     ----------
     exists : SX
         1 if part of the edge is below the face, and the face is turned towards it.
-    place : SX
+    position : SX
         Position (2,), m along length and width from the middle of the face.
     gap : SX
         Distance, m.
     """
 
     exists: SX
-    place: SX
+    position: SX
     gap: SX
 
 
 def edge_contacts(
     face: Face, depth: SX | float, edge: tuple[SX, SX], rounding: float
 ) -> list[EdgeContact]:
-    """Return both contacts that a face may have with an edge of the ground.
+    """Compute both contacts that a face may have with an edge of the ground.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def edge_contacts(
     start, along = edge
     out = face.outward
     flat_start, flat_along = (
-        ca.mtimes(face.ways, vector) for vector in (start - face.middle, along)
+        ca.mtimes(face.directions, vector) for vector in (start - face.middle, along)
     )
     first, last = face.clip(flat_start, flat_along)
     shared = first <= last
@@ -78,30 +78,30 @@ def edge_contacts(
     )
     contacts = []
     for t, is_cut, ends in ((first, first > 0, SX(1)), (last, last < 1, last < 1)):
-        place, s = flat_start + t * flat_along, height + t * climb
+        position, s = flat_start + t * flat_along, height + t * climb
         corner = ca.logic_and(ca.logic_not(is_cut), in_front)
-        corner = ca.logic_and(corner, -s <= face.margin(place))
+        corner = ca.logic_and(corner, -s <= face.margin(position))
         faces = ca.logic_and(-s < depth, ca.logic_or(level, corner))
         exists = ca.logic_and(ca.logic_and(shared, ends), faces)
-        contacts.append(EdgeContact(exists, place, s - rounding))
+        contacts.append(EdgeContact(exists, position, s - rounding))
     return contacts
 
 
 def deepest_edge_contact(
     geometry: Geometry, terrain: object, face: Face, depth: float, row: int
 ) -> tuple[SX, SX]:
-    """Return the place (2,), relative to the face's sizes, and gap, m, of one contact of a face.
+    """Find the position (2,), relative to the face's sizes, and the gap, m, of a contact.
 
     If several edges of the ground share the row, the deepest contact counts. The gap is infinite if
     none exists.
     """
-    place, least = SX.zeros(2), SX.inf()
+    position, least = SX.zeros(2), SX.inf()
     contacts = _contacts(geometry, terrain, face, depth)
     for contact in contacts[row :: _count(contacts)]:
         gap = ca.if_else(contact.exists, contact.gap, SX.inf())
-        place = ca.if_else(gap < least, contact.place / face.sizes, place)
+        position = ca.if_else(gap < least, contact.position / face.sizes, position)
         least = ca.fmin(least, gap)
-    return place, least
+    return position, least
 
 
 def with_edge_contacts(
@@ -121,30 +121,33 @@ def with_edge_contacts(
         Traces the loop.
     """
 
-    def inserted(before: Values) -> tuple[Values, SX]:
+    def insert(before: Values) -> tuple[Values, SX]:
         contacts = _contacts(geometry, terrain, face, depth)
         flags = Flags.of([ca.logic_and(c.exists, geometry.closes(c.gap)) for c in contacts])
-        own = [(contact.place, contact.gap) for contact in contacts]
-        flags, own = builder.store_all("tops", (flags, own))
+        tops = [(contact.position, contact.gap) for contact in contacts]
+        flags, tops = builder.store_all("tops", (flags, tops))
 
-        # one after the other, of those that touch
-        def look(now: Values) -> tuple[Values, SX]:
+        # the touching ones, one after the other
+        def add_next(now: Values) -> tuple[Values, SX]:
             k, others = builder.store_all("at", Flags(now["flags"]).first())
-            place, gap = own[0]
-            for j, (place_j, gap_j) in enumerate(own[1:], 1):
-                place, gap = ca.if_else(k == j, place_j, place), ca.if_else(k == j, gap_j, gap)
+            position, gap = tops[0]
+            for j, (position_j, gap_j) in enumerate(tops[1:], 1):
+                position, gap = (
+                    ca.if_else(k == j, position_j, position),
+                    ca.if_else(k == j, gap_j, gap),
+                )
             count = _count(contacts)
             number = first + k - count * ca.floor((k + 0.5) / count)
-            x, y = ca.vertsplit(place / face.sizes)
+            x, y = ca.vertsplit(position / face.sizes)
             now = {name: now[name] for name in before}
-            new = Deepest.of(now).with_one(number, gap, x, SX(1), y, -face.outward)
+            new = Deepest.of(now).with_contact(number, gap, x, SX(1), y, -face.outward)
             return new.values() | {"flags": others.words}, others.any
 
         begin = before | {"flags": flags.words}
-        last = builder.loop(begin, look, len(contacts), flags.any)
+        last = builder.loop(begin, add_next, len(contacts), flags.any)
         return {name: last[name] for name in before}, SX(0)
 
-    return inserted
+    return insert
 
 
 def _contacts(

@@ -1,4 +1,4 @@
-"""Closest point of a flat face to smooth ground: a peak below it that none of its edges meets.
+"""Closest point of a flat face to smooth ground: a peak below the face that no edge touches.
 
 From the closest of a grid of points the search descends along the gradient of the distance, with
 the step lengths of Barzilai and Borwein (1988), shortened where the distance has grown.
@@ -21,16 +21,16 @@ from tarsus.program.ir.loops import Values
 from tarsus.program.ir.symbolic import entries
 from tarsus.program.ir.trace import Builder
 
-KNOTS = np.linspace(-0.8, 0.8, 5)  # along either side: grid of the first evaluations
-ROUNDS = 16  # evaluations after them
+KNOTS = np.linspace(-0.8, 0.8, 5)  # along both sides: grid of the first evaluations
+ROUNDS = 16  # evaluations after the grid
 FIRST_STEP = 0.5  # of the face's half width, for a slope of 1
 MAX_STEP = 0.5  # of the half width
-SHRINK = 0.5  # factor on a step after which the distance had grown
+SHRINK = 0.5  # factor on a step that increased the distance
 SLOPE_TOLERANCE, MAX_SLOPE = 1e-8, 1e-3  # end the search; accept its result
-WITHIN = 0.98  # of the distance to a side: contacts beyond belong to the edge
-MIN_FACING = 0.5  # cosine between the ground's normal and the face's, at least
-MIN_CURVATURE = 0.02  # times the half width: flatter ground, and a ridge, are left to the edges
-PROBE = 0.1  # of the half width: distance at which the curvature is sampled
+INNER_FRACTION = 0.98  # of half a side: contacts beyond belong to the edge
+MIN_FACING = 0.5  # least cosine between the ground's normal and the opposite of the face's
+MIN_CURVATURE = 0.02  # divided by half width: edges cover flatter ground and ridges
+PROBE_DISTANCE = 0.1  # of the half width: distance at which the curvature is sampled
 MIN_LENGTH = 1e-12
 
 
@@ -56,11 +56,11 @@ class Face:
     def sizes(self) -> SX:
         """Half length and half width (2,), m."""
         return ca.vertcat(
-            *(ca.sqrt(ca.sumsqr(own) + MIN_LENGTH**2) for own in (self.half, self.across))
+            *(ca.sqrt(ca.sumsqr(half) + MIN_LENGTH**2) for half in (self.half, self.across))
         )
 
     @property
-    def ways(self) -> SX:
+    def directions(self) -> SX:
         """Unit vectors (2, 3) along length and width."""
         return ca.vertcat(self.half.T, self.across.T) / ca.repmat(self.sizes, 1, 3)
 
@@ -70,15 +70,15 @@ class Face:
         normal = ca.cross(self.half, self.across)
         return normal / ca.sqrt(ca.sumsqr(normal) + MIN_LENGTH**2)
 
-    def at(self, place: SX) -> SX:
-        """Return the point (3,) at a place (2,), m along length and width from the middle."""
-        return self.middle + ca.mtimes(self.ways.T, place)
+    def point(self, position: SX) -> SX:
+        """Return the point (3,) at a position (2,), m along length and width from the middle."""
+        return self.middle + ca.mtimes(self.directions.T, position)
 
-    def margin(self, place: SX) -> SX:
-        """Return the distance of a place (2,) from the outline, m, negative outside."""
+    def margin(self, position: SX) -> SX:
+        """Return the distance of a position (2,) from the outline, m, negative outside."""
         sizes = self.sizes
-        inside = ca.mmin(sizes - ca.fabs(place))
-        return ca.if_else(self.round, sizes[0] - ca.sqrt(ca.sumsqr(place)), inside)
+        inside = ca.mmin(sizes - ca.fabs(position))
+        return ca.if_else(self.round, sizes[0] - ca.sqrt(ca.sumsqr(position)), inside)
 
     def clip(self, start: SX, along: SX) -> tuple[SX, SX]:
         """Clip a segment by the outline.
@@ -109,14 +109,14 @@ class Face:
 
 @dataclass(frozen=True, eq=False)
 class FacePoint:
-    """Ground evaluated at a place of a face.
+    """Evaluation of the ground at a position on a face; the fields name registers of the loop.
 
     Parameters
     ----------
     place : SX
-        (2,): m along length and width from the middle.
+        (2,): position, m along length and width from the middle.
     falls : SX
-        (2,): descent of the distance along both, zero where it would lead outside the face.
+        (2,): negative gradient of the distance; components that point out of the face are zero.
     distance : SX
         Distance to the ground, m.
     step : SX
@@ -129,46 +129,46 @@ class FacePoint:
     step: SX
 
     def closer(self, other: FacePoint) -> FacePoint:
-        """Return `other` if the ground is closer there, else this place with a shorter step."""
-        way, change = other.place - self.place, self.falls - other.falls
-        squared, turned = ca.sumsqr(way), ca.dot(way, change)
-        known = ca.logic_and(turned > 0, squared > MIN_LENGTH**2)
-        longer = ca.if_else(known, squared / ca.fmax(turned, MIN_LENGTH), 2 * self.step)
-        gone = ca.sqrt(squared / (ca.sumsqr(self.falls) + MIN_LENGTH**2))
-        onward = replace(other, step=longer), replace(self, step=SHRINK * gone)
-        both = zip(*(vars(own).values() for own in onward), strict=True)
+        """Return `other` if the ground is closer there, else this point with a shorter step."""
+        move, change = other.place - self.place, self.falls - other.falls
+        squared, curvature = ca.sumsqr(move), ca.dot(move, change)
+        is_valid = ca.logic_and(curvature > 0, squared > MIN_LENGTH**2)
+        longer = ca.if_else(is_valid, squared / ca.fmax(curvature, MIN_LENGTH), 2 * self.step)
+        last_step = ca.sqrt(squared / (ca.sumsqr(self.falls) + MIN_LENGTH**2))
+        points = replace(other, step=longer), replace(self, step=SHRINK * last_step)
+        both = zip(*(vars(point).values() for point in points), strict=True)
         return FacePoint(*(ca.if_else(other.distance > self.distance, b, a) for a, b in both))
 
 
-def nearest_inside(
+def closest_inside(
     geometry: Geometry, terrain: object, face: Face, builder: Builder | None = None
 ) -> tuple[SX, SX]:
-    """Return the place (2,) inside a face where the ground is closest, and the distance there, m.
+    """Find the position (2,) inside a face where the ground is closest, and the distance there, m.
 
-    The place is relative to half length and half width, -1 to 1; it is (OUTSIDE, 0) if the ground
-    is closest at a side or along a line. Without a builder the rounds are unrolled, for programs
-    without loops.
+    The position is relative to half length and half width, -1 to 1. It is (OUTSIDE, 0) if the
+    ground is closest at a side or along a line. Without a builder the rounds are unrolled, for
+    programs without loops.
     """
-    # the closest of the knots
+    # the closest knot
     sizes = face.sizes
-    places = [ca.vertcat(a, b) * sizes for a in KNOTS for b in KNOTS]
-    grounds = geometry.terrain.surfaces([face.at(place) for place in places], terrain)
-    place, least = places[0], grounds[0][0]
-    for own, (distance, _) in zip(places[1:], grounds[1:], strict=True):
-        place = ca.if_else(distance < least, own, place)
+    knots = [ca.vertcat(a, b) * sizes for a in KNOTS for b in KNOTS]
+    grounds = geometry.terrain.surfaces([face.point(knot) for knot in knots], terrain)
+    position, least = knots[0], grounds[0][0]
+    for knot, (distance, _) in zip(knots[1:], grounds[1:], strict=True):
+        position = ca.if_else(distance < least, knot, position)
         least = ca.fmin(least, distance)
-    # from there down
-    begin = _evaluate(geometry, terrain, face, place, FIRST_STEP * sizes[1])
+    # descent from there
+    begin = _evaluate(geometry, terrain, face, position, FIRST_STEP * sizes[1])
 
-    def down(now: Values) -> tuple[Values, SX]:
+    def descend(now: Values) -> tuple[Values, SX]:
         last = FacePoint(**now)
-        far = ca.sqrt(ca.sumsqr(last.falls) + MIN_LENGTH**2)
-        way = ca.fmin(last.step, MAX_STEP * sizes[1] / far) * last.falls
-        inside = ca.fmax(-sizes, ca.fmin(last.place + way, sizes))
+        slope = ca.sqrt(ca.sumsqr(last.falls) + MIN_LENGTH**2)
+        step = ca.fmin(last.step, MAX_STEP * sizes[1] / slope) * last.falls
+        inside = ca.fmax(-sizes, ca.fmin(last.place + step, sizes))
         new = last.closer(_evaluate(geometry, terrain, face, inside, last.step))
         return vars(new), ca.sumsqr(new.falls) > SLOPE_TOLERANCE**2
 
-    end = FacePoint(**run_rounds(vars(begin), down, ROUNDS, SX(1), builder))
+    end = FacePoint(**run_rounds(vars(begin), descend, ROUNDS, SX(1), builder))
     is_peak = _is_peak(geometry, terrain, face, end)
     return ca.if_else(is_peak, end.place / sizes, ca.vertcat(OUTSIDE, 0)), end.distance
 
@@ -176,22 +176,22 @@ def nearest_inside(
 def with_face(
     geometry: Geometry, terrain: object, number: SX, face: Face, builder: Builder
 ) -> Callable[[Values], tuple[Values, SX]]:
-    """Return a loop body that inserts the face of that number among the deepest spans."""
+    """Return a loop body that inserts a face with a contact number among the deepest spans."""
 
-    def inserted(before: Values) -> tuple[Values, SX]:
-        place, distance = nearest_inside(geometry, terrain, face, builder)
-        gap = ca.if_else(place[0] < OUTSIDE, distance, SX.inf())
+    def insert(before: Values) -> tuple[Values, SX]:
+        position, distance = closest_inside(geometry, terrain, face, builder)
+        gap = ca.if_else(position[0] < OUTSIDE, distance, SX.inf())
         touches = geometry.closes(gap)
-        new = Deepest.of(before).with_one(number, gap, place[0], touches, place[1])
+        new = Deepest.of(before).with_contact(number, gap, position[0], touches, position[1])
         return new.values(), SX(0)
 
-    return inserted
+    return insert
 
 
 def _evaluate(geometry: Geometry, terrain: object, face: Face, place: SX, step: SX) -> FacePoint:
-    [(distance, frame)] = geometry.terrain.surfaces([face.at(place)], terrain)
-    falls = -ca.mtimes(face.ways, frame[0, :].T)
-    # not out of the face
+    [(distance, frame)] = geometry.terrain.surfaces([face.point(place)], terrain)
+    falls = -ca.mtimes(face.directions, frame[0, :].T)
+    # do not leave the face
     inner = [
         ca.if_else(ca.logic_and(ca.fabs(x) >= size, x * fall > 0), 0, fall)
         for x, size, fall in zip(*map(entries, (place, face.sizes, falls)), strict=True)
@@ -202,21 +202,25 @@ def _evaluate(geometry: Geometry, terrain: object, face: Face, place: SX, step: 
 def _is_peak(geometry: Geometry, terrain: object, face: Face, end: FacePoint) -> SX:
     """Return 1 if the search ended inside the face, on ground that is convex and faces it."""
     sizes = face.sizes
-    aside = PROBE * sizes[1]
-    beside = [end.place, end.place + ca.vertcat(aside, 0), end.place + ca.vertcat(0, aside)]
+    step = PROBE_DISTANCE * sizes[1]
+    probes = [end.place, end.place + ca.vertcat(step, 0), end.place + ca.vertcat(0, step)]
     normals = [
         frame[0, :].T
-        for _, frame in geometry.terrain.surfaces([face.at(place) for place in beside], terrain)
+        for _, frame in geometry.terrain.surfaces([face.point(probe) for probe in probes], terrain)
     ]
-    first, *others = (ca.mtimes(face.ways, normal) for normal in normals)
-    (a, b), (c, d) = (entries((other - first) / aside) for other in others)
+    first, *others = (ca.mtimes(face.directions, normal) for normal in normals)
+    (a, b), (c, d) = (entries((other - first) / step) for other in others)
     # the smaller of the two principal curvatures
     mean, cross = (a + d) / 2, (b + c) / 2
     least = mean - ca.sqrt(((a - d) / 2) ** 2 + cross**2 + MIN_LENGTH**2)
     out = ca.cross(face.half, face.across)
     facing = -ca.dot(normals[0], out) > MIN_FACING * ca.sqrt(ca.sumsqr(out) + MIN_LENGTH**2)
     flat = ca.sumsqr(end.falls) < MAX_SLOPE**2
-    way = ca.fabs(end.place) / sizes
-    within = ca.if_else(face.round, ca.sumsqr(way) < WITHIN**2, ca.fmax(way[0], way[1]) < WITHIN)
+    relative = ca.fabs(end.place) / sizes
+    within = ca.if_else(
+        face.round,
+        ca.sumsqr(relative) < INNER_FRACTION**2,
+        ca.fmax(relative[0], relative[1]) < INNER_FRACTION,
+    )
     curved = least * sizes[1] > MIN_CURVATURE
     return ca.logic_and(ca.logic_and(facing, flat), ca.logic_and(within, curved))

@@ -100,7 +100,7 @@ def length(apart: SX) -> SX:
     return ca.sqrt(ca.dot(apart, apart) + MIN_LENGTH**2)
 
 
-def facing(apart: SX) -> SX:
+def contact_frame(apart: SX) -> SX:
     """Return the frame (3, 3) of a contact whose normal is along `apart`: rows normal and tangents.
 
     AXES are turned the shortest way so that the first becomes the normal. The tangents are

@@ -1,4 +1,4 @@
-"""Augmented random search: small linear policies, one world per direction, and no gradients."""
+"""Augmented random search: linear policies, one world per direction, no gradients."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ MIN_DEVIATION = 1e-6
 class ARS(Method):
     """Augmented random search over linear policies (Mania 2018, Algorithm 1, version V2-t).
 
-    A pair of worlds tries a direction and its opposite for `periods`, each from its own initial
-    state.
+    Each pair of worlds tries a direction and its opposite for `periods` control periods, from
+    different initial states.
     """
 
     citation: ClassVar[Citation] = (MANIA_2018.at("Algorithm 1"),)
 
     periods: int = parameter(75, "[1]", "control periods per round", "[1, 1e5]")
-    best: float = parameter(0.5, "[1]", "share of the best directions, which are used", "(0, 1]")
+    best: float = parameter(
+        0.5, "[1]", "fraction of directions, the best ones, that are used", "(0, 1]"
+    )
     reach: float = parameter(0.06, "[1]", "size of the perturbations of the weights", "(0, inf)")
     rate: float = parameter(0.06, "[1]", "step size of a round", "(0, inf)")
     fall: float = parameter(5.0, "s", "penalty of a failure, in seconds of reward", "[0, inf)")
@@ -86,22 +88,22 @@ class ARSLearner(Learner):
             np.concatenate([directions, -directions]) * np.float32(settings.reach)
         )
         # a step along the best (Mania 2018, Algorithm 1, lines 6 and 7)
-        ahead, back = returns[:pairs], returns[pairs : 2 * pairs]
-        best = np.argsort(-np.maximum(ahead, back), kind="stable")
+        forward, backward = returns[:pairs], returns[pairs : 2 * pairs]
+        best = np.argsort(-np.maximum(forward, backward), kind="stable")
         best = best[: max(1, round(settings.best * pairs))]
-        spread = np.concatenate([ahead[best], back[best]]).std() + MIN_DEVIATION
-        gain = (ahead[best] - back[best]) / (spread * len(best))
+        spread = np.concatenate([forward[best], backward[best]]).std() + MIN_DEVIATION
+        gain = (forward[best] - backward[best]) / (spread * len(best))
         self.weights += np.float32(settings.rate) * (gain.astype(np.float32) @ directions[best])
         self.rounds += 1
         periods = self.rounds * settings.periods * env.worlds
-        extra = {"spread": float(spread), "best": float(returns[best].mean() * env.task.rate)}
-        return Round(self.rounds, periods, **self.statistics.fields(), told=extra)
+        details = {"spread": float(spread), "best": float(returns[best].mean() * env.task.rate)}
+        return Round(self.rounds, periods, **self.statistics.fields(), details=details)
 
     def _returns(self, perturbations: Array) -> NDArray[np.float64]:
-        """Return the mean reward per period of each world, shape (worlds,).
+        """Measure the mean reward per period of each world, shape (worlds,).
 
-        The weights of world k are perturbed by row k of `moved`, shape (worlds, count). A world
-        counts until its first failure.
+        Row k of `perturbations`, shape (worlds, count), is added to the weights of world k. Rewards
+        count until the first failure of a world.
         """
         # one matrix per world; a world without a partner runs the policy itself
         settings, env, scale = self.settings, self.environment, self.scale
@@ -109,7 +111,7 @@ class ARSLearner(Learner):
         weights[: len(perturbations)] += perturbations
         k, n = self.network.sizes
         matrix, offset = weights[:, : k * n].reshape(-1, k, n), weights[:, k * n :]
-        observation, going = env.reset(), np.ones(env.worlds, bool)
+        observation, running = env.reset(), np.ones(env.worlds, bool)
         total_reward = np.zeros(env.worlds)
         total, squares = np.zeros(k), np.zeros(k)
         # periods
@@ -119,8 +121,8 @@ class ARSLearner(Learner):
             action = np.matmul(scale(observation)[:, None, :], matrix)[:, 0] + offset
             out = env.step(action)
             self.statistics.add(out)
-            total_reward += going * (out.reward - settings.fall * out.terminated)
-            going &= ~out.terminated
+            total_reward += running * (out.reward - settings.fall * out.terminated)
+            running &= ~out.terminated
             observation = out.observation
         # scale of the observations for the next round
         count = settings.periods * env.worlds

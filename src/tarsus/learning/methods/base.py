@@ -1,4 +1,4 @@
-"""Base classes of learning methods: settings, and a learner that improves a policy by rounds.
+"""Base classes of learning methods: settings, and a learner that improves a policy in rounds.
 
 To add a method, create a file here with one frozen dataclass of settings that derives from
 `Method`. The name of the file is the name of the method (`tarsus learn --method`).
@@ -33,11 +33,11 @@ class Round:
         Number of the round, from 1.
     periods
         Control periods of all worlds and rounds so far.
-    paid
+    reward
         Reward per second.
     falls
         Falls per world and second.
-    missed
+    errors
         Mean errors over half a second, by measure, in SI units.
     terms
         Terms of the reward, by name.
@@ -45,21 +45,21 @@ class Round:
         Number of worlds that diverged.
     unconverged
         Number of steps that did not converge.
-    told
-        Numbers of the method itself, by name.
+    details
+        Statistics of the learning method itself, by name.
     level
         Mean factor on the heights of the ground; None for a task without levels.
     """
 
     round: int
     periods: int
-    paid: float
+    reward: float
     falls: float
-    missed: Mapping[str, float]
+    errors: Mapping[str, float]
     terms: Mapping[str, float]
     diverged: int
     unconverged: int
-    told: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict)
     level: float | None = None
 
 
@@ -70,13 +70,13 @@ class Learner(ABC):
     ----------
     rounds
         Number of rounds so far.
-    seen
+    observations
         Observations for the next actions, shape (worlds, k).
     """
 
     def __init__(self, environment: Environment, seed: int) -> None:
         self.environment, self.seed, self.rounds = environment, seed, 0
-        self.seen = environment.reset(seed)
+        self.observations = environment.reset(seed)
         self.statistics = RoundStatistics(environment)
 
     @property
@@ -85,7 +85,7 @@ class Learner(ABC):
         """Copy of the current policy."""
 
     def round(self) -> Round:
-        """Run a round: try the policy and improve it.
+        """Run a round: collect experience with the policy, and improve it.
 
         NumPy's matrix products run on one thread: more would be slower, and would change the
         rounding of sums.
@@ -100,7 +100,7 @@ class Learner(ABC):
 
     @abstractmethod
     def _round(self) -> Round:
-        """Run a round, on one thread of NumPy."""
+        """Run a round, with NumPy on one thread."""
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -108,36 +108,44 @@ class Learner(ABC):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return copies of everything needed to resume: learner, worlds and statistics."""
-        own = {f"own.{name}": part.copy() for name, part in self.arrays().items()}
+        learner = {f"learner.{name}": part.copy() for name, part in self.arrays().items()}
         worlds = {f"worlds.{k}": part for k, part in self.environment.state().items()}
-        statistics = {f"tally.{k}": part.copy() for k, part in self.statistics.arrays().items()}
-        return own | worlds | statistics | {"rounds": np.array(self.rounds)}
+        arrays = self.statistics.arrays().items()
+        statistics = {f"statistics.{name}": part.copy() for name, part in arrays}
+        return learner | worlds | statistics | {"rounds": np.array(self.rounds)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Resume from a state.
+        """Restore a state that `state` returned.
 
         Raises
         ------
         InvalidFile
             If an array does not fit this learner; the subject is its name.
         """
-        for name, own in self.state().items():
-            given = state.get(name)
-            if given is None or given.shape != own.shape or given.dtype.kind != own.dtype.kind:
+        for name, current in self.state().items():
+            stored = state.get(name)
+            kind = current.dtype.kind
+            if stored is None or stored.shape != current.shape or stored.dtype.kind != kind:
                 raise InvalidFile(
-                    f"the checkpoint is damaged: {name} must have the shape {own.shape} and the"
-                    f" type {own.dtype}. Delete the checkpoint or choose another folder.",
+                    f"the checkpoint is damaged: {name} must have the shape {current.shape} and"
+                    f" the type {current.dtype}. Delete the checkpoint or choose another folder.",
                     name,
                 )
         self.rounds = int(state["rounds"])
-        for prefix, arrays in (("own", self.arrays()), ("tally", self.statistics.arrays())):
+        for prefix, arrays in (
+            ("learner", self.arrays()),
+            ("statistics", self.statistics.arrays()),
+        ):
             for name, part in arrays.items():
                 part[...] = state[f"{prefix}.{name}"]
         worlds = {k[7:]: part for k, part in state.items() if k.startswith("worlds.")}
         self.environment.restore(worlds)
 
     def random(self) -> np.random.Generator:
-        """Return a random number generator of this round, wherever a run was interrupted."""
+        """Create a random number generator for this round.
+
+        It depends only on the seed and the round, not on where a run was interrupted.
+        """
         return np.random.default_rng([self.seed, self.rounds])
 
 
@@ -158,7 +166,7 @@ class Method(ABC):
     symmetric: int = parameter(
         1,
         "[1]",
-        "1: the policy is symmetric in left and right, 0: it need not be",
+        "1: the policy is left-right symmetric, 0: it may be asymmetric",
         "[0, 1]",
     )
 
@@ -167,7 +175,7 @@ class Method(ABC):
 
     @abstractmethod
     def learner(self, environment: Environment, seed: int = 0) -> Learner:
-        """Return an untrained learner.
+        """Create an untrained learner.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Proximal policy optimization in NumPy: an actor and a critic, trained on many short rollouts."""
+"""Proximal policy optimization in NumPy: an actor and a critic, trained on short rollouts."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ MIN_NOISE = 0.05  # least bound on the standard deviation of actions
 class PPO(Method):
     """Proximal policy optimization (Schulman 2017) with generalized advantages (Schulman 2016).
 
-    The actor's learning rate adapts to how far a round moves the policy. The resulting policy
-    averages the weights of the last rounds, which performs more steadily than any of them.
+    The actor's learning rate adapts to the KL divergence between the policies of successive rounds.
+    The resulting policy averages the weights of the last rounds, which is steadier than any of
+    them.
 
     The fields are the settings of the method; `tarsus list learners --parameters` explains them.
 
@@ -69,7 +70,7 @@ class PPO(Method):
     drift: tuple[float, float] = parameter(
         (0.005, 0.02),
         "[1]",
-        "KL divergence of a round below and above which the rate grows and shrinks",
+        "KL divergences below which the rate grows and above which it shrinks",
     )
     noise: float = parameter(0.4, "[1]", "initial standard deviation of actions", "(0, inf)")
     spread: float = parameter(0.0, "[1]", "entropy bonus", "[0, inf)")
@@ -80,7 +81,7 @@ class PPO(Method):
     )
     averaged: float = parameter(0.9, "[1]", "decay of the average of weights per round", "[0, 1)")
     apart: int = parameter(
-        0, "[1]", "1: the first episodes end one after the other, 0: all at once", "[0, 1]"
+        0, "[1]", "1: stagger the ends of the first episodes, 0: all end at the same time", "[0, 1]"
     )
     scaled: int = parameter(40, "[1]", "rounds that update the observation scale", "[1, inf)")
 
@@ -101,7 +102,7 @@ class SampleBatch:
     log_likelihood
         Logarithm of their likelihood.
     advantage
-        How much better the outcome was than expected.
+        Advantage of the action over the expected value.
     target
         Target of the critic.
     old_value
@@ -116,7 +117,7 @@ class SampleBatch:
     old_value: Array
 
     def rows(self, indices: NDArray[np.int64]) -> SampleBatch:
-        """Return some of the rows."""
+        """Select rows."""
         return SampleBatch(*(part[indices] for part in vars(self).values()))
 
 
@@ -171,26 +172,26 @@ class PPOLearner(Learner):
         return Policy(self.actor, self.average.copy(), self.scale)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        found = {"mean": self.mean, "square": self.square, "rate": self.rate, "seen": self.seen}
-        found["average"] = self.average
+        arrays = {"mean": self.mean, "square": self.square, "rate": self.rate}
+        arrays |= {"observations": self.observations, "average": self.average}
         for name, adam in (("actor", self.actor_optimizer), ("critic", self.critic_optimizer)):
-            found |= {f"{name}.{part}": value for part, value in adam.arrays().items()}
-        return found
+            arrays |= {f"{name}.{part}": value for part, value in adam.arrays().items()}
+        return arrays
 
     def _round(self) -> Round:
         random = self.random()
         self.statistics.start_round()
         raw, batch = self._collect(random)
-        extra = self._update(batch, random)
+        details = self._update(batch, random)
         self.average += (1 - self.settings.averaged) * (self.actor_optimizer.weights - self.average)
         self.rounds += 1
         if self.rounds <= self.settings.scaled:
             self._rescale(raw)
         periods = self.rounds * self.settings.periods * self.environment.worlds
-        return Round(self.rounds, periods, **self.statistics.fields(), told=extra)
+        return Round(self.rounds, periods, **self.statistics.fields(), details=details)
 
     def _collect(self, random: np.random.Generator) -> tuple[Array, SampleBatch]:
-        """Return the raw observations, shape (rows, k), and the samples of the round."""
+        """Run the control periods of a round; return raw observations, (rows, k), and samples."""
         # periods
         settings, env, scale, w = (
             self.settings,
@@ -204,11 +205,10 @@ class PPOLearner(Learner):
         noise = random.standard_normal((*shape, n), np.float32)
         action, deviation = np.empty_like(noise), np.exp(w[-n:])
         reward, ended = np.empty(shape, np.float32), np.empty(shape, np.float32)
-        truncated: list[
-            tuple[int, NDArray[np.bool_], Array]
-        ] = []  # period, worlds, last observations
+        # period, worlds, last observations
+        truncated: list[tuple[int, NDArray[np.bool_], Array]] = []
         for t in range(settings.periods):
-            raw[t], x[t] = self.seen, scale(self.seen)
+            raw[t], x[t] = self.observations, scale(self.observations)
             action[t] = self.actor(w, x[t]) + deviation * noise[t]
             out = env.step(action[t])
             self.statistics.add(out)
@@ -216,12 +216,12 @@ class PPOLearner(Learner):
             ended[t] = out.terminated | out.truncated
             if out.truncated.any():
                 truncated.append((t, out.truncated, scale(out.final[out.truncated])))
-            self.seen[...] = out.observation
+            self.observations[...] = out.observation
         # values; a truncated episode adds the value of its last state
-        x[-1] = scale(self.seen)
+        x[-1] = scale(self.observations)
         value = self._values(x.reshape(-1, x.shape[-1])).reshape(len(x), -1)
-        for t, who, last in truncated:
-            reward[t, who] += settings.discount * self._values(last)
+        for t, worlds, last in truncated:
+            reward[t, worlds] += settings.discount * self._values(last)
         advantage = self._advantages(reward, ended, value)
         target = advantage + value[:-1]
         advantage = (advantage - advantage.mean()) / (advantage.std() + MIN_DEVIATION)
@@ -233,7 +233,7 @@ class PPOLearner(Learner):
         )
 
     def _advantages(self, reward: Array, ended: Array, value: Array) -> Array:
-        """Return generalized advantages (Schulman 2016, Eqn. (16))."""
+        """Compute generalized advantages (Schulman 2016, Eqn. (16))."""
         advantage, accumulated = np.empty_like(reward), np.zeros(reward.shape[1], np.float32)
         decay, discount = self.settings.discount * self.settings.trace, self.settings.discount
         for t in reversed(range(len(reward))):
@@ -245,7 +245,7 @@ class PPOLearner(Learner):
         return advantage
 
     def _values(self, x: Array) -> Array:
-        """Return the critic's values of rows."""
+        """Evaluate the critic for rows of observations."""
         w = self.critic_optimizer.weights
         parts = [x[k : k + CHUNK_SIZE] for k in range(0, len(x), CHUNK_SIZE)]
         return np.concatenate(list(self._pool.map(lambda p: self.critic(w, p)[:, 0], parts)))
@@ -278,7 +278,7 @@ class PPOLearner(Learner):
         return {"drift": drift, "rate": float(self.rate[0]), "deviation": deviation}
 
     def _gradients(self, batch: SampleBatch) -> tuple[Array, Array, float]:
-        """Return the sums of both losses' gradients and of the KL divergence over a batch."""
+        """Compute the gradients of both losses and the KL divergence, summed over a batch."""
         # the actor: the clipped surrogate of Schulman 2017, Eqn. (7)
         settings, w, n = self.settings, self.actor_optimizer.weights, self.actor.own
         activations, deviation = self.actor.activations(w, batch.x), np.exp(w[-n:])

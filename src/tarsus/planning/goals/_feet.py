@@ -12,23 +12,23 @@ from tarsus.tasks.base import StateView
 
 
 def position(now: StateView, foot: Candidate) -> SX:
-    """Return the center of a foot, shape (3,), in m, world axes."""
+    """Compute the center of a foot, shape (3,), in m, world axes."""
     rotation = now.kin.world_rotation[foot.body]
     return now.kin.world_position[foot.body] + ca.mtimes(rotation, SX(ca.DM(foot.position)))
 
 
 def velocity(now: StateView, foot: Candidate) -> SX:
-    """Return the velocity of a foot's center, shape (3,), in m/s, world axes."""
+    """Compute the velocity of a foot's center, shape (3,), in m/s, world axes."""
     kin, arm = now.kin, SX(ca.DM(foot.position))
     local = kin.velocity[foot.body] + ca.cross(kin.omega[foot.body], arm)
     return ca.mtimes(kin.world_rotation[foot.body], local)
 
 
 def dragging(now: StateView, clearance: float) -> SX:
-    """Return the sum of squared speeds of the feet that are too low, in m^2/s^2.
+    """Sum the squared speeds of the feet that are too low, in m^2/s^2.
 
-    Each speed is weighted by the fraction of the clearance (m) that its foot lacks. On the ground a
-    foot stands still or moves up, so that few long steps cost less than many short ones.
+    Each squared speed is weighted by the fraction of the clearance (m) that its foot lacks. This
+    makes feet stand still or move up, and few long steps cheaper than many short ones.
     """
     positions = [position(now, foot) for foot in feet(now.kin.mechanism)]
     heights, total = now.heights(positions), SX(0)
@@ -40,7 +40,7 @@ def dragging(now: StateView, clearance: float) -> SX:
 
 
 def off_balance(now: StateView, wanted: SX) -> SX:
-    """Return the squared distance of the middle of the feet from the capture point, in m^2.
+    """Compute the squared distance of the middle of the feet from the capture point, in m^2.
 
     The capture point is that of a linear inverted pendulum at the standing height, for the velocity
     relative to `wanted`, shape (2,), in m/s.
@@ -54,6 +54,6 @@ def off_balance(now: StateView, wanted: SX) -> SX:
 
 
 def missing(now: StateView, fraction: float) -> SX:
-    """Return the missing share of stance feet, 0 to 1; `fraction` of all feet should stand."""
+    """Compute the fraction of missing stance feet, 0 to 1; `fraction` of all feet should stand."""
     stance = [now.in_contact[foot.name] for foot in feet(now.kin.mechanism)]
     return ca.fmax(1 - sum(stance, SX(0)) / (fraction * len(stance)), 0)

@@ -45,7 +45,7 @@ class Goal(ABC):
         check(self)
 
     def suits(self, mechanism: Mechanism) -> str | None:
-        """Return None, or one sentence that says why this robot cannot pursue the goal."""
+        """Return None, or one sentence that explains why this robot cannot pursue the goal."""
         return None if mechanism.floating else "its base is fixed."
 
     def commands(self) -> Mapping[str, float]:
@@ -53,25 +53,25 @@ class Goal(ABC):
         return {}
 
     def strides(self) -> tuple[float, float]:
-        """Return the share of alternating samples, and the duration of a stride, in s.
+        """Return the fraction of alternating samples, and the duration of a stride, in s.
 
-        In an alternating sample each side repeats what the other did half a stride before; for
-        robots with four legs.
+        In an alternating sample each side repeats the motion of the other half a stride later.
+        Only robots with four legs alternate.
         """
         return 0.0, 0.0
 
     def ground(self) -> Terrain | None:
-        """Return the terrain for which the goal is meant; None: any."""
+        """Return the terrain for which the goal is designed; None: any."""
         return None
 
     @abstractmethod
     def costs(self, now: StateView) -> Mapping[str, SX]:
-        """Return the cost rates, none negative, by the names of their weights."""
+        """Compute the cost rates, none of them negative, by the names of their weights."""
 
     def failed(self, now: StateView) -> SX:
-        """Return whether the robot has fallen, 0 or 1."""
-        sunk = now.height < COLLAPSED_HEIGHT * now.stand[2]
-        return ca.logic_or(sunk, now.rotation[2, 2] < UPRIGHT_COSINE)
+        """Compute whether the robot has fallen, 0 or 1."""
+        collapsed = now.height < COLLAPSED_HEIGHT * now.stand[2]
+        return ca.logic_or(collapsed, now.rotation[2, 2] < UPRIGHT_COSINE)
 
     def all_costs(self, now: StateView) -> Mapping[str, SX]:
         """Return the cost rates including that of a fall."""
@@ -82,5 +82,5 @@ class Goal(ABC):
         return {name: getattr(self, name) for name in names_with_role(type(self), "weight")}
 
     def unweighted(self) -> Self:
-        """Return the same goal with all weights 1, as it is compiled."""
+        """Return the goal with all weights 1, the form that is compiled."""
         return replace(self, **dict.fromkeys(self.weights(), 1.0))

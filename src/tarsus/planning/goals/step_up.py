@@ -55,17 +55,17 @@ class StepUp(Goal):
         # desired velocity, and height of the ground under the feet
         x, y, z = ca.vertsplit(now.kin.world_position[0])
         approach = APPROACH_RATE * (now.command["place"] - x)
-        wanted = ca.fmin(ca.fmax(approach, -self.speed), self.speed)
+        desired = ca.fmin(ca.fmax(approach, -self.speed), self.speed)
         grounds = now.heights([_feet.position(now, foot) for foot in feet(now.kin.mechanism)])
         level = sum(grounds, SX(0)) / len(grounds)
         v = ca.mtimes(now.rotation, now.kin.velocity[0])
         return {
-            "drift": (v[0] - wanted) ** 2 + v[1] ** 2,
+            "drift": (v[0] - desired) ** 2 + v[1] ** 2,
             "astray": y**2,
             "heading": (1 - now.heading[0]) / 2 + now.angular_velocity[2] ** 2 / 4,
             "height": (z - level - float(now.stand[2])) ** 2,
             "tilt": _trunk.tilt(now),
-            "balance": _feet.off_balance(now, ca.vertcat(wanted, 0)),
+            "balance": _feet.off_balance(now, ca.vertcat(desired, 0)),
             "bounce": v[2] ** 2,
             "sway": ca.sumsqr(now.angular_velocity[:2]),
             "posture": _trunk.posture(now),

@@ -1,4 +1,4 @@
-"""Base class of sampling methods: from a plan and the costs of samples around it to a better plan.
+"""Base class of sampling methods, which improve a plan using the costs of samples around it.
 
 To add a method, create a file here with one frozen dataclass that derives from `SamplingMethod`.
 The name of the file is the name of the method (`tarsus plan --method`).
@@ -21,7 +21,7 @@ from tarsus.references.reference import Citation
 
 Array = NDArray[np.float64]
 PAIRS, ANY = ("ends", "sides", "diagonals"), "any"  # in the order of a proposal's symmetries
-SYMMETRIC_SCALE = np.float32(np.sqrt(2))  # the mean of two draws deviates less by this factor
+SYMMETRIC_SCALE = np.float32(np.sqrt(2))  # restores the deviation, which averaging reduces
 Costs = Callable[[Array], Array]
 
 
@@ -38,7 +38,7 @@ class Proposal:
     effective
         Effective number of samples, averaged over the rounds.
     symmetries
-        Mirror images of the motors under which the legs of a pair do the same.
+        Mirror images of the motors under which the legs of a pair move alike.
     strides
         Alternation of samples between the two sides; None: no alternation.
     """
@@ -60,7 +60,7 @@ class SamplingMethod(ABC):
     rounds: int = parameter(1, "[1]", "rounds of samples per plan", "[1, 1000]")
     noise: float = parameter(0.15, "rad", "initial standard deviation of the knots", "(0, inf)")
     paired: float = parameter(
-        0.0, "[1]", "share of samples in which paired legs do the same", "[0, 1]"
+        0.0, "[1]", "share of samples in which paired legs move alike", "[0, 1]"
     )
     pairs: str = choice(
         ANY,
@@ -74,10 +74,11 @@ class SamplingMethod(ABC):
     def __post_init__(self) -> None:
         check(self)
 
-    def improved(self, proposal: Proposal, costs: Costs, random: np.random.Generator) -> Proposal:
-        """Return the proposal after all rounds.
+    def improve(self, proposal: Proposal, costs: Costs, random: np.random.Generator) -> Proposal:
+        """Improve a proposal over all rounds.
 
-        The first sample of each round is the plan itself. Equal generators draw equal bits.
+        The first sample of each round is the plan itself. Generators in equal states give equal
+        results.
 
         Parameters
         ----------
@@ -98,11 +99,11 @@ class SamplingMethod(ABC):
         return replace(proposal, effective=float(np.mean(effective)))
 
     def _draw(self, proposal: Proposal, random: np.random.Generator) -> NDArray[np.float32]:
-        """Return standard normal samples, shape (samples, knots, n); the first is zero."""
+        """Draw standard normal samples, shape (samples, knots, n); the first is zero."""
         drawn = random.standard_normal((self.samples, *proposal.mean.shape), np.float32)
         # symmetric samples
-        named = dict(zip(PAIRS, proposal.symmetries, strict=False))
-        chosen = [image for name, image in named.items() if self.pairs in (ANY, name)]
+        by_pair = dict(zip(PAIRS, proposal.symmetries, strict=False))
+        chosen = [image for name, image in by_pair.items() if self.pairs in (ANY, name)]
         for k, image in enumerate(chosen):
             rows = slice(1 + k, 1 + round(self.paired * (self.samples - 1)), len(chosen))
             drawn[rows] = SYMMETRIC_SCALE * image.symmetric_part(drawn[rows])
@@ -112,12 +113,12 @@ class SamplingMethod(ABC):
         return drawn
 
     def initial_spread(self, spread: Array) -> Array:
-        """Return the spread with which the next plan starts, from that of the last, (knots, n)."""
+        """Compute the initial spread of the next plan from that of the last, shape (knots, n)."""
         return spread
 
     @abstractmethod
     def round(self, proposal: Proposal, samples: Array, cost: Array) -> Proposal:
-        """Return the next proposal.
+        """Compute the next proposal from the costs of samples.
 
         Parameters
         ----------
@@ -131,5 +132,5 @@ class SamplingMethod(ABC):
 
 
 def weighted_sum(weights: Array, samples: Array) -> Array:
-    """Return the weighted sum of samples, shape (knots, n), added in a fixed order."""
+    """Sum weighted samples in a fixed order; shape (knots, n)."""
     return (weights[:, None, None] * samples).sum(0)

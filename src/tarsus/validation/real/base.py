@@ -35,7 +35,7 @@ class RealRequest:
     """Seed of all random numbers."""
     threads: int = 1
     """Number of threads that simulate the worlds."""
-    tell: Callable[[str], None] = lambda text: None
+    on_progress: Callable[[str], None] = lambda text: None
     """Function that is called with the current measurement."""
 
 

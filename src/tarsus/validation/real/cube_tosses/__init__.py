@@ -39,7 +39,7 @@ class CubeTosses(RealExperiment):
         tossers: dict[str, Tosser] = {}
         # every law with given and identified parameters, or with those identified elsewhere
         for law in request.laws:
-            request.tell(f"{law}: {len(tosses)} tosses")
+            request.on_progress(f"{law}: {len(tosses)} tosses")
             threads = request.threads
             tosser = MujocoTosses(threads) if law == NAME else LawTosses(law, threads=threads)
             tossers[law] = tosser
@@ -115,7 +115,7 @@ def _missing(tosses: Tosses, flown: Flights, request: RealRequest) -> dict[str, 
         | _summary(r.identification)
         for r in results
     ]
-    request.tell(f"{study.LAW}: initial states within the tracking noise")
+    request.on_progress(f"{study.LAW}: initial states within the tracking noise")
     values = results[0].identification.values
     noise = study.spread(tosses, flown, values, request.seed).errors
     return {

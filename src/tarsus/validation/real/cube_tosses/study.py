@@ -96,7 +96,7 @@ def ladder(tosses: Tosses, flown: Flights, request: RealRequest) -> list[RungRes
     count, seed = request.candidates, request.seed
     for rung in RUNGS:
         tosser = LawTosses(rung.law, rung.rounding, request.threads)
-        request.tell(f"{tosser.name}: {rung.title}")
+        request.on_progress(f"{tosser.name}: {rung.title}")
         tried: dict[str, SearchRange] = {name: tosser.tried[name] for name in rung.parameters}
         tried |= {name: SCENE[name] for name in rung.scene}
         recordings = from_flight(tosses, flown) if rung.flown else tosses

@@ -3,8 +3,8 @@
 The scenes are free flight, a drop without torques, standing, and a fall. A robot with a fixed base
 swings freely and, if it has motors, holds its posture without ground.
 
-Both engines have the same initial state and the same torques, which are constant over a step of
-Tarsus: zero, or those of servos tuned for the robot. MuJoCo makes `PARTS` steps per step of Tarsus,
+Both engines start from the same state and apply the same torques, which are constant over a step of
+Tarsus: zero, or those of servos tuned for the robot. MuJoCo takes `PARTS` steps per step of Tarsus,
 with contacts and joint limits as hard as these allow. A second run of MuJoCo that is twice as soft
 shows how much of a difference is due to MuJoCo's softness or to the sensitivity of the motion.
 """
@@ -28,10 +28,10 @@ from tarsus.morphology.self_contacts import self_contacts
 from tarsus.mujoco_runs.settings import NAMED, SHOWN, footnotes, label
 from tarsus.simulation.default_controller import STAND, prepare
 from tarsus.spatial.quaternion import numeric_product
-from tarsus.validation.two_engines import ours, theirs
-from tarsus.validation.two_engines.course import Array, RobotRun, Torques, pose_distance
-from tarsus.validation.two_engines.ours import MU
-from tarsus.validation.two_engines.outcome import DT, RunDifference, TruthRow
+from tarsus.validation.two_engines import mujoco_run, tarsus_run
+from tarsus.validation.two_engines.robot_run import Array, RobotRun, Torques, pose_distance
+from tarsus.validation.two_engines.run_difference import DT, ComparisonRow, RunDifference
+from tarsus.validation.two_engines.tarsus_run import MU
 
 PARTS = 5  # steps of MuJoCo per step of Tarsus
 SOFTER = 2.0
@@ -46,7 +46,7 @@ HARD = "hard"  # MuJoCo's settings that are as hard as its step allows
 SWINGS, HOLDS = "swing", "hold"  # of a fixed base
 SETTINGS = (
     f"Tarsus: moreau, midpoint, dt {1e3 * DT:g} ms. MuJoCo hard: steps of {1e3 * DT / PARTS:g} ms,"
-    f" {theirs.hardest(DT / PARTS).description()}, time constants twice as long where it is"
+    f" {mujoco_run.hardest(DT / PARTS).description()}, time constants twice as long where it is"
     f" compared with itself. The others: steps of {1e3 * DT:g} ms. Friction {MU:g}."
     f" Flight and swing against MuJoCo's RK4 at {1e3 * DT / FLIGHT_PARTS[0]:g} ms,"
     f" {1e3 * DT / FLIGHT_PARTS[1]:g} ms where that is unstable"
@@ -54,33 +54,35 @@ SETTINGS = (
 SECONDS = {FLIES: FLIGHT, DROPS: 1.0, STANDS: 3.0, FALLS: 3.0, SWINGS: FLIGHT, HOLDS: 3.0}
 
 
-def rows(chosen: dict[str, str], tell: Callable[[str], None] = print) -> Iterator[TruthRow]:
-    """Compare robots scene by scene; an error becomes a row of the table.
+def rows(
+    chosen: dict[str, str], on_progress: Callable[[str], None] = print
+) -> Iterator[ComparisonRow]:
+    """Compare robots in both engines, scene by scene; an error becomes a row of the table.
 
     Parameters
     ----------
     chosen
         File of each robot, by name.
-    tell
+    on_progress
         Function that is called with the current robot and scene.
     """
     for name, file in chosen.items():
-        tell(f"{name}: loading ...")
+        on_progress(f"{name}: loading ...")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 pair = EnginePair.of(name, file)
         except TarsusError as error:
-            yield TruthRow(name, "", why=str(error).removeprefix(f"{file}: "))
+            yield ComparisonRow(name, "", why=str(error).removeprefix(f"{file}: "))
             continue
         for scene in pair.scenes:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    scene_rows = pair.rows(scene, tell)
+                    scene_rows = pair.rows(scene, on_progress)
             except TarsusError as error:
                 why = str(error).removeprefix(f"{file}: ")
-                scene_rows = [TruthRow(pair.name, scene, why=why)]
+                scene_rows = [ComparisonRow(pair.name, scene, why=why)]
             yield from scene_rows
 
 
@@ -108,7 +110,9 @@ class EnginePair:
         robot = with_same_ground(robot, file) if robot.floating else replace(robot, candidates=())
         servos = servo_torques(robot, np.array(gait.initial_coordinates(robot)), gait)
         shown = robot.name if name == file else name
-        return EnginePair(shown, robot, file, ours.simulated(robot, servos, DT).q, servos)
+        return EnginePair(
+            shown, robot, file, tarsus_run.create_simulation(robot, servos, DT).q, servos
+        )
 
     @property
     def scenes(self) -> tuple[str, ...]:
@@ -117,63 +121,65 @@ class EnginePair:
             return FLIES, DROPS, STANDS, FALLS
         return (SWINGS, HOLDS) if self.robot.actuators else (SWINGS,)
 
-    def rows(self, scene: str, tell: Callable[[str], None] = lambda text: None) -> list[TruthRow]:
+    def rows(
+        self, scene: str, on_progress: Callable[[str], None] = lambda text: None
+    ) -> list[ComparisonRow]:
         """Compare one scene with MuJoCo at its hardest and at its named settings.
 
         Parameters
         ----------
         scene
             Name of the scene.
-        tell
+        on_progress
             Function that is called with the current engine.
         """
-        tell(f"{self.name}: {scene} in Tarsus ...")
+        on_progress(f"{self.name}: {scene} in Tarsus ...")
         if scene in (FLIES, SWINGS):
-            return [self._flight(scene, tell)]
+            return [self._flight(scene, on_progress)]
         start, torques = self._start(scene)
         steps = round(SECONDS[scene] / DT)
-        tarsus_run = ours.in_tarsus(self.robot, start, torques, (DT, steps, 1))
-        tell(f"{self.name}: {scene} in MuJoCo ...")
+        reference = tarsus_run.run_in_tarsus(self.robot, start, torques, (DT, steps, 1))
+        on_progress(f"{self.name}: {scene} in MuJoCo ...")
         stiff = self._hard_run(start, torques, steps, 1.0)
-        tell(f"{self.name}: {scene} in MuJoCo, twice as soft ...")
+        on_progress(f"{self.name}: {scene} in MuJoCo, twice as soft ...")
         soft = self._hard_run(start, torques, steps, SOFTER)
-        scene_rows = [self._row(scene, HARD, tarsus_run, stiff)]
+        scene_rows = [self._row(scene, HARD, reference, stiff)]
         scene_rows[0] = replace(scene_rows[0], soft=RunDifference.of(self.robot, stiff, soft))
         for name in reversed(SHOWN):
-            tell(f"{self.name}: {scene} in MuJoCo, {name} ...")
+            on_progress(f"{self.name}: {scene} in MuJoCo, {name} ...")
             model = self._model()
-            theirs.apply_settings(model, DT, NAMED[name])
-            run = theirs.in_mujoco(model, self.robot, start, torques, (DT, steps, 1))
-            scene_rows.append(self._row(scene, name, tarsus_run, run))
+            mujoco_run.apply_settings(model, DT, NAMED[name])
+            run = mujoco_run.run_in_mujoco(model, self.robot, start, torques, (DT, steps, 1))
+            scene_rows.append(self._row(scene, name, reference, run))
         return scene_rows
 
-    def _row(self, scene: str, settings: str, tarsus_run: RobotRun, run: RobotRun) -> TruthRow:
-        """Compare a run of Tarsus with one of MuJoCo."""
-        return TruthRow(
+    def _row(self, scene: str, settings: str, reference: RobotRun, run: RobotRun) -> ComparisonRow:
+        """Compare a run of Tarsus, the reference, with one of MuJoCo."""
+        return ComparisonRow(
             self.name,
             scene,
             settings,
             SECONDS[scene],
-            RunDifference.of(self.robot, tarsus_run, run),
+            RunDifference.of(self.robot, reference, run),
             None,
-            tuple(tarsus_run.unmatched(run)),
-            tuple(run.unmatched(tarsus_run)),
-            unsolved=tarsus_run.unsolved,
+            tuple(reference.unmatched(run)),
+            tuple(run.unmatched(reference)),
+            unsolved=reference.unsolved,
         )
 
     def _model(self) -> Any:
         """Compile MuJoCo's model of the robot."""
-        model = theirs.model_of(self.robot, self.file, DT)
+        model = mujoco_run.compile_model(self.robot, self.file, DT)
         if not self.robot.floating:
-            theirs.remove_fixed_contacts(model)
+            mujoco_run.remove_fixed_contacts(model)
         return model
 
     def _hard_run(
         self, start: tuple[Array, Array], torques: Torques, steps: int, soft: float
     ) -> RobotRun:
         model = self._model()
-        theirs.hard(model, DT / PARTS, soft)
-        return theirs.in_mujoco(model, self.robot, start, torques, (DT, steps, PARTS))
+        mujoco_run.apply_hardest_settings(model, DT / PARTS, soft)
+        return mujoco_run.run_in_mujoco(model, self.robot, start, torques, (DT, steps, PARTS))
 
     def _start(self, scene: str) -> tuple[tuple[Array, Array], Torques]:
         """Return the initial coordinates and velocities of a scene, and its torques."""
@@ -191,20 +197,22 @@ class EnginePair:
         q[2] += CLEARANCE - lowest
         return (q, u), self.servos
 
-    def _flight(self, scene: str, tell: Callable[[str], None]) -> TruthRow:
+    def _flight(self, scene: str, on_progress: Callable[[str], None]) -> ComparisonRow:
         """Compare a free flight with moving joints to MuJoCo's fourth-order integrator."""
         q, rng = self.q.copy(), np.random.default_rng(0)
         if self.robot.floating:
             q[2] += FLIGHT_HEIGHT
-        start = ours.consistent(self.robot, q, RATES * rng.uniform(-1, 1, self.robot.nu))
+        start = tarsus_run.consistent_state(
+            self.robot, q, RATES * rng.uniform(-1, 1, self.robot.nu)
+        )
         steps = round(FLIGHT / DT)
-        ends = [ours.in_flight(self.robot, start, DT / n, steps * n) for n in (1, 2)]
-        tell(f"{self.name}: {scene} in MuJoCo ...")
+        ends = [tarsus_run.free_flight(self.robot, start, DT / n, steps * n) for n in (1, 2)]
+        on_progress(f"{self.name}: {scene} in MuJoCo ...")
         exact = self._exact(start)
         whole, half = (pose_distance(self.robot, exact, end) for end in ends)
         order = float(np.log2(whole.angle / half.angle)) if half.angle else None
-        difference = RunDifference(FLIGHT, place=whole.position, angle=whole.angle)
-        return TruthRow(self.name, scene, "", FLIGHT, difference, order=order)
+        difference = RunDifference(FLIGHT, position=whole.position, angle=whole.angle)
+        return ComparisonRow(self.name, scene, "", FLIGHT, difference, order=order)
 
     def _exact(self, start: tuple[Array, Array]) -> Array:
         """Compute MuJoCo's coordinates (nq,) after the flight, with steps that are stable.
@@ -216,12 +224,13 @@ class EnginePair:
         UnmetCondition
             If no step size is stable.
         """
-        model = theirs.model_of(self.robot, self.file, DT)
+        model = mujoco_run.compile_model(self.robot, self.file, DT)
         steps, why = round(FLIGHT / DT), ""
         for parts in FLIGHT_PARTS:
             try:
                 end, finer = (
-                    theirs.in_flight(model, start, DT / n, steps * n) for n in (parts, 2 * parts)
+                    mujoco_run.free_flight(model, start, DT / n, steps * n)
+                    for n in (parts, 2 * parts)
                 )
             except TarsusError as error:
                 why = str(error)
@@ -240,7 +249,7 @@ def settings_text() -> str:
 
 def with_same_ground(robot: Robot, file: str) -> Robot:
     """Remove the contact candidates of bodies that do not touch the ground in MuJoCo."""
-    allowed = theirs.grounded(theirs.model_of(robot, file, DT))
+    allowed = mujoco_run.bodies_on_ground(mujoco_run.compile_model(robot, file, DT))
     names = robot.body_names
     return replace(robot, candidates=tuple(c for c in robot.candidates if names[c.body] in allowed))
 
@@ -248,7 +257,7 @@ def with_same_ground(robot: Robot, file: str) -> Robot:
 def without_overlaps(robot: Robot) -> Robot:
     """Exclude pairs of bodies that overlap initially or in most postures.
 
-    Either engine would push them apart in its own way.
+    Each engine would push them apart differently.
     """
     names, always = robot.body_names, self_contacts(robot, True).always
     overlaps = [(names[p.first.body], names[p.second.body]) for p in always]
@@ -272,6 +281,6 @@ def servo_torques(robot: Robot, q: Array, gait: Any) -> Torques:
 
 
 def zero_torques(robot: Robot) -> Torques:
-    """Create a function that returns zero torques."""
+    """Create a torque function that always returns zeros."""
     zeros = np.zeros(len(robot.actuators))
     return lambda t, q, u: zeros

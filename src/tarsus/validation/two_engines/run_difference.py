@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tarsus.dynamics.robot import Robot
-from tarsus.validation.two_engines.course import (
+from tarsus.validation.two_engines.robot_run import (
     PoseDistance,
     RobotRun,
     agreeing_steps,
@@ -25,10 +25,10 @@ MIN_DURATION = 20  # steps: poses differ for a while when MuJoCo spreads an impa
 class RunDifference:
     """Difference between two runs of a scene."""
 
-    together: float = 0.0
-    """Time for which the poses agree, except for less than `MIN_DURATION` steps, s."""
+    agreement: float = 0.0
+    """Time until the poses differ for at least `MIN_DURATION` steps in a row, in s."""
     early: int = 0
-    """Number of common events in that time."""
+    """Number of common events before `agreement`."""
     early_within: int = 0
     """Number of these that agree within `EVENT_TOLERANCE`."""
     shared: int = 0
@@ -37,7 +37,7 @@ class RunDifference:
     """Number of these that agree within `EVENT_TOLERANCE`."""
     latest: int = 0
     """Largest delay of an event, in steps; negative if it happens earlier."""
-    place: float = 0.0
+    position: float = 0.0
     """Distance of the trunks at the end, m."""
     angle: float = 0.0
     """Largest angle between trunks or joints at the end, rad."""
@@ -62,7 +62,7 @@ class RunDifference:
 
 
 @dataclass(frozen=True)
-class TruthRow:
+class ComparisonRow:
     """Comparison of one robot in one scene."""
 
     robot: str
@@ -73,13 +73,13 @@ class TruthRow:
     """MuJoCo's settings, `HARD` or a name of `SHOWN`; empty for flight and swing."""
     seconds: float = 0.0
     """Duration, s."""
-    found: RunDifference | None = None
+    difference: RunDifference | None = None
     """Difference between Tarsus and MuJoCo."""
     soft: RunDifference | None = None
     """Difference between MuJoCo and MuJoCo twice as soft; None for flight and swing."""
-    ours_alone: tuple[str, ...] = ()
+    only_tarsus: tuple[str, ...] = ()
     """Events that only Tarsus has."""
-    theirs_alone: tuple[str, ...] = ()
+    only_mujoco: tuple[str, ...] = ()
     """Events that only MuJoCo has."""
     order: float | None = None
     """Convergence order of Tarsus, from two step sizes (flight, swing)."""

@@ -11,13 +11,13 @@ import numpy as np
 from tarsus.contact.laws.moreau import Moreau
 from tarsus.dynamics.robot import Robot
 from tarsus.simulation.simulation import Simulation
-from tarsus.validation.two_engines.course import GROUND, Array, RobotRun, Torques
+from tarsus.validation.two_engines.robot_run import GROUND, Array, RobotRun, Torques
 
-TINY_STEP = 1e-7  # s
+PROJECTION_STEP = 1e-7  # s
 MU = 0.8  # friction coefficient of all contacts
 
 
-def simulated(robot: Robot, torques: Torques, dt: float, parts: int = 1) -> Simulation:
+def create_simulation(robot: Robot, torques: Torques, dt: float, parts: int = 1) -> Simulation:
     """Create a simulation of the robot on level ground in its standing posture.
 
     Parameters
@@ -37,7 +37,7 @@ def simulated(robot: Robot, torques: Torques, dt: float, parts: int = 1) -> Simu
     return Simulation(robot, Moreau(mu=MU), dt=dt / parts, **options)
 
 
-def in_tarsus(
+def run_in_tarsus(
     robot: Robot, start: tuple[Array, Array], torques: Torques, run: tuple[float, int, int]
 ) -> RobotRun:
     """Run a robot in Tarsus with rigid contact.
@@ -54,7 +54,7 @@ def in_tarsus(
         Time in s for which torques are constant, number of these intervals, and steps in each.
     """
     dt, steps, parts = run
-    simulation = simulated(robot, torques, dt, parts)
+    simulation = create_simulation(robot, torques, dt, parts)
     simulation.set(q=start[0], u=start[1])
     log = simulation.run(steps * dt)
     # first step in which each joint limit, and each contact, exerts a force
@@ -80,14 +80,14 @@ def in_tarsus(
     )
 
 
-def in_flight(robot: Robot, start: tuple[Array, Array], dt: float, steps: int) -> Array:
+def free_flight(robot: Robot, start: tuple[Array, Array], dt: float, steps: int) -> Array:
     """Compute the coordinates (nq,) after a free flight without joint limits and friction."""
     return _fly(robot, start, dt, steps)[0]
 
 
-def consistent(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
+def consistent_state(robot: Robot, q: Array, u: Array) -> tuple[Array, Array]:
     """Return q and the velocities (nu,) nearest to u that keep the robot's loops closed."""
-    return _fly(robot, (q, u), TINY_STEP, 1) if robot.constrained else (q, u)
+    return _fly(robot, (q, u), PROJECTION_STEP, 1) if robot.constrained else (q, u)
 
 
 def _fly(robot: Robot, start: tuple[Array, Array], dt: float, steps: int) -> tuple[Array, Array]:

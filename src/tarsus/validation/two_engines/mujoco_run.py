@@ -22,8 +22,8 @@ from tarsus.mujoco_runs.library import capture_warnings, mujoco
 from tarsus.mujoco_runs.settings import MujocoSettings
 from tarsus.mujoco_runs.whole_robot import with_pairs_and_servos
 from tarsus.mujoco_runs.worlds import MujocoWorlds
-from tarsus.validation.two_engines.course import GROUND, Array, RobotRun, Torques
-from tarsus.validation.two_engines.ours import MU
+from tarsus.validation.two_engines.robot_run import GROUND, Array, RobotRun, Torques
+from tarsus.validation.two_engines.tarsus_run import MU
 
 IMPEDANCE = (0.99, 0.999, 1e-4, 0.5, 2.0)  # solimp
 LOOP_IMPEDANCE = (0.9999, 0.9999, 1e-4, 0.5, 2.0)  # solimp of loop joints, MuJoCo's maximum
@@ -33,7 +33,7 @@ MIN_TIME_CONSTANT = 2.0  # steps, smallest time constant that MuJoCo allows
 DAMPING_RATIO = 3.0  # restitution is 0.027; with MuJoCo's default of 1 it is a quarter
 
 
-def model_of(robot: Robot, file: str | Path, dt: float) -> Any:
+def compile_model(robot: Robot, file: str | Path, dt: float) -> Any:
     """Compile a robot file on a floor in MuJoCo.
 
     Contacts of body pairs that the robot excludes are removed. A file other than MJCF is converted
@@ -78,7 +78,7 @@ def _excluded(model: Any, robot: Robot) -> list[tuple[str, str]]:
     ]
 
 
-def grounded(model: Any) -> set[str]:
+def bodies_on_ground(model: Any) -> set[str]:
     """Return the names of bodies that may touch the ground.
 
     One of their shapes and a fixed shape form an explicit pair, or match by contype and
@@ -86,14 +86,14 @@ def grounded(model: Any) -> set[str]:
     """
     names, owner = mujoco_body_names(model), np.array(model.body_weldid)[model.geom_bodyid]
     types, affinities = np.array(model.geom_contype), np.array(model.geom_conaffinity)
-    grounded_bodies = set[str]()
+    names_on_ground = set[str]()
     for floor in np.flatnonzero(owner == 0):
         match = (types & affinities[floor]) | (types[floor] & affinities)
         one, other = model.pair_geom1, model.pair_geom2
         pairs = np.concatenate([other[one == floor], one[other == floor]])
         touching = np.union1d(np.flatnonzero(match), pairs)
-        grounded_bodies |= {names[body] for body in owner[touching.astype(int)] if body}
-    return grounded_bodies
+        names_on_ground |= {names[body] for body in owner[touching.astype(int)] if body}
+    return names_on_ground
 
 
 def remove_fixed_contacts(model: Any) -> None:
@@ -102,7 +102,7 @@ def remove_fixed_contacts(model: Any) -> None:
     model.geom_contype[fixed] = model.geom_conaffinity[fixed] = 0
 
 
-def hard(model: Any, dt: float, softness: float = 1.0) -> None:
+def apply_hardest_settings(model: Any, dt: float, softness: float = 1.0) -> None:
     """Make contacts and joint limits as hard as the step allows, with hardly any rebound.
 
     Parameters
@@ -171,7 +171,7 @@ def apply_settings(
         reference[:], impedance[:] = settings.solref, value
 
 
-def in_mujoco(
+def run_in_mujoco(
     model: Any,
     robot: Robot,
     start: tuple[Array, Array],
@@ -227,7 +227,7 @@ def in_mujoco(
     return RobotRun(q, u, stops, meets)
 
 
-def in_flight(model: Any, start: tuple[Array, Array], dt: float, steps: int) -> Array:
+def free_flight(model: Any, start: tuple[Array, Array], dt: float, steps: int) -> Array:
     """Compute the coordinates (nq,) after steps in free flight by fourth-order Runge-Kutta.
 
     Joints have neither limits nor dry friction.
@@ -238,7 +238,7 @@ def in_flight(model: Any, start: tuple[Array, Array], dt: float, steps: int) -> 
         If MuJoCo warns.
     """
     library, flags = mujoco(), mujoco().mjtDisableBit
-    hard(model, dt)
+    apply_hardest_settings(model, dt)
     model.opt.integrator = library.mjtIntegrator.mjINT_RK4
     model.opt.disableflags |= flags.mjDSBL_LIMIT | flags.mjDSBL_CONTACT | flags.mjDSBL_FRICTIONLOSS
     worlds = MujocoWorlds([model], *(values[None] for values in start))

@@ -25,9 +25,9 @@ class RobotRun:
     """Coordinates after every step, shape (steps, nq)."""
     u: Array
     """Velocities after every step, shape (steps, nu)."""
-    stops: dict[str, int]
+    limit_hits: dict[str, int]
     """Step in which each joint first reached its limit, by joint."""
-    meets: dict[frozenset[str], int]
+    first_touches: dict[frozenset[str], int]
     """Step in which two bodies first touched, by their names, one of which may be `GROUND`."""
     unsolved: int = 0
     """Number of steps that did not converge."""
@@ -35,7 +35,9 @@ class RobotRun:
     @property
     def events(self) -> dict[str, int]:
         """Steps of all events, by joint or by two bodies as "one:other"."""
-        return self.stops | {":".join(sorted(both)): k for both, k in self.meets.items()}
+        return self.limit_hits | {
+            ":".join(sorted(both)): k for both, k in self.first_touches.items()
+        }
 
     def delays(self, other: RobotRun) -> dict[str, int]:
         """Compute by how many steps each common event happens later in the other run."""
