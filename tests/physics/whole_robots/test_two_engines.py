@@ -18,7 +18,7 @@ from tarsus.model.mjcf import read_mjcf
 from tarsus.validation.robot_check import named
 from tarsus.validation.two_engines import comparison, mujoco_run
 from tarsus.validation.two_engines.robot_run import Array, RobotRun
-from tarsus.validation.two_engines.run_difference import POSE_TOLERANCE
+from tarsus.validation.two_engines.run_difference import POSE_TOLERANCE, ComparisonRow
 from tarsus.validation.two_engines.tarsus_run import run_in_tarsus
 
 DT = 0.001  # s
@@ -115,13 +115,11 @@ class Brittle:
     name = "brittle"
     scenes = (comparison.FLIES, comparison.DROPS, comparison.STANDS, comparison.FALLS)
 
-    def rows(
-        self, scene: str, on_progress: Callable[[str], None]
-    ) -> list[comparison.ComparisonRow]:
+    def rows(self, scene: str, on_progress: Callable[[str], None]) -> list[ComparisonRow]:
         on_progress(scene)
         if scene == comparison.DROPS:
             raise TarsusError("brittle.xml: it broke.")
-        return [comparison.ComparisonRow(self.name, scene)]
+        return [ComparisonRow(self.name, scene)]
 
 
 def test_a_scene_that_fails_does_not_lose_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
