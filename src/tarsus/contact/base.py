@@ -226,7 +226,7 @@ class HardLaw(Law):
     """Law of rigid ground; a contact's memory starts with its last normal impulse.
 
     A contact that pressed in the last step is active in this one even if round-off shows it above
-    the ground (docs/decisions/0009-contacts-that-pressed-stay.md). So is one that is above the
+    the ground (docs/decisions/0009-active-contacts-persist.md). So is one that is above the
     ground by no more than round-off: the corners of a box placed flush on a slope may each show
     above or below.
     """

@@ -2,7 +2,7 @@
 
 The phase in which the damper acts depends on which of two signs is taken as correct: with (4) it is
 compression, while (13) prints the force of release
-(docs/decisions/0020-the-sign-of-the-micro-damper.md).
+(docs/decisions/0020-sign-of-the-micro-damper.md).
 
 For slip slower than eps the paper has sigma = 0 (7) and leaves sticking to its macro model. Used
 alone, that lets a loaded foot slide freely at up to eps, and friction that reverses the slip within

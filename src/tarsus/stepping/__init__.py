@@ -11,5 +11,6 @@ While a robot stands, only its primary contacts (the feet) are solved. Where it 
 `slots` gathers the deepest contacts of the whole body into a fixed number of slots, and the law
 solves the slots instead; joints pressed against their limits are locked first, so that limbs do not
 swing through their stops. This code is cold: it is compiled when the first world falls
-(docs/decisions/0025-slots.md, 0063-what-may-touch.md, 0066-robots-that-lie.md).
+(docs/decisions/0025-contact-slots.md, 0063-default-contact-candidates.md,
+0066-warm-start-of-lying-robots.md).
 """

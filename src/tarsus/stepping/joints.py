@@ -11,7 +11,7 @@ locked joints are guessed from the start of the step, and the step is solved wit
 locked, including all contacts, under any law. Where an inclusion is violated, the next attempt
 locks others. A locked joint is one with much more inertia, so that it adds no rows. Where no guess
 is a solution, a law that `solves_joints` solves limits, friction and contacts together
-(`solve_as_rows`, docs/decisions/0052-jammed-limbs.md).
+(`solve_as_rows`, docs/decisions/0052-wedged-limbs.md).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ deepest of all contacts, primary ones included, are assigned to slots, and the l
 in other worlds it solves only the primary contacts. The cost of a step grows with the square and
 the cube of the number of slots, so if no more than SMALL_SLOT_COUNT contacts touch, only that many
 slots are solved. The law's memory of a slot is stored together with the contact's number, by which
-the next step finds it again (docs/decisions/0025-slots.md).
+the next step finds it again (docs/decisions/0025-contact-slots.md).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Macro(HardLaw):
     - after (35)-(36) the rest is solved again;
     - kinetic friction that would reverse the slip within the step becomes static, and so does that
       which would press a contact into the ground by more than its normal impulse lifts it
-      (0027-macro-friction-that-jams.md);
+      (0027-jamming-in-the-macro-model.md);
     - a contact that cannot be pulled and separates is no error;
     - slip alone, not speed, determines which contacts stick, as in (7) but not (25);
     - impulses that would still do work on the robot, where no consistent solution was found and

@@ -68,7 +68,7 @@ class Moreau(HardLaw):
     The law solves inclusions (2)-(5) of Gehring 2014 over the step, Eqns. (12)-(18). A contact is
     active if its gap is closed at the midpoint, or if it pressed in the last step, so that
     round-off of the positions cannot drop a standing foot
-    (docs/decisions/0009-contacts-that-pressed-stay.md).
+    (docs/decisions/0009-active-contacts-persist.md).
 
     Friction has one coefficient per contact and step, chosen before the step: the kinetic one where
     the contact slides faster than 1 mm/s at its start, else the static one. As in Sugihara 2006,
@@ -81,10 +81,10 @@ class Moreau(HardLaw):
     the midpoint, and a depth beyond `slop` is reduced by `recovery` per step; so feet neither creep
     nor sink (docs/decisions/0017-standing-contacts-rest-at-the-end.md). This holds for contacts
     that pressed in the last step or were closed one step ago, as are all corners of a standing sole
-    (docs/decisions/0024-soles.md). A step without solution, such as one with a leg wedged between
-    two others, is solved without this correction (docs/decisions/0052-jammed-limbs.md). With
-    `standing="midpoint"` and `recovery=0` the law is that of the paper, and a contact stays as deep
-    as it closed.
+    (docs/decisions/0024-sole-contacts.md). A step without solution, such as one with a leg wedged
+    between two others, is solved without this correction (docs/decisions/0052-wedged-limbs.md).
+    With `standing="midpoint"` and `recovery=0` the law is that of the paper, and a contact stays as
+    deep as it closed.
 
     Parameters
     ----------

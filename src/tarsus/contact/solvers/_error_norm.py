@@ -13,7 +13,7 @@ the error norm may prefer that to throwing up others.
 
 The differences from the paper are explained in
 docs/decisions/0012-macro-model-solved-until-consistent.md and
-docs/decisions/0027-macro-friction-that-jams.md.
+docs/decisions/0027-jamming-in-the-macro-model.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A short end of a step is written twice (`lowering.fast_path`): first for worlds that enter none of
 its cold loops, then for all others. If both paths merged, everything that a cold loop can change
 would have to be in one place in memory. A standing robot would then load and store the empty
-contact slots of a fallen one in every step (docs/decisions/0065-a-step-s-end-twice.md).
+contact slots of a fallen one in every step (docs/decisions/0065-two-copies-of-the-step-end.md).
 """
 
 from __future__ import annotations
