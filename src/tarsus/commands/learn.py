@@ -27,7 +27,7 @@ from tarsus.commands.base import (
     number,
     print_json,
 )
-from tarsus.errors import InvalidValue, TarsusError, WarningRecord
+from tarsus.errors import InvalidValue, TarsusError, Unsupported, WarningRecord
 
 if TYPE_CHECKING:
     from tarsus.learning.methods.base import Round
@@ -99,7 +99,8 @@ class Learn(Command):
     no_pictures: Flag = False
     """Skip curve.png and strip.png."""
     onnx: Flag = False
-    """Write policy.onnx too, which maps observations to actions (needs the extra `onnx`)."""
+    """Write policy.onnx too, with its contract, for `tarsus policy` and for robots (needs the
+    extra `onnx`)."""
 
     def execute(self) -> int:
         from tarsus.learning.run import StopCondition, learn
@@ -113,7 +114,7 @@ class Learn(Command):
         if self.seed < 0:
             raise InvalidValue(f"--seed must be at least 0, not {self.seed}.", "--seed")
         if self.onnx:
-            from tarsus.learning.onnx_file import onnx_package
+            from tarsus.policies.learned import onnx_package
 
             onnx_package()
         names = ("task", "robot", "law", "terrain", "dt", "method", "seed")
@@ -143,13 +144,17 @@ class Learn(Command):
     ) -> TrainingResult:
         """Write the optional files and add them to `files`.
 
-        Returns the result, with a notice if a plot could not be drawn. The plotting libraries are
-        imported here, after training.
+        Returns the result, with a notice for a file that could not be written. The plotting
+        libraries are imported here, after training.
         """
         if self.onnx:
-            from tarsus.learning.onnx_file import save_onnx
+            from tarsus.policies.learned import save_onnx
 
-            files.append(save_onnx(result.policy, self.out / "policy.onnx"))
+            try:
+                files.append(save_onnx(result.policy, self.out / "policy.onnx"))
+            except Unsupported as error:
+                notice = WarningRecord(f"no policy.onnx: {error}", "onnx-not-written", lesson.task)
+                result = replace(result, warnings=(*result.warnings, notice))
         if not self.no_pictures and not result.stopped:
             from tarsus.learning.figures import record_log, save_curve, save_strip
             from tarsus.viewer.number_format import short_name

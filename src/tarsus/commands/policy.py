@@ -94,7 +94,8 @@ class PolicyCommand(Command):
             Path,
             argument(
                 "POLICY",
-                "Network (.onnx, TorchScript), policy.toml, or a folder with one of them.",
+                "Network (.onnx, TorchScript), policy.toml, or a folder with one of them or of"
+                " `tarsus learn`.",
             ),
         ]
     ]
@@ -154,8 +155,8 @@ class PolicyCommand(Command):
         from tarsus.policies.inspection import described, rows
         from tarsus.simulation import resolve
 
-        if self.robot is not None:
-            contract = completed(contract, resolve.robot(self.robot))
+        if self.robot or contract.robot:
+            contract = completed(contract, resolve.robot(self._robot_of(contract)))
         if self.write is not None:
             from tarsus.files import write_text
 
@@ -179,17 +180,19 @@ class PolicyCommand(Command):
             print(f"wrote {self.write}")
         return 0
 
-    def _required_robot(self) -> str:
-        """Return `robot`; raise InvalidValue if it is not set."""
-        if self.robot is None:
+    def _robot_of(self, contract: Contract) -> str:
+        """Return the robot of the option or of the contract; raise InvalidValue without one."""
+        robot = self.robot or contract.robot
+        if not robot:
             raise InvalidValue("name the robot that the policy controls: --robot FILE.", "--robot")
-        return self.robot
+        robots.require(robot)
+        return robot
 
     def _bound(self, contract: Contract) -> BoundPolicy:
         from tarsus.policies.binding import BoundPolicy
         from tarsus.simulation import resolve
 
-        return BoundPolicy.of(contract, resolve.robot(self._required_robot()))
+        return BoundPolicy.of(contract, resolve.robot(self._robot_of(contract)))
 
     def _run(self, contract: Contract) -> int:
         from tarsus.mujoco_runs.simulation import MujocoSimulation
@@ -200,7 +203,7 @@ class PolicyCommand(Command):
         from tarsus.simulation.recording.log import save_log
         from tarsus.simulation.simulation import Simulation
 
-        controller = PolicyController(contract, self._required_robot(), self.ask)
+        controller = PolicyController(contract, self._robot_of(contract), self.ask)
         bound = controller.bound
         simulation: Any
         if self.engine == PEER:

@@ -27,7 +27,7 @@ from tarsus.environments.plan import (
 from tarsus.morphology.mirror import mirrored_motors
 from tarsus.program.ir.trace import Builder
 from tarsus.simulation.sensor_program import uncut_mechanism
-from tarsus.tasks.base import MOTORS, MOVED, Observed, StateView
+from tarsus.tasks.base import MOTORS, MOVED, Observed, StateView, TermSource
 
 Array = NDArray[Any]
 
@@ -44,6 +44,8 @@ class TaskOutline:
         Units, by name.
     observed
         Sizes of the parts of a period's observation, by name.
+    terms
+        Observation terms of these parts (`tarsus.tasks.base.TermSource`), by name.
     mirror
         Mirror images of an observation and of an action; None if the robot or the task has none.
     """
@@ -51,6 +53,7 @@ class TaskOutline:
     rewards: tuple[str, ...]
     measures: Mapping[str, str]
     observed: Mapping[str, int]
+    terms: Mapping[str, tuple[TermSource, ...]]
     mirror: tuple[Mirror, Mirror] | None
 
 
@@ -64,6 +67,7 @@ def outline(work: ControlPlan) -> TaskOutline:
         tuple(task.rewards(view)),
         {name: part.unit for name, part in task.measures(view).items()},
         {name: part.value.numel() for name, part in parts.items()},
+        {name: part.terms for name, part in parts.items()},
         _mirror(work, list(parts.values())),
     )
 

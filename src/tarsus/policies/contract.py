@@ -129,6 +129,8 @@ class Contract:
         Of the network, for observation and action; empty: the only ones that are no states.
     motion : str
         Path of a reference motion, for the terms that follow one.
+    robot : str
+        Robot that the policy controls unless another is given: a built-in one, or path of a file.
     origins : mapping
         Where each value came from, by the name of the field or term.
     doubts : tuple of str
@@ -161,6 +163,7 @@ class Contract:
     input: str = ""
     output: str = ""
     motion: str = ""
+    robot: str = ""
     origins: Mapping[str, str] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
 

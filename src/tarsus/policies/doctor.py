@@ -1,8 +1,9 @@
 """Find the single change of a contract that would make a policy do better.
 
-Every known mistake (`mistakes`) is undone in turn, and a few short trials are run. Two things tell
-a right contract from a wrong one: how well the policy does as commanded, and how smooth its signals
-are, since training penalizes actions that jump. A contract that is right should get no suggestion.
+Every known mistake (`mistakes`) is undone in turn, and a few short trials are run. Two things
+distinguish a right contract from a wrong one: how well the policy follows its command, and how
+calm the base stays, since training penalizes its angular velocity. A contract that is right should
+get no suggestion.
 """
 
 from __future__ import annotations
@@ -11,25 +12,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
 from tarsus.policies.binding import BoundPolicy
-from tarsus.policies.contract import Contract
-from tarsus.policies.mistakes import changes
+from tarsus.policies.contract import COMMANDS, Contract
+from tarsus.policies.mistakes import JointNames, changes
 from tarsus.policies.rollout import Rollout, rollout
 from tarsus.policies.worlds import FRICTION, Conditions, PolicyEngine
 
-COMMANDS = ((0.5, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.5), (0.0, 0.0, 0.0))
+TRIAL_COMMANDS = ((0.5, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.5), (0.0, 0.0, 0.0))
 SECONDS = 4.0
 PUSH_TIME = 2.0  # s
 DIFFICULTIES = ((FRICTION, 0.4), (0.5, 0.8))  # friction [1] and push along each world axis, m/s
 STANDING_SHARE, TRACKING_SHARE = 0.4, 0.6  # of the score
-SMOOTHNESS_GAIN = 0.15  # of signals that are twice as smooth
-MAX_SMOOTHNESS_GAIN = 0.3
-MAX_SCORE_LOSS = 0.1  # for which smoother signals can make up
+CALM_GAIN = 0.15  # of a base with half the angular velocity
+MAX_CALM_GAIN = 0.3
+MAX_SCORE_LOSS = 0.1  # for which a calmer base can make up
 MIN_GAIN = 0.1  # of a suggestion
-ROUGHNESS_FLOOR = 1e-4  # rad: smoother signals do not act
+MIN_SWAY = 1e-4  # rad/s: a base this calm does not move
 
 
 @dataclass(frozen=True)
@@ -44,25 +46,25 @@ class ContractTrial:
         From 0, falls at once, to 1, does as commanded.
     stood : float
         Share of the trials without a fall.
-    roughness : float
-        Mean absolute second difference of the signals over control periods, in their unit.
+    sway : float
+        Root mean square of the base's angular velocity, rad/s.
     """
 
     mistake: str
     change: str
     score: float
     stood: float
-    roughness: float
+    sway: float
 
     def gain(self, before: ContractTrial) -> float:
         """Return by how much this does better than another trial; negative if it does worse."""
         better = self.score - before.score
-        measured = np.isfinite([self.roughness, before.roughness]).all()
+        measured = np.isfinite([self.sway, before.sway]).all()
         if better < -MAX_SCORE_LOSS or not measured:
             return better
-        after, at_first = (max(t.roughness, ROUGHNESS_FLOOR) for t in (self, before))
-        smoothness = SMOOTHNESS_GAIN * np.log2(at_first / after)
-        return better + float(np.clip(smoothness, 0.0, MAX_SMOOTHNESS_GAIN))
+        after, at_first = (max(trial.sway, MIN_SWAY) for trial in (self, before))
+        calmer = CALM_GAIN * np.log2(at_first / after)
+        return better + float(np.clip(calmer, 0.0, MAX_CALM_GAIN))
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def diagnosis(
         Called with the change that is tried.
     """
     bound = BoundPolicy.of(contract, robot)
-    joints = tuple(robot.actuators[k].joint for k in bound.actuators)
+    joints = joint_names(bound)
     unchanged = run_trials("", "as it is", bound, dt, law)
     trials = []
     for mistake, change, changed in changes(bound.contract, joints):
@@ -127,8 +129,8 @@ def run_trials(
     The score of a trial is the share of its time without a fall and, if it never fell, how close
     its mean velocity from the first second on comes to the command: 0 if it stands still.
     """
-    command = np.tile(COMMANDS, (len(DIFFICULTIES), 1))
-    friction, push = np.repeat(DIFFICULTIES, len(COMMANDS), axis=0).T
+    command = np.tile(trial_commands(policy.contract), (len(DIFFICULTIES), 1))
+    friction, push = np.repeat(DIFFICULTIES, len(TRIAL_COMMANDS), axis=0).T
     conditions = replace(with_headings(policy, len(command)), friction=friction)
     worlds = PolicyEngine(law).worlds(policy, conditions, dt, precision="float32")
     pushes = {PUSH_TIME: np.stack([push, push], axis=1)}
@@ -136,25 +138,37 @@ def run_trials(
     stood = np.minimum(done.fell, SECONDS) / SECONDS
     obeyed = np.clip(1 - done.velocity_error(), 0, 1) * done.survived
     score = float(np.mean(STANDING_SHARE * stood + TRACKING_SHARE * obeyed))
-    return ContractTrial(mistake, change, score, float(done.survived.mean()), roughness(done))
+    return ContractTrial(mistake, change, score, float(done.survived.mean()), sway(done))
 
 
-def roughness(done: Rollout) -> float:
-    """Return the mean absolute second difference of recorded signals, up to each trial's fall.
+def trial_commands(contract: Contract) -> NDArray[np.float64]:
+    """Return the velocities that are commanded in trials, shape (n, 3), in a contract's ranges."""
+    ends = [contract.ranges.get(name, (-np.inf, np.inf)) for name in COMMANDS]
+    return np.clip(TRIAL_COMMANDS, *np.transpose(ends))
 
-    Infinite if all fall in the first two control periods.
+
+def sway(done: Rollout) -> float:
+    """Return the root mean square of the base's angular velocity up to each trial's fall, rad/s.
+
+    Infinite if all fall in the first control period.
     """
-    jumps = np.abs(np.diff(done.signals, 2, axis=0)).mean(axis=-1)
-    times = done.period * np.arange(2, 2 + len(jumps))
+    times = done.period * np.arange(1, 1 + len(done.u))
     before_fall = np.less(times[:, None], done.fell)
     if not before_fall.any():
         return np.inf
-    return float(jumps[before_fall].mean())
+    return float(np.sqrt((done.u[:, :, 3:6][before_fall] ** 2).mean()))
+
+
+def joint_names(policy: BoundPolicy) -> JointNames:
+    """Return the names of a policy's joints in its order and in the robot's."""
+    motors = policy.robot.actuators
+    indices = policy.actuators.tolist()
+    return JointNames(*(tuple(motors[k].joint for k in o) for o in (indices, sorted(indices))))
 
 
 def with_headings(policy: BoundPolicy, trials: int) -> Conditions:
     """Return trials with different headings: the axes of the base are not those of the world."""
     conditions = Conditions.alike(policy, trials)
-    half = np.pi * (np.arange(trials) % len(COMMANDS)) / len(COMMANDS)
+    half = np.pi * (np.arange(trials) % len(TRIAL_COMMANDS)) / len(TRIAL_COMMANDS)
     conditions.q[:, 3:7] = np.stack([np.cos(half), 0 * half, 0 * half, np.sin(half)], axis=1)
     return conditions

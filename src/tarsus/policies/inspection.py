@@ -147,7 +147,7 @@ def separation_table(separation: Separation) -> Table:
 
 def suggestion_table(diagnosis: ContractDiagnosis, count: int) -> Table:
     """Return headings and rows of suggested changes, the best first."""
-    heads = ["mistake", "change", "gain", "score", "stood (%)", "roughness"]
+    heads = ["mistake", "change", "gain", "score", "stood (%)", "sway (rad/s)"]
     return heads, [
         [
             trial.mistake,
@@ -155,7 +155,7 @@ def suggestion_table(diagnosis: ContractDiagnosis, count: int) -> Table:
             f"{trial.gain(diagnosis.unchanged):.2f}",
             f"{trial.score:.2f}",
             f"{100 * trial.stood:.0f}",
-            f"{trial.roughness:.3f}",
+            f"{trial.sway:.2f}",
         ]
         for trial in diagnosis.suggestions[:count]
     ]

@@ -18,10 +18,11 @@ from tarsus.installation import missing_package
 from tarsus.policies import policy_toml
 from tarsus.policies.contract import Contract
 from tarsus.policies.importers.base import Importer
-from tarsus.policies.network import metadata, read_onnx
+from tarsus.policies.network import LEARNED, metadata, read_onnx
 
 IMPORTERS = "tarsus.policies.importers"
-NETWORKS = (".onnx", ".pt", ".jit", ".pth")
+NETWORKS = (".onnx", ".pt", ".jit", ".pth", LEARNED)
+LEARNED_FILE = f"policy{LEARNED}"  # in the folder of `tarsus learn`
 CONFIGS = ("policy.toml", "deploy.yaml", "config.yaml")  # beside a network, the first that is there
 FOLDERS = (".", "exported", "params")
 LONGEST = 20_000_000  # bytes of a configuration
@@ -35,7 +36,8 @@ def contract_of(
     Parameters
     ----------
     policy : str or Path
-        A network (.onnx, TorchScript), a policy.toml, or a folder with one of them.
+        A network (.onnx, TorchScript), a policy.toml, a folder with one of them, or a policy of
+        `tarsus learn`.
     config : str or Path or None
         What the trainer or the user wrote: policy.toml or YAML. None: what lies beside the network.
     settings : sequence of str
@@ -52,7 +54,7 @@ def contract_of(
     written = _written_contract(policy)
     network = _network(policy) if written is None else policy_toml.network_of(written)
     contract = Contract("").with_values("given", network=str(network))
-    if network.suffix == ".onnx":
+    if network.suffix in (".onnx", LEARNED):
         data = metadata(read_onnx(_existing(network)))
         contract = _imported(contract, data, f"metadata of {network.name}")
     files = _beside(policy) if written is None and config is None else [written, config]
@@ -107,6 +109,8 @@ def _network(policy: Path) -> Path:
     """Find the network: the given file, or the only one in the given folder."""
     if not os.path.isdir(policy):
         return _existing(policy)
+    if is_file(policy / LEARNED_FILE):
+        return policy / LEARNED_FILE
     found = [f for d in _folders(policy) for f in sorted(d.iterdir()) if f.suffix in NETWORKS]
     if len(found) != 1:
         listed = ", ".join(f.name for f in found) or "none"

@@ -9,19 +9,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
 
 from tarsus.policies.contract import Contract, Numbers, Term, numbers
 
+
+@dataclass(frozen=True)
+class JointNames:
+    """Names of a policy's joints.
+
+    Parameters
+    ----------
+    policy : tuple of str
+        In the policy's order.
+    robot : tuple of str
+        In the order of the robot's motors.
+    """
+
+    policy: tuple[str, ...]
+    robot: tuple[str, ...]
+
+
 Change = Iterator[tuple[str, Contract]]
-Mistake = Callable[[Contract, tuple[str, ...]], Change]
-"""Function of a contract and the names of its joints in the policy's order."""
+Mistake = Callable[[Contract, JointNames], Change]
 MISTAKES: dict[str, Mistake] = {}
 JOINTWISE = ("scale", "offset", "kp", "kd", "torque_limit", "armature", "positions")
 GAINS = ("kp", "kd")
+LIMIT_SHARE = 0.25  # of the torque limit, for an action of 1 in mjlab and BeyondMimic
 SIDES = (("left", "right"), ("FL", "FR"), ("RL", "RR"), ("HL", "HR"), ("LF", "RF"), ("LH", "RH"))
 SIDES += (("L_", "R_"), ("l_", "r_"))
 FACTORS = (0.25, 0.5, 2.0, 4.0)
@@ -43,7 +60,7 @@ def mistake(name: str) -> Callable[[Mistake], Mistake]:
     return register
 
 
-def changes(contract: Contract, joints: tuple[str, ...]) -> Iterator[tuple[str, str, Contract]]:
+def changes(contract: Contract, joints: JointNames) -> Iterator[tuple[str, str, Contract]]:
     """Yield the mistake, the change and the changed contract, for all that apply."""
     for name, function in MISTAKES.items():
         for change, changed in function(contract, joints):
@@ -75,24 +92,28 @@ def _terms(contract: Contract, change: Callable[[Term], Term | None]) -> Contrac
 
 
 @mistake("joint order")
-def _joint_order(contract: Contract, joints: tuple[str, ...]) -> Change:
-    """Regroup joints, by limb or by kind, and sort them by name."""
-    n = len(joints)
+def _joint_order(contract: Contract, joints: JointNames) -> Change:
+    """Regroup joints, by limb or by kind, or sort them by name or as the robot's motors."""
+    names = joints.policy
+    n = len(names)
     for count in (2, 3, 4, 6):
         if n % count or n == count:
             continue
         order = np.arange(n).reshape(count, n // count).T.ravel().tolist()
-        yield f"joints regrouped, {count} to a group", _renamed(contract, joints, order)
-    by_name = sorted(range(n), key=lambda k: joints[k])
-    if by_name != list(range(n)):
-        yield "joints in alphabetical order", _renamed(contract, joints, by_name)
+        yield f"joints regrouped, {count} to a group", _renamed(contract, names, order)
+    for other, sorted_names in (
+        ("in alphabetical order", sorted(names)),
+        ("in the robot's order", list(joints.robot)),
+    ):
+        if sorted_names != list(names):
+            yield f"joints {other}", _with(contract, joints=tuple(sorted_names))
 
 
 @mistake("left and right")
-def _left_and_right(contract: Contract, joints: tuple[str, ...]) -> Change:
-    order = _mirrored(joints)
+def _left_and_right(contract: Contract, joints: JointNames) -> Change:
+    order = _mirrored(joints.policy)
     if order is not None:
-        yield "left and right exchanged", _renamed(contract, joints, order)
+        yield "left and right exchanged", _renamed(contract, joints.policy, order)
 
 
 def _mirrored(joints: tuple[str, ...]) -> list[int] | None:
@@ -114,34 +135,49 @@ def _mirrored(joints: tuple[str, ...]) -> list[int] | None:
 
 
 @mistake("front and hind")
-def _front_and_hind(contract: Contract, joints: tuple[str, ...]) -> Change:
-    pairs = (("F", "R"), ("F", "H"))
-    for front, hind in pairs:
+def _front_and_hind(contract: Contract, joints: JointNames) -> Change:
+    names = joints.policy
+    for front, hind in (("F", "R"), ("F", "H")):
         swap = {front: hind, hind: front}
-        other = [swap.get(name[0], name[0]) + name[1:] for name in joints]
-        if set(other) == set(joints) and other != list(joints):
-            order = [joints.index(name) for name in other]
-            yield "front and hind legs exchanged", _renamed(contract, joints, order)
+        other = [swap.get(name[0], name[0]) + name[1:] for name in names]
+        if set(other) == set(names) and other != list(names):
+            yield "front and hind legs exchanged", _with(contract, joints=tuple(other))
 
 
 @mistake("order of gains")
-def _gains(contract: Contract, joints: tuple[str, ...]) -> Change:
-    """Read gains in the robot's order instead of the policy's, and the other way round."""
-    if not any(isinstance(getattr(contract, name), tuple) for name in GAINS):
+def _gains(contract: Contract, joints: JointNames) -> Change:
+    yield from _reordered(contract, joints, GAINS, "gains")
+
+
+@mistake("action scale of each joint")
+def _scale_order(contract: Contract, joints: JointNames) -> Change:
+    """Reorder the scales, or take them from torque limit and stiffness, as mjlab does."""
+    yield from _reordered(contract, joints, ("scale",), "action scales")
+    limit, stiffness = numbers(contract.torque_limit), numbers(contract.kp)
+    if contract.kind == "position" and limit and stiffness and min(stiffness) > 0:
+        scale = tuple((LIMIT_SHARE * np.array(limit) / np.array(stiffness)).tolist())
+        if len(scale) > 1 and not np.allclose(scale, numbers(contract.scale)):
+            change = f"action scale {LIMIT_SHARE:g} of torque limit over stiffness"
+            yield change, _with(contract, scale=scale)
+
+
+def _reordered(
+    contract: Contract, joints: JointNames, fields: tuple[str, ...], subject: str
+) -> Change:
+    """Read fields in the robot's order instead of the policy's, and the other way round."""
+    if not any(len(set(numbers(getattr(contract, name)))) > 1 for name in fields):
         return
-    if not all(isinstance(joint, int) for joint in contract.joints or ()):
+    order = [joints.robot.index(name) for name in joints.policy]
+    inverse = np.argsort(order).tolist()
+    if order == inverse and order == list(range(len(order))):
         return
-    indices = [int(joint) for joint in contract.joints or ()]
-    if indices == list(range(len(indices))) or sorted(indices) != list(range(len(indices))):
-        return
-    inverse = np.argsort(indices).tolist()
-    for source, order in (("the robot's order", indices), ("the policy's order", inverse)):
-        moved = {name: _permuted(getattr(contract, name), order) for name in GAINS}
-        yield f"gains read in {source}", _with(contract, **moved)
+    for source, indices in (("the robot's order", order), ("the policy's order", inverse)):
+        moved = {name: _permuted(getattr(contract, name), indices) for name in fields}
+        yield f"{subject} read in {source}", _with(contract, **moved)
 
 
 @mistake("quaternion order")
-def _quaternion(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _quaternion(contract: Contract, joints: JointNames) -> Change:
     def other(term: Term) -> Term | None:
         if term.name != "base_quat":
             return None
@@ -153,7 +189,7 @@ def _quaternion(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("sign of gravity")
-def _gravity(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _gravity(contract: Contract, joints: JointNames) -> Change:
     def other(term: Term) -> Term | None:
         if term.name != "projected_gravity":
             return None
@@ -165,7 +201,7 @@ def _gravity(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("axes of the angular velocity")
-def _axes(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _axes(contract: Contract, joints: JointNames) -> Change:
     swap = {"base_ang_vel": "world_ang_vel", "world_ang_vel": "base_ang_vel"}
 
     def other(term: Term) -> Term | None:
@@ -178,7 +214,7 @@ def _axes(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("history")
-def _history(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _history(contract: Contract, joints: JointNames) -> Change:
     if all(term.history == 1 for term in contract.terms or ()):
         return
     newest = "first" if contract.newest == "last" else "last"
@@ -193,7 +229,7 @@ def _history(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("order of terms")
-def _order(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _order(contract: Contract, joints: JointNames) -> Change:
     other = "alphabetical" if contract.order == "listed" else "listed"
     changed = _with(contract, order=other)
     if [t.key for t in changed.ordered_terms] != [t.key for t in contract.ordered_terms]:
@@ -206,7 +242,7 @@ def _order(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("action scale")
-def _scale(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _scale(contract: Contract, joints: JointNames) -> Change:
     before = numbers(contract.scale)
     for factor in FACTORS:
         scaled = tuple(factor * s for s in before)
@@ -217,7 +253,7 @@ def _scale(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("default offset")
-def _offset(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _offset(contract: Contract, joints: JointNames) -> Change:
     if contract.kind != "position":
         return
     if any(numbers(contract.offset)) or contract.offset == "default":
@@ -227,7 +263,7 @@ def _offset(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("relative positions")
-def _relative(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _relative(contract: Contract, joints: JointNames) -> Change:
     swap = {"joint_pos": "joint_pos_rel", "joint_pos_rel": "joint_pos"}
 
     def other(term: Term) -> Term | None:
@@ -238,7 +274,7 @@ def _relative(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("rate")
-def _rate(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _rate(contract: Contract, joints: JointNames) -> Change:
     assert contract.rate is not None
     for factor in (0.5, 2.0):
         rate = contract.rate * factor
@@ -246,7 +282,7 @@ def _rate(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("order of the command")
-def _command(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _command(contract: Contract, joints: JointNames) -> Change:
     def ordered(order: tuple[int, ...]) -> Callable[[Term], Term | None]:
         def other(term: Term) -> Term | None:
             if term.name != "command":
@@ -263,7 +299,7 @@ def _command(contract: Contract, joints: tuple[str, ...]) -> Change:
 
 
 @mistake("scale of a term")
-def _term_scale(contract: Contract, joints: tuple[str, ...]) -> Change:
+def _term_scale(contract: Contract, joints: JointNames) -> Change:
     for name, scales in USUAL_SCALES.items():
         for scale in scales:
 

@@ -17,6 +17,7 @@ from tarsus.installation import missing_package
 Array = NDArray[np.float32]
 LARGEST = 2_000_000_000  # bytes
 PURPOSE = "a policy in an ONNX file"
+LEARNED = ".npz"  # file of `tarsus learn`
 WORLDS = "worlds"  # the name of the first dimension
 
 
@@ -54,7 +55,7 @@ def load_network(
     Parameters
     ----------
     path : str or Path
-        An ONNX file (.onnx), or a TorchScript module (.pt, .jit).
+        An ONNX file (.onnx), a TorchScript module (.pt, .jit), or a file of `tarsus learn`.
     states : sequence of pairs
         Inputs and outputs that carry a memory from period to period.
     names : tuple of str
@@ -74,7 +75,7 @@ def load_network(
         raise InvalidFile(f"{file} is larger than {LARGEST} bytes, the most that is read.", file)
     if file.suffix in (".pt", ".jit", ".pth"):
         return TorchNetwork(file)
-    if file.suffix != ".onnx":
+    if file.suffix not in (".onnx", LEARNED):
         raise InvalidFile(f"{file} is not a network: give an .onnx or a TorchScript file.", file)
     return OnnxNetwork(file, states, names)
 
@@ -179,7 +180,18 @@ class OnnxNetwork:
 
 
 def read_onnx(file: Path) -> Any:
-    """Return the model of an ONNX file, checked, with its weights; InvalidFile if it is none."""
+    """Return the checked model of an ONNX file, or of a policy of `tarsus learn`, with its weights.
+
+    Raises
+    ------
+    InvalidFile
+        If the file is neither.
+    """
+    if file.suffix == LEARNED:
+        from tarsus.learning.policy import Policy
+        from tarsus.policies.learned import onnx_model
+
+        return onnx_model(Policy.load(file))
     try:
         import onnx
     except ImportError:

@@ -21,7 +21,9 @@ from tarsus.policies.terms import TERMS
 NUMBERS = {"scale", "kp", "kd", "torque_limit", "armature", "positions"}
 SINGLE = {"rate", "filter", "delay", "height", "settle"}
 TEXTS = {"network", "kind", "order", "layout", "newest", "first", "input", "output", "motion"}
+TEXTS |= {"robot"}
 PATHS = ("network", "motion")
+ROBOT_FILES = (".xml", ".urdf", ".sdf")
 OWN = {"origins", "doubts"}  # that no file sets
 OF_TERM = ("name", "scale", "clip", "history", "label")
 
@@ -45,6 +47,8 @@ def overlaid(contract: Contract, data: Mapping[str, Any], source: str, folder: P
     for name in PATHS:
         if found.get(name):
             found[name] = str(folder / found[name])
+    if str(found.get("robot")).lower().endswith(ROBOT_FILES):
+        found["robot"] = str(folder / found["robot"])
     return contract.with_values(source, **found)
 
 
@@ -114,7 +118,7 @@ def written(contract: Contract, folder: Path) -> str:
             continue
         if value in (None, "", ()):
             continue
-        if f.name in PATHS:
+        if f.name in PATHS or (f.name == "robot" and value.lower().endswith(ROBOT_FILES)):
             value = _relative(value, folder)
         origin = contract.origin(f.name)
         lines.append(f"{f.name} = {_toml(value)}  # {origin}")

@@ -26,6 +26,7 @@ from tarsus.tasks.base import (
     Observed,
     Range,
     StateView,
+    TermSource,
     TrainingDefaults,
     fitted_value,
 )
@@ -144,18 +145,30 @@ class GaitTask(LearningTask):
         return offsets
 
     def observations(self, now: StateView) -> Mapping[str, Observed]:
-        phase = 2 * np.pi * fitted_value(self.frequency) * now.clock
+        frequency = fitted_value(self.frequency)
+        phase = 2 * np.pi * frequency * now.clock
+        clock = ca.vertcat(ca.sin(phase), ca.cos(phase))
+        waves = tuple(
+            TermSource(name, options={"period": 1 / frequency})
+            for name in ("sin_phase", "cos_phase")
+        )
         command = ca.vertcat(*now.command.values())
         indices = list(self.moved_motors(now.kin.mechanism))
         return {
-            "down": Observed(now.down, 0.05, POLAR),
-            "turning": Observed(0.25 * now.angular_velocity, 0.05, AXIAL),
-            "velocity": Observed(2 * now.velocity, 0.1, POLAR),
-            "command": Observed(command, mirror=(1, -1, -1)),
-            "angles": Observed((now.angles - now.posture)[indices], 0.01, MOVED),
-            "rates": Observed(0.05 * now.rates[indices], 0.05, MOVED),
-            "action": Observed(now.action, mirror=MOVED),
-            "clock": Observed(ca.vertcat(ca.sin(phase), ca.cos(phase)), mirror=(-1, -1)),
+            "down": Observed(now.down, 0.05, POLAR, terms=_term("projected_gravity")),
+            "turning": Observed(
+                0.25 * now.angular_velocity, 0.05, AXIAL, terms=_term("base_ang_vel", 0.25)
+            ),
+            "velocity": Observed(2 * now.velocity, 0.1, POLAR, terms=_term("heading_lin_vel", 2.0)),
+            "command": Observed(command, mirror=(1, -1, -1), terms=_term("command")),
+            "angles": Observed(
+                (now.angles - now.posture)[indices], 0.01, MOVED, terms=_term("joint_pos_rel")
+            ),
+            "rates": Observed(
+                0.05 * now.rates[indices], 0.05, MOVED, terms=_term("joint_vel", 0.05)
+            ),
+            "action": Observed(now.action, mirror=MOVED, terms=_term("last_action")),
+            "clock": Observed(clock, mirror=(-1, -1), terms=waves),
         }
 
     def rewards(self, now: StateView) -> Mapping[str, SX]:
@@ -245,6 +258,10 @@ def gait_defaults(mechanism: Mechanism) -> GaitDefaults:
         clock=5.0,
         sunk=0.7,
     )
+
+
+def _term(name: str, scale: float = 1.0) -> tuple[TermSource, ...]:
+    return (TermSource(name, scale),)
 
 
 def _slope(now: StateView, body: int, upright: NDArray[np.float64]) -> SX:

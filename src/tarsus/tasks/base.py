@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -119,6 +119,18 @@ class StateView:
         return -self.rotation[2, :].T
 
 
+@dataclass(frozen=True)
+class TermSource:
+    """Observation term of a policy's contract (`tarsus.policies.terms`), and a factor on it.
+
+    Joint terms have one number per motor; a part of `MOVED` motors uses theirs.
+    """
+
+    name: str
+    scale: float = 1.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class Observed:
     """Numbers of an observation, shape (k,).
@@ -134,12 +146,16 @@ class Observed:
     bias
         Half width of an offset that stays constant for an episode; None: `bias` of the task times
         `noise`.
+    terms
+        Observation terms with the same numbers, one after the other, for `tarsus policy`; none if
+        there are no such terms.
     """
 
     value: SX
     noise: float = 0.0
     mirror: Image | None = None
     bias: float | None = None
+    terms: tuple[TermSource, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

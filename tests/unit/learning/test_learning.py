@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from helpers.images import state_and_image
 from helpers.refused import refused
-from onnx.reference import ReferenceEvaluator
 
 import tarsus
 from tarsus import cli
@@ -37,7 +36,6 @@ from tarsus.learning.methods.ars import ARS, ARSLearner
 from tarsus.learning.methods.base import Learner, Method
 from tarsus.learning.methods.ppo import PPO
 from tarsus.learning.network import Adam, Network
-from tarsus.learning.onnx_file import save_onnx
 from tarsus.learning.play import run_trials, trial_environment
 from tarsus.learning.policy import ObservationScale, Policy
 from tarsus.learning.run import StopCondition, learn
@@ -280,18 +278,6 @@ def test_a_policy_is_kept_and_read_again(tmp_path: Path, worlds: tarsus.Environm
         Policy.load(tmp_path)
     with refused(InvalidFile, tmp_path / "none.npz"):
         Policy.load(tmp_path / "none.npz")
-
-
-def test_an_onnx_file_answers_as_the_policy_does(
-    tmp_path: Path, worlds: tarsus.Environment
-) -> None:
-    learner = made(worlds)
-    for _ in range(2):
-        learner.round()
-    policy, seen = learner.policy, 3 * worlds.reset(1)
-    model = ReferenceEvaluator(str(save_onnx(policy, tmp_path / "policy.onnx")))
-    [found] = model.run(None, {"observation": seen})
-    assert found == pytest.approx(policy(seen), abs=1e-5) and np.abs(found).max() > 1e-3
 
 
 def test_values_are_advantages_of_a_chain_by_hand(worlds: tarsus.Environment) -> None:

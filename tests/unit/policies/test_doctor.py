@@ -1,4 +1,4 @@
-"""The doctor's comparison of trials: score first, then smoothness."""
+"""The doctor's comparison of trials: score first, then how calm the base is."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import numpy as np
 import pytest
 
 from tarsus.policies.doctor import (
-    MAX_SMOOTHNESS_GAIN,
+    CALM_GAIN,
+    MAX_CALM_GAIN,
     MIN_GAIN,
-    SMOOTHNESS_GAIN,
     ContractTrial,
-    roughness,
+    sway,
 )
 from tarsus.policies.rollout import Rollout
 
 
-def trial(score: float, rough: float) -> ContractTrial:
-    return ContractTrial("", "", score, 1.0, rough)
+def trial(score: float, swaying: float) -> ContractTrial:
+    return ContractTrial("", "", score, 1.0, swaying)
 
 
 @pytest.mark.parametrize(
     ("after", "before", "gain"),
     [
         ((0.8, 0.02), (0.5, 0.02), 0.3),  # does better
-        ((0.8, 0.02), (0.8, 0.04), SMOOTHNESS_GAIN),  # as well, twice as smooth
-        ((0.8, 1e-9), (0.8, 1.0), MAX_SMOOTHNESS_GAIN),
-        ((0.8, 0.08), (0.5, 0.02), 0.3),  # rougher, which costs nothing where it does better
-        ((0.6, 0.001), (0.8, 0.02), -0.2),  # smooth since it does less
+        ((0.8, 0.02), (0.8, 0.04), CALM_GAIN),  # as well, twice as calm
+        ((0.8, 1e-9), (0.8, 1.0), MAX_CALM_GAIN),
+        ((0.8, 0.08), (0.5, 0.02), 0.3),  # less calm, which costs nothing where it does better
+        ((0.6, 0.001), (0.8, 0.02), -0.2),  # calm since it does less
         ((0.1, np.inf), (0.1, np.inf), 0.0),  # both fall at once
     ],
 )
-def test_a_gain_is_one_of_the_score_or_of_smoothness(
+def test_a_gain_is_one_of_the_score_or_of_calmness(
     after: tuple[float, float], before: tuple[float, float], gain: float
 ) -> None:
     assert trial(*after).gain(trial(*before)) == pytest.approx(gain)
@@ -40,20 +40,10 @@ def test_the_same_trial_gains_nothing() -> None:
     assert trial(0.8, 0.02).gain(trial(0.8, 0.02)) < MIN_GAIN
 
 
-def test_roughness_is_that_before_the_fall() -> None:
-    """Signals k^2 of one motor have second differences of 2; after the fall they jump."""
-    signals = (np.arange(10.0) ** 2).reshape(10, 1, 1)
-    signals[6:] = 1e6
+def test_sway_is_that_before_the_fall() -> None:
+    """A base that turns at 2 rad/s about each axis, and wildly after its fall."""
+    u = np.full((10, 1, 6), 2.0)
+    u[6:] = 1e6
     empty = np.zeros((10, 1, 3))
-    done = Rollout(
-        0.02,
-        empty,
-        empty,
-        empty[0],
-        np.array([0.12]),
-        0.0,
-        empty,
-        empty,
-        np.tile(signals, (1, 1, 1)),
-    )
-    assert roughness(done) == pytest.approx(2.0)
+    done = Rollout(0.02, empty, empty, empty[0], np.array([0.13]), 0.0, empty, u, empty)
+    assert sway(done) == pytest.approx(2.0)

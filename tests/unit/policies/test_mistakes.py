@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tarsus.policies.contract import Contract, Term, numbers
-from tarsus.policies.mistakes import JOINTWISE, MISTAKES, changes
+from tarsus.policies.mistakes import JOINTWISE, MISTAKES, JointNames, changes
 
 JOINTS = tuple(f"{leg}_{part}" for leg in ("FR", "FL", "RR", "RL") for part in ("hip", "knee"))
 CONTRACT = Contract(
     "policy.onnx",
     rate=50.0,
     joints=(3, 1, 2, 0, 4, 5, 6, 7),
-    scale=0.5,
+    scale=tuple(0.5 + 0.1 * k for k in range(8)),
     kp=tuple(10.0 + k for k in range(8)),
     kd=0.5,
     positions=tuple(0.1 * k for k in range(8)),
@@ -40,15 +40,21 @@ def meaning(contract: Contract, joints: tuple[str, ...]) -> tuple[object, ...]:
     return (*names, *terms, *map(str, numbers_of), *map(str, rest))
 
 
-def named(contract: Contract) -> tuple[str, ...]:
-    """The joints of a contract by name."""
-    return tuple(JOINTS[j] if isinstance(j, int) else j for j in contract.joints or ())
+def named(contract: Contract) -> JointNames:
+    """The joints of a contract by name, for a robot whose motors have the order of JOINTS."""
+    return JointNames(
+        tuple(JOINTS[j] if isinstance(j, int) else j for j in contract.joints or ()), JOINTS
+    )
 
 
 @pytest.mark.parametrize("name", [n for n in MISTAKES if n not in ("order of gains",)])
 def test_a_mistake_is_mended_by_its_like(name: str) -> None:
-    """But for alphabetical orders, which forget what they changed."""
-    broken = [c for n, said, c in changes(CONTRACT, named(CONTRACT)) if n == name]
+    """Sorted orders of joints and terms, which forget what they changed, excepted."""
+    broken = [
+        c
+        for n, change, c in changes(CONTRACT, named(CONTRACT))
+        if n == name and not change.startswith("joints in")
+    ]
     assert broken
     right, mended = meaning(CONTRACT, JOINTS), 0
     for contract in broken:
@@ -56,6 +62,19 @@ def test_a_mistake_is_mended_by_its_like(name: str) -> None:
         tries = MISTAKES[name](contract, named(contract))
         mended += any(_same(meaning(again, JOINTS), right) for _, again in tries)
     assert mended >= len(broken) - 1
+
+
+def test_joints_sorted_by_mistake_are_mended_by_the_robot_s_order() -> None:
+    right = CONTRACT.with_values("test", joints=JOINTS)
+    tries = [c for _, c in MISTAKES["joint order"](right, named(right))]
+    broken = next(c for c in tries if c.joints == tuple(sorted(JOINTS)))
+    assert JOINTS in {c.joints for _, c in MISTAKES["joint order"](broken, named(broken))}
+
+
+def test_scales_of_torque_limit_over_stiffness_are_tried() -> None:
+    uniform = CONTRACT.with_values("test", scale=0.25, torque_limit=20.0)
+    tries = [c.scale for _, c in MISTAKES["action scale of each joint"](uniform, named(uniform))]
+    assert tries == [tuple(0.25 * 20.0 / (10.0 + k) for k in range(8))]
 
 
 def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
@@ -70,16 +89,16 @@ def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
 
 
 def test_gains_in_the_robot_s_order_are_mended() -> None:
-    broken = [c for n, _, c in changes(CONTRACT, JOINTS) if n == "order of gains"]
+    broken = [c for n, _, c in changes(CONTRACT, named(CONTRACT)) if n == "order of gains"]
     assert {c.kp for c in broken} != {CONTRACT.kp}
     for contract in broken:
-        again = MISTAKES["order of gains"](contract, JOINTS)
+        again = MISTAKES["order of gains"](contract, named(CONTRACT))
         assert CONTRACT.kp in {c.kp for _, c in again}
 
 
 def test_what_cannot_be_wrong_is_not_tried() -> None:
     """Without history, quaternion and gravity there is nothing to mend in them."""
     plain = CONTRACT.with_values("test", terms=(Term("joint_pos"),), kp=20.0)
-    tried = {name for name, _, _ in changes(plain, JOINTS)}
+    tried = {name for name, _, _ in changes(plain, named(plain))}
     assert not tried & {"history", "quaternion order", "sign of gravity", "order of gains"}
     assert "joint order" in tried

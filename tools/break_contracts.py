@@ -1,0 +1,65 @@
+"""Break a policy's contract on purpose, one mistake at a time, and see what `doctor` suggests.
+
+    python tools/break_contracts.py POLICY --robot ROBOT [--dt S] [--set NAME=VALUE ...]
+
+Prints a line for each broken contract: the mistake, the first suggestion, and whether it names the
+mistake; then the counts of each mistake as rows of a table in Markdown. The contract itself has to
+be right; if it gets a suggestion, that is printed first.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from tarsus.errors import TarsusError
+from tarsus.policies.binding import BoundPolicy
+from tarsus.policies.doctor import diagnosis, joint_names
+from tarsus.policies.loading import contract_of
+from tarsus.policies.mistakes import changes
+from tarsus.simulation import resolve
+
+HARMLESS = "scale of a term"  # tried by doctor, but most of these breaks do not harm a policy
+
+
+def main() -> None:
+    """Break the contract of the command line in every known way."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("policy")
+    parser.add_argument("--robot", required=True)
+    parser.add_argument("--dt", type=float, default=0.0025)
+    parser.add_argument("--set", nargs="*", default=[])
+    options = parser.parse_args()
+    robot = resolve.robot(options.robot)
+    bound = BoundPolicy.of(contract_of(options.policy, None, options.set), robot)
+    # the right contract
+    accused = diagnosis(bound.contract, robot, dt=options.dt).suggestions
+    listed = ", ".join(trial.change for trial in accused) or "none"
+    print(f"right contract: suggestions {listed}", flush=True)
+    # broken ones
+    named, total = Counter[str](), Counter[str]()
+    for mistake, change, broken in changes(bound.contract, joint_names(bound)):
+        if mistake == HARMLESS:
+            continue
+        try:
+            result = diagnosis(broken, robot, dt=options.dt)
+        except TarsusError as error:
+            print(f"- | {mistake} | {change} | cannot run: {error}", flush=True)
+            continue
+        first = result.suggestions[0] if result.suggestions else None
+        hit = first is not None and first.mistake == mistake
+        named[mistake] += hit
+        total[mistake] += 1
+        answer = "no suggestion" if first is None else f"{first.mistake}: {first.change}"
+        before = result.unchanged.score
+        print(
+            f"{'yes' if hit else 'NO'} | {mistake} | {change} | score {before:.2f} | {answer}",
+            flush=True,
+        )
+    for mistake, count in total.items():
+        print(f"| {mistake} | {named[mistake]} of {count} |")
+    print(f"| all | {named.total()} of {total.total()} |")
+
+
+if __name__ == "__main__":
+    main()
