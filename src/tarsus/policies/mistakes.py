@@ -61,10 +61,13 @@ def mistake(name: str) -> Callable[[Mistake], Mistake]:
 
 
 def changes(contract: Contract, joints: JointNames) -> Iterator[tuple[str, str, Contract]]:
-    """Yield the mistake, the change and the changed contract, for all that apply."""
+    """Yield the mistake, the change and the changed contract, each contract once."""
+    earlier: list[Contract] = []
     for name, function in MISTAKES.items():
         for change, changed in function(contract, joints):
-            yield name, change, changed
+            if changed not in earlier:
+                earlier.append(changed)
+                yield name, change, changed
 
 
 def _with(contract: Contract, **values: object) -> Contract:
@@ -89,24 +92,6 @@ def _terms(contract: Contract, change: Callable[[Term], Term | None]) -> Contrac
         return None
     pairs = zip(contract.terms or (), changed, strict=True)
     return _with(contract, terms=tuple(new or old for old, new in pairs))
-
-
-@mistake("joint order")
-def _joint_order(contract: Contract, joints: JointNames) -> Change:
-    """Regroup joints, by limb or by kind, or sort them by name or as the robot's motors."""
-    names = joints.policy
-    n = len(names)
-    for count in (2, 3, 4, 6):
-        if n % count or n == count:
-            continue
-        order = np.arange(n).reshape(count, n // count).T.ravel().tolist()
-        yield f"joints regrouped, {count} to a group", _renamed(contract, names, order)
-    for other, sorted_names in (
-        ("in alphabetical order", sorted(names)),
-        ("in the robot's order", list(joints.robot)),
-    ):
-        if sorted_names != list(names):
-            yield f"joints {other}", _with(contract, joints=tuple(sorted_names))
 
 
 @mistake("left and right")
@@ -142,6 +127,24 @@ def _front_and_hind(contract: Contract, joints: JointNames) -> Change:
         other = [swap.get(name[0], name[0]) + name[1:] for name in names]
         if set(other) == set(names) and other != list(names):
             yield "front and hind legs exchanged", _with(contract, joints=tuple(other))
+
+
+@mistake("joint order")
+def _joint_order(contract: Contract, joints: JointNames) -> Change:
+    """Regroup joints, by limb or by kind, or sort them by name or as the robot's motors."""
+    names = joints.policy
+    n = len(names)
+    for count in (2, 3, 4, 6):
+        if n % count or n == count:
+            continue
+        order = np.arange(n).reshape(count, n // count).T.ravel().tolist()
+        yield f"joints regrouped, {count} to a group", _renamed(contract, names, order)
+    for other, sorted_names in (
+        ("in alphabetical order", sorted(names)),
+        ("in the robot's order", list(joints.robot)),
+    ):
+        if sorted_names != list(names):
+            yield f"joints {other}", _with(contract, joints=tuple(sorted_names))
 
 
 @mistake("order of gains")

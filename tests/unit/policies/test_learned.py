@@ -58,7 +58,7 @@ def test_an_exported_policy_gives_the_same_log(tmp_path: Path, policy: Policy) -
     save_onnx(policy, tmp_path / "walk.onnx")
     here, exported = (walk(tmp_path / name, 1.0) for name in ("policy.npz", "walk.onnx"))
     assert here.tobytes() == exported.tobytes()
-    command = dict(zip(("speed", "sideways", "turn"), COMMAND, strict=True))
+    command: dict[str, float] = dict(zip(("speed", "sideways", "turn"), COMMAND, strict=True))
     own = record_log(policy, 1.0, command)["q"].values.squeeze()
     assert exported == pytest.approx(own, abs=1e-5)
     assert np.abs(own[-1, 7:] - own[0, 7:]).max() > 0.01
