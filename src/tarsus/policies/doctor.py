@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tarsus.dynamics.robot import Robot
 from tarsus.errors import TarsusError
+from tarsus.model.mechanism import WORLD
 from tarsus.policies.binding import BoundPolicy
 from tarsus.policies.contract import COMMANDS, Contract
 from tarsus.policies.mistakes import JointNames, changes
@@ -160,10 +161,20 @@ def sway(done: Rollout) -> float:
 
 
 def joint_names(policy: BoundPolicy) -> JointNames:
-    """Return the names of a policy's joints in its order and in the robot's."""
-    motors = policy.robot.actuators
-    indices = policy.actuators.tolist()
-    return JointNames(*(tuple(motors[k].joint for k in o) for o in (indices, sorted(indices))))
+    """Return the names of a policy's joints in several orders."""
+    robot, indices = policy.robot, policy.actuators.tolist()
+    levels = list[int]()  # of each body: bodies are numbered depth-first
+    for body in robot.bodies:
+        levels.append(0 if body.parent == WORLD else levels[body.parent] + 1)
+
+    def level(joint: str) -> tuple[int, int]:
+        body = robot.joint_index(joint)
+        return levels[body], body
+
+    names, sorted_names = (
+        tuple(robot.actuators[k].joint for k in order) for order in (indices, sorted(indices))
+    )
+    return JointNames(names, sorted_names, tuple(sorted(names, key=level)))
 
 
 def with_headings(policy: BoundPolicy, trials: int) -> Conditions:

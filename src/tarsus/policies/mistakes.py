@@ -27,10 +27,13 @@ class JointNames:
         In the policy's order.
     robot : tuple of str
         In the order of the robot's motors.
+    breadth_first : tuple of str
+        Level by level through the robot's tree, the order of PhysX and Isaac Lab.
     """
 
     policy: tuple[str, ...]
     robot: tuple[str, ...]
+    breadth_first: tuple[str, ...]
 
 
 Change = Iterator[tuple[str, Contract]]
@@ -142,6 +145,7 @@ def _joint_order(contract: Contract, joints: JointNames) -> Change:
     for other, sorted_names in (
         ("in alphabetical order", sorted(names)),
         ("in the robot's order", list(joints.robot)),
+        ("level by level, as in Isaac Lab", list(joints.breadth_first)),
     ):
         if sorted_names != list(names):
             yield f"joints {other}", _with(contract, joints=tuple(sorted_names))

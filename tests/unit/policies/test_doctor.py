@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 import numpy as np
 import pytest
 
@@ -10,9 +13,14 @@ from tarsus.policies.doctor import (
     MAX_CALM_GAIN,
     MIN_GAIN,
     ContractTrial,
+    joint_names,
     sway,
 )
 from tarsus.policies.rollout import Rollout
+from tarsus.simulation import resolve
+
+if TYPE_CHECKING:
+    from tarsus.policies.binding import BoundPolicy
 
 
 def trial(score: float, swaying: float) -> ContractTrial:
@@ -47,3 +55,14 @@ def test_sway_is_that_before_the_fall() -> None:
     empty = np.zeros((10, 1, 3))
     done = Rollout(0.02, empty, empty, empty[0], np.array([0.13]), 0.0, empty, u, empty)
     assert sway(done) == pytest.approx(2.0)
+
+
+def test_joints_level_by_level_are_in_the_order_of_isaac_lab() -> None:
+    """Of Mini Cheetah: hips sideways, then hips, then knees, as the file lists the legs."""
+    robot = resolve.robot("mini_cheetah")
+    joints = tuple(motor.joint for motor in robot.actuators)
+    policy = SimpleNamespace(robot=robot, actuators=np.array([3, 0, 1, 2, *range(4, 12)]))
+    names = joint_names(cast("BoundPolicy", policy))
+    assert names.robot == joints
+    assert names.policy[:2] == (joints[3], joints[0])
+    assert names.breadth_first == tuple(joints[k] for k in (0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11))

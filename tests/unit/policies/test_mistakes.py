@@ -43,7 +43,9 @@ def meaning(contract: Contract, joints: tuple[str, ...]) -> tuple[object, ...]:
 def named(contract: Contract) -> JointNames:
     """The joints of a contract by name, for a robot whose motors have the order of JOINTS."""
     return JointNames(
-        tuple(JOINTS[j] if isinstance(j, int) else j for j in contract.joints or ()), JOINTS
+        tuple(JOINTS[j] if isinstance(j, int) else j for j in contract.joints or ()),
+        JOINTS,
+        (*JOINTS[::2], *JOINTS[1::2]),
     )
 
 
