@@ -25,7 +25,7 @@ def recorded(robot: tarsus.Robot, folder: Path, seconds: float = 1.0) -> Path:
     while data.time < seconds:
         data.ctrl[:] = 40 * (posture[7:] - data.qpos[7:]) - data.qvel[6:]
         mujoco.mj_step(model, data)
-        recorder.take()
+        recorder.record()
     recorder.save(folder / "stand.npz")
     return folder / "stand.npz"
 

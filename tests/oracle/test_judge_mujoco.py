@@ -43,7 +43,7 @@ def moving(
     recorder, forces = Recorder(model, data), [np.zeros((4, 3))]
     for _ in range(round(seconds / DT)):
         simulation.step()
-        recorder.take()
+        recorder.record()
         forces.append(np.zeros((4, 3)))
         for j in range(data.ncon):
             six = np.zeros(6)

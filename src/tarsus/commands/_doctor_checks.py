@@ -31,7 +31,7 @@ class Diagnosis:
     ----------
     name
         Part of the machine.
-    told
+    detail
         Result in words.
     state
         OK, MISSING (an optional part) or BAD (a required part that does not work).
@@ -40,7 +40,7 @@ class Diagnosis:
     """
 
     name: str
-    told: str
+    detail: str
     state: str = OK
     remedy: str = ""
 

@@ -42,7 +42,7 @@ def _print(results: Sequence[Diagnosis]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for result in results:
         sign, color = SIGNS[result.state]
-        head = Text.assemble((sign, color), f"  {result.name:14} ", result.told)
+        head = Text.assemble((sign, color), f"  {result.name:14} ", result.detail)
         console.print(head)
         if result.remedy:
             console.print(Text(f"{'':19}fix: {result.remedy}", "cyan"))

@@ -179,7 +179,7 @@ def _estimate_row(estimate: Estimate, known: bool) -> list[str]:
         f"{estimate.start:.4g}",
     ]
     if known:
-        row += ["" if estimate.true is None else f"{estimate.true:.4g}", estimate.told_error]
+        row += ["" if estimate.true is None else f"{estimate.true:.4g}", estimate.error_text]
     return row
 
 

@@ -183,7 +183,7 @@ def _contacts_of_states(model: Any, states: Mapping[str, Array]) -> dict[str, An
     for k in range(1, len(states["time"])):
         _set_state(data, states, k)
         worlds.forward()
-        recorder.take()
+        recorder.record()
     arrays = recorder.arrays()
     return arrays | {"contact_force": 0.0 * arrays["contact_force"]}
 

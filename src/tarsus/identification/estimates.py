@@ -64,7 +64,7 @@ class Estimate:
         return (self.value - self.true) / (abs(self.true) or 1.0)
 
     @property
-    def told_error(self) -> str:
+    def error_text(self) -> str:
         """Error as text for a table, in % of the true value; "" if that is not known."""
         if self.error is None:
             return ""

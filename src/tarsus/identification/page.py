@@ -127,6 +127,6 @@ def _estimates(estimates: tuple[Estimate, ...]) -> str:
         unit = "" if one.unit == "1" else one.unit.replace("^2", "²")
         row = [one.name + notes, f"{one.value:.5g}", limits, unit, f"{one.start:.4g}"]
         if known:
-            row += ["" if one.true is None else f"{one.true:.4g}", one.told_error]
+            row += ["" if one.true is None else f"{one.true:.4g}", one.error_text]
         rows.append(row)
     return table(names, rows, [1, 2, 4, 5, 6])

@@ -29,7 +29,7 @@ CONTACT_COLUMNS = {
 class Recorder:
     """Recorder of every step of a MuJoCo simulation.
 
-    Create it before the first `mj_step`, call `take()` after each step, and `arrays()` or
+    Create it before the first `mj_step`, call `record()` after each step, and `arrays()` or
     `save(path)` at the end. Contacts of the robot with the world are recorded by geom. Forces of
     joint limits, joint friction and contacts between bodies are added to the passive forces.
 
@@ -52,8 +52,8 @@ class Recorder:
         self._before = np.array(data.qvel)
         self._append_row(np.zeros(model.nv))
 
-    def take(self) -> None:
-        """Record the step that `mj_step` just made."""
+    def record(self) -> None:
+        """Record the last step of `mj_step`."""
         model, data = self.model, self.data
         others, last_number = np.array(data.qfrc_constraint), dict[int, int]()
         for contact in ground_contacts(model, data):

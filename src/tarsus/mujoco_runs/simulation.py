@@ -230,7 +230,7 @@ class MujocoSimulation:
                     began = perf_counter()
                     self.step()
                     wall += perf_counter() - began
-                    recorder.take()
+                    recorder.record()
                     extra.append(self._step_figures())
                     if len(extra) % interval and np.isfinite(self.data.qvel.sum()):
                         continue

@@ -62,14 +62,14 @@ CITATION: Citation = (
 NOTES = (
     (
         "Structure: Rengifo 2009, Fig. 8 (five links, two rectangular feet, fourteen joints, eight"
-        " contact vertices); it states no masses or lengths, and the tables of the group's other"
-        " papers could not be read."
+        " contact vertices). The paper states no masses or lengths, and the tables in the group's"
+        " other papers were not legible."
     ),
     (
-        "ESTIMATE: all numbers, from fractions of a human body of 1.60 m and 45 kg (Winter, from"
-        " memory); the order of the joints' axes; their ranges; the stand posture. No torque"
-        " limits. A reflected rotor inertia of 0.01 kg m^2 in every joint: without it, joints whose"
-        " axes cross in a point have no inertia at all where these line up."
+        "ESTIMATE: all numbers, from the segment fractions (Winter, from memory) of a human body of"
+        " 1.60 m and 45 kg; the order of the joint axes; joint ranges; standing posture. There are"
+        " no torque limits. Every joint has a reflected rotor inertia of 0.01 kg m^2: without it,"
+        " joints whose axes intersect would have no inertia where the axes align."
     ),
 )
 

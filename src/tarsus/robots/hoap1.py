@@ -127,19 +127,19 @@ CITATION: Citation = (
 )
 NOTES = (
     (
-        "HOAP-1: only mass (5 kg, Sugihara 2006; an encyclopedia says 6 kg), height 0.48 m and 20"
-        " joints are published."
+        "HOAP-1: only the mass (5 kg, Sugihara 2006; an encyclopedia states 6 kg), the height"
+        " (0.48 m) and the number of joints (20) are published."
     ),
     (
-        "ESTIMATE: everything else. Lengths, ranges, soles: HOAP-2's (Hoap2.proto of github"
-        " cyberbotics/webots @013d935, no file of it is copied). Masses: HOAP-2's, scaled to the"
-        " robot's; some inertias are those of boxes; some centers of mass are HOAP-3's (github"
-        " chili-epfl/hoap3_description, BSD)."
+        "ESTIMATE: everything else. Lengths, joint ranges and soles are those of HOAP-2"
+        " (Hoap2.proto of github cyberbotics/webots @013d935; no file is copied). Masses are those"
+        " of HOAP-2, scaled to the mass of HOAP-1. Some inertias are those of boxes, and some"
+        " centers of mass those of HOAP-3 (github chili-epfl/hoap3_description, BSD)."
     ),
     (
-        "ESTIMATE: stand posture, torque limit 9 N m, speed 5 rad/s (placeholders). Gears and"
-        " rotors are unknown: a reflected rotor inertia of 0.003 kg m^2 in every joint, as servos"
-        " of humanoids of this size have; it scales with the mass."
+        "ESTIMATE: standing posture, torque limit of 9 N m, speed limit of 5 rad/s (placeholders)."
+        " Gears and rotors are unknown. Every joint has a reflected rotor inertia of 0.003 kg m^2,"
+        " typical of servos of humanoids of this size; it scales with the mass."
     ),
 )
 

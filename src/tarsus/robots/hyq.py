@@ -81,17 +81,17 @@ CITATION: Citation = (
 )
 NOTES = (
     (
-        "Numbers: hyq_no_sensors.urdf and hyq.srdf of hyq-description (IIT, Apache-2.0), as in PyPI"
-        " example-robot-data 6.0.0; no file of it is copied."
+        "Source: hyq_no_sensors.urdf and hyq.srdf of hyq-description (IIT, Apache-2.0), as in PyPI"
+        " example-robot-data 6.0.0. Only numbers are taken from it, no file is copied."
     ),
     (
-        "Masses, inertias, lengths, ranges, torque limits (150 N m; a comment there says 120),"
-        " damping, radii of foot and lower leg and stand angles: published. Height of the base in"
-        " the stand posture and corners of the trunk's mesh: derived. The IMU (18 g) is left out."
+        "Published: masses, inertias, lengths, joint ranges, torque limits (150 N m; a comment in"
+        " the source says 120), damping, radii of foot and lower leg, standing angles. Derived:"
+        " standing height of the base, corners of the trunk's mesh. The IMU (18 g) is not modeled."
     ),
     (
-        "The source puts the trunk's center of mass 21.5 mm to the left. Another published set of"
-        " numbers (control toolbox) has 83.3 kg in all."
+        "In the source, the trunk's center of mass is 21.5 mm left of the middle. Another published"
+        " model (control toolbox) has a total mass of 83.3 kg."
     ),
 )
 

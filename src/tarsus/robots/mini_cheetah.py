@@ -73,16 +73,19 @@ CITATION: Citation = (
 )
 NOTES = (
     (
-        "Numbers: github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT license); no file of it is"
-        " copied."
+        "Source: github mit-biomimetics/Cheetah-Software @c71c5a1 (MIT license). Only numbers are"
+        " taken from it, no file is copied."
     ),
     (
-        "Rotors (12 x 0.055 kg, published) are fixed to the bodies that carry them; their spin"
-        " enters as armature gear^2 * 63e-6 kg m^2 (derived). The gyroscopic coupling of the rotors"
-        " is left out."
+        "The masses of the rotors (12 x 0.055 kg, published) are added to the bodies that carry"
+        " them. Their spin is modeled by the armature gear^2 * 63e-6 kg m^2 (derived); the"
+        " gyroscopic coupling of the rotors is not modeled."
     ),
-    "Thigh inertia: derived, the published matrix breaks the triangle inequality.",
-    "Foot radius 0.015 m and joint ranges: estimates. Stand angles published, base height derived.",
+    "Thigh inertia: derived, because the published matrix violates the triangle inequality.",
+    (
+        "Foot radius (0.015 m) and joint ranges: estimated. Standing angles: published. Height of"
+        " the base: derived."
+    ),
 )
 
 

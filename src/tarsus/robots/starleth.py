@@ -78,23 +78,23 @@ CITATION: Citation = (
 )
 NOTES = (
     (
-        "Numbers: [rbs] github plusminus34/Interactive_thin_shells_Bachelor_thesis @3aafd3f and"
-        " [cad] github TomaszAugustyn/CollisionDetectionStarlETH @54b0348 (no license stated); no"
-        " file of them is copied."
+        "Sources: [rbs] github plusminus34/Interactive_thin_shells_Bachelor_thesis @3aafd3f and"
+        " [cad] github TomaszAugustyn/CollisionDetectionStarlETH @54b0348 (no license stated). Only"
+        " numbers are taken from them, no file is copied."
     ),
     (
-        "Masses, centers of mass, joint positions and ranges: published. Inertias of the legs:"
-        " derived from published moments that are read as taken about the joints."
+        "Published: masses, centers of mass, joint positions and ranges. Derived: inertias of the"
+        " legs, assuming that the published moments refer to the joints."
     ),
     "Foot radius 0.028 m: derived from the CAD shell.",
     (
-        "ESTIMATE: stand posture (each foot straight below its hip), torque limit 30 N m, contact"
-        " radii of the joints 0.05, 0.04, 0.03 m, height of the base's center of mass (at the HAA"
-        " axes)."
+        "ESTIMATE: standing posture (each foot directly below its hip), torque limit of 30 N m,"
+        " contact radii of the joints (0.05, 0.04 and 0.03 m), height of the base's center of mass"
+        " (that of the HAA axes)."
     ),
     (
-        "Series elasticity is left out, and with it the rotors, which sit on the motors' side of"
-        " the springs."
+        "Series elasticity is not modeled, nor are the rotors, which are on the motor side of the"
+        " springs."
     ),
 )
 

@@ -547,7 +547,7 @@ class Simulation:
         ndarray
             Shape (worlds, n), float64 at any precision; a copy.
         """
-        return self._snapshot_format.take(self._worlds)
+        return self._snapshot_format.read(self._worlds)
 
     def restore(self, state: ArrayLike, where: ArrayLike | None = None) -> None:
         """Restore a snapshot; the simulation continues with the same bits.

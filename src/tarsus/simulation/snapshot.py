@@ -79,8 +79,8 @@ class SnapshotFormat:
         """Number of columns."""
         return len(self.header) + sum(self.registers.values())
 
-    def take(self, worlds: Backend) -> Array:
-        """Return a copy of the state, (worlds, size), float64, on the device of the worlds."""
+    def read(self, worlds: Backend) -> Array:
+        """Copy the state, (worlds, size), float64, on the device of the worlds."""
         arrays = worlds.arrays
         registers = [worlds.output(name) for name in self.registers]
         header = arrays.asarray([entry.number for entry in self.header.values()])

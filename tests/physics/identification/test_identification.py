@@ -157,9 +157,9 @@ def test_a_noise_may_be_a_number_of_numpy() -> None:
 
 def test_the_error_of_an_estimate_in_a_table() -> None:
     one = Estimate("law.mu", "1", 0.55, 0.5, 0.6, 0.4, 0.5, False, "")
-    assert one.told_error == "+10.00 %"
-    assert replace(one, true=0.0).told_error == "+0.55"
-    assert replace(one, true=None).told_error == ""
+    assert one.error_text == "+10.00 %"
+    assert replace(one, true=0.0).error_text == "+0.55"
+    assert replace(one, true=None).error_text == ""
 
 
 def test_a_log_with_a_nan_is_to_end_before_it(swung: Any) -> None:

@@ -257,9 +257,9 @@ def test_the_doctor_finds_what_works_and_what_is_missing(
     assert cli.main(["doctor", "--json"]) == 0
     found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert all(found[name]["state"] == OK for name in ("packages", "processor", "compiler"))
-    assert found["[view]"]["state"] == MISSING and "nothing-such" in found["[view]"]["told"]
+    assert found["[view]"]["state"] == MISSING and "nothing-such" in found["[view]"]["detail"]
     assert '[view]"' in found["[view]"]["remedy"] and "install" in found["[view]"]["remedy"]
-    assert f"numpy>=99, not {np.__version__}" in found["[peers]"]["told"]
+    assert f"numpy>=99, not {np.__version__}" in found["[peers]"]["detail"]
     assert found["[exchange]"]["state"] == OK
     monkeypatch.setattr(_doctor_checks.metadata, "requires", lambda name: ["nothing-such>=1"])
     assert cli.main(["doctor"]) == 1
@@ -272,10 +272,10 @@ def test_the_doctor_sees_that_nothing_can_be_kept(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TARSUS_CACHE", str(tmp_path / "file"))
     (found,) = _doctor_checks._cache()
-    assert found.state == MISSING and str(tmp_path / "file") in found.told
+    assert found.state == MISSING and str(tmp_path / "file") in found.detail
     monkeypatch.setattr("tarsus.program.run.worlds.Worlds.advance", lambda self, steps: None)
     (found,) = _doctor_checks._compiler()
-    assert found.state == BAD and "wrong numbers" in found.told
+    assert found.state == BAD and "wrong numbers" in found.detail
     assert os.environ["TARSUS_CACHE"] == str(tmp_path / "file")
 
 

@@ -245,7 +245,7 @@ def test_states_of_mujoco_are_enough(ball: Path, tmp_path: Path) -> None:
     for _ in range(300):
         data.ctrl[:] = 0.05 * np.sin(9 * data.time)
         mujoco.mj_step(model, data)
-        recorder.take()
+        recorder.record()
         rows.append((data.time, data.qpos.copy(), data.qvel.copy(), data.ctrl.copy()))
     columns = (np.array(part) for part in zip(*rows, strict=True))
     arrays = dict(zip(("time", "qpos", "qvel", "ctrl"), columns, strict=True))
