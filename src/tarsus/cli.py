@@ -18,7 +18,7 @@ VERSION_FLAGS = ("-V", "--version")
 
 
 def parse_command(arguments: list[str]) -> Command:
-    """Return the command that the arguments ask for; exit after printing help.
+    """Parse the arguments to a command; exit after printing help.
 
     Only the module of the named command is imported.
 
@@ -110,7 +110,7 @@ def _end_quietly() -> int:
 
 
 def commands() -> dict[str, type[Command]]:
-    """Return all commands by name, in the order of the overview."""
+    """Collect all commands by name, in the order of the overview."""
     kinds: dict[str, Any] = registry.member_classes(COMMAND_PACKAGE, "command", Command)
     return dict(sorted(kinds.items(), key=lambda item: item[1].position))
 

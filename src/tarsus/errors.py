@@ -47,7 +47,7 @@ class TarsusError(ValueError):
         self.subject = str(subject)
 
     def within(self, context: str) -> Self:
-        """Return the same error with `context` and a colon in front of its message."""
+        """Prefix the message of the error with `context` and a colon."""
         copy = type(self).__new__(type(self))
         TarsusError.__init__(copy, f"{context}: {self}", self.subject)
         return copy
@@ -168,13 +168,13 @@ class WarningRecord(str):
 
 
 def warning_record(warning: Warning | str) -> WarningRecord:
-    """Return a Python warning as a record."""
+    """Convert a Python warning to a record."""
     code, subject = (str(getattr(warning, name, "")) for name in ("code", "subject"))
     return WarningRecord(str(warning), code, subject)
 
 
 def one_per_code(warnings: Iterable[WarningRecord]) -> list[WarningRecord]:
-    """Return the first warning of every code."""
+    """Select the first warning of every code."""
     first: dict[str, WarningRecord] = {}
     for warning in warnings:
         first.setdefault(warning.code or warning, warning)
@@ -186,7 +186,7 @@ class WorldGeometryIgnored(TarsusWarning):
 
 
 def quoted(text: str) -> str:
-    """Return a text in quotation marks, shortened in the middle if it is long."""
+    """Quote a text, shortened in the middle if it is long."""
     return repr(text if len(text) <= MAX_QUOTED_LENGTH else f"{text[:40]} ... {text[-10:]}")
 
 
@@ -197,7 +197,7 @@ def join_names(names: Sequence[str], limit: int) -> str:
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
-    """Return an error for a name that is not defined, which suggests the closest names.
+    """Create an error for a name that is not defined, which suggests the closest names.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
 
 
 def python_branching(who: str) -> Unsupported:
-    """Return an error for a function that branches in Python on a symbol."""
+    """Create an error for a function that branches in Python on a symbol."""
     return Unsupported(
         f"{who} branches with Python's `if`, `and` or `max` on a symbol: use ca.if_else,"
         " ca.logic_and or ca.fmax.",
@@ -227,5 +227,5 @@ def python_branching(who: str) -> Unsupported:
 
 
 def closest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return up to three known names that a typo may have meant, the closest first."""
+    """Find up to three known names that a typo may have meant, the closest first."""
     return difflib.get_close_matches(name, list(known), n=3, cutoff=MIN_SIMILARITY)

@@ -29,7 +29,7 @@ MAX_NAME_LENGTH = 100  # bytes of one part; file systems allow 255 in total
 
 
 def file_name(*parts: str) -> str:
-    """Return a file name made of several names, such as a robot's and a law's, joined by "_".
+    """Join several names, such as a robot's and a law's, with "_" to a file name.
 
     Characters other than letters, digits, dot, plus and minus become "_", so that the name has no
     blanks and cannot leave its folder. Names of Windows devices get a "_" in front.
@@ -49,7 +49,7 @@ def is_file(path: Path) -> bool:
 
 
 def missing_file(path: Path, wanted: str) -> InvalidFile:
-    """Return an error for a missing file that suggests similar files in its folder.
+    """Create an error for a missing file that suggests similar files in its folder.
 
     Parameters
     ----------
@@ -184,12 +184,12 @@ def json_value(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Return the JSON text of `json_value(value)`."""
+    """Convert `json_value(value)` to JSON text."""
     return json.dumps(json_value(value), allow_nan=False, indent=indent)
 
 
 def read_npz(path: Path) -> dict[str, Any]:
-    """Return the arrays of an .npz file.
+    """Read the arrays of an .npz file.
 
     The declared sizes are checked before memory is allocated, because a small archive may declare
     any size.
@@ -229,7 +229,7 @@ def read_npz(path: Path) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; raise InvalidFile if it cannot be read."""
+    """Read the tables of a TOML file; raise InvalidFile if it cannot be read."""
     if path.exists() and not is_file(path):
         raise InvalidFile(f"{path} is not a file.", path)
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def missing_package(package: str, purpose: str, extra: str = "") -> MissingPackage:
-    """Return an error for a package that is not installed, with the command that installs it.
+    """Create an error for a missing package, with the command that installs it.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def missing_package(package: str, purpose: str, extra: str = "") -> MissingPacka
 
 
 def extra_install_command(extra: str = "") -> str:
-    """Return the command that installs an extra of Tarsus, or by default its required packages.
+    """Build the command that installs an extra of Tarsus, or by default its requirements.
 
     The command repeats how Tarsus itself was installed (PEP 610): from a clone, a folder, a wheel
     or a version-control address. If that source is unknown or gone, it names the packages of the
@@ -46,13 +46,13 @@ def extra_install_command(extra: str = "") -> str:
 
 
 def package_install_command(*packages: str) -> str:
-    """Return the command that installs packages into the environment of this Python."""
+    """Build the command that installs packages into the environment of this Python."""
     quoted = (f'"{p}"' if set(p) & set("<>=!~[]; ") else p for p in packages)
     return " ".join((_installer(), *quoted))
 
 
 def requirements(extra: str = "") -> list[Requirement]:
-    """Return the requirements of an extra on this machine, or by default those of Tarsus itself."""
+    """Read the requirements of an extra on this machine, or by default those of Tarsus."""
     from importlib import metadata
 
     from packaging.requirements import Requirement
@@ -68,7 +68,7 @@ def requirements(extra: str = "") -> list[Requirement]:
 
 
 def _source(extra: str) -> str:
-    """Return what to install to get Tarsus again with an extra; empty if unknown."""
+    """Find what to install to get Tarsus again with an extra; empty if unknown."""
     from importlib import metadata
     from urllib.parse import urlparse
     from urllib.request import url2pathname
@@ -94,7 +94,7 @@ def _source(extra: str) -> str:
 
 
 def _installer() -> str:
-    """Return the start of the command for the environment of this Python."""
+    """Find the start of the install command for the environment of this Python."""
     if find_spec("pip") is None and shutil.which("uv"):
         folders = (Path.cwd(), *Path.cwd().parents)
         nearest = next((p / ".venv" for p in folders if (p / ".venv").is_dir()), None)

@@ -14,22 +14,22 @@ Blocks = Mapping[tuple[int, int], SX]  # (i, j) -> block (3, 3)
 
 
 def triples(x: SX) -> list[SX]:
-    """Return the n vectors (3,) stacked in x (3n,)."""
+    """Split x (3n,) into n vectors (3,)."""
     return [x[k : k + 3] for k in range(0, x.numel(), 3)]
 
 
 def list_triples(x: list[SX]) -> list[SX]:
-    """Return the n vectors (3,) listed as 3n scalars."""
+    """Split 3n scalars into n vectors (3,)."""
     return [ca.vertcat(*x[k : k + 3]) for k in range(0, len(x), 3)]
 
 
 def flat(columns: Iterable[SX]) -> list[SX]:
-    """Return the scalars of several vectors as one list."""
+    """Flatten several vectors to one list of scalars."""
     return [entry for column in columns for entry in entries(column)]
 
 
 def flat_matrix(G: Blocks, n: int) -> Matrix:
-    """Return the rows of the matrix (3n, 3n) made of n x n blocks."""
+    """Flatten n x n blocks to the rows of a matrix (3n, 3n)."""
     return [[entry(G, i, j) for j in range(3 * n)] for i in range(3 * n)]
 
 

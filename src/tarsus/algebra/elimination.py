@@ -29,7 +29,7 @@ class EliminatedTree:
     inverse: list[SX]
 
     def solve(self, b: list[SX]) -> list[SX]:
-        """Return x (n,) with A x = b."""
+        """Solve A x = b for x (n,)."""
         x, size = list(b), len(b)
         for k in reversed(range(size)):
             for i in (i for i in range(k) if (i, k) in self.entries):
@@ -99,7 +99,7 @@ def _eliminate_first(
 
 
 def solve_tree(A: SX, b: list[SX]) -> list[SX]:
-    """Return x (n,) with A (n, n) x = b, by `eliminated_tree`."""
+    """Solve A (n, n) x = b for x (n,) by `eliminated_tree`."""
     pattern, places = A.sparsity(), [(k, i) for k in range(len(b)) for i in range(len(b))]
     H = {place: A[place] for place in places if pattern.has_nz(*place)}
     return eliminated_tree(H, len(b)).solve(b)
@@ -118,7 +118,7 @@ class Eliminated:
     rows: Matrix
 
     def solve(self, b: list[SX]) -> list[SX]:
-        """Return x with A x = b."""
+        """Solve A x = b for x."""
         x, size = list(b), len(b)
         for i in range(size):
             for j in range(i):

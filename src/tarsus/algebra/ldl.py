@@ -50,7 +50,7 @@ class Factor:
         return len(self.order)
 
     def backward(self, b: list[SX]) -> list[SX]:
-        """Return the first half of a solution, in the order of elimination."""
+        """Compute the first half of a solution, in the order of elimination."""
         y = list(b)
         for k in self.order:
             if y[k].is_zero():
@@ -60,7 +60,7 @@ class Factor:
         return y
 
     def forward(self, y: list[SX]) -> list[SX]:
-        """Return the second half of a solution, from the last eliminated unknown to the first.
+        """Compute the second half of a solution, from the last eliminated unknown to the first.
 
         Unknowns that were computed first are used first, so that a row waits for one product of the
         row before it.
@@ -72,7 +72,7 @@ class Factor:
         return x
 
     def solve(self, b: list[SX]) -> list[SX]:
-        """Return x with M x = b."""
+        """Solve M x = b for x."""
         return self.forward(
             [d * y for d, y in zip(self.inverse_pivots, self.backward(b), strict=True)]
         )

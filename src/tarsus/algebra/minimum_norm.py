@@ -20,7 +20,7 @@ PASSES = 4
 
 
 def minimum_norm(G: Matrix, b: list[SX], rho: SX, used: list[SX]) -> list[SX]:
-    """Return G^+ b, restricted to the rows and columns that are used (1, else 0).
+    """Compute G^+ b, restricted to the rows and columns in use (flag 1, else 0).
 
     The relative error is (2 rho largest / s)^PASSES along each eigenvector. Unused unknowns are
     zero if their b is zero.

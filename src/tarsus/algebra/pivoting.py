@@ -54,13 +54,13 @@ class Complementarity:
     free: tuple[bool, ...] = ()
 
     def signed(self, i: int) -> bool:
-        """Return whether x_i must not be negative."""
+        """Return whether x_i must be non-negative."""
         return not (self.free and self.free[i])
 
 
 @dataclass(frozen=True)
 class Pivoted:
-    """Solution x, the number of factorizations, and 1 if every sign is right."""
+    """Solution x, number of factorizations, and 1 if all signs are correct."""
 
     x: list[SX]
     iterations: SX
@@ -87,7 +87,7 @@ def pivot(
 
 
 def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
-    """Solve for the basic unknowns, and let those of the wrong sign change sides."""
+    """Solve for the basic unknowns, and exchange those with the wrong sign."""
     # solve, and find the size of the unknowns: a wrong sign below round-off does not count
     basic, size = entries(values["basic"]), range(len(problem.c))
     refined, x = basic_solution(problem, basic)
@@ -131,7 +131,7 @@ def exchange(problem: Complementarity, values: Values) -> tuple[Values, SX]:
 
 
 def basic_solution(problem: Complementarity, basic: list[SX]) -> tuple[list[SX], list[SX]]:
-    """Return x with w = 0 on the basic set, of K itself and of the regularized K."""
+    """Compute x with w = 0 on the basic set, of K itself and of the regularized K."""
     rows = list(zip(basic, problem.K, strict=True))
     diagonal = [
         ca.if_else(b, row[i] * (1 + problem.spread), ZERO_IMPULSE_DIAGONAL)

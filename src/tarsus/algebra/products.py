@@ -8,7 +8,7 @@ Matrix = list[list[SX]]  # by rows
 
 
 def dot(a: list[SX], b: list[SX], start: SX | None = None) -> SX:
-    """Return start + a . b, summed from the first entry on, without structural zeros."""
+    """Compute start + a . b, summed from the first entry on, without structural zeros."""
     return sum(
         (x * y for x, y in zip(a, b, strict=True) if not x.is_zero() and not y.is_zero()),
         SX(0) if start is None else start,
@@ -16,5 +16,5 @@ def dot(a: list[SX], b: list[SX], start: SX | None = None) -> SX:
 
 
 def times(K: Matrix, x: list[SX]) -> list[SX]:
-    """Return K x."""
+    """Compute K x."""
     return [dot(row, x) for row in K]

@@ -15,15 +15,12 @@ TINY = 1e-30  # against a division by zero
 
 
 def half_line(x: SX) -> SX:
-    """Return the nearest non-negative number: unilateral contact (Gehring 2014, Eqns.
-
-    (2), (11)).
-    """
+    """Project onto non-negative numbers: unilateral contact (Gehring 2014, Eqns. (2), (11))."""
     return ca.fmax(x, 0)
 
 
 def disc(x: SX, radius: SX) -> SX:
-    """Return the nearest point of a disc around zero: Coulomb friction (Gehring 2014, Eqn. (3)).
+    """Project onto a disc around zero: Coulomb friction (Gehring 2014, Eqn. (3)).
 
     Parameters
     ----------
@@ -104,24 +101,24 @@ class ConePoint:
         return self.x[1:] / ca.fmax(self.length, TINY)
 
     def nearest(self) -> SX:
-        """Return the nearest point (3,) of the cone; `length` must not be zero."""
+        """Project x onto the cone, (3,); `length` must not be zero."""
         normal = (1 - self.polar) * self.reach * self.share
         tangent = (self.mu * normal / self.length) * self.x[1:]
         return ca.if_else(self.inside, self.x, ca.vertcat(normal, tangent))
 
     def nearest_by_direction(self) -> SX:
-        """Return the nearest point (3,) of the cone, using the unit vector along the tangents."""
+        """Project x onto the cone, (3,), using the unit vector along the tangents."""
         normal = self.reach * self.share
         edge = ca.vertcat(normal, self.mu * normal * self.direction)
         return ca.if_else(self.inside, self.x, ca.if_else(self.polar, 0, edge))
 
     def squared_length(self) -> SX:
-        """Return the squared length of the nearest point."""
+        """Compute the squared length of the nearest point."""
         reach, own = self.reach, ca.dot(self.x[1:], self.x[1:]) + self.x[0] * self.x[0]
         return ca.if_else(self.inside, own, (1 - self.polar) * reach * reach * self.share)
 
     def derivative(self) -> SX:
-        """Return a generalized derivative (3, 3) of `nearest`; the apex counts as inside."""
+        """Compute a generalized derivative (3, 3) of `nearest`; the apex counts as inside."""
         mu, flat, outside_polar = self.mu, self.share, 1 - self.polar
         x, y = self.x[1] / self.length, self.x[2] / self.length
         share = mu * flat * self.reach / self.length
@@ -134,7 +131,7 @@ class ConePoint:
         return ca.if_else(self.inside, SX.eye(3), outside_polar * on_edge)
 
     def derivative_factor(self) -> SX:
-        """Return B (3, 3) with B B^T a generalized derivative of the projection."""
+        """Compute B (3, 3) with B B^T a generalized derivative of the projection."""
         mu, direction = self.mu, self.direction
         normal = self.reach * self.share
         along = ca.sqrt(self.share) * ca.vertcat(1, mu * direction)

@@ -24,7 +24,7 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def mixed(number: Any) -> Any:
-    """Return SplitMix64 of a number (uint64): a pseudorandom number, different for every input."""
+    """Compute SplitMix64 of a number (uint64): a pseudorandom number, different for every input."""
     with np.errstate(over="ignore"):
         z = np.asarray(number, np.uint64) + GOLDEN
         z = (z ^ (z >> np.uint64(30))) * FIRST
@@ -33,13 +33,13 @@ def mixed(number: Any) -> Any:
 
 
 def seed_words(seed: int) -> NDArray[np.float64]:
-    """Return four words (4,) for any whole number."""
+    """Hash a whole number to four words (4,)."""
     number = int(mixed(seed % (1 << 64)))
     return np.array([(number >> 12 * k) % WORD for k in range(4)], dtype=float)
 
 
 def scrambled(seed: SX, world: SX, count: SX, stream: SX | int) -> list[SX]:
-    """Return four words, each equally likely to be any of 0 to 4095.
+    """Draw four words, each equally likely to be any of 0 to 4095.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def scrambled(seed: SX, world: SX, count: SX, stream: SX | int) -> list[SX]:
 
 
 def uniform(words: Sequence[SX]) -> tuple[SX, SX]:
-    """Return two numbers in [0, 1), multiples of 2^-24, from four words."""
+    """Convert four words to two numbers in [0, 1), multiples of 2^-24."""
     a, b, c, d = words
     return (a * WORD + b) * (1 / WORD**2), (c * WORD + d) * (1 / WORD**2)
 
 
 def _middle(word: SX) -> SX:
-    """Return the middle twelve of the 24 bits of a word's square."""
+    """Extract the middle twelve of the 24 bits of a word's square."""
     return _wrapped(ca.floor(word * word * (1 / 64)))
 
 

@@ -7,21 +7,21 @@ from casadi import SX
 
 
 def lorentz(v: SX) -> SX:
-    """Return v_N^2 - |v_T|^2 of v (3,), positive inside the cone and its mirror image."""
+    """Compute v_N^2 - |v_T|^2 of v (3,), positive inside the cone and its mirror image."""
     return v[0] * v[0] - squared_slide(v)
 
 
 def squared_slide(v: SX) -> SX:
-    """Return |v_T|^2 of v (3,)."""
+    """Compute |v_T|^2 of v (3,)."""
     return v[1] * v[1] + v[2] * v[2]
 
 
 def reflected(v: SX) -> SX:
-    """Return (v_N, -v_T); divided by lorentz(v), it is the inverse in the cone's algebra."""
+    """Compute (v_N, -v_T); divided by lorentz(v), it is the inverse in the cone's algebra."""
     return ca.vertcat(v[0], -v[1], -v[2])
 
 
 def approach(v: SX, d: SX) -> SX:
-    """Return 1 / t for the t at which v + t d meets the edge of the cone; not positive if never."""
+    """Compute 1 / t for the t at which v + t d meets the cone's edge; not positive if never."""
     own, mixed, change = lorentz(v), v[0] * d[0] - ca.dot(v[1:], d[1:]), lorentz(d)
     return (ca.sqrt(ca.fmax(mixed * mixed - own * change, 0)) - mixed) / own

@@ -43,7 +43,7 @@ def secondary_gaps(
     known_points: EllipsoidPoints | None = None,
     ahead: SX | None = None,
 ) -> SecondaryGaps:
-    """Return the gaps of all contacts that are not primary.
+    """Compute the gaps of all contacts that are not primary.
 
     Parameters
     ----------
@@ -104,14 +104,14 @@ def secondary_gaps(
 
 
 def _approach(kin: Kinematics, candidate: Candidate, normal: SX) -> SX:
-    """Return the velocity of a candidate's center along the ground's normal (3,), m/s."""
+    """Compute the velocity of a candidate's center along the ground's normal (3,), m/s."""
     body = candidate.body
     spin = ca.cross(kin.omega[body], constant(candidate.position))
     return ca.dot(normal, ca.mtimes(kin.world_rotation[body], kin.velocity[body] + spin))
 
 
 def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deepest:
-    """Return the deepest contacts of pairs, computed only if a bound allows any to touch."""
+    """Find the deepest contacts of pairs, computed only if a bound allows any to touch."""
     firsts = {(pair.first.name, pair.second.name): pair for pair in geometry.pairs}
     bound = least(pair_distance_bounds(kin, list(firsts.values())))
     near = builder.store("near", geometry.closes(bound))
@@ -132,7 +132,7 @@ def deepest_pairs(geometry: Geometry, kin: Kinematics, builder: Builder) -> Deep
 
 
 def least(values: list[SX]) -> SX:
-    """Return the smallest value, reduced pair by pair rather than in one long chain."""
+    """Compute the smallest value, reduced pair by pair rather than in one long chain."""
     while len(values) > 1:
         halves = [ca.fmin(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
         values = halves + ([values[-1]] if len(values) % 2 else [])
@@ -196,7 +196,7 @@ def gaps_of_groups(
     grouped: Sequence[BodyPoints],
     builder: Builder,
 ) -> dict[str, tuple[SX, tuple[SX, SX]]]:
-    """Return the gap, m, and `EdgeBounds.height_and_z` of every candidate of groups, by name.
+    """Compute the gap, m, and `EdgeBounds.height_and_z` of every candidate of groups, by name.
 
     They are OPEN_GAP and FAR_HEIGHT in worlds where the ball around the group does not touch.
     """
@@ -237,7 +237,7 @@ def _examined(
     group: BodyPoints,
     pose: tuple[SX, SX],
 ) -> Values:
-    """Return the gaps of a group, m, and how high its centers are above the ground, m."""
+    """Compute the gaps of a group, m, and the heights of its centers above the ground, m."""
     R, at = pose
     own = group.candidates
     centers = [at + ca.mtimes(R, constant(c.position)) for c in own]

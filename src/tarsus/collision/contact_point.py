@@ -15,7 +15,7 @@ OPEN_GAP = 1.0  # m: gap of an empty slot
 
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """How a contact moves with the robot: velocity in the contact frame = rows times u.
+    """Attachment of a contact to the robot: velocity in the contact frame = rows times u.
 
     Contacts of one body may share the six rows of its twist: then their velocity is `arms` times
     the twist, and only the body's rows enter the mass matrix solve.
@@ -39,7 +39,7 @@ class Attached:
 
     @classmethod
     def by(cls, rows: SX, may_be_blocked: bool = False) -> Attached:
-        """Attach by rows (3, nu) of its own."""
+        """Attach a contact by its own rows (3, nu)."""
         return cls([ca.horzsplit(rows[k, :]) for k in range(3)], may_be_blocked=may_be_blocked)
 
     @property

@@ -165,7 +165,7 @@ def columns(geometry: Geometry) -> dict[str, int]:
 
 
 def rows(geometry: Geometry) -> list[tuple[float, ...]]:
-    """Return the table, one row for each contact number.
+    """Build the table, one row for each contact number.
 
     Columns that a contact does not use are zero; the second body of a contact with the ground is
     EMPTY.
@@ -221,7 +221,7 @@ def split_row(row: SX, widths: Mapping[str, int]) -> dict[str, SX]:
 def look_up(
     geometry: Geometry, numbers: list[SX], gaps: SecondaryGaps, j: SX, builder: Builder
 ) -> SlotContact:
-    """Return the contact in slot j; an empty slot j gets the constants of contact number j."""
+    """Look up the contact in slot j; an empty slot j gets the constants of contact number j."""
     # its row of the table
     table = np.array(rows(geometry))
     number, width = numbers[0], table.shape[1]
@@ -262,7 +262,7 @@ def look_up(
 
 
 def _ellipsoid_point(geometry: Geometry, number: SX, points: EllipsoidPoints) -> EllipsoidPoint:
-    """Return the closest point of the contact with that number, if it belongs to an ellipsoid."""
+    """Find the closest point of the contact with that number, if it belongs to an ellipsoid."""
     arm, is_distinct, max_gap = SX.zeros(3), SX(EMPTY), SX.inf()
     for k, i in enumerate(geometry.order[: len(geometry.candidates)]):
         point, matches = points.get(geometry.candidates[i].name), number == k

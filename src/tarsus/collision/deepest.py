@@ -50,7 +50,7 @@ class Deepest:
 
     @staticmethod
     def none(count: int, *, spans: bool, faces: bool = False, edges: bool = False) -> Deepest:
-        """Return an empty table for `count` contacts."""
+        """Create an empty table for `count` contacts."""
         numbers, gaps, positions, cross_positions = (
             entries(SX(np.full(count, value))) for value in (EMPTY, np.inf, OUTSIDE, 0)
         )
@@ -124,15 +124,15 @@ class Deepest:
         )
 
     def position(self, number: SX) -> SX:
-        """Return the position along the span with that number where the ground is closest."""
+        """Look up the position along the span with that number where the ground is closest."""
         return self._value_of(number, self.positions, OUTSIDE)
 
     def cross_position(self, number: SX) -> SX:
-        """Return the position across the span with that number; 0 if it is not a face."""
+        """Look up the position across the span with that number; 0 if it is not a face."""
         return self._value_of(number, self.cross_positions, 0.0)
 
     def edge_contact(self, number: SX) -> tuple[SX, SX]:
-        """Return the normal (3,) and gap, m, of a contact with an edge of the ground, or zeros."""
+        """Look up the normal (3,) and gap, m, of a contact with an edge of the ground, or zeros."""
         normal, gap = SX.zeros(3), SX(0)
         for other, own, distance in zip(self.numbers, self.normals, self.gaps, strict=True):
             normal = ca.if_else(other == number, own, normal)

@@ -25,7 +25,7 @@ MIN_RATE = 1e-12  # keeps level ground from dividing by zero
 
 
 def length_and_radius(span: Span) -> tuple[float, float]:
-    """Return the length between the ends of a span, and its radius, m."""
+    """Compute the length between the ends of a span, and its radius, m."""
     begin, end = span.part
     return 2 * float(np.linalg.norm(span.half)) / (end - begin), span.radius
 
@@ -77,7 +77,7 @@ class EdgeBounds:
 
     @staticmethod
     def of(geometry: Geometry, terrain: object) -> EdgeBounds:
-        """Return the bounds of a geometry's ground."""
+        """Compute the bounds of a geometry's ground."""
         steepest = geometry.terrain.steepest(terrain)
         if steepest is None:
             return EdgeBounds(geometry, SX(1), SX(1), solid=True)
@@ -155,7 +155,7 @@ class EdgeBounds:
 
 
 def pair_distance_bounds(kin: Kinematics, pairs: list[Pair]) -> list[SX]:
-    """Return a lower bound on the distance of each pair's solids, m; not positive if they touch.
+    """Compute a lower bound on the distance of each pair's solids, m; not positive if they touch.
 
     Convex bodies are apart if any direction separates them, or the balls around them are apart.
     Which bound is used, a normal of a box's faces or the balls, is chosen once for each pair: the
@@ -173,7 +173,7 @@ def pair_distance_bounds(kin: Kinematics, pairs: list[Pair]) -> list[SX]:
 
 
 def separations(pair: Pair, shapes: Mapping[str, Shape]) -> list[SX]:
-    """Return the separation of two solids in several directions, m.
+    """Compute the separation of two solids in several directions, m.
 
     The balls around them, the face normals of boxes, and the exact distance of two capsules.
     """
@@ -193,13 +193,13 @@ def separations(pair: Pair, shapes: Mapping[str, Shape]) -> list[SX]:
 
 
 def _along(shape: Shape, normal: SX) -> SX:
-    """Return how far a solid without its rounding reaches along a direction (3,), m."""
+    """Compute the extent of a solid, without its rounding, along a direction (3,), m."""
     if isinstance(shape, Segment):
         return SX(0) if shape.half is None else ca.fabs(ca.dot(normal, shape.half))
     return ca.dot(ca.fabs(ca.mtimes(shape.rotation.T, normal)), shape.half)
 
 
 def _start(mechanism: Mechanism) -> np.ndarray:
-    """Return coordinates (nq,) near those of the start, with cut joints at zero."""
+    """Choose coordinates (nq,) near those of the start, with cut joints at zero."""
     q = mechanism.keyframes.get("stand")
     return mechanism.neutral() if q is None or len(q) != mechanism.nq else np.asarray(q)

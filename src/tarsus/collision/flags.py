@@ -35,11 +35,11 @@ class Flags:
 
     @property
     def any(self) -> SX:
-        """1 if one is set."""
+        """1 if a flag is set, else 0."""
         return ca.sum1(self.words) > 0
 
     def first(self) -> tuple[SX, Flags]:
-        """Return the number of the first flag that is set, and the others; one must be set."""
+        """Find the number of the first set flag, and the remaining flags; one must be set."""
         # the first word that is not zero
         words = entries(self.words)
         word, base = words[-1], SX(BITS * (len(words) - 1))

@@ -44,7 +44,7 @@ class PlacedOutline:
 
     @staticmethod
     def of(kin: Kinematics, candidate: Candidate, points: EllipsoidPoints) -> PlacedOutline | None:
-        """Return the outline of a candidate; None for a ball."""
+        """Place the outline of a candidate in the world; None for a ball."""
         if candidate.outline is None:
             return None
         parameters = support_points.parameters(candidate.outline)
@@ -53,12 +53,12 @@ class PlacedOutline:
         )
 
     def lowest(self, normal: SX) -> SX:
-        """Return the vector (3,) from the center to the lowest point along a normal, world, m."""
+        """Find the vector (3,) from the center to the lowest point along a normal, world, m."""
         toward = -ca.mtimes(self.rotation.T, normal)
         return ca.mtimes(self.rotation, support_points.support_point(self.numbers, toward))
 
     def travel_acceleration(self, normal: SX, spin: SX) -> SX:
-        """Return what the contact's motion over the body adds to dJ/dt u (3,), world, m/s^2.
+        """Compute the effect of the contact's motion over the body on dJ/dt u (3,), world, m/s^2.
 
         It is zero where the contact stays in place, as that of a rolling wheel does. `spin` (3,) is
         the angular velocity of the body, world.
@@ -100,7 +100,7 @@ def below_lowest(
     outlines: Sequence[PlacedOutline | None],
     first: Sequence[tuple[SX, SX]],
 ) -> list[tuple[SX, SX, SX]]:
-    """Return the result of `below`, given distance and frame of the ground below the centers."""
+    """Compute the result of `below`, given distance and frame of the ground below the centers."""
     grounds_below = [(SX.zeros(3), *ground) for ground in first]
     others = [(i, at) for i, at in enumerate(outlines) if at is not None and at.closest is None]
     for _ in range(REFINEMENTS if others else 0):
@@ -136,7 +136,7 @@ def below_lowest(
 def _where_ball_touches(
     radius: SX, below_center: tuple[SX, SX], below_point: tuple[SX, SX]
 ) -> tuple[SX, SX]:
-    """Return the distance, m, of a ball's center from a height field, and the frame there (3, 3).
+    """Compute the distance, m, of a ball's center from a height field, and the frame there (3, 3).
 
     The normal n where the ball touches is that of the ground `radius` n below its center. The
     ground below the center, and below the point that its normal n0 gives, has normals n0 and n1;
@@ -171,7 +171,7 @@ def _where_ball_touches(
 def below_candidates(
     geometry: Geometry, kin: Kinematics, candidates: Sequence[Candidate], terrain: object
 ) -> tuple[list[SX], list[SX], list[SX]]:
-    """Return the points (3,) that may touch, world, m, with distance and frame of the ground."""
+    """Find the points (3,) that may touch, world, m, with distance and frame of the ground."""
     centers = [jacobian.position(kin, c.body, constant(c.position)) for c in candidates]
     points_of_ellipsoids = closest_points(geometry, kin, terrain, candidates)
     grounds = below(

@@ -36,7 +36,7 @@ def contact_points(
     contacts: Sequence[Candidate | Span | Pair],
     known_points: EllipsoidPoints | None = None,
 ) -> list[ContactPoint]:
-    """Return the contact points of candidates, then spans, then pairs.
+    """Compute the contact points of candidates, then spans, then pairs.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class OnSpan:
 
     @property
     def touches(self) -> SX:
-        """1 if the slot holds no span, or one whose inside touches."""
+        """0 if the slot holds a span whose inside does not touch, else 1."""
         return self.position < OUTSIDE
 
     def lines(self, normal: SX) -> list[tuple[SX, SX | float]]:
@@ -227,7 +227,7 @@ class OnSpan:
 def slot_contact_point(
     geometry: Geometry, kin: Kinematics, terrain: object, slot: SlotContact
 ) -> ContactPoint:
-    """Return the contact point of the contact that a slot holds, with dense rows.
+    """Compute the contact point of the contact that a slot holds, with dense rows.
 
     An empty slot is far away. A pair is expressed in the frame of its second body, so that a law's
     memory of positions moves with that body.
@@ -295,7 +295,7 @@ def _ground_or_pair(
     selected: tuple[BodySelection, SelectedBody],
     pairs: Sequence[Pair],
 ) -> ContactPoint:
-    """Return the contact point of a slot that may hold a pair; `ground` if it holds none."""
+    """Compute the contact point of a slot that may hold a pair; `ground` if it holds none."""
     assert slot.second is not None
     selection, body = selected
     other = selection.body(slot.second.body)
@@ -380,7 +380,7 @@ def _material(geometry: Geometry, point: SX, terrain: object, own: float | SX) -
 
 
 def _friction_of(geometry: Geometry, number: SX) -> SX:
-    """Return the friction factor of the contact with that number."""
+    """Select the friction factor of the contact with that number."""
     candidates = geometry.order[: len(geometry.candidates)]
     factors = [geometry.candidates[i].friction for i in candidates]
     factors += [other.friction for other in (*geometry.spans, *geometry.pairs)]

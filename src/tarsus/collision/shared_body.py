@@ -37,7 +37,7 @@ class SharedBody:
     """Its entry of `rnea.world_motions`."""
 
     def position(self, point: SX) -> SX:
-        """Return the world position (3,), m, of a point (3,) in its frame."""
+        """Compute the world position (3,), m, of a point (3,) in its frame."""
         return self.kin.world_position[self.number] + self._from_origin(point)
 
     @cached_property
@@ -68,14 +68,14 @@ class SharedBody:
         return ca.vertcat(*(dot(row, entries(self.kin.u)) for row in self.rows))
 
     def arms(self, center: SX, arm: SX, frame: SX) -> SX:
-        """Return A (3, 6) such that a point moves with A times the twist, in a frame (3, 3).
+        """Build A (3, 6) such that a point moves with A times the twist, in a frame (3, 3).
 
         The point is at `center` (3,) in the body's frame and `arm` (3,) further in world axes.
         """
         return ca.horzcat(frame, -ca.mtimes(frame, skew(self._from_origin(center) + arm)))
 
     def velocity_product(self, center: SX, arm: SX) -> SX:
-        """Return dJ/dt u (3,), m/s^2, of that point, as `rnea.velocity_products` does."""
+        """Compute dJ/dt u (3,), m/s^2, of that point, as `rnea.velocity_products` does."""
         return rnea.velocity_product(self.motion, self._from_origin(center), arm)
 
     def _from_origin(self, point: SX) -> SX:
@@ -83,7 +83,7 @@ class SharedBody:
 
 
 def shared_bodies(kin: Kinematics, candidates: Sequence[Candidate]) -> dict[int, SharedBody]:
-    """Return the bodies with at least MIN_CONTACTS of the candidates, by number.
+    """Collect the bodies with at least MIN_CONTACTS of the candidates, by number.
 
     There are none on a robot with closed loops or cut joints, whose constraints are solved contact
     by contact.

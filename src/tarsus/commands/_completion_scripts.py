@@ -18,7 +18,7 @@ class CommandWords:
 
 
 def bash(commands: Sequence[CommandWords]) -> str:
-    """Return a bash function that completes the word at the cursor."""
+    """Build a bash function that completes the word at the cursor."""
     names = " ".join(known.name for known in commands)
     cases = "\n".join(_bash_case(known) for known in commands)
     return f"""\
@@ -44,7 +44,7 @@ complete -o bashdefault -o default -F _tarsus tarsus
 
 
 def _bash_case(known: CommandWords) -> str:
-    """Return one command's case: values of the option before the cursor, or of positionals."""
+    """Build the case of one command: values of the option before the cursor, or of positionals."""
     flags = " ".join([*(flag for option in known.options for flag in option.flags), "--help"])
     rows = [f'    {known.name}) flags="{flags}"', '        case "$prev" in']
     for option in known.options:
@@ -57,7 +57,7 @@ def _bash_case(known: CommandWords) -> str:
 
 
 def zsh(commands: Sequence[CommandWords]) -> str:
-    """Return a function for zsh's completion system, with the help text of every option."""
+    """Build a function for zsh's completion system, with the help text of every option."""
     described = "\n".join(f"        {_quoted(_colons(k.name, k.summary))}" for k in commands)
     cases = "\n".join(
         "\n".join([f"    {k.name})", "        _arguments -s \\", *_zsh_rows(k), "        ;;"])
@@ -89,7 +89,7 @@ fi
 
 
 def _zsh_rows(known: CommandWords) -> list[str]:
-    """Return the arguments of zsh's `_arguments` for one command."""
+    """Build the arguments of zsh's `_arguments` for one command."""
     rows = []
     for option in known.options:
         action = f"({' '.join(option.choices)})" if option.choices else ""
@@ -107,7 +107,7 @@ def _zsh_rows(known: CommandWords) -> list[str]:
 
 
 def fish(commands: Sequence[CommandWords]) -> str:
-    """Return one fish line for every command and option."""
+    """Build one fish line for every command and option."""
     rows = ["complete -c tarsus -f"]
     for known in commands:
         about = _quoted(known.summary)
@@ -128,7 +128,7 @@ def fish(commands: Sequence[CommandWords]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return the text quoted as one word of a shell."""
+    """Quote a text as one word of a shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -137,7 +137,7 @@ def _colons(name: str, about: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a description without the characters that are special in zsh."""
+    """Remove the characters that are special in zsh from a description."""
     return text.replace("[", "(").replace("]", ")").replace(":", ";").replace("'", "")
 
 

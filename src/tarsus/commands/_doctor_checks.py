@@ -194,7 +194,7 @@ def _extras() -> Iterator[Diagnosis]:
 
 
 def _missing_packages(extra: str) -> tuple[list[str], list[str]]:
-    """Return the missing and the outdated packages of an extra, or of Tarsus itself for ""."""
+    """Find the missing and the outdated packages of an extra, or of Tarsus itself for ""."""
     missing, old = [], []
     for needed in requirements(extra):
         try:
@@ -218,7 +218,7 @@ def _programs() -> Iterator[Diagnosis]:
 
 
 def _output(*command: str) -> str:
-    """Return what another program prints; "" if it is not installed or fails."""
+    """Run another program and return its output; "" if it is not installed or fails."""
     if shutil.which(command[0]) is None:
         return ""
     try:

@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 def contents_of(robot: Mechanism, law: str) -> dict[str, Any]:
-    """Return the supported and unsupported contents of a robot file as a JSON record.
+    """Read the supported and unsupported contents of a robot file, as a JSON record.
 
     The record also has the file's actuators and the stages of the law's contact solver.
     """
@@ -59,7 +59,7 @@ def contents_of(robot: Mechanism, law: str) -> dict[str, Any]:
 
 
 def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
-    """Return the operations of every block of straight-line code, and the CPU compile time.
+    """Count the operations of every block of straight-line code, and time the CPU compilation.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def compiled_step(simulation: Simulation, bits: int) -> dict[str, Any]:
 
 
 def kernel(robot: Robot, law: str, bits: int, file: Path | None = None) -> dict[str, Any]:
-    """Return the lines, registers and spills of the step's GPU kernel.
+    """Compile the GPU kernel of the step; return its lines, registers and spills.
 
     Values that are not available are None, and `ptx_unknown` gives the reason. For a whole robot,
     compiler and assembler take many minutes and gigabytes, so each is stopped after `GPU_TIMEOUT`.
@@ -141,7 +141,7 @@ def _ptx_text(robot: Robot, law: str, bits: int) -> str | TarsusError:
 
 
 def simulation(robot: Robot, law: str, bits: int) -> Simulation:
-    """Return the simulation whose time step is inspected."""
+    """Create the simulation whose time step is inspected."""
     return Simulation(robot, law, controller="auto", precision=f"float{bits}")
 
 
@@ -232,7 +232,7 @@ def print_contents(report: dict[str, Any]) -> None:
 
 
 def _block_name(block: dict[str, Any]) -> str:
-    """Return a name for a block, from the first registers that it computes."""
+    """Name a block after the first registers that it computes."""
     outputs = [name for name in block["makes"] if not name.startswith("more")]
     more = ", ..." if len(outputs) > MAX_NAMES else ""
     return f"{'loop' if block['in_loop'] else 'once'}: {', '.join(outputs[:MAX_NAMES])}{more}"

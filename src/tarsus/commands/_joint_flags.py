@@ -71,7 +71,7 @@ SensorNames = Annotated[str | None, argument("NAME[:FRAME],..."), ArgumentCheck(
 
 
 def sensors(text: str | None) -> list[Sensor]:
-    """Return the sensors in a list such as "imu,touch:FR_foot".
+    """Create the sensors in a list such as "imu,touch:FR_foot".
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Argument:
 
 
 def options(kind: type) -> list[Argument]:
-    """Return the arguments of a command, positional ones first."""
+    """List the arguments of a command, positional ones first."""
     return sorted(_class_arguments(kind), key=lambda option: bool(option.flags))
 
 
@@ -88,7 +88,7 @@ def _field_argument(f: Field[Any], plain: Any, annotations: list[Any], about: st
 
 
 def _unwrap(hint: Any) -> tuple[Any, list[Any]]:
-    """Return a type without its annotations, also inside unions, and the list of annotations."""
+    """Remove the annotations of a type, also inside unions; return it and their list."""
     annotations: list[Any] = []
     while hasattr(hint, "__metadata__"):
         annotations[:0] = hint.__metadata__
@@ -101,14 +101,14 @@ def _unwrap(hint: Any) -> tuple[Any, list[Any]]:
 
 
 def field_texts(owner: type) -> dict[str, str]:
-    """Return the help text of each field of a dataclass: the string under it, on one line."""
+    """Read the help text of each field of a dataclass: the string under it, on one line."""
     pairs = (pair for base in reversed(owner.__mro__) for pair in _class_texts(base))
     return {name: " ".join(text.split()) for name, text in pairs}
 
 
 @cache
 def _class_texts(owner: type) -> list[tuple[str, str]]:
-    """Return the name of each field in a class's source, with the string under it."""
+    """Read the name of each field in a class's source, with the string under it."""
     if owner is object or not hasattr(owner, "__dataclass_fields__"):
         return []
     body = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]

@@ -33,7 +33,7 @@ LINE_WIDTH = 80  # characters, for prose
 
 
 def parse(name: str, kind: type[Command], words: Sequence[str]) -> Command:
-    """Return the command with its arguments; print the help and exit for `-h` or `--help`.
+    """Parse a command with its arguments; print the help and exit for `-h` or `--help`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _tyro_errors(name: str, kind: type[Command]) -> AbstractContextManager[None]
 
 
 def example_lines(examples: Mapping[str, str]) -> list[str]:
-    """Return each example command line, followed by the line that describes it."""
+    """Format each example command line, followed by the line that describes it."""
     return [row for line, text in examples.items() for row in (f"  {line}", f"      {text}")]
 
 
@@ -79,7 +79,7 @@ def example_lines(examples: Mapping[str, str]) -> list[str]:
 
 
 def _registry() -> ConstructorRegistry:
-    """Return tyro's rules, plus one for integers whose error message users can read."""
+    """Create tyro's rules, plus one for integers whose error message users can read."""
     registry = ConstructorRegistry()
     registry.primitive_rule(_integer)
     return registry
@@ -128,7 +128,7 @@ def _print_help(name: str, kind: type[Command]) -> None:
 
 
 def _with_headings(kind: type[Command]) -> ConstructorRegistry:
-    """Return rules that split a command's options into one box for each of its `groups`.
+    """Create rules that split a command's options into one box for each of its `groups`.
 
     tyro draws a box for each nested structure, so each heading becomes a structure. The rules serve
     only the help: arguments are parsed into the fields of the command itself.
@@ -163,7 +163,7 @@ def _with_headings(kind: type[Command]) -> ConstructorRegistry:
 
 
 def _titled(heading: str, box: type) -> StructFieldSpec:
-    """Return a field that tyro draws as a box with this heading."""
+    """Title a field that tyro then draws as a box with this heading."""
     annotations = tyro.conf.OmitArgPrefixes, tyro.conf.arg(name=heading, help="")
     hint: Any = Annotated[box, *annotations]
     return StructFieldSpec(heading.replace(" ", "_"), hint, tyro.MISSING_NONPROP)

@@ -90,7 +90,7 @@ class Progress:
         self._log(COLD if waiting else "compiled")
 
     def towards(self, end: float) -> Callable[[float], None] | None:
-        """Return a function that moves the bar to a value between 0 and `end`.
+        """Create a function that moves the bar to a value between 0 and `end`.
 
         Returns None if no bar is drawn.
         """

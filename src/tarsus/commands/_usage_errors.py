@@ -35,7 +35,7 @@ def raise_usage_errors(name: str, kind: type[Command]) -> Iterator[None]:
 def _usage_error(
     name: str, kind: type[Command], event: events.ParseErrorEvent
 ) -> TarsusError | None:
-    """Return the error for an event; None for an event that no command can cause."""
+    """Create the error for an event; None for an event that no command can cause."""
     see = f"see `tarsus {name} --help`."
     match event:
         case events.UnrecognizedArgs(tokens=[word, *_]):
@@ -64,7 +64,7 @@ def _usage_error(
 
 
 def _unknown_word(name: str, kind: type[Command], word: str, see: str) -> UnknownName:
-    """Return the error for a word that matches no argument."""
+    """Create the error for a word that matches no argument."""
     if not word.startswith("-"):
         return UnknownName(f"tarsus {name} does not accept {quoted(word)}; {see}", word)
 

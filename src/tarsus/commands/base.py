@@ -34,12 +34,12 @@ typed_arguments: ContextVar[Sequence[str]] = ContextVar("typed_arguments", defau
 
 
 def _default(value: str) -> str:
-    """Return how the help shows a default: empty for a flag and for None."""
+    """Format a default for the help: empty for a flag and for None."""
     return "" if value in ("None", "True", "False", "", "''") else f"(default: {value})"
 
 
 def argument(name: str | None, help: str | None = None, short: str | None = None) -> Any:
-    """Return the annotation that describes an argument in the help.
+    """Create the annotation that describes an argument in the help.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class ArgumentCheck:
 
 
 def checked_name(kind: str, package: str, *also: str) -> ArgumentCheck:
-    """Return a check that a name is a member of `package`, one of `also`, or a path.
+    """Create a check that a name is a member of `package`, one of `also`, or a path.
 
     A path to a Python file is accepted for every kind, and the file is trusted from then on. A
     terrain may also be a path to an MJCF file.
@@ -87,7 +87,7 @@ def checked_name(kind: str, package: str, *also: str) -> ArgumentCheck:
 
 
 def checked_names(kind: str, package: str, *also: str) -> ArgumentCheck:
-    """Return the check of `checked_name` for several names separated by commas."""
+    """Create the check of `checked_name` for several names separated by commas."""
     one = checked_name(kind, package, *also)
 
     def check(names: str) -> None:
@@ -108,7 +108,7 @@ def _number(words: list[str]) -> float:
 
 
 def number(name: str) -> Any:
-    """Return the annotation of a finite number whose placeholder in the help is `name`.
+    """Create the annotation of a finite number whose placeholder in the help is `name`.
 
     The field's default may be None, which means that the option is not set.
     """
@@ -180,7 +180,7 @@ Settings = Annotated[
 
 
 def all_settings(given: tuple[tuple[str, ...], ...]) -> list[str]:
-    """Return every NAME=VALUE of an option that may be repeated."""
+    """Collect every NAME=VALUE of an option that may be repeated."""
     return [setting for group in given for setting in group]
 
 
@@ -254,7 +254,7 @@ class Command(ABC):
         return self.output.json
 
     def progress(self) -> Progress:
-        """Return the progress display that the flags ask for; it writes to standard error."""
+        """Create the progress display that the flags ask for; it writes to standard error."""
         return Progress(quiet=self.output.quiet or self.json, verbose=self.output.verbose)
 
     def check_names(self) -> None:
@@ -285,5 +285,5 @@ def print_json(value: Any) -> None:
 
 
 def file_record(path: Path) -> dict[str, Any]:
-    """Return the entry of a JSON document for a file that was written."""
+    """Create the entry of a JSON document for a file that was written."""
     return {"file": str(path), "bytes": path.stat().st_size}

@@ -63,7 +63,7 @@ class Cite(Command):
 
 
 def _citations(command: Cite) -> list[tuple[str, Citation]]:
-    """Return the parts of the run, described for the reader, with their references."""
+    """List the parts of the run, described for the reader, with their references."""
     from tarsus import registry
     from tarsus.simulation import default_controller, resolve
 

@@ -136,7 +136,7 @@ class Export(Command):
         return export_c(self._simulation(), folder)
 
     def _simulation(self) -> Simulation:
-        """Return the simulation whose time step is written."""
+        """Create the simulation whose time step is written."""
         from tarsus.simulation.contact_selection import FEET, default_contacts
         from tarsus.simulation.simulation import Simulation
 

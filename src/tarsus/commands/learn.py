@@ -224,6 +224,6 @@ def round_line(result: Round, seconds: float, units: Mapping[str, str]) -> str:
 
 
 def _lesson_options(lesson: TrainingSpec) -> str:
-    """Return the settings of a training run as command-line options."""
+    """Format the settings of a training run as command-line options."""
     settings = f" --set {' '.join(lesson.settings)}" if lesson.settings else ""
     return f"--law {lesson.law} --terrain {lesson.terrain} --dt {lesson.dt:g}{settings}"

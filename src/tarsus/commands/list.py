@@ -48,7 +48,7 @@ BASE_CLASSES = {  # kinds with parameters: module and name of their base class
 
 
 def folders() -> dict[str, str]:
-    """Return the folder of every kind; kinds of plug-ins come last."""
+    """List the folder of every kind; kinds of plug-ins come last."""
     plugin_kinds = plugins.registered(plugins.KINDS_GROUP)
     for kind in sorted(FOLDERS.keys() & plugin_kinds):
         raise plugins.name_conflict("kinds", kind, "tarsus", plugin_kinds[kind].package)
@@ -113,7 +113,7 @@ class List(Command):
 
 
 def _summaries(kind: str, folder: str) -> dict[str, str]:
-    """Return the first sentence of every member's docstring, read without running its file.
+    """Read the first sentence of every member's docstring without running its file.
 
     A plug-in that cannot be read is skipped with a warning.
     """
@@ -137,7 +137,7 @@ def _summaries(kind: str, folder: str) -> dict[str, str]:
 
 
 def _hanging(head: str, text: str) -> str:
-    """Return head and text on one line; on a terminal, wrap the text with a hanging indent."""
+    """Format head and text on one line; on a terminal, wrap the text with a hanging indent."""
     if not sys.stdout.isatty():
         return head + text
     width = max(shutil.get_terminal_size().columns, len(head) + 20)
@@ -146,7 +146,7 @@ def _hanging(head: str, text: str) -> str:
 
 
 def _as_json(kind: str, folder: str, parameters: bool) -> list[dict[str, Any]]:
-    """Return the members of a kind as JSON records."""
+    """Convert the members of a kind to JSON records."""
     from tarsus.parameters import COLUMNS
 
     members: list[dict[str, Any]] = []
@@ -160,7 +160,7 @@ def _as_json(kind: str, folder: str, parameters: bool) -> list[dict[str, Any]]:
 
 
 def _rows(kind: str, name: str) -> list[ParameterRow]:
-    """Return the parameter table of one member."""
+    """Build the parameter table of one member."""
     from tarsus import parameters
 
     module, class_name = BASE_CLASSES[kind]

@@ -181,7 +181,7 @@ class PlanCommand(Command):
         return push
 
     def _planner(self) -> Planner:
-        """Return the planner that the options describe."""
+        """Create the planner that the options describe."""
         from dataclasses import replace
 
         from tarsus.planning.goals.base import Goal
@@ -232,7 +232,7 @@ class PlanCommand(Command):
 
 
 def _parse_command(text: str) -> tuple[str, float]:
-    """Return the name and the number of NAME=NUMBER."""
+    """Parse NAME=NUMBER."""
     name, _, value = text.partition("=")
     try:
         return name, float(value)

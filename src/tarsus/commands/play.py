@@ -185,5 +185,5 @@ def _print_table(results: list[TrialResult]) -> None:
 
 
 def _error_heading(name: str, unit: str) -> str:
-    """Return the heading of a tracking error with its unit."""
+    """Format the heading of a tracking error with its unit."""
     return f"{name} error / ({unit})" if "/" in unit else f"{name} error / {unit}"

@@ -107,7 +107,7 @@ class Results(Command):
 
 
 def _cell(value: object) -> str:
-    """Return a value of a query result as a table shows it."""
+    """Format a value of a query result for a table."""
     from rich.markup import escape
 
     if value is None or value != value:

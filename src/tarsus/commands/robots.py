@@ -165,7 +165,7 @@ class ResultTable:
     left: Sequence[str]
 
     def markdown(self) -> str:
-        """Return the table as Markdown."""
+        """Format the table as Markdown."""
         lines = [self.head, ["---"] * len(self.head), *self.rows]
         return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
@@ -182,7 +182,7 @@ class ResultTable:
 
 
 def _page_around(page: Path | None, name: str) -> tuple[str, str]:
-    """Return a page's text before and after the table `name`; raise InvalidFile without markers."""
+    """Split a page at the table `name`; raise InvalidFile if it has no markers."""
     if page is None:
         return "", ""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
@@ -205,7 +205,7 @@ def _page_around(page: Path | None, name: str) -> tuple[str, str]:
 
 
 def without_common_folder(names: Sequence[str]) -> list[str]:
-    """Return the names, with the folders that all paths among them share removed."""
+    """Remove the folders that all paths share."""
     folders = [Path(name).parts[:-1] for name in names if os.sep in name]
     shared = 0
     for parts in zip(*folders, strict=False):
@@ -216,7 +216,7 @@ def without_common_folder(names: Sequence[str]) -> list[str]:
 
 
 def _checked_cells(row: CheckedRobot, name: str) -> list[str]:
-    """Return the cells of a row in the columns `CHECK_COLUMNS`."""
+    """Format the cells of a row in the columns `CHECK_COLUMNS`."""
     result = f"{row.outcome}: {row.why}" if row.why else row.outcome
     if row.file.endswith("visual shapes"):
         result += " (on its visual shapes)"
@@ -244,7 +244,7 @@ def _closing_line(rows: Sequence[CheckedRobot]) -> str:
 
 
 def _compared_cells(row: ComparisonRow) -> list[str]:
-    """Return the cells of a row in the columns `MUJOCO_COLUMNS`."""
+    """Format the cells of a row in the columns `MUJOCO_COLUMNS`."""
     if row.why:
         return [row.robot, row.scene, row.settings, *[""] * (len(MUJOCO_COLUMNS) - 4), row.why]
     remarks = [] if row.order is None else [f"order {row.order:.2f}"]
@@ -275,7 +275,7 @@ def _compared_cells(row: ComparisonRow) -> list[str]:
 
 
 def _two_digits(value: float) -> str:
-    """Return a positive number with two significant digits and no exponent."""
+    """Format a positive number with two significant digits and no exponent."""
     return f"{value:.4f}" if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 

@@ -226,7 +226,7 @@ def _view(command: Run) -> int:
 
 
 def _terrain(command: Run) -> Terrain | str:
-    """Return the terrain that `--terrain` or `--slope` selects."""
+    """Create the terrain that `--terrain` or `--slope` selects."""
     import numpy as np
 
     from tarsus.terrain.slope import Slope
@@ -244,7 +244,7 @@ def _terrain(command: Run) -> Terrain | str:
 
 
 def _simulation(command: Run) -> tuple[Simulated, list[WarningRecord]]:
-    """Return the simulation, and a notice for each argument that it ignores."""
+    """Create the simulation, and a notice for each argument that it ignores."""
     terrain = _terrain(command)
     make = _mujoco_simulation if command.engine == "mujoco" else _tarsus_simulation
     simulation, notices = make(command, terrain)
@@ -263,7 +263,7 @@ def _with_speed(simulation: Any, speed: float | None) -> Any:
 def _tarsus_simulation(
     command: Run, terrain: Terrain | str
 ) -> tuple[Simulation, list[WarningRecord]]:
-    """Return the simulation on Tarsus's own engine, and a notice for each ignored argument."""
+    """Create the simulation on Tarsus's own engine, and a notice for each ignored argument."""
     from tarsus.parameters import names_with_role
     from tarsus.simulation import resolve
     from tarsus.simulation.options import Options
@@ -302,7 +302,7 @@ def _tarsus_simulation(
 def _mujoco_simulation(
     command: Run, terrain: Terrain | str
 ) -> tuple[MujocoSimulation, list[WarningRecord]]:
-    """Return the simulation on MuJoCo; raise TarsusError for arguments that it does not support."""
+    """Create the simulation on MuJoCo; raise TarsusError for arguments that it does not support."""
     from tarsus.mujoco_runs.settings import MujocoSettings
     from tarsus.mujoco_runs.simulation import MujocoSimulation
     from tarsus.simulation import resolve

@@ -101,7 +101,7 @@ class Sweep(Command):
 
 
 def _failures(folder: Path) -> dict[str, int]:
-    """Return the number of failed worlds for each reason, the most frequent first."""
+    """Count the failed worlds by reason, the most frequent first."""
     from tarsus.sweeps import query
     from tarsus.sweeps.store import Store
 
@@ -112,7 +112,7 @@ def _failures(folder: Path) -> dict[str, int]:
 
 
 def _warnings(folder: Path) -> list[dict[str, Any]]:
-    """Return one record for each kind of warning in the sweep."""
+    """Collect one record for each kind of warning in the sweep."""
     from tarsus.sweeps import query
     from tarsus.sweeps.store import Store
 

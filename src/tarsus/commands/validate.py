@@ -29,7 +29,7 @@ ENGINES, OWN_ENGINE = "tarsus.engines", "tarsus"
 
 
 def _law_check() -> ArgumentCheck:
-    """Return the check of `--law`: a contact law, or another engine."""
+    """Create the check of `--law`: a contact law, or another engine."""
     from tarsus import registry
 
     engines = (name for name in registry.names(ENGINES) if name != OWN_ENGINE)
@@ -167,7 +167,7 @@ class Validate(Command):
 
 
 def _read_identified(path: Path) -> dict[str, Any]:
-    """Return the identified parameters of each law from the file of an earlier run."""
+    """Read the identified parameters of each law from the file of an earlier run."""
     try:
         laws = json.loads(path.read_text(encoding="utf-8"))["laws"]
         return {law: dict(each["values"]) for law, each in laws.items()}

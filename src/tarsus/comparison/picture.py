@@ -118,7 +118,7 @@ def normal_force_on(body: str, log: xr.Dataset, robot: Robot) -> Array:
 
 
 def _bodies(log: xr.Dataset, robot: Robot) -> list[str]:
-    """Return the body of each contact of a log, or the contact's name if the robot lacks it."""
+    """Find the body of each contact of a log, or the contact's name if the robot lacks it."""
     bodies = {c.name: robot.bodies[c.body].name for c in robot.candidates}
     return [bodies.get(name, name) for name in map(str, log["contact"].values)]
 

@@ -133,7 +133,7 @@ class Law(ABC):
         return np.zeros(self.memory_size(contacts))
 
     def memory_of(self, memory: SX, i: int) -> SX:
-        """Return the part (contact_memory,) of a memory that belongs to contact i."""
+        """Select the part (contact_memory,) of a memory that belongs to contact i."""
         return memory[i * self.contact_memory : (i + 1) * self.contact_memory]
 
     def closed(self, contact: Contact, memory: SX) -> SX:
@@ -161,7 +161,7 @@ class Law(ABC):
         return self.memory_of(SX(self.initial_memory(1)), 0)
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
-        """Return the velocity (3,), m/s, that a hard law adds before it requires a contact to rest.
+        """Compute the velocity (3,), m/s, that hard laws add before they require a contact to rest.
 
         Parameters
         ----------
@@ -177,11 +177,11 @@ class Law(ABC):
         return SX.zeros(3)
 
     def released(self, contact: Contact, p: Any, memory: SX) -> SX:
-        """Return the next memory (contact_memory,) of a contact that is open."""
+        """Compute the next memory (contact_memory,) of an open contact."""
         return SX.zeros(self.contact_memory)
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """Return what limits the stable step length, and these limits.
+        """Compute the limits on the stable step length, by name.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class HardLaw(Law):
         return ca.logic_or(contact.gap <= GAP_ROUND_OFF, memory[0] > 0)
 
     def half_step_change(self, contact: Contact, dt: SX) -> SX:
-        """Return what dW^T/dt u adds to a contact's velocity (3,) in half a step, m/s.
+        """Compute the effect of dW^T/dt u on a contact's velocity (3,) in half a step, m/s.
 
         If a contact that pressed rests except for that, its displacement over the whole step
         vanishes to second order in dt.
@@ -297,7 +297,7 @@ class ForceLaw(Law):
         """
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """Return the limits that follow from the slopes of the force under the load.
+        """Compute the limits that follow from the slopes of the force under the load.
 
         See `contact/stability.py`.
         """
@@ -328,7 +328,7 @@ class ForceLaw(Law):
 def evaluate_forces(
     law: ForceLaw, contacts: list[Contact], closed: list[SX], p: Any, memory: SX
 ) -> tuple[list[SX], SX]:
-    """Return the force (3,) of every contact at an instant, N, and the law's next memory.
+    """Evaluate the force (3,) of every contact at an instant, N, and the law's next memory.
 
     Contacts that are not closed have zero force.
     """
@@ -378,7 +378,7 @@ def evaluate_force(law: ForceLaw, contact: Contact, p: Any, memory: SX) -> tuple
 
 
 def parameters_at(law: Law, contact: Contact, p: Any) -> Any:
-    """Return the parameters at a contact, scaled by the terrain's friction and stiffness."""
+    """Scale the parameters at a contact by the terrain's friction and stiffness."""
     if contact.friction.is_one() and contact.stiffness.is_one():
         return p
     factors = {
@@ -400,5 +400,5 @@ def symbols(values: dict[str, SX]) -> SimpleNamespace:
 
 
 def _contact_with(gap: SX) -> Contact:
-    """Return a contact of which only the gap is known, m."""
+    """Create a contact of which only the gap is known, m."""
     return Contact(gap, SX.zeros(3), SX.zeros(3), SX.eye(3))

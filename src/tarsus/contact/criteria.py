@@ -79,12 +79,12 @@ class Solved:
 
 
 def penetration(solved: Solved) -> Array:
-    """Return the penetration depth of each contact, m."""
+    """Compute the penetration depth of each contact, m."""
     return np.maximum(-solved.gap, 0)
 
 
 def signorini(solved: Solved) -> Array:
-    """Return the violation of Signorini's condition, J.
+    """Compute the violation of Signorini's condition, J.
 
     |min(L_N / m, xi_N)| would mix units; this is |L_N xi_N| plus contributions of pulling impulses
     and approaching velocities.
@@ -99,13 +99,13 @@ def signorini(solved: Solved) -> Array:
 
 
 def cone(solved: Solved) -> Array:
-    """Return the distance of the friction impulse from its disc, N s."""
+    """Compute the distance of the friction impulse from its disc, N s."""
     edge = _edge(solved)
     return np.where(solved.closed, np.maximum(_length(solved.impulse) - edge, 0), 0)
 
 
 def dissipation(solved: Solved) -> Array:
-    """Return the violation of the maximum-dissipation principle, J: mu L_N |xi_T| + L_T . xi_T.
+    """Compute the violation of the maximum-dissipation principle, J: mu L_N |xi_T| + L_T . xi_T.
 
     It is zero if friction opposes slip fully.
     """
@@ -115,7 +115,7 @@ def dissipation(solved: Solved) -> Array:
 
 
 def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
-    """Return the state of each contact: 0 open, 1 stick, 2 slip.
+    """Determine the state of each contact: 0 open, 1 stick, 2 slip.
 
     A contact is open without impulse, sticks if its friction lies inside its disc, and slips if it
     lies on the edge, up to the relative `margin`. Where the solver's tolerance leaves this
@@ -129,12 +129,12 @@ def state(solved: Solved, margin: float = 1e-4) -> NDArray[np.int32]:
 
 
 def slip_speed(solved: Solved) -> Array:
-    """Return the tangential speed after the step of contacts that push, m/s, else 0."""
+    """Compute the tangential speed after the step of contacts that push, m/s, else 0."""
     return np.where(solved.impulse[..., 0] > 0, _length(solved.resting), 0)
 
 
 def creep(solved: Solved, settled: float = 0.02) -> Array:
-    """Return the tangential speed of stance contacts, m/s, else 0.
+    """Compute the tangential speed of stance contacts, m/s, else 0.
 
     Stance contacts had their friction inside its disc for the last `settled` s, so that with every
     law a landing foot has this time to come to rest. The speed is the displacement over the step
@@ -151,7 +151,7 @@ def creep(solved: Solved, settled: float = 0.02) -> Array:
 
 
 def residuals(solved: Solved) -> dict[str, float]:
-    """Return the largest violation of each condition over all contacts and steps."""
+    """Compute the largest violation of each condition over all contacts and steps."""
     measures = {
         "signorini_J": signorini(solved),
         "cone_Ns": cone(solved),
@@ -163,7 +163,7 @@ def residuals(solved: Solved) -> dict[str, float]:
 
 
 def _edge(solved: Solved) -> Array:
-    """Return mu L_N (..., n), the radius of each contact's friction disc, N s."""
+    """Compute mu L_N (..., n), the radius of each contact's friction disc, N s."""
     normal = solved.impulse[..., 0]
     kinetic = solved.mu if solved.mu_K is None else solved.mu_K
     mu, mu_K = (

@@ -89,7 +89,7 @@ def ledger(solved: Solved, stored: ArrayLike = 0.0) -> Ledger:
 
 
 def stored_energy(law: Law, contact: Contact, p: Any) -> SX:
-    """Return the energy stored in the ground's spring under a contact, J.
+    """Compute the energy stored in the ground's spring under a contact, J.
 
     It is the integral of the force at rest over the depth, and zero for a law that computes only
     impulses. With depth d t^2 and t from 0 to 1, whole and half powers of the depth are integrated

@@ -34,7 +34,7 @@ def material(
     damping_ratio: ArrayLike | None = None,
     restitution: ArrayLike | None = None,
 ) -> dict[str, float | Array]:
-    """Return stiffness and damping of the law `compliant` for measured properties of a contact.
+    """Compute stiffness and damping of the law `compliant` for measured properties of a contact.
 
     Parameters
     ----------
@@ -87,17 +87,17 @@ def material(
 
 
 def stiffness(depth: ArrayLike, load: ArrayLike) -> Array:
-    """Return c_N, N/m, of a spring that yields by `depth`, m, under `load`, N; exact."""
+    """Compute c_N, N/m, of a spring that yields by `depth`, m, under `load`, N; exact."""
     return _positive("load", load) / _positive("depth", depth)
 
 
 def penetration(c_N: ArrayLike, load: ArrayLike) -> Array:
-    """Return the depth at rest, m, under `load`, N; exact."""
+    """Compute the depth at rest, m, under `load`, N; exact."""
     return _positive("load", load) / _positive("c_N", c_N)
 
 
 def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
-    """Return d_N = 2 zeta sqrt(c_N m), N s/m; exact for a contact that feels `mass`, kg."""
+    """Compute d_N = 2 zeta sqrt(c_N m), N s/m; exact for a contact that feels `mass`, kg."""
     zeta = np.asarray(damping_ratio, float)
     if not np.all(zeta >= 0):
         raise InvalidValue("damping_ratio must not be negative.", "damping_ratio")
@@ -105,12 +105,12 @@ def damping(c_N: ArrayLike, mass: ArrayLike, damping_ratio: ArrayLike) -> Array:
 
 
 def damping_ratio(c_N: ArrayLike, d_N: ArrayLike, mass: ArrayLike) -> Array:
-    """Return zeta = d_N / (2 sqrt(c_N m)); exact for a contact that feels `mass`, kg."""
+    """Compute zeta = d_N / (2 sqrt(c_N m)); exact for a contact that feels `mass`, kg."""
     return np.asarray(d_N, float) / (2 * np.sqrt(_positive("c_N", c_N) * _positive("mass", mass)))
 
 
 def restitution(damping_ratio: ArrayLike) -> Array:
-    """Return the restitution e of a bounce without pull and gravity, given zeta; exact."""
+    """Compute the restitution e of a bounce without pull and gravity, given zeta; exact."""
     zeta = np.asarray(damping_ratio, float)
     if not np.all(zeta >= 0):
         raise InvalidValue("damping_ratio must not be negative.", "damping_ratio")
@@ -124,7 +124,7 @@ def restitution(damping_ratio: ArrayLike) -> Array:
 
 
 def damping_ratio_of(restitution_target: ArrayLike) -> Array:
-    """Return the damping ratio zeta with restitution e in (0, 1], by bisection to round-off."""
+    """Compute the damping ratio zeta with restitution e in (0, 1], by bisection to round-off."""
     e = np.asarray(restitution_target, float)
     if not np.all((e > restitution(MAX_DAMPING_RATIO)) & (e <= 1)):
         raise InvalidValue(

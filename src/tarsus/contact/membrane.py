@@ -73,7 +73,7 @@ def phase_choice() -> Any:
 def contact_impulses(
     problem: ContactProblem, inside: list[SX], grounds: list[Any], kind: SpringDamper
 ) -> list[SX]:
-    """Return the impulses (3,), N s, of contacts inside the membrane, by Eqns. (12)-(15).
+    """Compute the impulses (3,), N s, of contacts inside the membrane, by Eqns. (12)-(15).
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def contact_impulses(
 def step_impulses(
     problem: ContactProblem, grounds: list[Any], kind: SpringDamper, builder: Builder
 ) -> Subcycled:
-    """Return the impulses of a membrane over a step, in substeps as needed."""
+    """Compute the impulses of a membrane over a step, in substeps as needed."""
     stored = builder.store_all("grounds", [vars(here) for here in grounds])
     grounds = [SimpleNamespace(**here) for here in stored]
 
@@ -114,7 +114,7 @@ def step_impulses(
 
 
 def largest_steps(k: ArrayLike, c: ArrayLike, damper: Damper, mass: float) -> dict[str, float]:
-    """Return the limit of stability for a mass that a contact feels, kg.
+    """Compute the limit of stability for a mass that a contact feels, kg.
 
     It is (c + k dt) dt < 2 m with the time step's damper (14), k dt^2 + 2 c dt < 4 m without.
     """
@@ -125,7 +125,7 @@ def largest_steps(k: ArrayLike, c: ArrayLike, damper: Damper, mass: float) -> di
 
 
 def normal_force(contact: Contact, p: Any, dt: SX, kind: SpringDamper) -> SX:
-    """Return f_nu, N, of Eqns. (13)-(15), never pulling.
+    """Compute f_nu, N, of Eqns. (13)-(15), never pulling.
 
     depth = -gap and sinking = -velocity point into the ground.
     """
@@ -144,7 +144,7 @@ def _acts(sinking: SX, phase: Phase) -> SX:
 
 
 def friction(contact: Contact, p: Any, normal: SX, mobility: SX) -> SX:
-    """Return the tangential impulse (2,), N s: Eqn. (12) with a continuous version of Eqn. (7).
+    """Compute the tangential impulse (2,), N s: Eqn. (12) with a continuous version of Eqn. (7).
 
     `mobility` bounds the slip per impulse, 1/kg.
     """
@@ -155,7 +155,7 @@ def friction(contact: Contact, p: Any, normal: SX, mobility: SX) -> SX:
 
 
 def slopes(contact: Contact, p: Any, kind: SpringDamper) -> tuple[SX, SX]:
-    """Return the stiffness (3,) and damping (3,) that limit a substep.
+    """Compute the stiffness (3,) and damping (3,) that limit a substep.
 
     Friction cannot overshoot and has none. The time step's damper k h counts as stiffness: k h^2 /
     4 + (k h) h / 2 = 3 k h^2 / 4.
@@ -167,7 +167,7 @@ def slopes(contact: Contact, p: Any, kind: SpringDamper) -> tuple[SX, SX]:
 
 
 def frobenius(block: SX) -> SX:
-    """Return the Frobenius norm of a block.
+    """Compute the Frobenius norm of a block.
 
     The sum over a row of blocks bounds how much the slips grow together (Gershgorin).
     """

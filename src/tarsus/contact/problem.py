@@ -42,7 +42,7 @@ class Roundness:
     tracked: SX | None = None
 
     def rolling_displacement(self, before: SX, normal: SX) -> SX:
-        """Return the displacement (3,) of the contact point by rolling, m, world axes.
+        """Compute the displacement (3,) of the contact point by rolling, m, world axes.
 
         It is r theta x n with theta = asin(|s|) s / |s| to the fifth power, for turns of less than
         about one radian since the rotation was `before` (3, 3).
@@ -148,9 +148,9 @@ class SharedBodies:
 
 @dataclass(frozen=True)
 class Bilateral:
-    """Bilateral constraints, for laws that iterate over them too (Gehring 2014, Eqns.
+    """Bilateral constraints, for laws that also iterate over them.
 
-    (12)-(15)).
+    See Gehring 2014, Eqns. (12)-(15).
 
     xi_B = G_BU L_U + G_B L_B + c = 0.
 
@@ -330,10 +330,10 @@ class ContactSolution:
     stage: SX | None = None
 
     def with_coordinate_impulses(self) -> ContactSolution:
-        """Return the solution with the impulses that advance the coordinates."""
+        """Add the impulses that advance the coordinates to the solution."""
         impulses = self.impulses if self.coordinate_impulses is None else self.coordinate_impulses
         return replace(self, impulses=impulses, bilateral=None)
 
     def stacked(self) -> SX:
-        """Return all impulses as one column (3n,)."""
+        """Stack all impulses in one column (3n,)."""
         return ca.vertcat(*self.impulses) if self.impulses else SX(0, 1)

@@ -26,7 +26,7 @@ APPROACH_SPEED = 1e-9  # m/s: makes dampers count that act only in compression
 
 
 def spring_limit(stiffness: ArrayLike, damping: ArrayLike, mass: ArrayLike) -> Array:
-    """Return the largest stable dt, s, of a spring and damper on a mass; infinite without either.
+    """Compute the largest stable dt, s, of a spring and damper on a mass; infinite without either.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def step_limits(
     masses: tuple[float, float],
     load: float,
 ) -> dict[str, float]:
-    """Return the smallest limits, s, of a force law at the depth that carries a load.
+    """Compute the smallest limits, s, of a force law at the depth that carries a load.
 
     Limits that are not finite, or without a depth that carries the load, are left out.
 

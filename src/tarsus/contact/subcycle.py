@@ -198,7 +198,7 @@ class ContactMotion:
         return new, rest > 0
 
     def _problem_at(self, x: SX, v: SX, h: SX) -> ContactProblem:
-        """Return the problem of a substep.
+        """Set up the problem of a substep.
 
         Contacts are displaced by x (3n,) at velocities v (3n,).
         """
@@ -208,7 +208,7 @@ class ContactMotion:
         return touching(problem)
 
     def _steepness(self, now: Values) -> tuple[list[SX], list[SX]]:
-        """Return R C and R D (3n,), with slopes at the depth that contacts may reach."""
+        """Compute R C and R D (3n,), with slopes at the depth that contacts may reach."""
         steepness: tuple[list[SX], list[SX]] = [], []
         for i, (d, w) in enumerate(zip(triples(now["x"]), triples(now["v"]), strict=True)):
             deeper = d + ca.vertcat(ca.fmin(w[0], 0) * now["ahead"], 0, 0)
@@ -226,7 +226,7 @@ class ContactMotion:
         return entries(P), entries(Q)
 
     def _count(self, now: Values, P: list[SX], Q: list[SX]) -> SX:
-        """Return the number of substeps as long as the next one in the rest of the step."""
+        """Count the substeps as long as the next one in the rest of the step."""
         pairs = list(zip(P, Q, strict=True))
         stable = least([longest_step(p, q, MARGIN) for p, q in pairs[::3]])
         slips = [pair for k, pair in enumerate(pairs) if k % 3]
@@ -238,14 +238,14 @@ class ContactMotion:
 
 
 def without_reversal(impulse: SX, growth: SX) -> SX:
-    """Return an impulse (3,) whose friction is reduced where it would reverse the slip."""
+    """Reduce the friction of an impulse (3,) where it would reverse the slip."""
     return ca.vertcat(
         impulse[0], ca.fmin(1, NO_REVERSAL / ca.fmax(growth, MIN_DIVISOR)) * impulse[1:]
     )
 
 
 def longest_step(P: SX, Q: SX, margin: float) -> SX:
-    """Return the step h, s, with P h^2 / 4 + Q h / 2 = margin."""
+    """Compute the step h, s, with P h^2 / 4 + Q h / 2 = margin."""
     return 4 * margin / ca.fmax(Q + ca.sqrt(Q * Q + 4 * margin * P), MIN_DIVISOR)
 
 
@@ -258,7 +258,7 @@ def least(values: list[SX]) -> SX:
 
 
 def touching(problem: ContactProblem) -> ContactProblem:
-    """Return the problem with only those contacts active that penetrate the ground."""
+    """Restrict a problem to the contacts that penetrate the ground."""
     pairs = zip(problem.active, problem.contacts, strict=True)
     return replace(
         problem,
@@ -268,7 +268,7 @@ def touching(problem: ContactProblem) -> ContactProblem:
 
 
 def displaced(contact: Contact, by: SX, velocity: SX) -> Contact:
-    """Return a contact displaced by (3,), m, in its own frame, with another velocity (3,)."""
+    """Displace a contact by (3,), m, in its own frame, and set its velocity (3,)."""
     moved = ca.mtimes(contact.frame.T, by)
     ball = contact.roundness
     if ball.tracked is not None:
@@ -284,7 +284,7 @@ def displaced(contact: Contact, by: SX, velocity: SX) -> Contact:
 
 
 def force_slopes(force: Callable[[Contact], SX], contact: Contact) -> tuple[SX, SX]:
-    """Return stiffness (3,) and damping (3,) of a contact's force (3,) along normal and tangents.
+    """Compute stiffness (3,) and damping (3,) of a contact's force (3,) along normal and tangents.
 
     Friction that opposes slip has its full slope across the slip, so both tangents get the sum of
     their slopes.

@@ -42,7 +42,7 @@ class FootPath(NamedTuple):
 
 
 def swing_points(duty: float) -> tuple[float, ...]:
-    """Return the control points of x in swing, such that velocity is continuous with stance.
+    """Compute the control points of x in swing, such that velocity is continuous with stance.
 
     Stance moves by -1/duty per cycle. A swing of 1 - duty cycles therefore starts with the slope
     -(1 - duty)/duty in its own parameter, and the first of its four spans is a fourth of that.
@@ -52,7 +52,7 @@ def swing_points(duty: float) -> tuple[float, ...]:
 
 
 def bezier(points: Sequence[float]) -> Polynomial:
-    """Return the Bezier curve with these control points as a polynomial in s, 0 to 1."""
+    """Compute the Bezier curve with these control points as a polynomial in s, 0 to 1."""
     degree = len(points) - 1
     s, curve, binomial = Polynomial([0.0, 1.0]), Polynomial([0.0]), 1
     for i, point in enumerate(points):
@@ -62,7 +62,7 @@ def bezier(points: Sequence[float]) -> Polynomial:
 
 
 def foot_path(phase: ca.SX, duty: float) -> FootPath:
-    """Return the path of a foot at a phase in [0, 1); `duty` is the stance fraction of a cycle."""
+    """Compute the path of a foot at a phase in [0, 1); `duty` is the stance fraction of a cycle."""
     centered = bezier(swing_points(duty))(Polynomial([0.5, 1.0]))  # an odd polynomial in r
     linear, cubic = float(centered.coef[1]), float(centered.coef[3])
     swing = duty <= phase  # 0 or 1; the blends below are cheaper than branches

@@ -143,7 +143,7 @@ class BipedStep:
     def of(
         cls, body: WholeBody, robot: Stance, pattern: StepPattern, memory: WalkMemory, dt: SX
     ) -> BipedStep:
-        """Return the step at a state."""
+        """Compute the step at a state."""
         left, right = (body.soles[k] for k in (robot.left, robot.right))
         on_left = memory.side > 0
         pointing = ca.if_else(on_left, right.rotation[:2, 0], left.rotation[:2, 0])
@@ -232,18 +232,18 @@ class BipedStep:
         return ca.vertcat(clamp(foothold[0], longest), -side * distance)
 
     def height(self, trailing_load: SX) -> SX:
-        """Return the height of the center of mass above the loaded feet, in m."""
+        """Compute the height of the center of mass above the loaded feet, in m."""
         ground = self.stance_foot[2] + trailing_load * (self.other_foot[2] - self.stance_foot[2])
         return self.body.center_of_mass[0][2] - ground
 
     def loads(self, trailing_load: SX) -> list[SX]:
-        """Return the load of each leg, in their order."""
+        """Compute the load of each leg, in their order."""
         on_left = self.memory.side > 0
         left = ca.if_else(on_left, 1 - trailing_load, trailing_load)
         return [left if k == self.robot.left else 1 - left for k in range(2)]
 
     def sole_motions(self, point: SX, velocity: SX) -> list[SX]:
-        """Return the accelerations of the soles, shape (6,) each.
+        """Compute the accelerations of the soles, shape (6,) each.
 
         The swing sole moves towards `point`, shape (3,), in m, which moves at `velocity`, shape
         (3,), in m/s.
@@ -265,7 +265,7 @@ class BipedStep:
         return motions
 
     def next_memory(self, command: SX, foothold: SX) -> SX:
-        """Return the memory after the time step."""
+        """Compute the memory after the time step."""
         memory, pattern, dt = self.memory, self.pattern, self.dt
         walk_command = command[3] > 0.5
         # limit the change of the speeds
@@ -300,7 +300,7 @@ class BipedStep:
         )
 
     def _local(self, v: SX) -> SX:
-        """Return the components of a vector along and across the heading, shape (2,)."""
+        """Convert a vector to components along and across the heading, shape (2,)."""
         x, y = self.heading[0], self.heading[1]
         return ca.vertcat(x * v[0] + y * v[1], x * v[1] - y * v[0])
 

@@ -23,7 +23,7 @@ INPUTS = tuple(f.name for f in fields(ControlInputs))
 
 
 def torque(controller: Controller, now: ControlInputs, gains: SX | None = None) -> tuple[SX, SX]:
-    """Return the checked result of ``controller.torque(now)``.
+    """Call ``controller.torque(now)`` and check the result.
 
     Parameters
     ----------

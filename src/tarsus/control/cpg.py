@@ -20,7 +20,7 @@ import casadi as ca
 def phase_rates(
     phases: ca.SX, offsets: Sequence[float], frequency: float, coupling: float
 ) -> ca.SX:
-    """Return the phase rates, shape (n,), in cycles/s.
+    """Compute the phase rates, shape (n,), in cycles/s.
 
     Parameters
     ----------
@@ -41,6 +41,6 @@ def phase_rates(
 
 
 def advance(phases: ca.SX, rates: ca.SX, dt: ca.SX) -> ca.SX:
-    """Return the phases, shape (n,), after a time `dt` in s, wrapped to [0, 1)."""
+    """Advance the phases, shape (n,), by a time `dt` in s, wrapped to [0, 1)."""
     ahead = phases + dt * rates
     return ahead - ca.floor(ahead)

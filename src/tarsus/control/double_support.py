@@ -58,7 +58,7 @@ class DoubleSupport:
     def com_acceleration(
         self, position: SX, velocity: SX, acceleration: SX, stiffness: SX | float
     ) -> SX:
-        """Return the acceleration with which the center of mass follows a motion above `middle`.
+        """Compute the acceleration with which the center of mass follows a motion above `middle`.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class DoubleSupport:
         return self._world(acceleration) + gains**2 * error + 2 * gains * rate_error
 
     def loads(self, com_acceleration: SX) -> list[SX]:
-        """Return the load share of each leg for which the feet can provide this acceleration."""
+        """Compute the load share of each leg for which the feet can provide this acceleration."""
         center = self.body.center_of_mass[0] - self.right
         upward = ca.fmax(com_acceleration[2] + self.robot.gravity, 0.1 * self.robot.gravity)
         pressure = center[:2] - com_acceleration[:2] * (center[2] / upward)
@@ -95,7 +95,7 @@ class DoubleSupport:
         loads: list[SX],
         momentum_damping: SX | float = 0.0,
     ) -> SX:
-        """Return the torques, shape (n_actuators,), in N m, of a motion with the trunk upright.
+        """Compute the torques, shape (n_actuators,), in N m, of a motion with the trunk upright.
 
         The trunk faces `heading`, and joints outside the legs stay in the posture.
 
@@ -121,11 +121,11 @@ class DoubleSupport:
         )
 
     def fixed_soles(self) -> list[SX]:
-        """Return the accelerations of soles that stay in place, shape (6,) each."""
+        """Compute the accelerations of soles that stay in place, shape (6,) each."""
         return [-2 * FOOT_GAIN * self.rate * sole.twist for sole in self.body.soles]
 
     def moving_soles(self, positions: list[SX], velocity: SX, acceleration: SX) -> list[SX]:
-        """Return the accelerations, shape (6,) each, of level soles that follow moving targets.
+        """Compute the accelerations, shape (6,) each, of level soles that follow moving targets.
 
         Parameters
         ----------
@@ -147,6 +147,6 @@ class DoubleSupport:
         ]
 
     def _world(self, v: SX) -> SX:
-        """Return a vector, shape (3,), given ahead, to the left and up, in world axes."""
+        """Convert a vector, shape (3,), from ahead, left and up to world axes."""
         x = self.heading
         return ca.vertcat(x[0] * v[0] - x[1] * v[1], x[1] * v[0] + x[0] * v[1], v[2])

@@ -123,7 +123,7 @@ class FileActuators:
 
 
 def broadcast(mechanism: Mechanism, name: str, setting: Any, current: Array, worlds: int) -> Array:
-    """Return a setting as a number for every actuator, shape (actuators,) or (worlds, actuators).
+    """Broadcast a setting to every actuator, shape (actuators,) or (worlds, actuators).
 
     Only actuators that have this number change; `kp` and `kv` belong to servos alone. The others
     keep their `current` values.

@@ -26,7 +26,7 @@ class FootTarget(NamedTuple):
 def foothold(
     hip: ca.SX, velocity: ca.SX, commanded: ca.SX, remaining: ca.SX, times: tuple[float, float]
 ) -> ca.SX:
-    """Return where a foot should touch down, shape (2,), in m, world axes.
+    """Compute where a foot should touch down, shape (2,), in m, world axes.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def foothold(
 
 
 def pendulum_times(height: float, gravity: float, stance: float) -> tuple[float, float]:
-    """Return T tanh(t / 2T) and T, in s, of a pendulum of height h in a stance of duration t."""
+    """Compute T tanh(t / 2T) and T, in s, of a pendulum of height h in a stance of duration t."""
     time_constant = sqrt(height / gravity)
     return time_constant * tanh(stance / (2 * time_constant)), time_constant
 
@@ -54,7 +54,7 @@ def pendulum_times(height: float, gravity: float, stance: float) -> tuple[float,
 def swing(
     start: ca.SX, end: ca.SX, lift: tuple[ca.SX, ca.SX | float], progress: ca.SX, duration: float
 ) -> FootTarget:
-    """Return the target of a swing foot that lifts off and touches down at rest.
+    """Compute the target of a swing foot that lifts off and touches down at rest.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def distribute(
 
 
 def _newton_step(feet: Feet, wrench: ca.SX, cost: Cost, error: ca.SX) -> ca.SX:
-    """Return the error after one Newton iteration."""
+    """Compute the error after one Newton iteration."""
     # residual of the wrench and its derivative with respect to the error, without the feet
     compliance = ca.SX([1 / cost.force] * 3 + [1 / cost.moment] * 3)
     unconstrained = _unconstrained(feet, cost, error)
@@ -147,7 +147,7 @@ def _step_length(
     unconstrained: tuple[list[ca.SX], list[ca.SX]],
     cost: Cost,
 ) -> ca.SX:
-    """Return the step length t in `STEP_LENGTHS` with the least dual function at error + t step."""
+    """Find the step length t in `STEP_LENGTHS` with the least dual function at error + t step."""
     error, step = line
     slope = ca.dot(compliance * error - wrench, step)
     curvature = 0.5 * ca.dot(compliance * step, step)
@@ -161,7 +161,7 @@ def _step_length(
 
 
 def _unconstrained(feet: Feet, cost: Cost, error: ca.SX) -> list[ca.SX]:
-    """Return c_i A_i^T e / alpha, shape (3,), of each leg: its force without a friction cone."""
+    """Compute c_i A_i^T e / alpha, shape (3,), of each leg: its force without a friction cone."""
     return [
         (load / cost.alpha) * (error[:3] + ca.cross(error[3:], arm))
         for arm, load in zip(feet.arms, feet.loads, strict=True)
@@ -174,18 +174,18 @@ def project(v: ca.SX, mu: float) -> ca.SX:
 
 
 def cone_derivative(v: ca.SX, mu: float) -> ca.SX:
-    """Return a generalized Jacobian of `project`, shape (3, 3); the apex counts as inside."""
+    """Compute a generalized Jacobian of `project`, shape (3, 3); the apex counts as inside."""
     derivative = _cone_point(v, mu).derivative()
     return ca.SX(ca.horzcat(*(_z_last(derivative[:, k]) for k in (1, 2, 0))))
 
 
 def _squared_projection(v: ca.SX, mu: float) -> ca.SX:
-    """Return the squared length of the projection."""
+    """Compute the squared length of the projection."""
     return _cone_point(v, mu).squared_length()
 
 
 def _cone_point(v: ca.SX, mu: float) -> ConePoint:
-    """Return the position of v = (x, y, z) relative to the cone about z."""
+    """Locate v = (x, y, z) relative to the cone about z."""
     return ConePoint.of(ca.vertcat(v[2], v[0], v[1]), mu, TANGENTIAL_TOLERANCE)
 
 

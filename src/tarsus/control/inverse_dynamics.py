@@ -100,7 +100,7 @@ class WholeBody:
 
     @classmethod
     def of(cls, mechanism: Mechanism, q: SX, u: SX) -> WholeBody:
-        """Return the model at coordinates q, shape (nq,), and velocities u, shape (nu,)."""
+        """Build the model at coordinates q, shape (nq,), and velocities u, shape (nu,)."""
         return cls(kinematics(mechanism, q, u), find_sole_legs(mechanism))
 
     @cached_property
@@ -155,7 +155,7 @@ class WholeBody:
         return [self.kin.mechanism.u_slices[i].start for i in leg.bodies]
 
     def servo(self, posture: Array, stiffness: float, damping: float) -> SX:
-        """Return joint accelerations, shape (nu,), that bring all joints to a posture, shape (nq,).
+        """Compute joint accelerations, shape (nu,), that bring joints to a posture, shape (nq,).
 
         `stiffness` is in 1/s^2, `damping` in 1/s.
         """
@@ -172,7 +172,7 @@ class WholeBody:
         return ca.vec(values[actuated_indices(self.kin.mechanism)[1]])
 
     def torques(self, motion: WholeBodyMotion, loads: list[SX]) -> SX:
-        """Return the torques for a motion, shape (n_actuators,), in N m.
+        """Compute the torques for a motion, shape (n_actuators,), in N m.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class WholeBody:
     def _foot_wrenches(
         self, motion: WholeBodyMotion, forces: SX, loads: list[SX]
     ) -> list[tuple[SX, SX]]:
-        """Return the force and moment about the middle of each sole, in N and N m, world axes."""
+        """Compute the force and moment about the middle of each sole, in N and N m, world axes."""
         # total force, and moment about the center of mass
         standing = sum(loads, SX(0))
         force = self._ground_force(motion.com) * standing
@@ -243,7 +243,7 @@ class WholeBody:
         return wrenches
 
     def _ground_force(self, acceleration: SX) -> SX:
-        """Return the ground force for an acceleration of the center of mass, shape (3,), in N.
+        """Compute the ground force for an acceleration of the center of mass, shape (3,), in N.
 
         The ground only pushes, and the force stays within friction.
         """
@@ -253,7 +253,7 @@ class WholeBody:
 
 
 def attitude(kin: Kinematics, error: SX, rate: SX, stiffness: float, damping: float) -> SX:
-    """Return the angular acceleration that turns the base upright and to its heading.
+    """Compute the angular acceleration that turns the base upright and to its heading.
 
     Parameters
     ----------

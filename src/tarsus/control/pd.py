@@ -42,7 +42,7 @@ def pd_torque(
     u: ca.SX,
     gains: tuple[Gain | ca.SX, Gain | ca.SX],
 ) -> ca.SX:
-    """Return the PD torque tau = kp (q_d - q) + kd (dq_d - u), in N m.
+    """Compute the PD torque tau = kp (q_d - q) + kd (dq_d - u), in N m.
 
     Teixeira de Paula 2024, Eqn. (44), prints tau = kp (q - q_d) + kd dq. With that sign the error
     grows, so the sign is reversed here. The desired rate is the feedforward that the text of the
@@ -69,7 +69,7 @@ def pd_torque(
 
 
 def per_motor(name: str, gain: Gain | ca.SX, motors: int) -> float | ca.SX:
-    """Return a gait's numbers, one or one per motor, shape (motors,).
+    """Expand a gait's numbers, one or one per motor, to shape (motors,).
 
     Raises
     ------

@@ -69,13 +69,13 @@ class StepPattern:
         return max(log(2 * grown * (1 - self.double_support_effect) / (1 + grown)), 0.0) / self.rate
 
     def transfer(self, t: SX) -> tuple[SX, SX]:
-        """Return r and g at a time in the step, in s."""
+        """Compute r and g at a time in the step, in s."""
         remaining = ca.fmax(self.double - t, 0.0)
         trailing = remaining / self.double
         return trailing, trailing - (1 - ca.exp(-self.rate * remaining)) / (self.rate * self.double)
 
     def offset(self, constant: SX | float, alternating: SX | float) -> SX:
-        """Return the offset b after a step with these constant and alternating parts, in m."""
+        """Compute the offset b after a step with these constant and alternating parts, in m."""
         growth, double_support_effect = self.growth, self.double_support_effect
         steady = (1 - growth * double_support_effect) / (growth - 1)
         return SX(
@@ -83,5 +83,5 @@ class StepPattern:
         )
 
     def remaining_growth(self, t: SX) -> SX:
-        """Return exp(w (T - t))."""
+        """Compute exp(w (T - t))."""
         return ca.exp(self.rate * (self.step - t))

@@ -64,7 +64,7 @@ class Diagonal(NamedTuple):
 def diagonals(
     clock: Clock, phase: ca.SX, loads: ca.SX, walk: ca.SX, dt: ca.SX
 ) -> tuple[list[Diagonal], ca.SX]:
-    """Return the state of both diagonals, and phase and loads after a step.
+    """Compute the state of both diagonals, and phase and loads after a step.
 
     A load grows from touch-down and falls before lift-off, at the rate that takes it from 0 to 1
     during the overlap.

@@ -73,7 +73,7 @@ def gains(
     dt: float,
     stiff: Sequence[int] = (),
 ) -> Gains:
-    """Return gains that hold a robot on its feet at coordinates q.
+    """Compute gains that hold a robot on its feet at coordinates q.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def gains(
 
 
 def _mobility(kin: Kinematics, M: Array, dt: float) -> Array:
-    """Return M^-1, with closed loops under their constraints and with the joints' damping."""
+    """Compute M^-1, with closed loops under their constraints and with the joints' damping."""
     mechanism = kin.mechanism
     if not mechanism.loops:
         return np.asarray(np.linalg.inv(M), dtype=np.float64)
@@ -142,7 +142,7 @@ def _mobility(kin: Kinematics, M: Array, dt: float) -> Array:
 
 
 def _loads(kin: Kinematics, diagonal: Array, feet: Sequence[Candidate]) -> tuple[Array, Array]:
-    """Return the gravity stiffness of each joint (N m/rad) and the inertia it turns (kg m^2).
+    """Compute the gravity stiffness of each joint (N m/rad) and the inertia it turns (kg m^2).
 
     Both have shape (nu,). `diagonal`, shape (nu,), is that of M. A joint between ground and
     trunk also turns a foot's share of the robot.

@@ -76,7 +76,7 @@ class Stance:
 
 
 def stance(mechanism: Mechanism, q: Array) -> Stance:
-    """Return the constants at coordinates q, shape (nq,), with the heading along x."""
+    """Compute the constants at coordinates q, shape (nq,), with the heading along x."""
     body = _whole_body(mechanism, q)
     soles = _sole_positions(body)
     M = np.array(DM(crba.mass_matrix(body.kin, base_parameters(mechanism))))
@@ -96,7 +96,7 @@ def stance(mechanism: Mechanism, q: Array) -> Stance:
 
 
 def crouched(mechanism: Mechanism, depth: float) -> Array:
-    """Return the posture "stand", shape (nq,), with the trunk lowered.
+    """Lower the trunk of the posture "stand", shape (nq,).
 
     Parameters
     ----------
@@ -129,5 +129,5 @@ def _center(body: WholeBody) -> Array:
 
 
 def _sole_positions(body: WholeBody) -> Array:
-    """Return the middle of each sole, shape (n, 3), in m."""
+    """Compute the middle of each sole, shape (n, 3), in m."""
     return np.array([np.array(DM(sole.position)).ravel() for sole in body.soles])

@@ -24,7 +24,7 @@ EVEN_SHARE_WEIGHT = 1e-3  # weight of even foot forces, relative to a moment arm
 
 
 def static_torques(mechanism: Mechanism, q: Array, feet: Sequence[Candidate]) -> tuple[float, ...]:
-    """Return the torques that hold a robot at rest on level ground.
+    """Compute the torques that hold a robot at rest on level ground.
 
     The feet press straight down, as evenly as the balance of forces and moments allows. Closed
     loops and mimic joints carry what joints without motors cannot.
@@ -50,7 +50,7 @@ def static_torques(mechanism: Mechanism, q: Array, feet: Sequence[Candidate]) ->
 def static_forces(
     mechanism: Mechanism, q: Array, feet: Sequence[Candidate], indices: Sequence[int]
 ) -> Array:
-    """Return the torques like `static_torques`, for motors at given indices of the velocity vector.
+    """Compute the torques like `static_torques`, for motors at these indices of the velocity.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def static_forces(
 
 
 def _constraint_load(kin: Kinematics, load: Array, rise: Array, driven: Sequence[int]) -> Array:
-    """Return the part of the load, shape (nu,), carried by the feet and the constraint forces.
+    """Compute the part of the load, shape (nu,), carried by the feet and the constraint forces.
 
     These forces balance the joints without motors in the least-squares sense, and are as small as
     that allows. Springs away from equilibrium leave a residual.
@@ -113,7 +113,7 @@ def _constraint_load(kin: Kinematics, load: Array, rise: Array, driven: Sequence
 
 
 def _rise(kin: Kinematics, foot: Candidate) -> Array:
-    """Return how fast the lowest point of a foot rises per unit of each velocity, shape (nu,)."""
+    """Compute the vertical velocity of a foot's lowest point per unit of velocity, shape (nu,)."""
     up = np.array(DM(kin.world_rotation[foot.body]))[2]
     columns = point_jacobian(kin, foot.body, SX(contact_point(foot, -up)))
     return np.array(DM(dense(columns, kin.mechanism.nu)))[2]

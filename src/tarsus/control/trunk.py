@@ -20,15 +20,15 @@ class Planar(NamedTuple):
     turn: ca.SX
 
     def times(self, factor: ca.SX | float) -> Planar:
-        """Return this displacement multiplied by a factor."""
+        """Multiply this displacement by a factor."""
         return Planar(self.x * factor, self.y * factor, self.turn * factor)
 
     def plus(self, other: Planar) -> Planar:
-        """Return the sum of two displacements."""
+        """Add two displacements."""
         return Planar(self.x + other.x, self.y + other.y, self.turn + other.turn)
 
     def of_point(self, x: float, y: float) -> tuple[ca.SX, ca.SX]:
-        """Return the displacement (m) or velocity (m/s) of the point (x, y), in m."""
+        """Compute the displacement (m) or velocity (m/s) of the point (x, y), in m."""
         return self.x - self.turn * y, self.y + self.turn * x
 
 
@@ -51,7 +51,7 @@ class TrunkMotion(NamedTuple):
 
 
 def trunk(q: ca.SX, u: ca.SX) -> TrunkMotion:
-    """Return the trunk's motion at coordinates q, shape (nq,), and velocities u, shape (nu,).
+    """Compute the trunk's motion at coordinates q, shape (nq,), and velocities u, shape (nu,).
 
     The sideways velocity is the horizontal one.
     """
@@ -62,7 +62,7 @@ def trunk(q: ca.SX, u: ca.SX) -> TrunkMotion:
 
 
 def keep_heading(desired: ca.SX, actual: ca.SX, turned: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the heading error and the next desired heading.
+    """Compute the heading error and the next desired heading.
 
     A turn within a step is small: it is taken to first order, and a Newton step keeps the length of
     the heading at 1 over any number of steps.

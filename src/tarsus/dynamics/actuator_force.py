@@ -59,7 +59,7 @@ class ActuatorForce:
         return fast or any(a.soft and (a.limited or changed) for a in self.mechanism.file_actuators)
 
     def value(self, k: int, name: str, constant: float) -> SX:
-        """Return a value of actuator k: from `values`, or a constant."""
+        """Return a value of actuator k: a symbol of `values`, or a constant."""
         return self.values[name][k] if name in self.values else SX(constant)
 
     def control_range(self, k: int) -> tuple[SX, SX]:
@@ -73,7 +73,7 @@ class ActuatorForce:
         return self.value(k, "force_lower", lower), self.value(k, "force_upper", upper)
 
     def at(self, q: SX, u: SX, dt: SX) -> AtState:
-        """Return the forces in a step of dt, at coordinates q (nq,) and velocities u (nu,)."""
+        """Compute the forces in a step of dt, at coordinates q (nq,) and velocities u (nu,)."""
         in_q, in_u = self.joints()
         return AtState(self, ca.vec(q[in_q]), ca.vec(u[in_u]), dt)
 
@@ -98,11 +98,11 @@ class AtState:
     dt: SX
 
     def free(self) -> tuple[SX, SX]:
-        """Return force (m,) and slope (m,) without limits, at d = 0."""
+        """Compute force (m,) and slope (m,) without limits, at d = 0."""
         return self._sum(SX.zeros(self.u.numel()), limited=False)
 
     def limited(self, d: SX, onward: SX | None = None) -> tuple[SX, SX]:
-        """Return force (m,) and slope (m,) with limits, at a change of rates d (m,).
+        """Compute force (m,) and slope (m,) with limits, at a change of rates d (m,).
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class AtState:
         return self._sum(d, limited=True, onward=onward)
 
     def steepest(self) -> SX:
-        """Return the largest slope (m,) of each joint: its own, or that of torque-speed lines."""
+        """Compute the largest slope (m,) of each joint: its own, or that of torque-speed lines."""
         slopes = []
         for own, slope in zip(self._of_motors(), entries(self.free()[1]), strict=True):
             lines = [line for k in own for _, line in self._lines(k)]
@@ -127,7 +127,7 @@ class AtState:
         return ca.vertcat(SX(0, 1), *slopes)
 
     def on_line(self, d: SX, force: SX) -> tuple[SX, SX, SX]:
-        """Return the torque-speed line that limits each joint, at a change of rates d (m,).
+        """Select the torque-speed line that limits each joint, at a change of rates d (m,).
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class AtState:
         return ca.vertcat(SX(0, 1), *flags)
 
     def allows(self, force: SX, d: SX) -> SX:
-        """Return 1 if no limit changes the forces (m,) at a change of rates d (m,).
+        """Return 1 if no limit changes the forces (m,) at a change of rates d (m,), else 0.
 
         It is 0 if several actuators share a joint.
         """
@@ -179,7 +179,7 @@ class AtState:
         return largest <= 0
 
     def _excesses(self, k: int, force: SX, rate: SX) -> list[SX]:
-        """Return by how much a torque of actuator k exceeds each of its limits at a rate."""
+        """Compute the excess of a torque of actuator k over each of its limits at a rate."""
         gear, strength = self._gear(k), self.law.values["strength"][k]
         excesses = [
             sign * (force - bound)
@@ -195,7 +195,7 @@ class AtState:
         return excesses
 
     def _of_motors(self) -> list[list[int]]:
-        """Return the indices of the actuators of each motor's joint."""
+        """Find the indices of the actuators of each motor's joint."""
         m = self.law.mechanism
         return [
             [k for k, actuator in enumerate(m.file_actuators) if actuator.joint == motor.joint]
@@ -217,7 +217,7 @@ class AtState:
         return ca.vertcat(SX(0, 1), *forces), ca.vertcat(SX(0, 1), *slopes)
 
     def _torque(self, k: int, j: int, d: SX, limited: bool, onward: SX) -> tuple[SX, SX]:
-        """Return the torque of actuator k on joint j, and its slope."""
+        """Compute the torque of actuator k on joint j, and its slope."""
         actuator, c = self.law.mechanism.file_actuators[k], self.law.signal[k]
         kp, kv, strength = (self.law.values[name][k] for name in ("kp", "kv", "strength"))
         # the affine law: force, stiffness and damping
@@ -247,7 +247,7 @@ class AtState:
         return acting
 
     def _lines(self, k: int) -> list[tuple[SX, Line]]:
-        """Return the largest torque and the torque-speed line of each limit of actuator k."""
+        """Compute the largest torque and the torque-speed line of each limit of actuator k."""
         lines, values = [], self.law.values
         if "stall_torque" in values:
             stall, fastest = (values[name][k] for name in ("stall_torque", "no_load_speed"))
@@ -297,13 +297,13 @@ def limit_by_line(
 
 
 def max_force(sign: int | SX, rate: SX, top: SX, line: Line) -> SX:
-    """Return the largest force of a torque-speed line in a direction, 1 or -1, at a rate."""
+    """Compute the largest force of a torque-speed line in a direction, 1 or -1, at a rate."""
     stall, fastest = line
     return ca.fmax(ca.fmin(stall * (1 - sign * rate / fastest), top), 0)
 
 
 def clamp(force: SX, slope: SX, limits: Limits) -> tuple[SX, SX]:
-    """Return the force clamped to a range, with slope zero at the limits."""
+    """Clamp a force to a range, with slope zero at the limits."""
     lower, upper = limits
     for bound, over in ((upper, force > upper), (lower, force < lower)):
         if is_bound(bound):
@@ -312,18 +312,18 @@ def clamp(force: SX, slope: SX, limits: Limits) -> tuple[SX, SX]:
 
 
 def bounds_of(limits: Limits) -> list[tuple[int, SX]]:
-    """Return the bounds of a range that exist: -1 with the lower one, 1 with the upper one."""
+    """Return the finite bounds of a range: -1 for the lower one, 1 for the upper one."""
     pairs = zip((-1, 1), limits, strict=True)
     return [(sign, SX(bound)) for sign, bound in pairs if is_bound(bound)]
 
 
 def is_bound(limit: SX | float) -> bool:
-    """Return whether a limit bounds anything: it is a symbol or a finite number."""
+    """Return whether a limit is a symbol or a finite number."""
     return (isinstance(limit, SX) and not limit.is_constant()) or bool(np.isfinite(float(limit)))
 
 
 def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
-    """Return the activation after a step of dt with a control signal."""
+    """Compute the activation after a step of dt with a control signal."""
     if actuator.dynamics == "integrator":
         after = now + dt * control
     elif actuator.dynamics == "filter":
@@ -334,7 +334,7 @@ def next_activation(actuator: FileActuator, now: SX, control: SX, dt: SX) -> SX:
 
 
 def clip(value: SX, limits: Limits) -> SX:
-    """Return a value clipped to a range."""
+    """Clip a value to a range."""
     clipped = ca.fmin(value, limits[1]) if is_bound(limits[1]) else value
     return ca.fmax(clipped, limits[0]) if is_bound(limits[0]) else clipped
 
@@ -344,7 +344,7 @@ def _positive(value: SX) -> SX:
 
 
 def scatter(mechanism: Mechanism, indices: list[int], values: SX) -> SX:
-    """Return a vector (nu,) with values (m,) added at their indices in u, zero elsewhere."""
+    """Add values (m,) at their indices of a zero vector (nu,)."""
     vector = SX.zeros(mechanism.nu)
     for index, value in zip(indices, entries(values), strict=True):
         vector[index] += value

@@ -38,13 +38,13 @@ class _Parameters:
         self.I = self.I + other.I
 
     def without(self, other: _Parameters) -> _Parameters:
-        """Return the difference, with round-off relative to the largest entry removed."""
+        """Compute the difference, with round-off relative to the largest entry removed."""
         h = _clean(self.h - other.h, np.abs(self.h).max())
         return _Parameters(self.m - other.m, h, _clean(self.I - other.I, np.abs(self.I).max()))
 
 
 def base_parameters(mechanism: Mechanism) -> list[LinearInertia]:
-    """Return the inertia of each body in its own frame, regrouped towards the root."""
+    """Regroup the inertia of each body, in its own frame, towards the root."""
     own = [_about_origin(body.inertia) for body in mechanism.bodies]
     for i in reversed(range(len(own))):
         body = mechanism.bodies[i]
@@ -61,7 +61,7 @@ def _about_origin(inertia: Inertia) -> _Parameters:
 
 
 def _invariant_part(p: _Parameters, kind: str, axis: Array) -> _Parameters:
-    """Return the part of p that the joint's motion does not change."""
+    """Compute the part of p that the joint's motion does not change."""
     if kind == "ball":
         return _Parameters(p.m, np.zeros(3), np.zeros((3, 3)))
     if kind != "hinge":
@@ -74,7 +74,7 @@ def _invariant_part(p: _Parameters, kind: str, axis: Array) -> _Parameters:
 
 
 def _in_parent(p: _Parameters, R: Array, r: Array) -> _Parameters:
-    """Return the parameters in the parent's frame, with x_parent = R x + r."""
+    """Transform the parameters to the parent's frame, with x_parent = R x + r."""
     h = R @ p.h
     moment = R @ p.I @ R.T + 2 * (r @ h) * np.eye(3) - np.outer(r, h) - np.outer(h, r)
     return _Parameters(p.m, h + p.m * r, moment + p.m * (r @ r * np.eye(3) - np.outer(r, r)))

@@ -67,7 +67,7 @@ class CompiledQuantities:
         return result[0] if count is None else result
 
     def checked(self, **inputs: ArrayLike) -> dict[str, Array]:
-        """Return inputs as finite arrays, (size,) or (N, size).
+        """Check inputs; return them as finite arrays, (size,) or (N, size).
 
         Raises
         ------
@@ -85,7 +85,7 @@ class CompiledQuantities:
 
     @staticmethod
     def count_states(arguments: dict[str, Array]) -> int | None:
-        """Return the number of states; None for a single state without a leading axis."""
+        """Count the states; None for a single state without a leading axis."""
         counts = {name: len(value) for name, value in arguments.items() if value.ndim == 2}
         if len(set(counts.values())) > 1:
             given = ", ".join(f"{count} of {name}" for name, count in counts.items())

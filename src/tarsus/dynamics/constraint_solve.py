@@ -50,11 +50,11 @@ class Constraints:
     closing: int | None = None
 
     def regularization(self, S: list[list[SX]]) -> SX:
-        """Return the `regularization` of S (nb, nb), which replaces G_B for compliant contacts."""
+        """Compute the `regularization` of S (nb, nb), which replaces G_B for compliant contacts."""
         return regularization(S, self.closing)
 
     def impulses(self, driven: list[SX]) -> list[SX]:
-        """Return L_B = -G_B^-1 driven, with driven = gamma + G_BU L_U, both of shape (nb,).
+        """Solve L_B = -G_B^-1 driven, with driven = gamma + G_BU L_U, both of shape (nb,).
 
         One step of iterative refinement removes the error of the regularization.
         """
@@ -64,7 +64,7 @@ class Constraints:
 
 
 def delassus(M: Factor, rows: list[Half], columns: list[Half]) -> list[list[SX]]:
-    """Return W_r^T M^-1 W_c from half-solved directions; structural zeros stay zero."""
+    """Compute W_r^T M^-1 W_c from half-solved directions; structural zeros stay zero."""
     scaled = [
         [d * y if not y.is_zero() else y for d, y in zip(M.inverse_pivots, c, strict=True)]
         for c in columns
@@ -73,7 +73,7 @@ def delassus(M: Factor, rows: list[Half], columns: list[Half]) -> list[list[SX]]
 
 
 def regularization(G_B: list[list[SX]], closing: int | None = None) -> SX:
-    """Return what is added to the diagonal of G_B, so that redundant rows share their load.
+    """Compute what is added to the diagonal of G_B, so that redundant rows share their load.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def regularization(G_B: list[list[SX]], closing: int | None = None) -> SX:
 
 
 def factorize(G_B: list[list[SX]], closing: int | None = None) -> Factor:
-    """Return the factors of G_B (nb, nb) with its `regularization`."""
+    """Factorize G_B (nb, nb) with its `regularization`."""
     size, added = len(G_B), regularization(G_B, closing)
     lower: Entries = {
         (k, i): G_B[k][i] + (added if i == k else 0) for k in range(size) for i in range(k + 1)

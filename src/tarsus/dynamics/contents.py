@@ -32,7 +32,7 @@ PROPERTIES: dict[str, Callable[[Joint], bool]] = {
 
 
 def simulated_rows(mechanism: Mechanism) -> list[tuple[str, str]]:
-    """Return what is simulated: a row (item, counts and names) for bodies, joints, motors, ...
+    """List what is simulated: a row (item, counts and names) for bodies, joints, motors, ...
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def simulated_rows(mechanism: Mechanism) -> list[tuple[str, str]]:
 
 
 def _enforced(mechanism: Mechanism, limited: list[str]) -> str:
-    """Say whether motors enforce the speed limits of joints, and with which option."""
+    """Describe whether motors enforce the speed limits of joints, and with which option."""
     driven = {a.joint for a in mechanism.file_actuators if np.isfinite(a.speed)}
     enforced = [name for name in limited if name in driven]
     if not limited or not enforced:
@@ -83,7 +83,7 @@ def _enforced(mechanism: Mechanism, limited: list[str]) -> str:
 
 
 def _collision_pairs(mechanism: Mechanism) -> str:
-    """Return the number of pairs of shapes that may touch, and the option that lets them."""
+    """Count the pairs of shapes that may touch, and name the option that enables them."""
     known = pairs(mechanism)
     always = sum(between(mechanism, pair) for pair in known)
     text = f"; {len(known) - always} pairs, {WITH_SELF_COLLISION}" if len(known) > always else ""
@@ -96,7 +96,7 @@ def _keyframes(mechanism: Mechanism) -> str:
 
 
 def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
-    """Return a row for each actuator of the file, with the columns of `ACTUATOR_HEAD`."""
+    """Format a row for each actuator of the file, with the columns of `ACTUATOR_HEAD`."""
     return [
         (
             a.name,
@@ -114,7 +114,7 @@ def actuator_rows(mechanism: Mechanism) -> list[tuple[str, ...]]:
 
 
 def _limits(actuator: FileActuator) -> str:
-    """Return the limits on the force of an actuator, and on all actuators of its joint."""
+    """Format the limits on the force of an actuator, and on all actuators of its joint."""
     own, joint = _range(actuator.force), _range(actuator.at_joint)
     return ", ".join(text for text in (own, f"joint {joint}" if joint else "") if text)
 
@@ -129,5 +129,5 @@ def _counted(joints: list[Joint]) -> str:
 
 
 def _count_and_names(names: list[str]) -> str:
-    """Return the number of names, and the first ones."""
+    """Format the number of names, and the first ones."""
     return f"{len(names)}: {join_names(names, MAX_NAMES)}" if names else "none"

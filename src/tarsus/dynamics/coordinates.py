@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 def uncut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
-    """Return the state of the mechanism before joints were cut; q and u if none were.
+    """Convert the state to the mechanism before joints were cut; q and u if none were.
 
     The angle of a cut hinge is in (-pi, pi]. Drift, motion that the cut joint does not allow, is
     ignored.
@@ -59,7 +59,7 @@ def uncut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
 
 
 def cut_state(mechanism: Mechanism, q: SX, u: SX) -> tuple[SX, SX]:
-    """Return the state of a mechanism with cut joints, from that before cutting.
+    """Convert a state of the mechanism before cutting to the one with cut joints.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _evaluate(
 
 @cache
 def _conversion_function(mechanism: Mechanism, to: str) -> ca.Function:
-    """Return the conversion as a function of columns q and u."""
+    """Build the conversion as a function of columns q and u."""
     given = mechanism if to == "uncut" else mechanism.uncut or mechanism
     q, u = SX.sym("q", given.nq), SX.sym("u", given.nu)
     return ca.Function(
@@ -125,7 +125,7 @@ def _conversion_function(mechanism: Mechanism, to: str) -> ca.Function:
 
 
 def loop_positions(kin: Kinematics, middles: Mapping[int, float]) -> list[SX]:
-    """Return the positions of loop joints: travel of a slide in m, angle of a hinge in rad.
+    """Compute the positions of loop joints: travel of a slide in m, angle of a hinge in rad.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def loop_positions(kin: Kinematics, middles: Mapping[int, float]) -> list[SX]:
 def loop_position_function(
     mechanism: Mechanism, middles: tuple[tuple[int, float], ...]
 ) -> ca.Function:
-    """Return `loop_positions` as a function of columns q."""
+    """Build `loop_positions` as a function of columns q."""
     q = SX.sym("q", mechanism.nq)
     positions = loop_positions(kinematics(mechanism, q), dict(middles))
     return ca.Function("loops", [q], [ca.vertcat(SX(0, 1), *positions)])
@@ -157,7 +157,7 @@ def loop_position_function(
 def _displacement(
     kin: Kinematics, loop: LoopJoint, orientations: list[SX], middle: float = 0.0
 ) -> SX:
-    """Return the coordinates of a loop joint: angle, travel, or quaternion."""
+    """Compute the coordinates of a loop joint: angle, travel, or quaternion."""
     axis = constant(loop.joint.axis)
     if loop.joint.kind == "slide":
         offset = kin.world_position[loop.child] + ca.mtimes(
@@ -181,7 +181,7 @@ def _displacement(
 
 
 def _relative_omega(kin: Kinematics, loop: LoopJoint) -> SX:
-    """Return the angular velocity of the child relative to the parent, rad/s, child's frame."""
+    """Compute the angular velocity of the child relative to the parent, rad/s, child's frame."""
     omega = kin.omega[loop.child]
     if loop.parent == WORLD:
         return omega
@@ -190,7 +190,7 @@ def _relative_omega(kin: Kinematics, loop: LoopJoint) -> SX:
 
 
 def quaternions(kin: Kinematics) -> list[SX]:
-    """Return the orientation of every body in the world as a unit quaternion (w, x, y, z)."""
+    """Compute the orientation of every body in the world as a unit quaternion (w, x, y, z)."""
     orientations: list[SX] = []
     for body, at in zip(kin.mechanism.bodies, kin.mechanism.q_slices, strict=True):
         joint, qi = body.joint, kin.q[at]

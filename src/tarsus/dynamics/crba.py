@@ -14,7 +14,7 @@ from tarsus.spatial.rotation import constant, skew
 
 
 def composite_inertias(kin: Kinematics, inertias: list[LinearInertia]) -> list[LinearInertia]:
-    """Return I_c of every body: its subtree as one rigid body, in its own frame (Eqn. (26))."""
+    """Compute I_c of every body: its subtree as one rigid body, in its own frame (Eqn. (26))."""
     return tree.inward(
         kin.mechanism,
         inertias,
@@ -24,7 +24,7 @@ def composite_inertias(kin: Kinematics, inertias: list[LinearInertia]) -> list[L
 
 
 def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return M(q) (nu, nu), with armature on the diagonal and structural zeros between branches."""
+    """Compute I_c of every body: its subtree as one rigid body, in its own frame (Eqn. (26))."""
     mechanism = kin.mechanism
     M = SX(mechanism.nu, mechanism.nu)
     for i, composite in enumerate(composite_inertias(kin, inertias)):
@@ -47,7 +47,7 @@ def mass_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def _unit_momenta(kin: Kinematics, i: int, composite: LinearInertia) -> list[Wrench]:
-    """Return the momenta F_i = I_c S_i of the subtree for unit velocities of joint i (Eqn. (28)).
+    """Compute the momenta F_i = I_c S_i of the subtree for unit velocities of joint i (Eqn. (28)).
 
     There are none for a free joint, whose block is `_free_body_block`.
     """
@@ -63,7 +63,7 @@ def _unit_momenta(kin: Kinematics, i: int, composite: LinearInertia) -> list[Wre
 
 
 def _free_body_block(kin: Kinematics, i: int, composite: LinearInertia) -> SX:
-    """Return [[m 1, -R [h]x], [[h]x R^T, I]], constant if the origin is the center of mass."""
+    """Compute [[m 1, -R [h]x], [[h]x R^T, I]], constant if the origin is the center of mass."""
     M = SX(6, 6)
     for k in range(3):
         M[k, k] = composite.m

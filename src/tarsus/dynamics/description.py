@@ -12,7 +12,7 @@ MAX_NAMES = 12  # names listed before "and ... more"
 
 
 def description(mechanism: Mechanism) -> str:
-    """Return totals, one row per body, contact candidates, keyframes and notes as text."""
+    """Describe totals, bodies, contact candidates, keyframes and notes as text."""
     m = mechanism
     lines = [
         summary_line(m),
@@ -33,7 +33,7 @@ def description(mechanism: Mechanism) -> str:
 
 
 def summary_line(mechanism: Mechanism) -> str:
-    """Return the counts of bodies, degrees of freedom, motors and contact candidates in a line."""
+    """Summarize the counts of bodies, degrees of freedom, motors and candidates in a line."""
     m = mechanism
     base = "floating base" if m.floating else "fixed base"
     return (

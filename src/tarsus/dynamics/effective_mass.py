@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 def min_effective_masses(
     mechanism: Mechanism, poses: Array, candidates: Sequence[Candidate], dt: float
 ) -> Array:
-    """Return the smallest effective mass over all directions, at each candidate's center.
+    """Compute the smallest effective mass over all directions, at each candidate's center.
 
     It is the reciprocal of the largest eigenvalue of `contact_mobilities`.
 
@@ -46,7 +46,7 @@ def min_effective_masses(
 def contact_mobilities(
     mechanism: Mechanism, poses: Array, candidates: Sequence[Candidate], dt: float = 0.0
 ) -> Array:
-    """Return J A^-1 J^T at each candidate's center: its velocity per impulse on itself.
+    """Compute J A^-1 J^T at each candidate's center: its velocity per impulse on itself.
 
     A = M + dt D with the damping D of the joints, which a step evaluates at its end. Loop joints
     are locked (`mobility`).
@@ -93,7 +93,7 @@ def contact_mobilities(
 
 
 def inertia_and_constraints(kin: Kinematics) -> tuple[SX, SX]:
-    """Return M (nu, nu), with the rotors of loop joints, and the constraint rows W (m, nu)."""
+    """Compute M (nu, nu), with the rotors of loop joints, and the constraint rows W (m, nu)."""
     mechanism = kin.mechanism
     M, W = crba.mass_matrix(kin, rnea.body_inertias(mechanism)), SX(0, mechanism.nu)
     if mechanism.loops:
@@ -106,7 +106,7 @@ def inertia_and_constraints(kin: Kinematics) -> tuple[SX, SX]:
 
 
 def mobility(A: Array, W: Array) -> NDArray[Any]:
-    """Return A^-1 - A^-1 W^T G^+ W A^-1, with G = W A^-1 W^T: the inverse of A under W u = 0."""
+    """Compute A^-1 - A^-1 W^T G^+ W A^-1, with G = W A^-1 W^T: the inverse of A under W u = 0."""
     if not len(W):
         return np.linalg.inv(A)
     response = np.linalg.solve(A, W.T)

@@ -11,7 +11,7 @@ from tarsus.spatial.inertia import LinearInertia
 
 
 def center_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return the position (3,) of the center of mass in the world, in m."""
+    """Compute the position (3,) of the center of mass in the world, in m."""
     moment, mass = SX.zeros(3), SX(0)
     for R, p, inertia in zip(kin.world_rotation, kin.world_position, inertias, strict=True):
         moment += inertia.m * p + ca.mtimes(R, inertia.h)
@@ -20,7 +20,7 @@ def center_of_mass(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return the kinetic energy in J, with reflected rotor inertia (armature)."""
+    """Compute the kinetic energy in J, with reflected rotor inertia (armature)."""
     total = SX(0)
     for omega, v, inertia in zip(kin.omega, kin.velocity, inertias, strict=True):
         spin, push = inertia.momentum(omega, v)
@@ -32,7 +32,7 @@ def kinetic_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return the potential energy in J: gravity, zero at the world's origin, and joint springs."""
+    """Compute the potential energy in J: gravity, zero at the world's origin, and joint springs."""
     mass = sum((inertia.m for inertia in inertias), SX(0))
     gravity = -mass * ca.dot(
         SX(list(kin.mechanism.gravity_acceleration)), center_of_mass(kin, inertias)
@@ -41,7 +41,7 @@ def potential_energy(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def momentum(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return linear momentum (N s) and angular momentum about the world's origin (N m s), (6,)."""
+    """Compute linear momentum (N s) and angular momentum about the world's origin (N m s), (6,)."""
     linear, angular = SX.zeros(3), SX.zeros(3)
     for i, inertia in enumerate(inertias):
         spin, push = inertia.momentum(kin.omega[i], kin.velocity[i])

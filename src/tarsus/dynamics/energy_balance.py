@@ -18,12 +18,12 @@ from tarsus.spatial.inertia import LinearInertia
 
 
 def work(force: SX, kin: Kinematics, u1: SX, dt: SX) -> SX:
-    """Return the work of a generalized force (nu,) over a step from velocity kin.u to u1, in J."""
+    """Compute the work of a generalized force (nu,) over a step from velocity kin.u to u1, in J."""
     return 0.5 * dt * ca.dot(force, kin.u + u1)
 
 
 def drive_work(drive: Drive, kin: Kinematics, u1: SX, dt: SX) -> SX:
-    """Return the work of the motors on tree joints and loop joints, in J."""
+    """Compute the work of the motors on tree joints and loop joints, in J."""
     total = work(drive.tau, kin, u1, dt)
     for row, force in zip(loop_constraints.rate_rows(kin), entries(drive.in_loops), strict=True):
         total += work(force * ca.vertcat(*row), kin, u1, dt)
@@ -31,7 +31,7 @@ def drive_work(drive: Drive, kin: Kinematics, u1: SX, dt: SX) -> SX:
 
 
 def joint_work(kin: Kinematics, inertias: list[LinearInertia], u1: SX, dt: SX) -> SX:
-    """Return the work of joint damping and dry friction, in J."""
+    """Compute the work of joint damping and dry friction, in J."""
     rate = (u1 - kin.u) / dt
     idle = Drive(SX.zeros(kin.mechanism.nu), SX.zeros(len(kin.mechanism.loops)))
     body = (
@@ -47,7 +47,7 @@ def joint_work(kin: Kinematics, inertias: list[LinearInertia], u1: SX, dt: SX) -
 def integration_drift(
     kin: Kinematics, start: Kinematics, end: Kinematics, inertias: list[LinearInertia], dt: SX
 ) -> SX:
-    """Return the energy that a step adds by evaluating M, c and g at fixed coordinates, in J.
+    """Compute the energy that a step adds by evaluating M, c and g at fixed coordinates, in J.
 
     It is [T(q1, u1) - T(q, u1)] - [T(q0, u0) - T(q, u0)] + V(q1) - V(q0)
     - dt (c + g)(q, u0) . (u0 + u1) / 2, plus the springs' change of energy less the work of their

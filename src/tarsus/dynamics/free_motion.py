@@ -51,7 +51,7 @@ class FreeMotion:
 
 
 def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt: SX) -> FreeMotion:
-    """Return the terms of a step without contact.
+    """Compute the terms of a step without contact.
 
     (M + dt D + dt^2/4 K)(u_free - u) = dt (tau - c - g - D u - K (q - rest)).
 
@@ -97,7 +97,7 @@ def free_motion(kin: Kinematics, inertias: list[LinearInertia], drive: Drive, dt
 def residual_force(
     kin: Kinematics, inertias: list[LinearInertia], drive: Drive, u1: SX, dt: SX
 ) -> SX:
-    """Return the generalized force of contacts and constraints, from the change of velocity.
+    """Compute the generalized force of contacts and constraints, from the change of velocity.
 
     It is computed by the Newton-Euler recursion, which shares neither the mass matrix nor the
     factorization with `free_motion`: an independent check of a step.
@@ -138,7 +138,7 @@ def residual_force(
 
 
 def dissipation(mechanism: Mechanism, u: SX) -> SX:
-    """Return D (nu,) of the friction torque -D u: viscous damping plus f / max(|u|, u_s)."""
+    """Compute D (nu,) of the friction torque -D u: viscous damping plus f / max(|u|, u_s)."""
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     return ca.vertcat(
         *(_dissipation(body.joint, u[k]) for body, at in bodies for k in range(at.start, at.stop))
@@ -146,7 +146,7 @@ def dissipation(mechanism: Mechanism, u: SX) -> SX:
 
 
 def armature(mechanism: Mechanism) -> SX:
-    """Return the reflected rotor inertia (nu,), on the diagonal of M."""
+    """Compute the reflected rotor inertia (nu,), on the diagonal of M."""
     bodies = zip(mechanism.bodies, mechanism.u_slices, strict=True)
     return ca.vertcat(
         *(SX(body.joint.armature) for body, at in bodies for _ in range(at.start, at.stop))

@@ -56,7 +56,7 @@ def integrate(mechanism: Mechanism, q: Array, u: Array, dt: ArrayLike) -> Array:
 
 
 def difference(mechanism: Mechanism, q: Array, start: Array) -> Array:
-    """Return the constant velocity that moves `start` to `q` in one second.
+    """Compute the constant velocity that moves `start` to `q` in one second.
 
     It is the inverse of `integrate`, provided that bodies turn by less than half a turn.
 
@@ -89,7 +89,7 @@ def difference(mechanism: Mechanism, q: Array, start: Array) -> Array:
 
 
 def _rotation_vector(start: Array, end: Array) -> Array:
-    """Return the rotation vector (..., 3), body frame, from one unit quaternion to another."""
+    """Compute the rotation vector (..., 3), body frame, from one unit quaternion to another."""
     inverse = start * np.array([1.0, -1.0, -1.0, -1.0])
     p = numeric_product(inverse, end)
     p = np.where(p[..., :1] < 0, -p, p)
@@ -99,7 +99,7 @@ def _rotation_vector(start: Array, end: Array) -> Array:
 
 
 def rotate(p: Array, by: Array) -> Array:
-    """Return the quaternion p (..., 4), rotated by a rotation vector (..., 3), body frame, rad."""
+    """Rotate the quaternion p (..., 4) by a rotation vector (..., 3), body frame, rad."""
     angle = np.linalg.norm(by, axis=-1, keepdims=True)
     vector = 0.5 * np.sinc(angle / (2 * np.pi)) * by
     product = numeric_product(p, np.concatenate([np.cos(angle / 2), vector], axis=-1))

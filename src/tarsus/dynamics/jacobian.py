@@ -18,38 +18,38 @@ Columns = dict[int, SX]  # velocity index -> column (3,)
 
 
 def position(kin: Kinematics, body: int, point: SX) -> SX:
-    """Return the world position (3,) of a point (3,) in the body's frame, in m."""
+    """Compute the world position (3,) of a point (3,) in the body's frame, in m."""
     for i in tree.path(kin.mechanism, body):
         point = kin.r[i] + ca.mtimes(kin.R[i], point)
     return point
 
 
 def numeric_position(kin: Kinematics, body: int, point: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return `position` as numbers (3,), in m, for kinematics at numeric coordinates."""
+    """Compute `position` as numbers (3,), in m, for kinematics at numeric coordinates."""
     return np.array(DM(position(kin, body, SX(point)))).ravel()
 
 
 def joint_axis(kin: Kinematics, body: int) -> NDArray[np.float64]:
-    """Return the world axis (3,) of a body's hinge, for kinematics at numeric coordinates."""
+    """Compute the world axis (3,) of a body's hinge, for kinematics at numeric coordinates."""
     return np.array(DM(kin.world_rotation[body])) @ kin.mechanism.bodies[body].joint.axis
 
 
 def direction_in_body(kin: Kinematics, body: int, direction: SX) -> SX:
-    """Return a world direction (3,) in the body's frame, rotated along the support path."""
+    """Compute a world direction (3,) in the body's frame, rotated along the support path."""
     for i in reversed(tree.path(kin.mechanism, body)):
         direction = ca.mtimes(kin.R[i].T, direction)
     return direction
 
 
 def direction_in_world(kin: Kinematics, body: int, direction: SX) -> SX:
-    """Return a direction (3,) of the body's frame in world axes."""
+    """Rotate a direction (3,) of the body's frame to world axes."""
     for i in tree.path(kin.mechanism, body):
         direction = ca.mtimes(kin.R[i], direction)
     return direction
 
 
 def point_jacobian(kin: Kinematics, body: int, point: SX) -> Columns:
-    """Return the nonzero columns of J, with J u the world velocity of a point (3,) of the body."""
+    """Compute the nonzero columns of J, with J u the world velocity of a body's point (3,)."""
     mechanism, columns = kin.mechanism, Columns()
     for i in tree.path(mechanism, body):
         joint, first = mechanism.bodies[i].joint, mechanism.u_slices[i].start
@@ -69,7 +69,7 @@ def point_jacobian(kin: Kinematics, body: int, point: SX) -> Columns:
 
 
 def angular_jacobian(kin: Kinematics, body: int) -> Columns:
-    """Return the nonzero columns of J, with J u the world angular velocity of the body."""
+    """Compute the nonzero columns of J, with J u the world angular velocity of the body."""
     mechanism, columns = kin.mechanism, Columns()
     for i in tree.path(mechanism, body):
         joint, first = mechanism.bodies[i].joint, mechanism.u_slices[i].start
@@ -83,5 +83,5 @@ def angular_jacobian(kin: Kinematics, body: int) -> Columns:
 
 
 def dense(columns: Columns, width: int) -> SX:
-    """Return columns as a (3, width) matrix with structural zeros elsewhere."""
+    """Expand columns to a (3, width) matrix with structural zeros elsewhere."""
     return ca.horzcat(*(columns.get(k, SX(3, 1)) for k in range(width)))

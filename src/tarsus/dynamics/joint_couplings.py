@@ -10,12 +10,12 @@ from tarsus.model.mechanism import Mechanism
 
 
 def row_names(mechanism: Mechanism) -> list[str]:
-    """Return a name for the constraint of every coupling; its force is in N m or N."""
+    """Name the constraint of every coupling; its force is in N m or N."""
     return [f"{coupling.name}.follow" for coupling in mechanism.couplings]
 
 
 def gaps(kin: Kinematics) -> list[SX]:
-    """Return the coordinate of each mimic joint minus its value from the leader, in rad or m."""
+    """Compute the coordinate of each mimic joint minus its value from the leader, in rad or m."""
     values = []
     for coupling in kin.mechanism.couplings:
         x = _coordinate(kin, coupling.leader) if coupling.leader else SX(0)
@@ -24,7 +24,7 @@ def gaps(kin: Kinematics) -> list[SX]:
 
 
 def directions(kin: Kinematics) -> list[list[SX]]:
-    """Return the row (nu,) of each constraint: 1 at the mimic joint, -P'(x) at its leader."""
+    """Compute the row (nu,) of each constraint: 1 at the mimic joint, -P'(x) at its leader."""
     rows = []
     for coupling in kin.mechanism.couplings:
         row = [SX(0)] * kin.mechanism.nu

@@ -63,7 +63,7 @@ class Kinematics:
         return tree.outward(self.mechanism, visit, SX.zeros(3))
 
     def joint_velocity(self, i: int) -> SX:
-        """Return the velocities of the joint of body i."""
+        """Compute the velocities of the joint of body i."""
         return self.u[self.mechanism.u_slices[i]]
 
     def _next_omega(self, i: int, parent: SX) -> SX:
@@ -87,7 +87,7 @@ class Kinematics:
 
 
 def kinematics(mechanism: Mechanism, q: SX, u: SX | None = None) -> Kinematics:
-    """Return the kinematics at given coordinates.
+    """Compute the kinematics at given coordinates.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _joint_pose(mechanism: Mechanism, i: int, qi: SX) -> tuple[SX, SX]:
 
 
 def coordinate_rate(mechanism: Mechanism, q: SX, u: SX) -> SX:
-    """Return q' = F(q) u (nq,) (Gehring 2014, Eqns. (1) and (22))."""
+    """Compute q' = F(q) u (nq,) (Gehring 2014, Eqns. (1) and (22))."""
     rates = []
     for body, at, du in zip(mechanism.bodies, mechanism.q_slices, mechanism.u_slices, strict=True):
         if body.joint.kind == "free":
@@ -152,7 +152,7 @@ def coordinate_rate(mechanism: Mechanism, q: SX, u: SX) -> SX:
 
 
 def displace(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
-    """Return q + dt F(q) u with normalized quaternions; bodies rotate by exactly |omega| dt.
+    """Compute q + dt F(q) u with normalized quaternions; bodies rotate by exactly |omega| dt.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def displace(mechanism: Mechanism, q: SX, u: SX, dt: SX) -> SX:
 
 
 def with_unit_quaternions(mechanism: Mechanism, q: SX) -> SX:
-    """Return q (nq,) with every quaternion normalized."""
+    """Normalize every quaternion of q (nq,)."""
     parts = []
     for body, at in zip(mechanism.bodies, mechanism.q_slices, strict=True):
         if body.joint.kind == "free":

@@ -56,7 +56,7 @@ def gaps(mechanism: Mechanism, q: Array) -> Array:
 
 
 def largest_gap(mechanism: Mechanism, q: Array) -> tuple[float, str]:
-    """Return the largest gap over all coordinates, and the name of its joint.
+    """Find the largest gap over all coordinates, and the name of its joint.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def largest_gap(mechanism: Mechanism, q: Array) -> tuple[float, str]:
 
 
 def close_loops(mechanism: Mechanism, q: Array) -> Array:
-    """Return the coordinates nearest to q that close every loop.
+    """Find the coordinates nearest to q that close every loop.
 
     Free joints move only if the other joints cannot close the loops. Mimic joints take the values
     given by their leaders.
@@ -140,13 +140,13 @@ def _close_state(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _remaining_gap(mechanism: Mechanism, q: Array) -> tuple[float, str]:
-    """Return the largest gap that joints can close, and the name of the joint with the largest."""
+    """Find the largest gap that joints can close, and the name of the joint with the largest."""
     g, W, _ = (np.array(value) for value in _constraint_function(mechanism)(q))
     return _closable_gap(g[:, 0], W), largest_gap(mechanism, q)[1]
 
 
 def _closable_gap(g: Array, W: Array) -> float:
-    """Return the largest of the gaps g (nb,), without what only round-off of the file leaves open.
+    """Find the largest of the gaps g (nb,), without what only round-off of the file leaves open.
 
     Hinges of a planar loop that are parallel only up to the digits of a file never close it in the
     direction across the plane. If all gaps are below `FILE_ROUND_OFF`, only the range of W counts.
@@ -160,7 +160,7 @@ def _closable_gap(g: Array, W: Array) -> float:
 
 
 def apply_couplings(mechanism: Mechanism, q: Array) -> Array:
-    """Return coordinates (nq,) with every mimic joint at the value given by its leader."""
+    """Set every mimic joint in coordinates (nq,) to the value given by its leader."""
     q = np.array(q, float)
     slices = dict(zip(mechanism.joint_names, mechanism.q_slices, strict=True))
     for _ in mechanism.couplings:  # a mimic joint may lead another
@@ -171,7 +171,7 @@ def apply_couplings(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _newton(mechanism: Mechanism, q: Array, movable: Array) -> Array:
-    """Return the best coordinates (nq,) reached by moving the velocities with `movable` (nu,) 1."""
+    """Move the velocities with `movable` (nu,) 1; return the best coordinates (nq,) reached."""
     best, smallest = q, np.inf
     for _ in range(MAX_ITERATIONS):
         g, W, _ = (np.array(value) for value in _constraint_function(mechanism)(q))
@@ -187,7 +187,7 @@ def _newton(mechanism: Mechanism, q: Array, movable: Array) -> Array:
 
 
 def _checked_alignment(mechanism: Mechanism, q: Array) -> Array:
-    """Return q; raise UnmetCondition if the two sides of a joint point in opposite directions."""
+    """Check q; raise UnmetCondition if the two sides of a joint point in opposite directions."""
     cosines = np.array(_constraint_function(mechanism)(q)[2])[:, 0]
     for loop, cosine in zip(mechanism.loops, cosines, strict=True):
         if cosine < 0:
@@ -201,7 +201,7 @@ def _checked_alignment(mechanism: Mechanism, q: Array) -> Array:
 
 @cache
 def _constraint_function(mechanism: Mechanism) -> ca.Function:
-    """Return a function of q: g_B (nb,), W_B^T (nb, nu) and the alignment of each loop joint."""
+    """Build a function of q: g_B (nb,), W_B^T (nb, nu) and the alignment of each loop joint."""
     q = SX.sym("q", mechanism.nq)
     kin = kinematics(mechanism, q)
     rows = [ca.horzcat(*row) for row in loop_constraints.directions(kin)]

@@ -29,12 +29,12 @@ Row = list[SX]  # (nu,), with structural zeros
 
 
 def count(mechanism: Mechanism) -> int:
-    """Return the number of constraint rows, nb."""
+    """Count the constraint rows, nb."""
     return sum(ROWS[loop.joint.kind] for loop in mechanism.loops) + len(mechanism.couplings)
 
 
 def row_names(mechanism: Mechanism) -> list[str]:
-    """Return a name for every row: the joint's name and the row's suffix.
+    """Name every row by the joint's name and the row's suffix.
 
     The suffixes of forces (N) are .x, .y, .z, .across1 and .across2; those of moments (N m) are
     .turn1, .turn2 and .turn3.
@@ -52,7 +52,7 @@ def row_names(mechanism: Mechanism) -> list[str]:
 
 
 def gaps(kin: Kinematics) -> SX:
-    """Return g_B (nb,): distances in m, and sines of angles for rotations."""
+    """Compute g_B (nb,): distances in m, and sines of angles for rotations."""
     values = [SX(0, 1)]
     for loop in kin.mechanism.loops:
         offset = _anchor(kin, loop.child, loop.in_child) - _anchor(kin, loop.parent, loop.position)
@@ -65,7 +65,7 @@ def gaps(kin: Kinematics) -> SX:
 
 
 def directions(kin: Kinematics) -> list[Row]:
-    """Return the rows (nu,) of W_B^T, with gamma_B = W_B^T u; nb of them."""
+    """Compute the rows (nu,) of W_B^T, with gamma_B = W_B^T u; nb of them."""
     rows: list[Row] = []
     for loop in kin.mechanism.loops:
         if loop.joint.kind == "slide":
@@ -85,7 +85,7 @@ def directions(kin: Kinematics) -> list[Row]:
 
 
 def force(kin: Kinematics, along: SX) -> SX:
-    """Return the generalized force (nu,) of constraint forces (nb,), in N or N m."""
+    """Compute the generalized force (nu,) of constraint forces (nb,), in N or N m."""
     total = SX.zeros(kin.mechanism.nu)
     for k, row in enumerate(directions(kin)):
         total += ca.vertcat(*row) * along[k]
@@ -93,7 +93,7 @@ def force(kin: Kinematics, along: SX) -> SX:
 
 
 def curvature_correction(kin: Kinematics, dt: SX) -> SX:
-    """Return gamma_B (nb,) at the end of a step that keeps gaps closed beyond first order.
+    """Compute gamma_B (nb,) at the end of a step that keeps gaps closed beyond first order.
 
     A step of dt u from q_n changes the gaps by dt gamma + dt^2/2 f(q_n, u_n) + dt^3/6 k, with f the
     second and k the third time derivative of g_B at constant u. With gamma_n = -dt/2 f(q_n, u_n-1)
@@ -124,7 +124,7 @@ def curvature_correction(kin: Kinematics, dt: SX) -> SX:
 
 
 def rate_rows(kin: Kinematics) -> list[Row]:
-    """Return for every loop joint the row w (nu,), with w . u its rate (rad/s, m/s), or zeros."""
+    """Compute for every loop joint the row w (nu,), with w . u its rate, or zeros."""
     rows: list[Row] = []
     for loop in kin.mechanism.loops:
         axis = constant(loop.joint.axis)
@@ -138,7 +138,7 @@ def rate_rows(kin: Kinematics) -> list[Row]:
 
 
 def rotor_forces(kin: Kinematics, acceleration: SX | None = None) -> SX:
-    """Return the generalized force that accelerates the rotors of loop joints.
+    """Compute the generalized force that accelerates the rotors of loop joints.
 
     The rate w . u of a hinge changes by w . u' + w' . u, which is the relative angular acceleration
     of its two bodies along the axis.
@@ -171,7 +171,7 @@ def rotor_forces(kin: Kinematics, acceleration: SX | None = None) -> SX:
 
 
 def rotor_energy(kin: Kinematics) -> SX:
-    """Return the kinetic energy of the rotors of loop joints, in J."""
+    """Compute the kinetic energy of the rotors of loop joints, in J."""
     total = SX(0)
     for loop, row in zip(kin.mechanism.loops, rate_rows(kin), strict=True):
         rate = ca.dot(ca.vertcat(*row), kin.u)
@@ -180,7 +180,7 @@ def rotor_energy(kin: Kinematics) -> SX:
 
 
 def alignments(kin: Kinematics) -> list[SX]:
-    """Return for every loop joint the cosine between its two sides; 1 if it is closed.
+    """Compute for every loop joint the cosine between its two sides; 1 if it is closed.
 
     For a hinge it is the cosine between its axes, for other joints that of the angle between
     frames. It detects a joint closed the wrong way round, where the gaps are zero too.
@@ -198,12 +198,12 @@ def alignments(kin: Kinematics) -> list[SX]:
 
 
 def row_entries(row: SX) -> Row:
-    """Return a sparse (1, nu) row as a list; structural zeros stay zero."""
+    """List the entries of a sparse (1, nu) row; structural zeros stay zero."""
     return [row[0, k] if row.sparsity().has_nz(0, k) else SX(0) for k in range(row.shape[1])]
 
 
 def _perpendicular_pairs(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]]:
-    """Return pairs of directions of child and parent, child's frame, that stay perpendicular."""
+    """Build pairs of directions of child and parent, child's frame, that stay perpendicular."""
     joint = loop.joint
     if joint.kind == "ball":
         return []
@@ -221,7 +221,7 @@ def _perpendicular_pairs(kin: Kinematics, loop: LoopJoint) -> list[tuple[SX, SX]
 
 
 def _angular_acceleration(kin: Kinematics) -> Callable[[int, SX], SX]:
-    """Return a function (body, parent's value) that gives the angular acceleration at u' = 0.
+    """Build a function (body, parent's value) that gives the angular acceleration at u' = 0.
 
     Values are in rad/s^2, each in its body's own frame.
     """
@@ -239,7 +239,7 @@ def _angular_acceleration(kin: Kinematics) -> Callable[[int, SX], SX]:
 
 
 def _relative_omega(kin: Kinematics, loop: LoopJoint, direction: SX) -> Row:
-    """Return the row of (omega_C - omega_P) . direction (3,), given in the child's frame."""
+    """Compute the row of (omega_C - omega_P) . direction (3,), given in the child's frame."""
     row = _omega_along(kin, loop.child, direction)
     if loop.parent == WORLD:
         return row
@@ -249,7 +249,7 @@ def _relative_omega(kin: Kinematics, loop: LoopJoint, direction: SX) -> Row:
 
 
 def _omega_along(kin: Kinematics, body: int, direction: SX) -> Row:
-    """Return the row of omega . direction (3,) of one body, in its own frame."""
+    """Compute the row of omega . direction (3,) of one body, in its own frame."""
     row = [SX(0)] * kin.mechanism.nu
     for i in tree.path(kin.mechanism, body):
         joint, first = kin.mechanism.bodies[i].joint, kin.mechanism.u_slices[i].start
@@ -263,7 +263,7 @@ def _omega_along(kin: Kinematics, body: int, direction: SX) -> Row:
 
 
 def _relative_velocity(kin: Kinematics, loop: LoopJoint, directions: SX) -> list[Row]:
-    """Return the rows of the child anchor's relative velocity along world directions (3, k)."""
+    """Compute the rows of the child anchor's relative velocity along world directions (3, k)."""
     child = jacobian.dense(
         jacobian.point_jacobian(kin, loop.child, constant(loop.in_child)), kin.mechanism.nu
     )
@@ -293,12 +293,12 @@ def _rotation(kin: Kinematics, body: int) -> SX:
 
 
 def _relative_rotation(kin: Kinematics, loop: LoopJoint) -> SX:
-    """Return R with x_child = R x_parent, in the frames of the bodies."""
+    """Compute R with x_child = R x_parent, in the frames of the bodies."""
     return ca.mtimes(_rotation(kin, loop.child).T, _rotation(kin, loop.parent))
 
 
 def _normals(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return two unit vectors (3, 2) that complete an axis to a right-handed frame, as third."""
+    """Complete an axis to a right-handed frame by two unit vectors (3, 2), with the axis third."""
     start: NDArray[np.float64] = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = start - float(start @ axis) * axis
     first /= np.linalg.norm(first)

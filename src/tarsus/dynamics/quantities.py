@@ -107,11 +107,11 @@ class Quantity:
     framed: bool = False
 
     def shape_for(self, mechanism: Mechanism) -> tuple[int, ...]:
-        """Return the shape for one state."""
+        """Compute the shape for one state."""
         return tuple(_number(mechanism, n) for n in self.shape)
 
     def program(self, mechanism: Mechanism, name: str, frame: Frame | None = None) -> Program:
-        """Return a program of one basic block that computes the report `name`, column by column.
+        """Build a program of one basic block that computes the report `name`, column by column.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class Quantity:
         return builder.program(**{name: self.expression(Terms(mechanism, given, frame))})
 
     def reshape(self, mechanism: Mechanism, columns: Array) -> Array:
-        """Return results (N, size), stored column by column, as (N, *shape)."""
+        """Reshape results (N, size), stored column by column, to (N, *shape)."""
         shape = self.shape_for(mechanism)
         if len(shape) < 2:
             return columns.reshape(-1, *shape)
@@ -140,7 +140,7 @@ class Quantity:
 
 
 def input_size(mechanism: Mechanism, name: str) -> int:
-    """Return the size of an input for one state."""
+    """Compute the size of an input for one state."""
     return _number(mechanism, SIZES[name])
 
 

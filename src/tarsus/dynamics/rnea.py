@@ -28,7 +28,7 @@ Wrench = tuple[SX, SX]  # moment about the body's origin and force, body frame
 
 
 def body_inertias(mechanism: Mechanism) -> list[LinearInertia]:
-    """Return the inertia of each body about the origin of its own frame."""
+    """Compute the inertia of each body about the origin of its own frame."""
     inertias = []
     for body in mechanism.bodies:
         m, c = SX(body.inertia.mass), constant(body.inertia.com)
@@ -38,12 +38,12 @@ def body_inertias(mechanism: Mechanism) -> list[LinearInertia]:
 
 
 def velocity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return c(q, u) (nu,), the Coriolis and centrifugal forces, in N or N m (Alg. 2)."""
+    """Compute c(q, u) (nu,), the Coriolis and centrifugal forces, in N or N m (Alg. 2)."""
     return _inverse_dynamics(kin, inertias, SX.zeros(3), None, moving=True)
 
 
 def velocity_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return C(q, u) (nu, nu), half the derivative of c(q, u) with respect to u.
+    """Compute C(q, u) (nu, nu), half the derivative of c(q, u) with respect to u.
 
     c is quadratic in u, so C(q, u) v is linear in both velocities, symmetric in them, and
     C(q, u) u = c(q, u).
@@ -55,35 +55,35 @@ def velocity_matrix(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
 
 
 def gravity_terms(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return g(q) (nu,), the forces that hold the robot against gravity, in N or N m (Alg. 3)."""
+    """Compute g(q) (nu,), the forces that hold the robot against gravity, in N or N m (Alg. 3)."""
     return _inverse_dynamics(
         kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=False
     )
 
 
 def bias(kin: Kinematics, inertias: list[LinearInertia]) -> SX:
-    """Return c(q, u) + g(q) (nu,), computed in one sweep."""
+    """Compute c(q, u) + g(q) (nu,), computed in one sweep."""
     return _inverse_dynamics(
         kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), None, moving=True
     )
 
 
 def inverse_dynamics(kin: Kinematics, inertias: list[LinearInertia], acceleration: SX) -> SX:
-    """Return M(q) u' + c(q, u) + g(q) (nu,), with u' = acceleration (nu,), without armature."""
+    """Compute M(q) u' + c(q, u) + g(q) (nu,), with u' = acceleration (nu,), without armature."""
     return _inverse_dynamics(
         kin, inertias, SX(list(kin.mechanism.gravity_acceleration)), acceleration, moving=True
     )
 
 
 def external_terms(kin: Kinematics, wrenches: Mapping[int, Wrench]) -> SX:
-    """Return the generalized force (nu,) of wrenches by body, in body frames (Alg. 4)."""
+    """Compute the generalized force (nu,) of wrenches by body, in body frames (Alg. 4)."""
     zero = (SX.zeros(3), SX.zeros(3))
     own = [wrenches.get(i, zero) for i in range(len(kin.mechanism.bodies))]
     return _project(kin, own)
 
 
 def velocity_products(kin: Kinematics) -> Callable[[int, SX, SX], SX]:
-    """Return a function (body, center, arm) that gives dJ/dt u (3,), in m/s^2, world axes.
+    """Build a function (body, center, arm) that gives dJ/dt u (3,), in m/s^2, world axes.
 
     J u is the velocity of the body's point at center + arm, both (3,) in the body's frame. The
     center moves with the body and the arm stays fixed in the world: the contact point of a ball.
@@ -101,7 +101,7 @@ def velocity_products(kin: Kinematics) -> Callable[[int, SX, SX], SX]:
 
 
 def velocity_product(motion: tuple[SX, SX, SX], center: SX, arm: SX) -> SX:
-    """Return dJ/dt u (3,), in m/s^2, of a body's point at center + arm, both from its origin.
+    """Compute dJ/dt u (3,), in m/s^2, of a body's point at center + arm, both from its origin.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def velocity_product(motion: tuple[SX, SX, SX], center: SX, arm: SX) -> SX:
 
 
 def world_motions(kin: Kinematics) -> list[tuple[SX, SX, SX]]:
-    """Return the motion of every body at u' = 0, in world axes.
+    """Compute the motion of every body at u' = 0, in world axes.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def _inverse_dynamics(
 def _accelerations(
     kin: Kinematics, gravity: SX, acceleration: SX | None, omega: list[SX]
 ) -> tuple[list[Motion], dict[int, SX]]:
-    """Return the accelerations of every body, and its acceleration field (3, 3), in 1/s^2.
+    """Compute the accelerations of every body, and its acceleration field (3, 3), in 1/s^2.
 
     Gravity enters as an upward acceleration of the world.
     """
@@ -183,7 +183,7 @@ def _accelerations(
 def _accelerate(
     kin: Kinematics, i: int, carried: Motion, omega: list[SX], acceleration: SX | None
 ) -> Motion:
-    """Return the acceleration of body i from that of its joint's base point in the parent frame."""
+    """Compute the accelerations and acceleration field (3, 3), in 1/s^2, of every body."""
     mechanism = kin.mechanism
     joint, at = mechanism.bodies[i].joint, mechanism.u_slices[i]
     alpha, a = ca.mtimes(kin.R[i].T, carried[0]), ca.mtimes(kin.R[i].T, carried[1])
@@ -212,7 +212,7 @@ def _project(kin: Kinematics, own: list[Wrench]) -> SX:
 
 
 def project_on_joint(kin: Kinematics, i: int, wrench: Wrench) -> SX:
-    """Return S_i^T f_i, the generalized force of a wrench on body i at its own joint."""
+    """Compute S_i^T f_i, the generalized force of a wrench on body i at its own joint."""
     joint = kin.mechanism.bodies[i].joint
     moment, force = wrench
     if joint.kind == "hinge":

@@ -552,7 +552,7 @@ class Robot(Mechanism):
         return loop_closure.close_loops(self, self._compute.checked(q=q)["q"])
 
     def with_contacts(self, names: str | Iterable[str]) -> Robot:
-        """Return a copy of the robot with fewer contact candidates.
+        """Copy the robot with fewer contact candidates.
 
         Parameters
         ----------
@@ -581,7 +581,7 @@ class Robot(Mechanism):
         return replace(self, candidates=tuple(c for c in self.candidates if c.name in selected))
 
     def describe(self) -> str:
-        """Return tables of bodies, joints, masses, limits, motors and contact candidates.
+        """Describe bodies, joints, masses, limits, motors and contact candidates in tables.
 
         Returns
         -------

@@ -40,7 +40,7 @@ class SelectedBody:
     acceleration: SX
 
     def velocity_product(self, center: SX, arm: SX) -> SX:
-        """Return dJ/dt u (3,), in m/s^2, of the point at center + arm (3,), both from the origin.
+        """Compute dJ/dt u (3,), in m/s^2, of the point at center + arm (3,), both from the origin.
 
         The center moves with the body; the arm stays fixed in the world (`rnea.velocity_products`).
         """
@@ -58,7 +58,7 @@ class BodySelection:
         }
 
     def body(self, index: SX) -> SelectedBody:
-        """Return the body with an index, or the first body if the index is none of these."""
+        """Select the body with an index, or the first body if the index is none of these."""
         first, *others = self.bodies
         values = list(self._of[first])
         for b in others:
@@ -69,7 +69,7 @@ class BodySelection:
         return SelectedBody(index, *values)
 
     def columns(self, body: SelectedBody, point: SX) -> SX:
-        """Return J (3, nu), dense: J u is the velocity of the body at a world point (3,)."""
+        """Compute J (3, nu), dense: J u is the velocity of the body at a world point (3,)."""
         kin, columns = self.kin, []
         for i, above in enumerate(kin.mechanism.bodies):
             # columns of the joint, where the joint is above the body

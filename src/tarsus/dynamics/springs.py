@@ -28,7 +28,7 @@ def has_springs(mechanism: Mechanism) -> bool:
 
 
 def stiffness(mechanism: Mechanism) -> SX:
-    """Return K (nu,), in N m/rad or N/m; zero where there is no spring."""
+    """Compute K (nu,), in N m/rad or N/m; zero where there is no spring."""
     K = SX.zeros(mechanism.nu)
     for body, at in zip(mechanism.bodies, mechanism.u_slices, strict=True):
         if body.joint.stiffness:
@@ -37,7 +37,7 @@ def stiffness(mechanism: Mechanism) -> SX:
 
 
 def force(kin: Kinematics) -> SX:
-    """Return the spring forces -K (q - rest), shape (nu,), in N m or N."""
+    """Compute the spring forces -K (q - rest), shape (nu,), in N m or N."""
     F = SX.zeros(kin.mechanism.nu)
     for index, deflection, K in _deflections(kin):
         F[index] = -K * deflection
@@ -45,22 +45,22 @@ def force(kin: Kinematics) -> SX:
 
 
 def energy(kin: Kinematics) -> SX:
-    """Return the energy of all springs, the sum of 1/2 K (q - rest)^2, in J."""
+    """Compute the energy of all springs, the sum of 1/2 K (q - rest)^2, in J."""
     return sum((0.5 * K * x * x for _, x, K in _deflections(kin)), SX(0))
 
 
 def inertia(mechanism: Mechanism, dt: SX) -> SX:
-    """Return dt^2/4 K (nu,): what springs add to the mass matrix of a step, in kg m^2 or kg."""
+    """Compute dt^2/4 K (nu,), which springs add to the mass matrix of a step, in kg m^2 or kg."""
     return MEAN_FACTOR * dt * dt * stiffness(mechanism)
 
 
 def mean_force(kin: Kinematics, u1: SX, dt: SX) -> SX:
-    """Return the mean spring force (nu,) over a step from kin.u to u1, evaluated at kin.q."""
+    """Compute the mean spring force (nu,) over a step from kin.u to u1, evaluated at kin.q."""
     return force(kin) - MEAN_FACTOR * dt * stiffness(kin.mechanism) * (u1 - kin.u)
 
 
 def _deflections(kin: Kinematics) -> list[tuple[int, SX, float]]:
-    """Return (index in u, deflection from rest, stiffness) of every spring; three of a ball's."""
+    """List (index in u, deflection from rest, stiffness) of every spring; three for a ball's."""
     m, deflections = kin.mechanism, list[tuple[int, SX, float]]()
     for body, q, u in zip(m.bodies, m.q_slices, m.u_slices, strict=True):
         if not body.joint.stiffness:
@@ -72,6 +72,6 @@ def _deflections(kin: Kinematics) -> list[tuple[int, SX, float]]:
 
 
 def _rotation_vector(p: SX) -> SX:
-    """Return the rotation vector (3,), rad, of a unit quaternion; its length is at most pi."""
+    """Compute the rotation vector (3,), rad, of a unit quaternion; its length is at most pi."""
     half = ca.sqrt(ca.fmax(ca.sumsqr(p[1:]), MIN_SQUARED_SINE))
     return ca.if_else(p[0] < 0, -2, 2) * ca.atan2(half, ca.fabs(p[0])) / half * p[1:]

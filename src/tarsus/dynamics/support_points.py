@@ -20,12 +20,12 @@ MIN_LENGTH = 0.05  # of |y|, relative to the size: bounds the velocity of the su
 
 
 def parameters(outline: Outline) -> SX:
-    """Return the parameters (22,) of an outline, as the functions below take them."""
+    """Pack the parameters (22,) of an outline for the functions below."""
     return constant(outline.numbers)
 
 
 def support_point(parameters: SX, toward: SX) -> SX:
-    """Return the point farthest along a direction, from the outline's center.
+    """Find the point farthest along a direction, from the outline's center.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def support_point(parameters: SX, toward: SX) -> SX:
 
 
 def support_point_velocity(parameters: SX, toward: SX, omega: SX) -> SX:
-    """Return the velocity of the support point along the body, while the direction stays fixed.
+    """Compute the velocity of the support point along the body, while the direction stays fixed.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def support_point_velocity(parameters: SX, toward: SX, omega: SX) -> SX:
 
 
 def lowest_point(kin: Kinematics, candidate: Candidate) -> NDArray[np.float64]:
-    """Return the point (3,) where a candidate touches level ground, in m, world frame.
+    """Find the point (3,) where a candidate touches level ground, in m, world frame.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def lowest_point(kin: Kinematics, candidate: Candidate) -> NDArray[np.float64]:
 
 
 def contact_point(candidate: Candidate, toward: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the point of a candidate that touches a plane facing a direction.
+    """Find the point of a candidate that touches a plane facing a direction.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def contact_point(candidate: Candidate, toward: NDArray[np.float64]) -> NDArray[
 
 
 def _terms(parameters: SX, toward: SX) -> tuple[SX, SX, SX]:
-    """Return A (3, 3), B (3, 3) and y (3,) of an outline and a direction (`Outline`)."""
+    """Compute A (3, 3), B (3, 3) and y (3,) of an outline and a direction (`Outline`)."""
     spread, turned = (ca.reshape(m, 3, 3).T for m in (parameters[:9], parameters[9:18]))
     reach = ca.mtimes(spread, toward)
     rest_share = 1 - ca.dot(reach, reach) / parameters[COUNT - 1] ** 2

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> list[T]:
-    """Return values[i] = visit(i, value of the parent of i), computed root first."""
+    """Compute values[i] = visit(i, value of the parent of i), root first."""
     values: list[T] = []
     for i, body in enumerate(mechanism.bodies):
         values.append(visit(i, at_world if body.parent == WORLD else values[body.parent]))
@@ -24,7 +24,7 @@ def outward(mechanism: Mechanism, visit: Callable[[int, T], T], at_world: T) -> 
 def inward(
     mechanism: Mechanism, own: list[T], to_parent: Callable[[int, T], T], add: Callable[[T, T], T]
 ) -> list[T]:
-    """Return values[i] = own[i] + sum of to_parent(child, values[child]), computed leaves first."""
+    """Compute values[i] = own[i] + sum of to_parent(child, values[child]), leaves first."""
     values = list(own)
     for i in reversed(range(len(mechanism.bodies))):
         parent = mechanism.bodies[i].parent
@@ -43,7 +43,7 @@ def path(mechanism: Mechanism, body: int) -> list[int]:
 
 
 def connected_roots(mechanism: Mechanism) -> set[int]:
-    """Return the roots of all trees that loop joints connect to the first tree, itself included.
+    """Find the roots of all trees that loop joints connect to the first tree, itself included.
 
     WORLD is among them if the first tree is connected to the world, or to a tree fixed to it.
     """
@@ -60,7 +60,7 @@ def connected_roots(mechanism: Mechanism) -> set[int]:
 
 
 def object_bodies(mechanism: Mechanism) -> set[int]:
-    """Return the bodies of objects, which are not part of the robot.
+    """Find the bodies of objects, which are not part of the robot.
 
     Every tree on a free joint is an object, except the first one. If the robot floats, so is a tree
     fixed to the world, such as a door, unless it has motors, loops or mimic joints.
@@ -74,7 +74,7 @@ def object_bodies(mechanism: Mechanism) -> set[int]:
 
 
 def _actuated_roots(mechanism: Mechanism, roots: list[int]) -> set[int]:
-    """Return the roots of trees with a motor, a loop, a mimic joint or the leader of one."""
+    """Find the roots of trees with a motor, a loop, a mimic joint or the leader of one."""
     joints = {motor.joint for motor in (*mechanism.actuators, *mechanism.file_actuators)}
     joints |= {name for c in mechanism.couplings for name in (c.joint, c.leader)}
     ends = {end for loop in mechanism.loops for end in (loop.parent, loop.child) if end != WORLD}

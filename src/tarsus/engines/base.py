@@ -34,7 +34,7 @@ Torques = ArrayLike | Feedback
 
 
 class NotModeled(Unsupported):
-    """The engine does not model what it is asked to simulate.
+    """The engine does not model a requested effect.
 
     The message says why; the subject is the effect or parameter.
     """
@@ -101,7 +101,7 @@ class Start:
         return bool(np.any(self.push) or np.any(self.push_rate))
 
     def push_at(self, t: float) -> Array:
-        """Return the push (worlds, 3) at time t, in N."""
+        """Compute the push (worlds, 3) at time t, in N."""
         return np.asarray(self.push) + t * np.asarray(self.push_rate)
 
 
@@ -129,7 +129,7 @@ class Motion:
 
 
 class Session(ABC):
-    """Worlds of one mechanism in one engine, somewhere on their way.
+    """Worlds of one mechanism in one engine, at some time of their motion.
 
     Attributes
     ----------
@@ -148,10 +148,10 @@ class Session(ABC):
 
     @abstractmethod
     def advance(self, steps: int) -> None:
-        """Make steps without recording them."""
+        """Advance by steps without recording them."""
 
     def drive(self, torques: Torques) -> None:
-        """Let torques act from now on.
+        """Apply torques from now on.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class Session(ABC):
         raise NotModeled(f"{type(self).__name__} takes no torques from outside", "torques")
 
     def record(self, steps: int) -> Motion:
-        """Make steps and return the motion; by default with neither impulses nor convergence."""
+        """Record the motion of steps; by default without impulses and convergence."""
         q, u = [], []
         for _ in range(steps):
             self.advance(1)
@@ -209,12 +209,12 @@ class Engine(ABC):
         return ""
 
     def step(self, dt: float) -> float:
-        """Return the step size that this engine takes where a scene asks for dt, in s."""
+        """Return the step size that this engine uses if a scene requests dt, in s."""
         return dt
 
     @abstractmethod
     def begin(self, start: Start, dt: float) -> Session:
-        """Return the worlds at their start, to be moved in steps of dt, in s.
+        """Create the worlds at their start, for steps of dt, in s.
 
         Raises
         ------

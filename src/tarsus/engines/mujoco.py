@@ -52,7 +52,7 @@ NOT_MODELED = {**SoftConvex.not_modeled} | {
 
 
 def shown(names: Iterable[str]) -> list[str]:
-    """Return the lines that state the settings of these names."""
+    """Format the settings of these names as lines."""
     return [*footnotes({label(name): named(name) for name in names}), f"{NAME}: {SCENES}"]
 
 
@@ -99,7 +99,7 @@ class MujocoEngine(Engine):
         return MujocoSession(worlds, dt, start)
 
     def _model(self, start: Start, k: int, dt: float) -> Any:
-        """Return MuJoCo's model of world k."""
+        """Compile MuJoCo's model of world k."""
         mu = float(np.asarray(start.parameters["mu"])[k]) if "mu" in start.parameters else 0.8
         model = mujoco().MjModel.from_xml_string(_mjcf(start, dt, mu, k))
         self.settings.apply(model)
@@ -107,7 +107,7 @@ class MujocoEngine(Engine):
 
 
 class MujocoSession(Session):
-    """Worlds in MuJoCo, torques being the control signals of their models.
+    """Worlds in MuJoCo; torques are the control signals of their models.
 
     Parameters
     ----------
@@ -170,12 +170,12 @@ class MujocoSession(Session):
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Whether the last step was solved (worlds,): MuJoCo does not tell, so all count."""
+        """Whether the last step was solved (worlds,); always true, as MuJoCo does not report it."""
         return np.ones(self.worlds, bool)
 
     @property
     def _before(self) -> Hook | None:
-        """What is done before every step: forces are written into the worlds' data."""
+        """Write forces into the worlds' data before every step."""
         feedback, start = self._feedback, self._start
         pushed = start is not None and start.pushed
 
@@ -198,7 +198,7 @@ class MujocoSession(Session):
 
 
 def _in_joints(model: Any, data: Any) -> Any:
-    """Force (nv,) of limits and dry friction of joints at the last step's start, N m or N."""
+    """Force (nv,) of joint limits and dry friction at the start of the last step, N m or N."""
     mj = mujoco()
     kinds = (mj.mjtConstraint.mjCNSTR_FRICTION_DOF, mj.mjtConstraint.mjCNSTR_LIMIT_JOINT)
     rows = np.where(np.isin(data.efc_type, kinds), data.efc_force, 0.0)
@@ -209,7 +209,7 @@ def _in_joints(model: Any, data: Any) -> Any:
 
 
 def _mjcf(start: Start, dt: float, mu: float, world: int) -> str:
-    """Return the MJCF of the body on an inclined floor."""
+    """Write the MJCF of the body on an inclined floor."""
     body, slope = start.body, float(np.asarray(start.slope)[world])
     root = ElementTree.fromstring(to_mjcf(body, dt=dt, friction=max(mu, MIN_FRICTION)))
     floor = root.find("worldbody/geom[@name='floor']")
@@ -221,7 +221,7 @@ def _mjcf(start: Start, dt: float, mu: float, world: int) -> str:
 
 
 def _add_solids(root: ElementTree.Element, body: Mechanism) -> None:
-    """Add the shapes that touch other bodies and not the floor."""
+    """Add the shapes that can touch other bodies but not the floor."""
     for solid in body.solids:
         element = root.find(f".//body[@name='{body.bodies[solid.body].name}']")
         assert element is not None

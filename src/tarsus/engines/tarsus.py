@@ -43,7 +43,7 @@ SOFT_STEP = 2.5e-4  # s: a fiftieth of the shortest period of the default spring
 
 
 class TarsusEngine(Engine):
-    """A law and a stepper by name, the law with its default parameters or those of `law_object`.
+    """A law and a stepper by name; the law has its default parameters or those of `law_object`.
 
     Compliant laws take steps of 0.25 ms at most: theirs is a stability limit, not a choice.
 
@@ -108,7 +108,7 @@ class TarsusEngine(Engine):
         return self._compiled[key]
 
     def _scene(self, body: Mechanism) -> Scene:
-        """Return the scene with all contacts that objects may have with each other."""
+        """Build the scene with all contacts that objects may have with each other."""
         pairs = self_contacts(body, False).kept
         scene = Scene(body, self._law, Slope(0.0), body.candidates, pairs=pairs)
         if not pairs:
@@ -126,7 +126,7 @@ class TarsusEngine(Engine):
 
 
 class CompiledWorlds(Session):
-    """Worlds of a plan in registers, without what a `Simulation` adds.
+    """Worlds of a plan in registers, without the additions of a `Simulation`.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class CompiledWorlds(Session):
         return Motion(log["q"], log["u"], impulse, converged, self.dt, joints)
 
     def _pieces(self, steps: int) -> Iterator[int]:
-        """Yield how many steps to make before forces change, having set them."""
+        """Set the forces; yield the number of steps until they change."""
         changing = self._feedback is not None or self._start.pushed
         for _ in range(steps if changing else 1):
             if self._feedback is not None:
@@ -187,7 +187,7 @@ class CompiledWorlds(Session):
 
 
 class SimulationSession(Session):
-    """A `Simulation` of one or many worlds, moved by its own controller."""
+    """`Simulation` of one or many worlds, driven by its own controller."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
@@ -209,7 +209,7 @@ class SimulationSession(Session):
 
     @property
     def touching(self) -> NDArray[np.bool_]:
-        """Whether each contact candidate presses (worlds, candidates)."""
+        """Whether each contact candidate exerts a force (worlds, candidates)."""
         force = np.asarray(self.simulation.contact_force)
         return (force[None] if self.worlds == 1 else force)[..., 0] > 0
 
@@ -219,13 +219,13 @@ class SimulationSession(Session):
         return np.atleast_1d(self.simulation.converged)
 
     def _rows(self, values: ArrayLike) -> Any:
-        """Values as a `Simulation` takes them: without rows if it has one world."""
+        """Values in the shape that a `Simulation` expects: without rows if it has one world."""
         rows = np.asarray(values, float)
         return rows[0] if self.worlds == 1 and rows.ndim == 2 else rows
 
 
 def _point() -> Mechanism:
-    """Return a body that touches with its center alone, which every law and stepper can move."""
+    """Build a body that touches with its center only, which every law and stepper can move."""
     body = Body("point", -1, Joint("free", "free"), Inertia(1.0, np.zeros(3), 0.01 * np.eye(3)))
     touching = (Candidate("center", 0, np.zeros(3)),)
     return Mechanism("point", (body,), touching, gravity_acceleration=(0.0, 0.0, -9.81))

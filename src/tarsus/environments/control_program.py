@@ -49,18 +49,18 @@ _WORKS: dict[str, ControlPlan] = {}
 
 
 def shared(work: ControlPlan) -> ControlPlan:
-    """Return an earlier plan with the same fingerprint, if any, so that none is traced twice."""
+    """Return an earlier plan with the same fingerprint, if any, so that it is traced only once."""
     return fingerprint.reuse(_WORKS, work, CACHE_SIZE)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def control_program(work: ControlPlan) -> Program:
-    """Return the program of one control period, from the cache if it was traced before."""
+    """Load the program of one control period from the cache, or trace and cache it."""
     return cached_program(work, traced)
 
 
 def traced(work: ControlPlan) -> Program:
-    """Return the program of one control period.
+    """Trace the program of one control period.
 
     Its registers are:
 
@@ -130,7 +130,7 @@ def traced(work: ControlPlan) -> Program:
 
 
 def _law_parameters(work: ControlPlan, friction: SX, b: Builder) -> Values:
-    """Return the law's parameters by name, its friction scaled by the random factor."""
+    """Collect the law's parameters by name, its friction scaled by the random factor."""
     law = {name: b.parameter(f"law.{name}") for name in work.scene.law.parameters()}
     for name in sorted(
         law.keys() & names_with_role(type(work.scene.law), "friction", "kinetic_friction")
@@ -148,7 +148,7 @@ def _add_bias(observations: Values, now: Values, after: Values) -> Values:
 
 
 def _add_history(observations: Values, started: SX, periods: int, b: Builder) -> Values:
-    """Append the observations of earlier periods, and return what the next period needs.
+    """Append the observations of earlier periods; return also those for the next period.
 
     `begun` tells whether an episode has just started: its first observation then replaces the
     earlier ones.
@@ -167,7 +167,7 @@ def _add_history(observations: Values, started: SX, periods: int, b: Builder) ->
 
 
 def _used_quantities(work: ControlPlan, end: Values, view: StateView) -> Values:
-    """Return tau, impulse and readings of the last step, those that the task uses."""
+    """Collect tau, impulse and readings of the last step that the task uses."""
     task, names = work.task, ("tau", "impulse", *(f"sensed.{n}" for n, _ in work.sensing.sensors))
     parts = concatenate(task.observations(view).values()), concatenate(task.measures(view).values())
     outputs = ca.vertcat(*parts, task.failed(view))
@@ -201,7 +201,7 @@ def _state_registers(work: ControlPlan, b: Builder) -> Values:
 def _steps(
     work: ControlPlan, now: Values, action: SX, law: Values, terrain: SimpleNamespace, b: Builder
 ) -> Values:
-    """Return the state, tau, impulse and sensor values after the steps of a period.
+    """Compute state, tau, impulse and sensor values after the steps of a period.
 
     `unconverged` counts the steps that did not converge.
     """
@@ -237,7 +237,7 @@ def _steps(
 def _sensor_values(
     work: ControlPlan, at: Values, out: Values, terrain: SimpleNamespace, b: Builder
 ) -> Values:
-    """Return the readings and memories of the task's sensors after a step from `at` to `out`."""
+    """Compute the readings and memories of the sensors after a step from `at` to `out`."""
     start, end = ((now["q"], now["u"]) for now in (at, out))
     moment = SensedStep(start, end, triples(out["impulse"]), out["memory"], SX(work.dt), terrain)
     return sense_step(work.sensing, work.scene, work.stepper, moment, at, b)

@@ -179,7 +179,7 @@ class Environment:
         self.reset(seed)
 
     def _steps(self) -> int:
-        """Return the steps per control period; raise IncompatibleOptions unless it is whole."""
+        """Count the steps per control period; raise IncompatibleOptions unless it is whole."""
         steps = round(1 / (self.task.rate * self.dt))
         if steps < 1 or abs(steps * self.task.rate * self.dt - 1) > 1e-6:
             raise IncompatibleOptions(
@@ -190,7 +190,7 @@ class Environment:
         return steps
 
     def _gains(self, stand: NDArray[np.float64]) -> Gains:
-        """Return servo gains that suit the robot and the task."""
+        """Choose servo gains for the robot and the task."""
         moved = self.task.moved_motors(self.robot)
         locked = [k for k in range(len(self.robot.actuators)) if k not in moved]
         gains = servo.gains(self.robot, stand, feet(self.robot), self.dt, locked)
@@ -234,7 +234,7 @@ class Environment:
         return self.outline.mirror
 
     def state(self) -> dict[str, Array]:
-        """Return copies of everything the worlds need to continue, shape (worlds, size) each.
+        """Copy everything that the worlds need to continue, shape (worlds, size) each.
 
         The seed is not part of it: to draw the same random numbers, continue in an environment with
         the same `seed` and `first_world`.
@@ -243,7 +243,7 @@ class Environment:
         return {name: self.backend.get(name) for name in names}
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Continue from the state of an equal environment.
+        """Restore the state of an identical environment.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ class Environment:
         self.backend.advance()
 
     def outcome(self) -> Transition:
-        """Return copies of the results of the last control period."""
+        """Copy the results of the last control period."""
         get = self.backend.get
         observation, flags = (
             get("observation"),
@@ -353,7 +353,7 @@ class Environment:
 
 
 def _standing_coordinates(scene: Scene, stand: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return coordinates, shape (nq,), with the base at its height on level ground."""
+    """Compute coordinates, shape (nq,), with the base at its height on level ground."""
     if scene.mechanism.uncut is None:
         stand[2] = place_on_ground(replace(scene, terrain=Plane()), stand)[2]
     return stand

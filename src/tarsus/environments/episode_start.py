@@ -32,7 +32,7 @@ PROMOTION, DEMOTION = 0.7, 0.4  # mean `progress` of an episode for a higher and
 
 
 def terrain_at_level(work: ControlPlan, terrain: SimpleNamespace, now: Values) -> SimpleNamespace:
-    """Return the terrain's symbols at the level of a world."""
+    """Scale the terrain's symbols to the level of a world."""
     return work.scene.terrain.at_level(terrain, now["level"]) if work.task.has_levels else terrain
 
 
@@ -43,7 +43,7 @@ def renew(
     when: tuple[SX, SX, RandomDraws, SimpleNamespace],
     b: Builder,
 ) -> Values:
-    """Return state and observation after resets, command changes and pushes, where these are due.
+    """Compute state and observation after due resets, command changes and pushes.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def renew(
 def _initial_state(
     work: ControlPlan, last: Values, when: tuple[SX, RandomDraws, SimpleNamespace], b: Builder
 ) -> Values:
-    """Return the state at the start of an episode: near `start`, with a random heading.
+    """Draw the state at the start of an episode: near `start`, with a random heading.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _initial_state(
 
 
 def _tilt(max_angle: SX, drawn: list[SX]) -> SX:
-    """Return a quaternion, shape (4,), that tilts by up to `max_angle` (rad).
+    """Draw a quaternion, shape (4,), that tilts by up to `max_angle` (rad).
 
     The axis is horizontal, with a random direction.
     """
@@ -165,7 +165,7 @@ def _tilt(max_angle: SX, drawn: list[SX]) -> SX:
 
 
 def _lowest_gap(work: ControlPlan, q: SX, terrain: SimpleNamespace) -> SX:
-    """Return the vertical gap of the lowest candidate, in m."""
+    """Compute the vertical gap of the lowest candidate, in m."""
     scene = work.scene
     kin = kinematics(scene.mechanism, q)
     points, distances, frames = below_candidates(scene.geometry, kin, scene.candidates, terrain)
@@ -182,7 +182,7 @@ def _lowest_gap(work: ControlPlan, q: SX, terrain: SimpleNamespace) -> SX:
 
 
 def _lift_out(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: Builder) -> SX:
-    """Return coordinates, shape (nq,), raised until nothing is in the ground.
+    """Raise coordinates, shape (nq,), until nothing intersects the ground.
 
     This covers the candidates and the shapes between them. Nothing changes if none is in the
     ground.
@@ -202,7 +202,7 @@ def _lift_out(work: ControlPlan, q: SX, terrain: SimpleNamespace, b: Builder) ->
 
 
 def _next_level(work: ControlPlan, last: Values, failed: SX, drawn: SX) -> SX:
-    """Return the level of the next episode.
+    """Compute the level of the next episode.
 
     It is harder after an episode that went well, easier after one that failed or went badly, and
     random beyond the hardest.
@@ -218,6 +218,6 @@ def _next_level(work: ControlPlan, last: Values, failed: SX, drawn: SX) -> SX:
 
 
 def _interpolate(ranges: NDArray[np.float64], fraction: SX) -> SX:
-    """Return the values at fractions, shape (k,), of ranges, shape (k, 2)."""
+    """Interpolate ranges, shape (k, 2), at fractions, shape (k,)."""
     low, high = (SX(ca.DM(column)) for column in ranges.T)
     return low + fraction * (high - low)

@@ -81,7 +81,7 @@ class WorldsEnv(VectorEnv[Array, Array, Array]):
 
 
 def spaces(environment: Environment) -> tuple[Box, Box]:
-    """Return the spaces of an observation and an action."""
+    """Create the spaces of an observation and an action."""
     dtype = environment.backend.dtype.type
     limit = np.full(environment.action_size, MAX_ACTION, dtype)
     return Box(-np.inf, np.inf, (environment.observation_size,), dtype), Box(
@@ -90,7 +90,7 @@ def spaces(environment: Environment) -> tuple[Box, Box]:
 
 
 def _infos(environment: Environment, out: Transition) -> dict[str, Array]:
-    """Return what a result contains besides its rewards, arrays of shape (worlds,)."""
+    """Collect the entries of a result besides its rewards, arrays of shape (worlds,)."""
     parts = dict(zip(environment.rewards, out.terms.T, strict=True))
     return parts | {"diverged": out.diverged, "unconverged": out.unconverged}
 

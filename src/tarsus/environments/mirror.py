@@ -26,9 +26,9 @@ class Mirror:
     sign: Array
 
     def __call__(self, numbers: Array) -> Array:
-        """Return the mirror image."""
+        """Compute the mirror image."""
         return self.sign * numbers[..., self.order]
 
     def symmetric_part(self, numbers: Array) -> Array:
-        """Return the part that equals its own mirror image."""
+        """Compute the part that equals its own mirror image."""
         return 0.5 * (numbers + self(numbers))

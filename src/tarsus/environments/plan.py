@@ -81,13 +81,13 @@ class ControlPlan:
 
 
 def filtered_action(work: ControlPlan, before: SX, requested: SX) -> SX:
-    """Return the action of a period, shape (k,), between the last and the requested one."""
+    """Compute the action of a period, shape (k,), between the last and the requested one."""
     follow = work.task.follow
     return requested if follow == 1 else before + follow * (requested - before)
 
 
 def scaled_action(work: ControlPlan, q: SX, action: SX, heights: Heights) -> SX:
-    """Return the action, shape (k,), times the factor by which the task widens its range at q.
+    """Multiply the action, shape (k,), by the factor by which the task widens its range at q.
 
     `heights` returns the ground heights below points.
     """
@@ -97,7 +97,7 @@ def scaled_action(work: ControlPlan, q: SX, action: SX, heights: Heights) -> SX:
 
 
 def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
-    """Return the joint targets of the motors, shape (n,), `clock` periods into an episode."""
+    """Compute the joint targets of the motors, shape (n,), `clock` periods into an episode."""
     m, task = work.scene.mechanism, work.task
     posture = actuated_posture(m, work.stand)
     result = posture + task.reference_motion(m, work.stand, clock * work.period)
@@ -107,7 +107,7 @@ def targets(work: ControlPlan, clock: SX, action: SX) -> SX:
 
 
 def glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: object) -> StateView:
-    """Return the view of the state for the task.
+    """Build the view of the state for the task.
 
     `now` has q, u, before, clock and command; `end` has tau, impulse and sensed.NAME of a step.
     """
@@ -120,17 +120,17 @@ def glimpse(work: ControlPlan, now: Values, end: Values, action: SX, terrain: ob
 
 
 def concatenate(parts: Iterable[Observed | Measured]) -> SX:
-    """Return the numbers of all parts, shape (k,); there may be none."""
+    """Concatenate the numbers of all parts, shape (k,); there may be none."""
     return ca.vertcat(SX(0, 1), *(part.value for part in parts))
 
 
 def noise_widths(parts: Iterable[Observed]) -> NDArray[np.float64]:
-    """Return the half width of the noise of each number of an observation, shape (k,)."""
+    """Collect the half width of the noise of each number of an observation, shape (k,)."""
     return np.concatenate([[], *(np.full(p.value.numel(), p.noise) for p in parts)])
 
 
 def bias_widths(task: LearningTask, parts: Iterable[Observed]) -> NDArray[np.float64]:
-    """Return the half width of the bias of each number of an observation, shape (k,).
+    """Collect the half width of the bias of each number of an observation, shape (k,).
 
     A bias is drawn once per episode.
     """

@@ -30,14 +30,14 @@ class RandomDraws:
     count: SX
 
     def fine(self, b: Builder, name: str, size: int, stream: int) -> SX:
-        """Return numbers in [0, 1), shape (size,), with a resolution of 2^-24.
+        """Draw numbers in [0, 1), shape (size,), with a resolution of 2^-24.
 
         They take size / 2 streams, starting at `stream`.
         """
         return self._draw(b, name, -(-size // 2), stream, lambda w: ca.vertcat(*uniform(w)))[:size]
 
     def coarse(self, b: Builder, name: str, size: int, stream: int) -> SX:
-        """Return numbers in (-1, 1), shape (size,), with a resolution of 2^-11.
+        """Draw numbers in (-1, 1), shape (size,), with a resolution of 2^-11.
 
         They take size / 4 streams, starting at `stream`.
         """

@@ -97,7 +97,7 @@ class BaselinesEnv(VecEnv):
         )
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Return False for each world, but True for `Monitor`: episodes are counted likewise."""
+        """Return False for each world, but True for `Monitor`, whose counts are provided."""
         return [wrapper_class.__name__ == "Monitor"] * len(self._indices(indices))
 
     def _indices(self, indices: Any) -> Sequence[int]:

@@ -59,7 +59,7 @@ class TaskOutline:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def outline(work: ControlPlan) -> TaskOutline:
-    """Return the outline of a plan's task."""
+    """Build the outline of a plan's task."""
     _, view = _symbols(work)
     task = work.task
     parts = task.observations(view)
@@ -133,11 +133,11 @@ class TaskObserver:
         return np.array(observation).ravel(), bool(failed), np.array(measured).ravel()
 
     def filtered_action(self, before: Array, requested: Array) -> Array:
-        """Return the action of a period, shape (k,), from the last one and the requested one."""
+        """Compute the action of a period, shape (k,), from the last one and the requested one."""
         return np.array(self._filtered_action(before, requested)).ravel()
 
     def targets(self, clock: int, action: Array, q: Array) -> Array:
-        """Return the joint targets of the motors, shape (n,), of a period.
+        """Compute the joint targets of the motors, shape (n,), of a period.
 
         The period starts at coordinates q, shape (nq,), `clock` periods after its episode.
         """
@@ -145,7 +145,7 @@ class TaskObserver:
 
 
 def _symbols(work: ControlPlan) -> tuple[dict[str, SX], StateView]:
-    """Return the symbols of a state by name, and the view of it."""
+    """Create the symbols of a state by name, and the view of it."""
     scene, k = work.scene, len(work.moved_motors)
     sizes = {"q": scene.mechanism.nq, "u": scene.mechanism.nu, "before": k, "clock": 1}
     sizes |= {"action": k, "command": len(work.task.commands())}
@@ -160,7 +160,7 @@ def _symbols(work: ControlPlan) -> tuple[dict[str, SX], StateView]:
 
 
 def _mirror(work: ControlPlan, parts: list[Observed]) -> tuple[Mirror, Mirror] | None:
-    """Return the mirror images of observation and action."""
+    """Compute the mirror images of observation and action."""
     motors = mirrored_motors(work.scene.mechanism, work.stand)
     if motors is None or any(part.mirror is None for part in parts):
         return None

@@ -31,7 +31,7 @@ def servo_step(
     settings: StepSettings,
     b: Builder,
 ) -> tuple[Values, SX]:
-    """Return the end of a step with joint servos, and their torques, shape (n,), in N m.
+    """Compute the end of a step with joint servos, and their torques, shape (n,), in N m.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def make_state_view(
     terrain: object,
     sensed: Mapping[str, SX] | None = None,
 ) -> StateView:
-    """Return the view of the state for a task or goal.
+    """Build the view of the state for a task or goal.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ def export_c(simulation: Simulation, folder: Path) -> list[Path]:
 
 
 def _description(simulation: Simulation) -> Sequence[str]:
-    """Return the lines that describe the code in the header comment of every file."""
+    """Describe the code in the lines of every file's header comment."""
     scene = simulation.plan.scene
     gait = (
         type(simulation.controller).__name__
@@ -162,7 +162,7 @@ def _description(simulation: Simulation) -> Sequence[str]:
 
 
 def _functions(robot: Robot, prefix: str) -> list[Function]:
-    """Return the functions of the dynamics, and of the kinematics of the base and the contacts."""
+    """List the functions of the dynamics, and of the kinematics of the base and the contacts."""
     functions = [
         _function(robot, prefix, name, quantity, "")
         for name, quantity in QUANTITIES.items()
@@ -178,7 +178,7 @@ def _functions(robot: Robot, prefix: str) -> list[Function]:
 def _function(
     robot: Robot, prefix: str, quantity_name: str, quantity: Quantity, frame: str
 ) -> Function:
-    """Return one quantity as a C function; its result is stored row by row."""
+    """Generate one quantity as a C function; its result is stored row by row."""
     program = quantity.program(
         robot, quantity_name, robot.frame(frame) if quantity.framed else None
     )
@@ -204,7 +204,7 @@ def _function(
 
 
 def _record(program: Program, name: str, workspace: int) -> str:
-    """Return the C type of a world's record."""
+    """Generate the C type of a world's record."""
     names, lines = members(program), list[str]()
     for kind, heading in (
         ("state", "state: read and written by every step"),
@@ -224,7 +224,7 @@ def _record(program: Program, name: str, workspace: int) -> str:
 
 
 def _init(program: Program, name: str, start: dict[str, Array]) -> str:
-    """Return the C function that initializes a record."""
+    """Generate the C function that initializes a record."""
     names, arrays, copies = members(program), list[str](), list[str]()
     for register in (r for r in program.registers if r.name in names):
         values, member = start[register.name], names[register.name]
@@ -240,7 +240,7 @@ def _init(program: Program, name: str, start: dict[str, Array]) -> str:
 
 
 def _dynamics_vectors(robot: Robot, functions: Sequence[Function]) -> list[Vectors]:
-    """Return test vectors of the dynamics: random states, and the results of Python."""
+    """Compute test vectors of the dynamics: random states, and the results of Python."""
     random = np.random.default_rng(SEED)
     posture = np.asarray(robot.keyframes.get("stand", robot.neutral()), float)
     u = random.normal(size=(STATE_COUNT, robot.nu))
@@ -262,7 +262,7 @@ def _dynamics_vectors(robot: Robot, functions: Sequence[Function]) -> list[Vecto
 
 
 def _step_vectors(simulation: Simulation, name: str, start: dict[str, Array]) -> list[Vectors]:
-    """Return test vectors of the step: disturbed velocities, and the final states of episodes."""
+    """Compute test vectors of the step: disturbed velocities, and the final states of episodes."""
     random, worlds = np.random.default_rng(SEED + 1), simulation.backend
     program, initial, final = simulation.program, list[Array](), list[Array]()
     registers = [r.name for r in program.of_kind("state", "report") if r.size]

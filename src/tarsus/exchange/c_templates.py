@@ -88,12 +88,12 @@ class Vectors:
 
 
 def head(parts: CSource) -> str:
-    """Return the comment at the top of every file."""
+    """Generate the comment at the top of every file."""
     return "/* " + "\n * ".join(parts.description) + "\n */\n"
 
 
 def header(parts: CSource) -> str:
-    """Return the text of NAME.h."""
+    """Generate the text of NAME.h."""
     # constants and functions, inside the include guard and extern "C"
     guard = f"{parts.name.upper()}_H"
     constants = [
@@ -132,14 +132,14 @@ def header(parts: CSource) -> str:
 
 
 def source(parts: CSource) -> str:
-    """Return the text of NAME.c."""
+    """Generate the text of NAME.c."""
     includes = [f'#include "{parts.name}.h"', "", "#include <math.h>", "#include <stddef.h>"]
     includes += ["#include <stdint.h>", "#include <string.h>", ""]
     return "\n".join([head(parts), *includes, *parts.code, parts.init])
 
 
 def vectors_text(parts: CSource, vectors: Sequence[Vectors]) -> str:
-    """Return the text of NAME_vectors.h: inputs, and the results of Python."""
+    """Generate the text of NAME_vectors.h: inputs, and the results of Python."""
     lines = [head(parts)]
     inputs: dict[str, Array] = {}
     for vector in vectors:
@@ -159,7 +159,7 @@ def _table(name: str, values: Array) -> str:
 
 
 def test(parts: CSource, vectors: Sequence[Vectors]) -> str:
-    """Return the text of test_NAME.c, which compares every function with its test vectors."""
+    """Generate the text of test_NAME.c, which compares every function with its test vectors."""
     body = []
     for vector in vectors:
         count, size = vector.results.shape
@@ -200,7 +200,7 @@ def _step_test(parts: CSource, vector: Vectors) -> list[str]:
 
 
 def example(parts: CSource) -> str:
-    """Return the text of example.c, a main loop that measures the time of a step."""
+    """Generate the text of example.c, a main loop that measures the time of a step."""
     return EXAMPLE.format(
         head=head(parts),
         name=parts.name,
@@ -210,5 +210,5 @@ def example(parts: CSource) -> str:
 
 
 def cmake(parts: CSource) -> str:
-    """Return the text of CMakeLists.txt."""
+    """Generate the text of CMakeLists.txt."""
     return CMAKE.format(name=parts.name, description=parts.description[0])

@@ -107,7 +107,7 @@ class _Channels:
 
 
 def _poses(robot: Robot, q: Array) -> dict[str, tuple[Array, Array]]:
-    """Return positions (n, 3) and quaternions (n, 4) of every body."""
+    """Compute positions (n, 3) and quaternions (n, 4) of every body."""
     poses = {}
     for name in robot.body_names:
         quaternions = np.array([quaternion_from_rotation(R) for R in robot.rotation(q, name)])
@@ -205,7 +205,7 @@ def _arrows(messages: Any, log: xr.Dataset, robot: Robot) -> Any:
 
 
 def _quaternion_to(direction: Array) -> Array:
-    """Return the quaternion (4,) that rotates the x axis to a unit vector."""
+    """Compute the quaternion (4,) that rotates the x axis to a unit vector."""
     axis = np.cross([1.0, 0.0, 0.0], direction)
     size = float(np.linalg.norm(axis))
     axis = axis / size if size > 1e-12 else np.array([0.0, 0.0, 1.0])
@@ -213,7 +213,7 @@ def _quaternion_to(direction: Array) -> Array:
 
 
 def _finite(value: Any) -> float | None:
-    """Return a number for JSON; None if it is not finite."""
+    """Convert a number for JSON; None if it is not finite."""
     number = float(value)
     return number if np.isfinite(number) else None
 

@@ -101,7 +101,7 @@ def read_bag(path: Path, robot: Robot) -> dict[str, Any]:
 
 
 def _read_messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
-    """Return the messages with their stamps in ns, by topic and type."""
+    """Read the messages with their stamps in ns, by topic and type."""
     reader = needed_library("rosbags.highlevel", "a ROS 2 bag", "exchange").AnyReader
     types = needed_library("rosbags.typesys", "a ROS 2 bag", "exchange")
     store = types.get_typestore(types.Stores.ROS2_HUMBLE)
@@ -124,7 +124,7 @@ def _read_messages(path: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
 
 
 def _first_topic(messages: Any, kind: str, path: Path) -> list[tuple[int, Any]]:
-    """Return the messages of the first topic of a type; raise InvalidFile if there is none."""
+    """Find the messages of the first topic of a type; raise InvalidFile if there is none."""
     topics = sorted(topic for topic, message_type in messages if message_type == kind)
     if not topics:
         raise InvalidFile(f"{path.name} has no topic of type {kind}.", kind)
@@ -132,7 +132,7 @@ def _first_topic(messages: Any, kind: str, path: Path) -> list[tuple[int, Any]]:
 
 
 def _at_times(clock: Clock, messages: Sequence[tuple[int, Any]], name: str) -> list[Any]:
-    """Return the message at every time of a clock; raise InvalidFile if one is missing."""
+    """Find the message at every time of a clock; raise InvalidFile if one is missing."""
     time, dt, start = clock
     stamps = 1e-9 * np.array([stamp - start for stamp, _ in messages], float)
     closest = _closest(stamps, time)
@@ -146,7 +146,7 @@ def _at_times(clock: Clock, messages: Sequence[tuple[int, Any]], name: str) -> l
 
 
 def _closest(stamps: Array, time: Array) -> NDArray[np.int64]:
-    """Return the index of the closest stamp for every time."""
+    """Find the index of the closest stamp for every time."""
     if len(stamps) == 1:
         return np.zeros(len(time), int)
     order = np.argsort(stamps, kind="stable")
@@ -165,13 +165,13 @@ def _set_base(message: Any, q: Array, u: Array) -> None:
 
 
 def _rotate(p: Array, v: Array) -> Array:
-    """Return a vector rotated by a unit quaternion (w, x, y, z)."""
+    """Rotate a vector by a unit quaternion (w, x, y, z)."""
     cross = 2 * np.cross(p[1:], v)
     return v + p[0] * cross + np.cross(p[1:], cross)
 
 
 def _forces(messages: Any, robot: Robot, clock: Clock, q: Array) -> Array:
-    """Return the forces (T, n, 3) on the contact candidates; zero for those without a topic."""
+    """Read the forces (T, n, 3) on the contact candidates; zero for those without a topic."""
     time = clock[0]
     names = [candidate.name for candidate in robot.candidates]
     forces, topic_count = np.zeros((len(time), len(names), 3)), 0

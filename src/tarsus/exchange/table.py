@@ -58,7 +58,7 @@ METADATA_RULE = TableRule(
 
 
 def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the columns of a log, and its metadata."""
+    """Convert a log to columns and metadata."""
     steps = log.sizes["time"]
     worlds = log.sizes.get("world", 1)
     columns: dict[str, Any] = {"time": np.repeat(log["time"].values, worlds)}
@@ -87,7 +87,7 @@ def table(log: xr.Dataset) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def dataset(frame: pd.DataFrame, metadata: Mapping[str, Any]) -> xr.Dataset:
-    """Return the log of a table and its metadata, bit-identical to the original.
+    """Convert a table and its metadata to a log that is bit-identical to the original.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def dataset(frame: pd.DataFrame, metadata: Mapping[str, Any]) -> xr.Dataset:
 
 
 def _dtype(name: str, text: str) -> np.dtype[Any]:
-    """Return the type of a variable; raise InvalidFile unless it is numeric or text."""
+    """Read the type of a variable; raise InvalidFile unless it is numeric or text."""
     try:
         kind = np.dtype(text)
     except TypeError:
@@ -148,7 +148,7 @@ def _dtype(name: str, text: str) -> np.dtype[Any]:
 
 
 def _from_metadata(name: str, values: Any, kind: np.dtype[Any]) -> Any:
-    """Return a variable of the metadata as an array."""
+    """Read a variable of the metadata as an array."""
     try:
         return np.asarray(_numbers(values) if kind.kind == "f" else values, kind)
     except (TypeError, ValueError, OverflowError):
@@ -164,7 +164,7 @@ def _from_columns(
     kind: np.dtype[Any],
     layout: tuple[int, int, Sequence[str], Sequence[int]],
 ) -> Any:
-    """Return a variable from its columns.
+    """Read a variable from its columns.
 
     The layout has the numbers of steps and worlds, the dimensions, and their sizes.
     """
@@ -186,7 +186,7 @@ def _from_columns(
 
 
 def _numbers(values: Any) -> Any:
-    """Return the numbers in a JSON value, where null represents NaN."""
+    """Read the numbers in a JSON value, where null represents NaN."""
     if isinstance(values, list):
         return [_numbers(value) for value in values]
     return np.nan if values is None else values
@@ -260,7 +260,7 @@ def read_table(path: Path) -> xr.Dataset | pd.DataFrame:
 
 
 def _read_parquet(path: Path) -> tuple[pd.DataFrame, Any]:
-    """Return the columns of a Parquet file, and its metadata as text."""
+    """Read the columns of a Parquet file, and its metadata as text."""
     parquet = needed_library("pyarrow.parquet", "Parquet", "exchange")
     declared = parquet.read_metadata(path)
     cells = declared.num_rows * declared.num_columns
@@ -275,7 +275,7 @@ def _read_parquet(path: Path) -> tuple[pd.DataFrame, Any]:
 
 
 def _dialect(path: Path) -> dict[str, Any]:
-    """Return pandas's options for the separator of a file, and for decimal commas."""
+    """Detect pandas's options for the separator of a file, and for decimal commas."""
     with path.open(encoding="utf-8", errors="replace") as file:
         header, first = file.readline(), file.readline()
     if ";" not in header and "\t" not in header:

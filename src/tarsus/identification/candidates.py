@@ -107,7 +107,7 @@ class Candidates:
         self.start = np.array([_start(one, parts, robot) for one in self.unknowns])
 
     def registers_for(self, values: Array) -> dict[str, Array]:
-        """Return registers, (candidates, size) each, for values of shape (candidates, unknowns).
+        """Compute registers, (candidates, size) each, for values of shape (candidates, unknowns).
 
         Delays are in no register.
         """
@@ -140,7 +140,7 @@ class Candidates:
         }
 
     def delays(self, values: Array) -> Array:
-        """Return the delay of the torques of each candidate, shape (candidates,), in s."""
+        """Compute the delay of the torques of each candidate, shape (candidates,), in s."""
         for k, one in enumerate(self.unknowns):
             if one.part == "delay":
                 return values[:, k]
@@ -189,7 +189,7 @@ class Candidates:
 
 
 def _with_min_friction(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
-    """Return the robot with a tiny dry friction in joints where it is identified.
+    """Add a tiny dry friction to the joints in which it is identified.
 
     A joint without dry friction has no equation for it.
     """
@@ -206,7 +206,7 @@ def _with_min_friction(robot: Robot, unknowns: Sequence[Unknown]) -> Robot:
 
 
 def _varied(parts: ModelParts, unknowns: Sequence[Unknown]) -> dict[str, Any]:
-    """Return what differs between worlds, as `Simulation` takes it.
+    """Collect the differences between worlds, in the form that `Simulation` expects.
 
     The actuators of a file have a strength already.
     """
@@ -248,7 +248,7 @@ def _check(parts: ModelParts, robot: Robot, unknowns: Sequence[Unknown]) -> None
 
 
 def _start(one: Unknown, parts: ModelParts, robot: Robot) -> float:
-    """Return the initial value of an unknown: given, from the model, or mid-range."""
+    """Choose the initial value of an unknown: given, from the model, or mid-range."""
     if one.start is not None:
         return one.start
     # value of the model

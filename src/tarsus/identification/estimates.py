@@ -97,7 +97,7 @@ class Estimates:
 
 
 def make_estimates(candidates: Candidates, fit: Fit, start: Array, ends: Array) -> Estimates:
-    """Return the estimates of a fit.
+    """Compute the estimates of a fit.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _estimate(
 def _pairs(
     unknowns: Sequence[Unknown], covariance: Array, open_: NDArray[np.bool_]
 ) -> tuple[tuple[str, str, float], ...]:
-    """Return strongly correlated pairs, the strongest first."""
+    """Find strongly correlated pairs, the strongest first."""
     deviations = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviations, deviations)
     pairs = [
@@ -168,7 +168,7 @@ def _sentences(
     fit: Fit,
     deviation: float,
 ) -> list[str]:
-    """Return the remarks on a result."""
+    """Write the remarks on a result."""
     # on unknowns and pairs
     remarks = []
     if open_names := [e.name for e in estimates if e.open]:
@@ -196,7 +196,7 @@ def _sentences(
 
 
 def _directions(unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bool_]) -> list[str]:
-    """Return remarks on combinations of unknowns that have no effect on the motion."""
+    """Write remarks on combinations of unknowns that have no effect on the motion."""
     values, vectors = np.linalg.eigh(normal)
     largest, remarks = max(float(values.max(initial=0)), 1e-300), []
     for value, vector in zip(values, vectors.T, strict=True):
@@ -211,7 +211,7 @@ def _directions(unknowns: Sequence[Unknown], normal: Array, open_: NDArray[np.bo
 def _derived(
     candidates: Candidates, fit: Fit, covariance: Array, half: Array
 ) -> tuple[Estimate, ...]:
-    """Return the inertias of bodies, in kg m^2, with intervals to first order."""
+    """Compute the inertias of bodies, in kg m^2, with intervals to first order."""
     unknowns, mechanism = candidates.unknowns, candidates.mechanism
     bodies = dict.fromkeys(one.own.rpartition(".")[0] for one in unknowns if one.part == "inertia")
     scatter = np.sqrt(np.diag(covariance))
@@ -241,7 +241,7 @@ def _derived(
 
 
 def _body_values(unknowns: Sequence[Unknown], shares: Array, body: str) -> Mapping[str, Array]:
-    """Return the inertial values of a body at shares (n, p), as `apply_values` takes them."""
+    """Compute the inertial values of a body at shares (n, p), for `apply_values`."""
     values: dict[str, Array] = {}
     for k, one in enumerate(unknowns):
         if one.part == "mass" and one.own == body:

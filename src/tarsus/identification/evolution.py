@@ -22,7 +22,7 @@ TOLERANCE = 1e-4  # in units of the ranges
 
 
 def minimize(costs: Callable[[Array], Array], first: Array, seed: int, candidates: int) -> Array:
-    """Return the best shares, shape (p,), that CMA-ES finds from `first`.
+    """Find the best shares, shape (p,), by CMA-ES from `first`.
 
     Parameters
     ----------

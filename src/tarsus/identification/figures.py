@@ -16,7 +16,7 @@ MIN_ESTIMATE = 1e-12  # guards a division by an estimate of zero
 
 
 def identification_figure(found: Identification) -> Figure:
-    """Return a figure of estimates with intervals, and of residuals by quantity and by window."""
+    """Draw a figure of estimates with intervals, and of residuals by quantity and by window."""
     height = 1.4 + 0.34 * max(len(found.estimates), 5)
     figure = Figure(figsize=(10, height + 2.6), layout="constrained")
     axes = figure.subplot_mosaic(
@@ -31,7 +31,7 @@ def identification_figure(found: Identification) -> Figure:
 
 
 def ranking_figure(found: LawRanking) -> Figure:
-    """Return a figure of the held-out errors of laws with intervals, the best on top."""
+    """Draw a figure of the held-out errors of laws with intervals, the best on top."""
     figure = Figure(figsize=(10, 1.2 + 0.36 * len(found.laws)), layout="constrained")
     axes = figure.subplots()
     for k, law in enumerate(found.laws):
@@ -48,7 +48,7 @@ def ranking_figure(found: LawRanking) -> Figure:
 
 
 def _estimates(axes: Any, found: Identification) -> None:
-    """Plot each estimate with its interval relative to it; open ones in gray."""
+    """Plot each estimate with its relative interval; undetermined ones in gray."""
     for k, one in enumerate(found.estimates):
         if one.open:
             axes.text(0, k, "open", color=GRAY, ha="center", va="center", fontsize=9)

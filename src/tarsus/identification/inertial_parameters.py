@@ -23,7 +23,7 @@ ROUND_OFF = -1e-9  # smallest second moment, relative to the largest
 
 
 def apply_values(inertia: Inertia, values: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-    """Return inertial parameters with changed values.
+    """Apply changed values to inertial parameters.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def apply_values(inertia: Inertia, values: Mapping[str, Array]) -> tuple[Array, 
 
 
 def linear_parameter_changes(inertia: Inertia, values: Mapping[str, Array]) -> Array:
-    """Return the changes of the ten linear parameters about the body's origin, shape (n, 10)."""
+    """Compute changes of the ten linear parameters about the body's origin, shape (n, 10)."""
     new = _linear_parameters(*apply_values(inertia, values))
     old = _linear_parameters(np.array([inertia.mass]), inertia.com[None], inertia.about_com[None])
     return new - old
@@ -76,7 +76,7 @@ def check(name: str, inertia: Inertia) -> None:
 
 
 def _linear_parameters(mass: Array, com: Array, about: Array) -> Array:
-    """Return m, m c, and the inertia about the origin: xx, yy, zz, xy, xz, yz."""
+    """Compute m, m c, and the inertia about the origin: xx, yy, zz, xy, xz, yz."""
     outer = com[:, :, None] * com[:, None, :]
     square = (com * com).sum(1)[:, None, None] * np.eye(3)
     tensor = about + mass[:, None, None] * (square - outer)

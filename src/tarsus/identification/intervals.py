@@ -61,12 +61,12 @@ class Scatter:
 
     @property
     def open(self) -> NDArray[np.bool_]:
-        """Mask of unknowns that the motion leaves open, shape (p,)."""
+        """Mask of unknowns that the motion does not determine, shape (p,)."""
         return (self.half > OPEN_HALF_WIDTH) | self.without_effect
 
 
 def estimate_scatter(fit: Fit) -> Scatter:
-    """Return the scatter from the curvature of the cost, and no less than windows disagree."""
+    """Estimate the scatter from the curvature of the cost, at least the spread of windows."""
     # from curvature and the variance of the residuals
     p = len(fit.shares)
     w = robust_weights(fit.residuals)
@@ -92,7 +92,7 @@ def estimate_scatter(fit: Fit) -> Scatter:
 
 
 def _covariance(normal: Array, variance: float) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the covariance of the shares, and a mask of those without effect on the residuals."""
+    """Compute the covariance of the shares, and a mask of those without effect on residuals."""
     values, vectors = np.linalg.eigh(normal)
     largest = max(float(values.max(initial=0)), 1e-300)
     null = values <= NULL_EIGENVALUE * largest
@@ -131,7 +131,7 @@ class Profile:
 
     @property
     def least(self) -> Fit:
-        """The fit of least cost in the profile."""
+        """Fit of least cost in the profile."""
         fits = [point.fit for profile in self.sides for point in profile.points]
         return min([self.base, *fits], key=lambda fit: fit.cost)
 
@@ -142,7 +142,7 @@ class Profile:
 
 
 def profile_intervals(problem: LeastSquares, fit: Fit) -> tuple[Fit, Array]:
-    """Return the estimate, improved if possible, and its confidence intervals by profiles.
+    """Compute the estimate, improved if possible, and its confidence intervals by profiles.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def profile_intervals(problem: LeastSquares, fit: Fit) -> tuple[Fit, Array]:
 
 
 def _profile(problem: LeastSquares, base: Fit) -> Profile:
-    """Return the profile about a fit; open unknowns have none.
+    """Compute the profile about a fit; undetermined unknowns have none.
 
     If chance explains a displacement far beyond the curvature's interval, the correlation with the
     other unknowns is not that of the curvature either: they are then displaced from there as well.
@@ -188,7 +188,7 @@ def _profile(problem: LeastSquares, base: Fit) -> Profile:
 
 
 def _better(problem: LeastSquares, profile: Profile) -> tuple[Fit, Profile]:
-    """Return the fit from the cheapest point, if it is cheaper than the base, and the profile."""
+    """Select the cheapest fit of the base and the profile's points, with its profile."""
     best, least = profile.base, profile.least
     if least.cost < best.cost - MIN_DECREASE * profile.chance:
         best = min(problem.solve(least.shares, least.starts), best, key=lambda fit: fit.cost)
@@ -196,7 +196,7 @@ def _better(problem: LeastSquares, profile: Profile) -> tuple[Fit, Profile]:
 
 
 def _fit_starts_robustly(problem: LeastSquares, shares: Array, near: Fit) -> Fit:
-    """Return a fit with the windows' starts searched at given shares, shape (p,).
+    """Fit the windows' starts at given shares, shape (p,).
 
     Starts of windows that cost more than in `near` are searched again from random ones: they may be
     at a wrong minimum, and a profile that is too expensive makes intervals too narrow.
@@ -220,7 +220,7 @@ def _fit_starts_robustly(problem: LeastSquares, shares: Array, near: Fit) -> Fit
 def _profile_side(
     problem: LeastSquares, fit: Fit, scatter: Scatter, k: int, side: int
 ) -> ProfileSide:
-    """Displace unknown k farther and farther to one side.
+    """Displace unknown k step by step to one side.
 
     It ends when the cost has risen by more than chance explains twice in a row, or once if the rise
     agrees with the curvature.
@@ -248,7 +248,7 @@ def _profile_side(
 
 
 def _end(problem: LeastSquares, scatter: Scatter, profile: ProfileSide, lowest: float) -> float:
-    """Return the share at which the cost exceeds what chance explains, rounded outwards.
+    """Find the share at which the cost exceeds what chance explains, rounded outwards.
 
     It is that of the profile's fit if chance explains none but this, and NaN if not even this.
     """
@@ -277,7 +277,7 @@ def _end(problem: LeastSquares, scatter: Scatter, profile: ProfileSide, lowest: 
 def _displaced(
     problem: LeastSquares, about: tuple[Fit, Scatter], displacement: tuple[int, float], near: Fit
 ) -> Array:
-    """Return shares with unknown k displaced by a number of deviations.
+    """Displace unknown k of shares by a number of deviations.
 
     The others follow the curvature or stay, whichever costs less with the starts of `near`. A step
     in the cost can make its curvature, and so the shift of the others, a hundred times too large.

@@ -188,7 +188,7 @@ def rank_laws(
 
 
 def configured_law(name: str, model: Mapping[str, Any]) -> tuple[Law, frozenset[str]]:
-    """Return a law with the parameters that [model] gives it, and their names."""
+    """Configure a law with the parameters that [model] gives it; return it and their names."""
     law = resolve.law(name)
     given = {n.partition(".")[2]: v for n, v in model.items() if n.startswith("law.")}
     known = {n: v for n, v in given.items() if n in declared(type(law))}
@@ -198,7 +198,7 @@ def configured_law(name: str, model: Mapping[str, Any]) -> tuple[Law, frozenset[
 def law_unknowns(
     law: Law, requested: Sequence[Unknown], known: frozenset[str] = frozenset()
 ) -> tuple[Unknown, ...]:
-    """Return the unknowns of a law.
+    """List the unknowns of a law.
 
     They are those that the specification frees, the law's default ranges except for known
     parameters, and the unknowns that do not belong to a law.
@@ -217,7 +217,7 @@ def law_unknowns(
 def _cross_validate(
     name: str, prepared: Prepared, all_windows: Windows, fold: NDArray[np.int64], threads: int
 ) -> tuple[RankedLaw, Array]:
-    """Return a law with the error of each window, (W,), identified without it."""
+    """Compute the error of each window, (W,), under a law identified without that window."""
     law, known = configured_law(name, prepared.spec.model)
     parts = _with_short_steps(replace(prepared.parts, law=law))
     unknowns = law_unknowns(law, prepared.spec.unknowns, known)
@@ -242,7 +242,7 @@ def _cross_validate(
 
 
 def _window_errors(fit: Fit) -> Array:
-    """Return the root mean square of each window's residuals, including the shift of its start.
+    """Compute the RMS of each window's residuals, including the shift of its start.
 
     Large residuals count linearly.
     """
@@ -251,7 +251,7 @@ def _window_errors(fit: Fit) -> Array:
 
 
 def _with_short_steps(parts: ModelParts) -> ModelParts:
-    """Return the model with steps short enough for springs."""
+    """Shorten the steps of the model as far as springs require."""
     law = parts.law
     springs = names_with_role(type(law), "stiffness") or (law.at_instants and not law.impulsive)
     if not springs or parts.dt <= MAX_SPRING_DT:
@@ -262,7 +262,7 @@ def _with_short_steps(parts: ModelParts) -> ModelParts:
 def _rank(
     results: Sequence[tuple[RankedLaw, Array]], seed: int
 ) -> tuple[tuple[RankedLaw, ...], str]:
-    """Return the laws in order of increasing error, and the recommended one."""
+    """Sort the laws by increasing error, and select the recommended one."""
     order = sorted(results, key=lambda pair: pair[0].error)
     best_errors = order[0][1]
     laws = []

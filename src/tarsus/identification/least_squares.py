@@ -94,11 +94,11 @@ class LeastSquares:
         self.unknowns = rollouts.candidates.unknowns
 
     def values(self, shares: Array) -> Array:
-        """Return the values of shares, both of shape (c, p)."""
+        """Compute the values of shares, both of shape (c, p)."""
         return np.stack([one.range.at(shares[:, k]) for k, one in enumerate(self.unknowns)], 1)
 
     def prior(self, shares: Array) -> Array:
-        """Return residuals of the prior knowledge, shape (c, p); zero where there is none."""
+        """Compute residuals of the prior knowledge, shape (c, p); zero where there is none."""
         values, residuals = self.values(shares), np.zeros_like(shares)
         for k, one in enumerate(self.unknowns):
             if one.prior is not None:
@@ -106,7 +106,7 @@ class LeastSquares:
         return residuals
 
     def costs(self, shares: Array) -> Array:
-        """Return the costs of candidates, shape (c, p), with starts from the observer."""
+        """Compute the costs of candidates, shape (c, p), with starts from the observer."""
         values = self.values(shares)
         observer = self.rollouts.run_observer(values)
         starts = observer.starts if self.fit_starts else observer.starts[..., :0]
@@ -154,7 +154,7 @@ class LeastSquares:
         return fit
 
     def random_starts(self, fit: Fit, outliers: NDArray[np.int64]) -> Array | None:
-        """Return starts in which random ones replace worse ones of some windows, or None."""
+        """Draw random starts to replace worse ones of some windows, or return None."""
         if not len(outliers):
             return None
         cost = fit.window_costs
@@ -278,7 +278,7 @@ class LeastSquares:
         return Fit(z, window_starts, total, residuals, zeros, zeros, B, count, True)
 
     def _on(self, indices: NDArray[np.int64]) -> LeastSquares:
-        """Return the same problem on some of the windows."""
+        """Restrict the problem to some of the windows."""
         rollouts = self.rollouts.on(self.rollouts.windows.subset(indices))
         return LeastSquares(rollouts, self.fit_starts)
 
@@ -290,11 +290,11 @@ class LeastSquares:
         return z, observed if self.fit_starts else observed[:, :0]
 
     def _for_rollouts(self, starts: Array) -> Array | None:
-        """Return the starts as `Rollouts.residuals` takes them."""
+        """Reshape the starts for `Rollouts.residuals`."""
         return starts if self.fit_starts else None
 
     def cost_at(self, shares: Array, starts: Array) -> tuple[Array, Array]:
-        """Return costs, shape (c,), and residuals at shares (c, p) and starts (c, W, s)."""
+        """Compute costs, shape (c,), and residuals at shares (c, p) and starts (c, W, s)."""
         values = self.values(shares)
         residuals = self.rollouts.residuals(
             values, self.rollouts.run_observer(values), self._for_rollouts(starts)
@@ -305,7 +305,7 @@ class LeastSquares:
     def _normal_equations(
         self, z: Array, starts: Array, residuals: Array, jacobian: tuple[Array, Array]
     ) -> NormalEquations:
-        """Return the normal equations at a point, with weighted residuals."""
+        """Compute the normal equations at a point, with weighted residuals."""
         # products of all columns, window by window
         w, p = robust_weights(residuals).reshape(len(residuals), -1, 1), len(z)
         r = residuals.reshape(len(residuals), -1, 1)
@@ -326,7 +326,7 @@ class LeastSquares:
         )
 
     def _jacobians(self, z: Array, starts: Array) -> tuple[Array, Array]:
-        """Return Jacobians by shares (W, rows, p) and starts (W, rows, s), by central differences.
+        """Compute Jacobians by shares (W, rows, p) and starts (W, rows, s), by central differences.
 
         The differences stay inside the ranges.
         """
@@ -349,7 +349,7 @@ class LeastSquares:
         return A, self._start_jacobian(values[:1], observer.of(slice(1)), starts)
 
     def _start_jacobian(self, values: Array, observer: ObserverStates, starts: Array) -> Array:
-        """Return the Jacobian by the starts, shape (W, rows, s)."""
+        """Compute the Jacobian by the starts, shape (W, rows, s)."""
         size = starts.shape[1]
         moves = START_STEP * np.concatenate([np.eye(size), -np.eye(size)])
         shifted = starts[None] + moves[:, None, :]

@@ -31,7 +31,7 @@ REJECTED_OPTIONS = (
 
 
 def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
-    """Return the robot of the specification, or that of the log."""
+    """Load the robot of the specification, or that of the log."""
     if "robot" in model:
         return resolve.robot(model["robot"], **fixed_base.base_options(model))
     for name in fixed_base.ENTRIES:
@@ -50,7 +50,7 @@ def robot_in(model: Mapping[str, Any], log: Any) -> Robot:
 
 
 def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -> ModelParts:
-    """Return law, terrain, stepper and options, from the specification or else from the log.
+    """Create law, terrain, stepper and options, from the specification or else from the log.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def model_parts(model: Mapping[str, Any], log: Any, robot: Robot, step: float) -
 
 
 def _part(kind: str, model: Mapping[str, Any], recorded: Mapping[str, Any], default: str) -> Any:
-    """Return a law, terrain or stepper: as specified, as recorded, or the default."""
+    """Create a law, terrain or stepper: as specified, as recorded, or the default."""
     make: Any = getattr(resolve, kind)
     if kind in model:
         return make(model[kind])
@@ -93,7 +93,7 @@ def _part(kind: str, model: Mapping[str, Any], recorded: Mapping[str, Any], defa
 
 
 def _with_parameters(part: Any, kind: str, model: Mapping[str, Any]) -> Any:
-    """Return the part with the parameters that the specification sets."""
+    """Set the parameters of a part that the specification gives."""
     changed = {n.partition(".")[2]: v for n, v in model.items() if n.startswith(f"{kind}.")}
     for name in changed:
         if name not in declared(type(part)):

@@ -44,7 +44,7 @@ class NormalEquations:
     start_gradient: Array
 
     def reduced(self, damping: float = 0.0) -> tuple[Array, Array, list[Any]]:
-        """Return S (p, p) and g (p,) of the unknowns, and factors of the damped start blocks."""
+        """Eliminate the starts: S (p, p), g (p,) of the unknowns, and factors of start blocks."""
         S, factors = self.unknown_block.copy(), list[Any]()
         g = self.window_gradients.sum(0) + self.prior_gradient
         if not self.start_gradient.shape[1]:
@@ -57,7 +57,7 @@ class NormalEquations:
         return 0.5 * (S + S.T), g, factors
 
     def scores(self) -> Array:
-        """Return the gradient of each window by the unknowns, starts eliminated, (W, p)."""
+        """Compute the gradient of each window by the unknowns, starts eliminated, (W, p)."""
         if not self.start_gradient.shape[1]:
             return self.window_gradients
         parts = zip(self.reduced()[2], self.coupling, self.start_gradient, strict=True)
@@ -66,7 +66,7 @@ class NormalEquations:
         )
 
     def start_steps(self, step: Array, factors: list[Any]) -> Array:
-        """Return the steps of the starts for a step of the unknowns, shape (W, s)."""
+        """Compute the steps of the starts for a step of the unknowns, shape (W, s)."""
         if not factors:
             return np.zeros_like(self.start_gradient)
         right = -self.start_gradient - self.coupling @ step
@@ -74,18 +74,18 @@ class NormalEquations:
 
 
 def robust_weights(residuals: Array) -> Array:
-    """Return factors of residuals that make their squares grow linearly beyond `LINEAR_ABOVE`."""
+    """Compute factors that make squared residuals grow linearly beyond `LINEAR_ABOVE`."""
     return (1 + (residuals / LINEAR_ABOVE) ** 2) ** -0.25
 
 
 def costs_of_windows(residuals: Array, starts: Array) -> Array:
-    """Return costs (c, W) of residuals (c, W, samples, n) and shifted starts (c, W, s)."""
+    """Compute costs (c, W) of residuals (c, W, samples, n) and shifted starts (c, W, s)."""
     scaled = LINEAR_ABOVE**2 * (np.sqrt(1 + (residuals / LINEAR_ABOVE) ** 2) - 1)
     return scaled.sum((2, 3)) + 0.5 * (starts**2).sum(2)
 
 
 def gram_matrices(columns: Array) -> Array:
-    """Return J^T J, shape (W, n, n), of columns, shape (W, rows, n).
+    """Compute J^T J, shape (W, n, n), of columns, shape (W, rows, n).
 
     The products are split into blocks so small that NumPy uses one thread: on a busy machine its
     threads wait a thousand times longer than they work.
@@ -102,7 +102,7 @@ def gram_matrices(columns: Array) -> Array:
 def damped_step(
     normal: NormalEquations, z: Array, starts: Array, damping: float
 ) -> tuple[Array, Array]:
-    """Return shares and starts after a damped step that stays inside the ranges."""
+    """Compute shares and starts after a damped step that stays inside the ranges."""
     S, g, factors = normal.reduced(damping)
     scale = np.diag(S).copy()
     damped = S + np.diag(damping * scale + EPSILON * scale.max() + EPSILON)

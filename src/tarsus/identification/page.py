@@ -25,7 +25,7 @@ CAPTION = (
 
 
 def page(found: Identification) -> str:
-    """Return the page of an identification: estimates, remarks and residuals."""
+    """Build the page of an identification: estimates, remarks and residuals."""
     # summary
     train, test = found.windows
     open_ = [one.name for one in found.estimates if one.open]
@@ -66,7 +66,7 @@ def page(found: Identification) -> str:
 
 
 def ranking_page(found: LawRanking) -> str:
-    """Return the page of a ranking: laws in order, their parameters, and laws that failed."""
+    """Build the page of a ranking: laws in order, their parameters, and laws that failed."""
     # recommendation
     good = [law.law for law in found.laws if law.as_good]
     why = (
@@ -116,7 +116,7 @@ def _windows(count: int) -> str:
 
 
 def _estimates(estimates: tuple[Estimate, ...]) -> str:
-    """Return the table of estimates, with true values where they are known."""
+    """Build the table of estimates, with true values where they are known."""
     known = any(one.true is not None for one in estimates)
     names = ["parameter", "estimate", "95 % interval", "unit", "first guess"]
     names += ["true", "error"] if known else []

@@ -21,13 +21,13 @@ class SearchRange:
     log: bool = False
 
     def at(self, share: Any) -> Any:
-        """Return the values at shares of the range, 0 to 1."""
+        """Compute the values at shares of the range, 0 to 1."""
         if self.log:
             return self.low * (self.high / self.low) ** share
         return self.low + (self.high - self.low) * share
 
     def share(self, value: float) -> float:
-        """Return the share of the range at which a value lies, 0 to 1."""
+        """Compute the share of the range at which a value lies, 0 to 1."""
         if self.log:
             return float(np.log(value / self.low) / np.log(self.high / self.low))
         return (value - self.low) / (self.high - self.low)
@@ -57,7 +57,7 @@ EXCLUDED = {("moreau", "alpha"), ("two_frictions", "alpha")}  # relaxation of so
 def default_ranges(
     name: str, law: Law, by_role: Mapping[str, SearchRange] = BY_ROLE
 ) -> dict[str, SearchRange]:
-    """Return the search ranges of a law's own parameters, by name; others stay constant.
+    """Choose the search ranges of a law's own parameters, by name; others stay constant.
 
     Parameters
     ----------

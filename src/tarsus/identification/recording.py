@@ -51,7 +51,7 @@ class MotionLog:
         return len(self.q)
 
     def between(self, first: float | None, last: float | None) -> MotionLog:
-        """Return the part between two times, in s from the start."""
+        """Select the part between two times, in s from the start."""
         a = 0 if first is None else max(round(first / self.dt), 0)
         b = len(self) if last is None else min(round(last / self.dt) + 1, len(self))
         if b - a < 2:
@@ -62,7 +62,7 @@ class MotionLog:
         return replace(self, q=self.q[a:b], u=self.u[a:b], action=self.action[a:b], force=force)
 
     def resample(self, seconds: float | None) -> MotionLog:
-        """Return states at a larger sample time, with mean actions and forces; None: unchanged.
+        """Resample states at a larger sample time, with mean actions and forces; None: unchanged.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class MotionLog:
 
 
 def matching_files(path: Path) -> list[Path]:
-    """Return the files that match a path, whose name may be a pattern, in order."""
+    """Find the files that match a path, whose name may be a pattern, in order."""
     if not any(letter in path.name for letter in "*?["):
         return [path]
     files = sorted(path.parent.glob(path.name))
@@ -101,7 +101,7 @@ def matching_files(path: Path) -> list[Path]:
 
 
 def open_log(path: Path) -> Any:
-    """Return the content of a file: a log of `tarsus run`, or arrays by name."""
+    """Read the content of a file: a log of `tarsus run`, or arrays by name."""
     if path.suffix == ".npz":
         if not is_file(path):
             raise missing_file(path, "a log (.nc) or arrays (.npz)")
@@ -113,7 +113,7 @@ def open_log(path: Path) -> Any:
 
 
 def motion_log(given: Any, robot: Robot, action: str = "") -> MotionLog:
-    """Return the motion of a log of one world, or of arrays.
+    """Convert a log of one world, or arrays, to a motion.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def motion_log(given: Any, robot: Robot, action: str = "") -> MotionLog:
 
 
 def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
-    """Return the motion of a log, with the initial state before the first step."""
+    """Convert a log to a motion, with the initial state before the first step."""
     if "world" in log.dims:
         raise InvalidValue(
             "this log contains several worlds: choose one with log.isel(world=0).", "world"
@@ -174,7 +174,7 @@ def _of_dataset(log: xr.Dataset, robot: Robot, action: str) -> MotionLog:
 
 
 def _checked(log: MotionLog, robot: Robot) -> MotionLog:
-    """Return the motion; raise TarsusError for wrong shapes and numbers that are not finite."""
+    """Check a motion; raise TarsusError for wrong shapes and numbers that are not finite."""
     count = len(log.q)
     for name, value, size in (("q", log.q, robot.nq), ("u", log.u, robot.nu)):
         if value.shape != (count, size):
@@ -200,7 +200,7 @@ def _checked(log: MotionLog, robot: Robot) -> MotionLog:
 
 
 def _step(time: Any) -> float:
-    """Return the time between samples; raise InvalidFile unless they are evenly spaced."""
+    """Compute the time between samples; raise InvalidFile unless they are evenly spaced."""
     times = np.asarray(time, float)
     if times.ndim != 1 or len(times) < 3:
         raise InvalidFile(
@@ -221,7 +221,7 @@ def _numbers(value: Any, name: str) -> Array:
 
 
 def _arrays(frame: Any) -> dict[str, Any]:
-    """Return columns such as `time`, `q[0]` and `force.FL_foot[0]` as arrays, in order of index."""
+    """Assemble columns such as `time`, `q[0]` and `force.FL_foot[0]` to arrays, by index."""
     parts: dict[str, dict[int, Any]] = {}
     arrays: dict[str, Any] = {}
     for column in map(str, frame.columns):

@@ -11,7 +11,7 @@ ENDS = (100 - LEVEL) / 2, (100 + LEVEL) / 2  # percentiles
 
 
 def mean_interval(values: Array, times: int, seed: int) -> tuple[float, float, float]:
-    """Return the mean of values, shape (n,), and the interval of the means of resampled values."""
+    """Compute the mean of values, shape (n,), and its interval by resampling."""
     drawn = np.random.default_rng(seed).integers(0, len(values), (times, len(values)))
     low, high = np.percentile(values[drawn].mean(1), ENDS)
     return float(values.mean()), float(low), float(high)

@@ -41,11 +41,11 @@ class ObserverStates:
     starts: Array
 
     def of(self, index: Any) -> ObserverStates:
-        """Return the states of some candidates, by slice or indices."""
+        """Select the states of some candidates, by slice or indices."""
         return ObserverStates({n: v[index] for n, v in self.registers.items()}, self.starts[index])
 
     def on(self, windows: Any) -> ObserverStates:
-        """Return the states on some windows, by indices."""
+        """Select the states on some windows, by indices."""
         return self.of((slice(None), windows))
 
 
@@ -111,7 +111,7 @@ class Rollouts:
         self.evaluations = 0
 
     def on(self, windows: Windows) -> Rollouts:
-        """Return rollouts on other windows of the same logs."""
+        """Create rollouts on other windows of the same logs."""
         return Rollouts(self.candidates, windows, self.noise, self._threads)
 
     @property
@@ -171,7 +171,7 @@ class Rollouts:
     def residuals(
         self, values: Array, observer: ObserverStates, starts: Array | None = None
     ) -> Array:
-        """Return residuals, shape (candidates, W, samples, numbers).
+        """Compute residuals, shape (candidates, W, samples, numbers).
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class Rollouts:
         return np.concatenate(parts)
 
     def _chunk(self, values: Array, observer: ObserverStates, starts: Array | None) -> Array:
-        """Return the residuals of as many candidates as are simulated at once."""
+        """Compute the residuals of as many candidates as are simulated at once."""
         # one world per candidate and window, from its start
         mechanism, logged = self.candidates.mechanism, self._logged
         count, width = len(values), len(self.windows)
@@ -222,7 +222,7 @@ class Rollouts:
         )
 
     def _worlds(self, values: Array) -> Worlds:
-        """Return worlds, one per row of values (n, unknowns), with all registers set."""
+        """Create worlds, one per row of values (n, unknowns), with all registers set."""
         candidates = self.candidates
         worlds = Worlds(candidates.program, len(values), threads=self._threads)
         write_registers(worlds, {name: value[0] for name, value in candidates.registers.items()})
@@ -241,7 +241,7 @@ class Rollouts:
         return mean.reshape(worlds.count, -1)
 
     def _sample_residuals(self, worlds: Worlds, force: Array | None, k: int, count: int) -> Array:
-        """Return residuals (candidates, W, numbers) k samples after the starts."""
+        """Compute residuals (candidates, W, numbers) k samples after the starts."""
         noise, logged, parts = self.noise, self._logged, []
         shape = count, len(self.windows), -1
         with np.errstate(all="ignore"):
@@ -256,7 +256,7 @@ class Rollouts:
         return np.concatenate(parts, -1)
 
     def _actions(self, values: Array) -> Array:
-        """Return the actions in all steps of the windows, (samples, candidates, W, actions)."""
+        """Collect the actions in all steps of the windows, (samples, candidates, W, actions)."""
         windows = self.windows
         delay = self.candidates.delays(values)[:, None] / windows.logs[0].dt
         ends = range(1, windows.length + 1)
@@ -278,7 +278,7 @@ class Rollouts:
         return (1 - part) * newer + part * self._signals[offset + np.clip(index - 1, 0, last)]
 
     def _forces(self) -> Array:
-        """Return the contact forces like `Windows.all_of`, shape (..., 3 contacts), in N.
+        """Collect the contact forces like `Windows.all_of`, shape (..., 3 contacts), in N.
 
         A contact that is missing in the log has zero force.
         """

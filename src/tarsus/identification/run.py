@@ -113,7 +113,7 @@ class Identification:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Logs, model, and the windows that are used and held out."""
+    """Logs, model, and the windows that are used for fitting and held out."""
 
     spec: IdentificationSpec
     logs: tuple[MotionLog, ...]
@@ -175,7 +175,7 @@ def identify(
 def prepare(
     spec: IdentificationSpec | Mapping[str, Any] | str | Path, logs: Any = None
 ) -> Prepared:
-    """Return logs, model and windows of a specification."""
+    """Load logs and model of a specification, and cut windows."""
     checked = spec if isinstance(spec, IdentificationSpec) else None
     if checked is None:
         checked = parse_spec(spec) if isinstance(spec, Mapping) else read_spec(Path(spec))  # type: ignore[arg-type]
@@ -259,7 +259,7 @@ def solve_from(
     search: Mapping[str, Any],
     on_progress: ProgressCallback,
 ) -> Fit:
-    """Return the best result of least squares from several initial guesses.
+    """Solve least squares from several initial guesses; return the best result.
 
     It is improved once more from the best of random candidates about it: contacts make steps in the
     cost that a small step does not cross.
@@ -285,7 +285,7 @@ def solve_from(
 def initial_guesses(
     problem: LeastSquares, first: Array, search: Mapping[str, Any], on_progress: ProgressCallback
 ) -> list[Array]:
-    """Return shares from which least squares start: the first guess and the best candidates."""
+    """Choose the shares from which least squares start: first guess and best candidates."""
     seed, count = search["seed"], search["candidates"]
     if search["method"] == "cma":
         on_progress("CMA-ES")
@@ -308,7 +308,7 @@ def initial_guesses(
 
 
 def _errors(rollouts: Rollouts, fit: Fit) -> dict[str, float]:
-    """Return root mean square residuals, in deviations, by quantity and in all."""
+    """Compute root mean square residuals, in deviations, by quantity and in all."""
     errors = {
         name: float(np.sqrt(np.mean(fit.residuals[..., at] ** 2)))
         for name, at in rollouts.quantities.items()
@@ -317,7 +317,7 @@ def _errors(rollouts: Rollouts, fit: Fit) -> dict[str, float]:
 
 
 def _window_errors(windows: Windows, before: Fit | None, after: Fit) -> list[WindowError]:
-    """Return the errors of used windows, or of held-out ones, which have no `before`."""
+    """Compute the errors of used windows, or of held-out ones, which have no `before`."""
     first, last = (
         None if fit is None else np.sqrt((fit.residuals**2).mean((1, 2))) for fit in (before, after)
     )

@@ -115,7 +115,7 @@ def read_spec(path: Path) -> IdentificationSpec:
 
 
 def parse_spec(given: Mapping[str, Any], folder: Path = Path()) -> IdentificationSpec:
-    """Return the specification of the tables of a TOML file; paths are relative to `folder`."""
+    """Parse the tables of a TOML file; paths are relative to `folder`."""
     for table, value in given.items():
         if table not in TABLES:
             raise unknown_name("table of an identification", table, TABLES)
@@ -158,7 +158,7 @@ def parse_spec(given: Mapping[str, Any], folder: Path = Path()) -> Identificatio
 
 
 def _search(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of [search] with their defaults."""
+    """Complete the entries of [search] with their defaults."""
     for name in given:
         if name not in SEARCH:
             raise unknown_name("entry of [search]", name, SEARCH)
@@ -205,7 +205,7 @@ def _seconds(name: str, value: Any) -> float | None:
 
 
 def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the entries of nested tables under dotted names."""
+    """Flatten nested tables to entries with dotted names."""
     entries: list[tuple[str, Any]] = []
     for key, value in table.items():
         name = f"{prefix}{key}"
@@ -214,7 +214,7 @@ def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _ranges(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return ranges by dotted name, quoted ("law.mu" = ...) or nested (law.mu = ...)."""
+    """Read ranges by dotted name, quoted ("law.mu" = ...) or nested (law.mu = ...)."""
     ranges: dict[str, Any] = {}
     for key, value in table.items():
         name = f"{prefix}{key}"

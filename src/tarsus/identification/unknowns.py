@@ -91,7 +91,7 @@ class Unknown:
 
 
 def read_unknowns(free: Mapping[str, Any]) -> tuple[Unknown, ...]:
-    """Return the unknowns of a table: name -> { low, high, start, log, true, prior }.
+    """Read the unknowns of a table: name -> { low, high, start, log, true, prior }.
 
     com.BODY and inertia.BODY stand for all of their components.
     """

@@ -45,7 +45,7 @@ class Noise:
 
 
 def read_noise(given: Mapping[str, Any], mechanism: Mechanism) -> Noise:
-    """Return the noise of the table [compare].
+    """Read the noise of the table [compare].
 
     q and u are numbers, or tables { position, attitude, joints }; force is a number.
     """
@@ -62,7 +62,7 @@ def read_noise(given: Mapping[str, Any], mechanism: Mechanism) -> Noise:
 
 
 def _velocity_noise(name: str, given: Any, mechanism: Mechanism) -> Array:
-    """Return one number for each velocity."""
+    """Expand the noise to one number for each velocity."""
     if not isinstance(given, Mapping):
         return np.full(mechanism.nu, check_positive(f"compare.{name}", given))
     for key in given:
@@ -106,17 +106,17 @@ class Windows:
         return len(self.first)
 
     def subset(self, chosen: Any) -> Windows:
-        """Return the windows of a mask or of indices."""
+        """Select the windows of a mask or of indices."""
         return replace(self, which=self.which[chosen], first=self.first[chosen])
 
     def all_of(self, name: str) -> Array:
-        """Return q, u or action from start to end of each window, shape (length + 1, W, size)."""
+        """Cut q, u or action from start to end of each window, shape (length + 1, W, size)."""
         arrays = [getattr(log, name) for log in self.logs]
         parts = zip(self.which, self.first, strict=True)
         return np.stack([arrays[i][f : f + self.length + 1] for i, f in parts], 1)
 
     def before(self, name: str, lead: int) -> Array:
-        """Return the same from `lead` samples before each start, shape (lead + 1, W, size).
+        """Cut the same from `lead` samples before each start, shape (lead + 1, W, size).
 
         The first sample of a log stands for those before it.
         """
@@ -189,5 +189,5 @@ def split_held_out(windows: Windows, share: float, seed: int) -> tuple[Windows, 
 
 
 def assign_folds(count: int, parts: int, seed: int) -> NDArray[np.int64]:
-    """Return the fold of each of `count` windows; folds have equal sizes."""
+    """Assign each of `count` windows to a fold; folds have equal sizes."""
     return np.random.default_rng(seed).permutation(np.arange(count) % parts)

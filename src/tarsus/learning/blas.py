@@ -21,7 +21,7 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _controller() -> Any:
-    """Return the object that sets the threads of the loaded libraries; finding them takes time."""
+    """Find the object that sets the threads of the loaded libraries; this takes time."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

@@ -36,7 +36,7 @@ class Network:
         return sum((a + 1) * b for a, b in self._pairs) + self.own
 
     def initial(self, random: np.random.Generator, last: float = 1.0) -> Array:
-        """Return random initial weights, shape (count,); the last layer is scaled by `last`."""
+        """Draw random initial weights, shape (count,); the last layer is scaled by `last`."""
         w = np.zeros(self.count, np.float32)
         layers = list(self.layers(w))
         for k, (matrix, _) in enumerate(layers):
@@ -52,11 +52,11 @@ class Network:
             start += (a + 1) * b
 
     def __call__(self, w: Array, x: Array) -> Array:
-        """Return the output, shape (..., out), for inputs x, shape (..., in)."""
+        """Compute the output, shape (..., out), for inputs x, shape (..., in)."""
         return self.activations(w, x)[-1]
 
     def activations(self, w: Array, x: Array) -> list[Array]:
-        """Return the input of each layer, and the output."""
+        """Compute the input of each layer, and the output."""
         values, last = [x], len(self.sizes) - 2
         for k, (matrix, offset) in enumerate(self.layers(w)):
             x = x @ matrix
@@ -65,7 +65,7 @@ class Network:
         return values
 
     def gradient(self, w: Array, activations: list[Array], output_gradient: Array) -> Array:
-        """Return the gradient of a loss with respect to the weights, shape (count,).
+        """Compute the gradient of a loss with respect to the weights, shape (count,).
 
         It is zero for weights that belong to no layer.
 
@@ -89,7 +89,7 @@ class Network:
         return result
 
     def mirror(self, seen: Mirror, out: Mirror) -> Mirror:
-        """Return the mirror image of the weights.
+        """Compute the mirror image of the weights.
 
         A network whose weights equal their mirror image maps the mirror image of an input (`seen`)
         to the mirror image of the output (`out`). The two halves of a hidden layer are mirror

@@ -58,7 +58,7 @@ class ObservationScale:
     deviation: Array
 
     def __call__(self, observation: Array) -> Array:
-        """Return observations, shape (..., k), scaled to magnitude one."""
+        """Scale observations, shape (..., k), to magnitude one."""
         x = np.asarray(observation, np.float32) - self.mean
         x /= self.deviation
         return np.clip(x, -CLIP_LIMIT, CLIP_LIMIT, out=x)
@@ -101,7 +101,7 @@ class Policy:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, observation: Any) -> Array:
-        """Return actions without noise, shape (..., n), for observations, shape (..., k)."""
+        """Compute actions without noise, shape (..., n), for observations, shape (..., k)."""
         return self.network(self.weights, self.scale(observation))
 
     def save(self, path: str | Path) -> None:
@@ -145,7 +145,7 @@ class Policy:
 
 
 def _checked(kind: type[Policy], arrays: Mapping[str, NDArray[Any]]) -> Policy:
-    """Return the policy of a file's arrays; raise InvalidFile, naming the array, for bad ones."""
+    """Create the policy of a file's arrays; raise InvalidFile that names an invalid array."""
     # types and finite numbers
     for name, (kinds, dimensions) in ARRAYS.items():
         if name not in arrays:

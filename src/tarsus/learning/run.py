@@ -22,7 +22,7 @@ CHECKPOINT_INTERVAL = 10.0  # s
 
 @dataclass(frozen=True)
 class StopCondition:
-    """When training ends: after a number of rounds or of seconds, whichever comes first.
+    """Condition that ends training: a number of rounds or of seconds, whichever comes first.
 
     Attributes
     ----------

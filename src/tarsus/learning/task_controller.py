@@ -68,7 +68,7 @@ class TaskController:
             self._command[:] = command
 
     def __call__(self, t: float, q: Array, u: Array) -> Array:
-        """Return the torques before the torque limits, shape (motors,), in N m."""
+        """Compute the torques before the torque limits, shape (motors,), in N m."""
         if self._calls % self._work.steps == 0:
             self._act(q, u)
         self._calls += 1
@@ -76,7 +76,7 @@ class TaskController:
         return kp * (self._target - q[self._indices[0]]) - kd * u[self._indices[1]]
 
     def evaluate(self, q: Array, u: Array) -> tuple[bool, Array]:
-        """Return whether the robot failed in the last period, and the measures, shape (m,).
+        """Evaluate whether the robot failed in the last period, and the measures, shape (m,).
 
         Call it at the end of a period, before a new command or a push.
         """

@@ -27,7 +27,7 @@ MIN_DAMPING = 0.1  # least useful damping, relative to that at REFERENCE_DT
 
 
 def with_training_defaults(fields: Mapping[str, Any]) -> TrainingSpec:
-    """Return the training specification for the given fields and the defaults of the task.
+    """Complete the given fields of a training specification with the defaults of the task.
 
     A given setting takes precedence over the default of the same name.
 
@@ -71,7 +71,7 @@ def with_training_defaults(fields: Mapping[str, Any]) -> TrainingSpec:
 
 
 def _full_name(owner: str, name: str, parts: Sequence[RunPart]) -> str:
-    """Return a parameter's name, prefixed by its owner where an earlier owner has the same name."""
+    """Prefix a parameter's name by its owner if an earlier owner has the same name."""
     return name if resolve_assignment((name, 0), parts).whose == owner else f"{owner}.{name}"
 
 
@@ -80,7 +80,7 @@ def _text(value: float | Range) -> str:
 
 
 def _step_size(task: LearningTask, robot: Robot) -> float:
-    """Return DEFAULT_DT, or SHORT_DT if half of the motors would have less than MIN_DAMPING."""
+    """Choose DEFAULT_DT, or SHORT_DT if half of the motors would have less than MIN_DAMPING."""
     robot = task.prepared(robot)
     q = np.array(robot.keyframes["stand"], dtype=float)
     motors = list(task.moved_motors(robot))

@@ -57,16 +57,16 @@ class TrainingSpec:
     settings: Sequence[str] = ()
 
     def task_and_method(self) -> tuple[LearningTask, Method]:
-        """Return task and method with their settings."""
+        """Create task and method with their settings."""
         parts = self.resolved_parts()
         return parts["task"], parts["method"]
 
     def contact_law(self) -> Law:
-        """Return the law with its settings and the contact numbers of the robot's file."""
+        """Create the law with its settings and the contact numbers of the robot's file."""
         return self.resolved_parts()["law"]
 
     def resolved_parts(self, notices: list[WarningRecord] | None = None) -> dict[str, Any]:
-        """Return "task", "method" and "law" with their settings.
+        """Create "task", "method" and "law" with their settings.
 
         Notices about the contact numbers of the robot's file are appended to `notices`.
         """
@@ -78,12 +78,12 @@ class TrainingSpec:
         return set_parameters({"task": task, "method": method, "law": law}, self.settings)
 
     def task_and_robot(self) -> tuple[LearningTask, Robot]:
-        """Return the task fitted to its robot, and the robot with a standing posture."""
+        """Load the robot in a standing posture, and fit the task to it."""
         robot = self.standing_robot()
         return self.task_and_method()[0].fitted(robot), robot
 
     def standing_robot(self) -> Robot:
-        """Return the robot with a standing posture."""
+        """Load the robot in a standing posture."""
         return default_controller.prepare(self._robot, None, self.dt, [])[0]
 
     @cached_property
@@ -91,7 +91,7 @@ class TrainingSpec:
         return resolve.robot(self.robot)
 
     def create_environment(self, threads: int) -> Environment:
-        """Return the worlds to train in."""
+        """Create the worlds to train in."""
         notices = list[WarningRecord]()
         parts = self.resolved_parts(notices)
         with warnings.catch_warnings():  # they are also in its notices
@@ -106,7 +106,7 @@ class TrainingSpec:
         return environment
 
     def metadata(self, environment: Environment) -> dict[str, Any]:
-        """Return the metadata of a policy: everything about its training, as JSON values."""
+        """Collect the metadata of a policy: everything about its training, as JSON values."""
         metadata = {f.name: getattr(self, f.name) for f in fields(self)}
         metadata["gains"] = {name: getattr(environment.work.gains, name) for name in ("kp", "kd")}
         metadata[PARAMETERS] = task_parameters(environment.task)
@@ -125,7 +125,7 @@ class TrainingSpec:
 
 
 def spec_from_metadata(metadata: Mapping[str, Any]) -> tuple[TrainingSpec, Gains]:
-    """Return the training specification and servo gains from the metadata of a policy.
+    """Read the training specification and servo gains from the metadata of a policy.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def spec_from_metadata(metadata: Mapping[str, Any]) -> tuple[TrainingSpec, Gains
 
 
 def task_from_metadata(metadata: Mapping[str, Any]) -> LearningTask:
-    """Return the task of a policy with the parameters of its training.
+    """Create the task of a policy with the parameters of its training.
 
     Parameters that did not exist then get today's defaults, with a TarsusWarning.
 
@@ -187,7 +187,7 @@ def task_from_metadata(metadata: Mapping[str, Any]) -> LearningTask:
 
 
 def task_parameters(task: LearningTask) -> dict[str, Any]:
-    """Return all parameters of a task, by name, as JSON values."""
+    """Collect all parameters of a task, by name, as JSON values."""
     return json_value({name: getattr(task, name) for name in parameters.declared(type(task))})
 
 

@@ -12,7 +12,7 @@ MARGIN = 0.1  # rad: joints pass their limits a little, and M is nearly singular
 
 
 def aligned_hinges(mechanism: Mechanism) -> list[str]:
-    """Return a phrase for each three successive hinges whose axes can lie in one plane.
+    """Describe all triples of successive hinges whose axes can lie in one plane.
 
     The axes meet in a point, and there is no mass or armature between them. Where the middle hinge
     turns all three axes into a plane, the outer two can turn against each other at no energy, and
@@ -28,7 +28,7 @@ def aligned_hinges(mechanism: Mechanism) -> list[str]:
 
 
 def _successive_hinges(mechanism: Mechanism) -> list[tuple[Body, Body, Body]]:
-    """Return bodies on three successive hinges whose axes meet in a point.
+    """Find bodies on three successive hinges whose axes intersect in a point.
 
     Each hinge is the only joint on the body before it. There is no mass between the hinges, and the
     outer two have no armature.
@@ -52,7 +52,7 @@ def _successive_hinges(mechanism: Mechanism) -> list[tuple[Body, Body, Body]]:
 
 
 def _aligning_angle(first: Body, second: Body, third: Body) -> float | None:
-    """Return the middle hinge's angle, in rad, at which the three axes lie in a plane.
+    """Find the middle hinge's angle, in rad, at which the three axes lie in a plane.
 
     Of several angles within its range it is the one nearest to zero; None if there is none.
     """

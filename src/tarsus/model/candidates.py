@@ -63,12 +63,12 @@ class Shape:
     on_ground: float | None = None
 
     def at(self, outer: Pose) -> Shape:
-        """Return the same shape in the parent's frame of `outer`."""
+        """Transform the shape to the parent's frame of `outer`."""
         return replace(self, pose=outer @ self.pose)
 
 
 def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
-    """Return the centers and the radius of the candidates of a shape.
+    """Compute the centers and the radius of the candidates of a shape.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def points(shape: Shape, up: Array = UP) -> tuple[Array, float]:
 def candidates(
     shapes: Iterable[tuple[str, int, Shape]], ups: Mapping[int, Array] | None = None
 ) -> tuple[Candidate, ...]:
-    """Return the contact candidates of shapes.
+    """Create the contact candidates of shapes.
 
     A candidate is named after its shape, or after its link if the name is on several links; the
     names of several candidates end in _0, _1, ...
@@ -110,7 +110,7 @@ def candidates(
 def edges(
     shapes: Iterable[tuple[str, int, Shape]], ups: Mapping[int, Array] | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """Return the names of every two candidates with a straight line of the surface between them.
+    """Find the names of every two candidates with a straight line of the surface between them.
 
     These are the ends of a capsule, the rims of a cylinder and the corners at an edge of a box. The
     parameters are those of `candidates`.
@@ -127,7 +127,7 @@ def edges(
 
 
 def _straight_lines(kind: ShapeKind, count: int) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of a shape's points that are joined by straight lines.
+    """Find the pairs of a shape's points that are joined by straight lines.
 
     Of a cylinder these are the first points of both rims; a rim of radius 0 has one point.
     """
@@ -137,7 +137,7 @@ def _straight_lines(kind: ShapeKind, count: int) -> tuple[tuple[int, int], ...]:
 def _of_shapes(
     shapes: list[tuple[str, int, Shape]], ups: Mapping[int, Array]
 ) -> list[tuple[Candidate, int]]:
-    """Return the candidates, and the number of the shape that each belongs to."""
+    """Create the candidates, and the number of the shape that each belongs to."""
     links_of: dict[str, set[str]] = {}
     for link, _, shape in shapes:
         links_of.setdefault(shape.name, set()).add(link)
@@ -162,7 +162,7 @@ def _of_shapes(
 def farthest_points(
     vertices: Array, count: int = MAX_MESH_POINTS, first: Sequence[int] = ()
 ) -> Array:
-    """Return at most `count` vertices, by farthest point sampling.
+    """Select at most `count` vertices, by farthest point sampling.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def farthest_points(
 
 
 def support_vertices(vertices: Array, up: Array) -> list[int]:
-    """Return the numbers of at most four vertices that a body stands on.
+    """Find the numbers of at most four vertices that a body stands on.
 
     Of the lowest vertices, these are the two farthest apart, and on either side of the line between
     them the one farthest from it.
@@ -209,7 +209,7 @@ def support_vertices(vertices: Array, up: Array) -> list[int]:
 
 
 def hull(vertices: Array) -> Array:
-    """Return the vertices on the convex hull, or all distinct vertices if they are coplanar."""
+    """Find the vertices on the convex hull, or all distinct vertices if they are coplanar."""
     from scipy.spatial import ConvexHull, QhullError
 
     distinct = np.unique(vertices, axis=0)
@@ -220,7 +220,7 @@ def hull(vertices: Array) -> Array:
 
 
 def numbered(label: str, count: int, used: set[str]) -> list[str]:
-    """Return `count` names that are not in `used`, and add them to it."""
+    """Create `count` names that are not in `used`, and add them to it."""
     if count == 1:
         return [label]
     names: list[str] = []
@@ -235,7 +235,7 @@ def numbered(label: str, count: int, used: set[str]) -> list[str]:
 
 
 def _outlines(shape: Shape, count: int) -> list[Outline | None]:
-    """Return the outline of each candidate of a shape, in the link's axes."""
+    """Create the outline of each candidate of a shape, in the link's axes."""
     if shape.kind == "ellipsoid":
         return [ellipsoid(shape.size).rotated(shape.pose.rotation)]
     if shape.kind not in ("cylinder", "revolved"):
@@ -247,7 +247,7 @@ def _outlines(shape: Shape, count: int) -> list[Outline | None]:
 
 
 def _rims(shape: Shape) -> list[tuple[float, float, int]]:
-    """Return the candidates of the rims of a shape.
+    """Create the candidates of the rims of a shape.
 
     These are the position of the rim along z and its radius, in m, and the number of thirds of a
     turn from the farthest point. A rim at an end has three candidates, on which a body stands; one

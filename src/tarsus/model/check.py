@@ -20,7 +20,7 @@ INEQUALITY_SLACK = 1e-3  # files round inertias to a few digits
 
 
 def check(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism itself after checking it, with warnings for odd inertias.
+    """Check the mechanism and return it, with warnings for odd inertias.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _check_motion(mechanism: Mechanism) -> None:
 
 
 def _joint_inertia(body: Body) -> float:
-    """Return the smallest inertia of a body about its joint, in kg or kg m²; 0 for round-off."""
+    """Compute the smallest inertia of a body about its joint, in kg or kg m²; 0 for round-off."""
     inertia, joint = body.inertia, body.joint
     if joint.kind == "slide":
         return inertia.mass
@@ -155,7 +155,7 @@ def _joint_inertia(body: Body) -> float:
 
 
 def _about_origin(inertia: Inertia) -> np.ndarray:
-    """Return the inertia, shape (3, 3), about the body's origin, in kg m²."""
+    """Compute the inertia, shape (3, 3), about the body's origin, in kg m²."""
     c = inertia.com
     return inertia.about_com + inertia.mass * (c @ c * np.eye(3) - np.outer(c, c))
 
@@ -215,7 +215,7 @@ def _check_parts(mechanism: Mechanism) -> None:
 
 
 def _check_sizes(mechanism: Mechanism) -> None:
-    """Check magnitudes: the square of a huge number would overflow, or swamp all other numbers."""
+    """Check magnitudes: the square of a huge number would overflow or dominate all others."""
     values: list[tuple[str, str, object]] = []
     resistances: list[tuple[str, str, object]] = []
     values.append(("gravity", "gravity", mechanism.gravity_acceleration))
@@ -281,7 +281,7 @@ def _check_mass_matrix(mechanism: Mechanism, postures: int) -> None:
 
 
 def _not_definite(mechanism: Mechanism) -> list[str]:
-    """Return the bodies whose inertia is not positive definite, as in some real robots' files."""
+    """Find the bodies whose inertia is not positive definite, as in some real robots' files."""
     names = []
     for body in mechanism.bodies:
         about = np.linalg.eigvalsh(body.inertia.about_com)

@@ -52,7 +52,7 @@ class Slot:
 
 
 def to_mujoco(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
-    """Return MuJoCo's (qpos, qvel) for (q, u); model: a mujoco.MjModel."""
+    """Convert (q, u) to MuJoCo's (qpos, qvel); model: a mujoco.MjModel."""
     q, u = _arrays(q, u, mechanism.nq, mechanism.nu)
     qpos, qvel = np.empty((*q.shape[:-1], model.nq)), np.empty((*u.shape[:-1], model.nv))
     for slot in _mujoco_slots(mechanism, model):
@@ -63,7 +63,7 @@ def to_mujoco(mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike) -> t
 def from_mujoco(
     mechanism: Mechanism, model: Any, qpos: ArrayLike, qvel: ArrayLike
 ) -> tuple[Array, Array]:
-    """Return (q, u) for MuJoCo's (qpos, qvel); model: a mujoco.MjModel."""
+    """Convert MuJoCo's (qpos, qvel) to (q, u); model: a mujoco.MjModel."""
     qpos, qvel = _arrays(qpos, qvel, model.nq, model.nv)
     q, u = np.empty((*qpos.shape[:-1], mechanism.nq)), np.empty((*qvel.shape[:-1], mechanism.nu))
     for slot in _mujoco_slots(mechanism, model):
@@ -74,7 +74,7 @@ def from_mujoco(
 def to_pinocchio(
     mechanism: Mechanism, model: Any, q: ArrayLike, u: ArrayLike
 ) -> tuple[Array, Array]:
-    """Return Pinocchio's (q, v) for (q, u); model: a pinocchio.Model."""
+    """Convert (q, u) to Pinocchio's (q, v); model: a pinocchio.Model."""
     q, u = _arrays(q, u, mechanism.nq, mechanism.nu)
     theirs, v = np.empty((*q.shape[:-1], model.nq)), np.empty((*u.shape[:-1], model.nv))
     for slot in _pinocchio_slots(mechanism, model):
@@ -93,7 +93,7 @@ def to_pinocchio(
 def from_pinocchio(
     mechanism: Mechanism, model: Any, q: ArrayLike, v: ArrayLike
 ) -> tuple[Array, Array]:
-    """Return (q, u) for Pinocchio's (q, v), with angles of continuous joints in (-pi, pi]."""
+    """Convert Pinocchio's (q, v) to (q, u), with angles of continuous joints in (-pi, pi]."""
     q, v = _arrays(q, v, model.nq, model.nv)
     ours, u = np.empty((*q.shape[:-1], mechanism.nq)), np.empty((*v.shape[:-1], mechanism.nu))
     for slot in _pinocchio_slots(mechanism, model):
@@ -110,7 +110,7 @@ def from_pinocchio(
 
 
 def mujoco_joint_names(model: Any) -> list[str]:
-    """Return a unique name for every joint of a MuJoCo model.
+    """Create a unique name for every joint of a MuJoCo model.
 
     A joint without a name is called <body>/<kind>, with a number if there are several.
     """
@@ -128,7 +128,7 @@ def mujoco_joint_names(model: Any) -> list[str]:
 
 
 def mujoco_body_names(model: Any) -> list[str]:
-    """Return a unique name for every body of a MuJoCo model; an unnamed one is body_<number>."""
+    """Create a unique name for every body of a MuJoCo model; body_<number> if it has none."""
     given = {model.body(body).name for body in range(model.nbody)}
     names: list[str] = []
     for body in range(model.nbody):
@@ -215,7 +215,7 @@ def _slots(
 
 
 def _free_to_pinocchio(placement: Any, q: Array, u: Array) -> tuple[Array, Array]:
-    """Return a free joint's coordinates in its placement, and its velocity in the body frame."""
+    """Convert a free joint's coordinates to its placement, its velocity to the body frame."""
     base, attitude = Rotation.from_matrix(np.array(placement.rotation)), _rotation(q[..., 3:])
     position = _rotate(base.inv(), q[..., :3] - np.array(placement.translation))
     quaternion = q[..., 3:][..., XYZW]
@@ -239,12 +239,12 @@ def _free_from_pinocchio(placement: Any, q: Array, v: Array) -> tuple[Array, Arr
 
 
 def _rotation(quaternion: Array) -> Rotation:
-    """Return rotations, along one axis, of quaternions (..., 4)."""
+    """Compute rotations, along one axis, of quaternions (..., 4)."""
     return Rotation.from_quat(quaternion.reshape(-1, 4), scalar_first=True)
 
 
 def _rotate(rotation: Rotation, vectors: Array) -> Array:
-    """Return vectors (..., 3) rotated by one rotation, or by one each."""
+    """Rotate vectors (..., 3) by one rotation, or by one each."""
     return rotation.apply(vectors.reshape(-1, 3)).reshape(vectors.shape)
 
 

@@ -19,7 +19,7 @@ COORDINATES = ("minimal", "extended", "maximal")
 
 
 def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanism:
-    """Return the mechanism in other coordinates.
+    """Convert the mechanism to other coordinates.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def in_coordinates(mechanism: Mechanism, which: str | Iterable[str]) -> Mechanis
 
 
 def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
-    """Return the mechanism with joints cut: each body below one floats, tied by a loop joint.
+    """Cut joints of the mechanism: each body below one floats, tied by a loop joint.
 
     Bodies keep their order and names. A floating body without children has its frame's origin at
     its center of mass, so that its mass matrix is constant. The new free joint of a body is called
@@ -124,7 +124,7 @@ def cut(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
 
 
 def _shifted(loop: LoopJoint, shifts: list[np.ndarray]) -> LoopJoint:
-    """Return a loop joint at the same position while the origins of its bodies move by `shifts`."""
+    """Keep a loop joint at its position while the origins of its bodies move by `shifts`."""
     shift = np.zeros(3) if loop.parent == WORLD else shifts[loop.parent]
     return replace(
         loop, position=loop.position - shift, in_child=loop.in_child - shifts[loop.child]
@@ -132,6 +132,6 @@ def _shifted(loop: LoopJoint, shifts: list[np.ndarray]) -> LoopJoint:
 
 
 def _floating(body: Body, shift: np.ndarray) -> Body:
-    """Return a body on a free joint, with its frame's origin moved by `shift`, shape (3,)."""
+    """Put a body on a free joint, with its frame's origin moved by `shift`, shape (3,)."""
     inertia = Inertia(body.inertia.mass, body.inertia.com - shift, body.inertia.about_com)
     return Body(body.name, WORLD, Joint(f"{body.name}_free", "free"), inertia)

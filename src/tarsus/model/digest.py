@@ -17,7 +17,7 @@ IGNORED_FIELDS = ("notes", "left_out", "timestep", "visuals")  # without effect 
 
 @lru_cache(maxsize=8)
 def digest(mechanism: Mechanism) -> str:
-    """Return the SHA-256, in hexadecimal, of all numbers and names that affect the motion.
+    """Compute the SHA-256, in hexadecimal, of all numbers and names that affect the motion.
 
     Notes, and the file that a robot was read from, do not count.
     """

@@ -12,7 +12,7 @@ MAX_GAP_RATIO = 1e-3  # of the size: a point that pressed and has a larger gap h
 
 
 def with_starts(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return the candidates with every ellipsoid STARTS_PER_ELLIPSOID times: NAME, NAME+1, ...
+    """Replace every ellipsoid by STARTS_PER_ELLIPSOID candidates: NAME, NAME+1, ...
 
     Each copy has its own start of the search for the contact point
     (`collision.closest_point.ellipsoid_ground`).

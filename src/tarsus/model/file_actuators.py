@@ -139,7 +139,7 @@ class FileActuator:
 
 
 def motor(joint: str, effort: float, velocity: float) -> FileActuator:
-    """Return a motor named after its joint.
+    """Create a motor named after its joint.
 
     Parameters
     ----------

@@ -26,6 +26,6 @@ class FileNumbers:
     material: Mapping[str, float] = field(default_factory=dict)
 
     def renamed(self, ending: str) -> FileNumbers:
-        """Return the same numbers, with an ending appended to all names."""
+        """Append an ending to all names."""
         bodies = tuple(name + ending for name in self.bodies)
         return FileNumbers(self.name + ending, bodies, self.material)

@@ -72,7 +72,7 @@ def taken(
     elsewhere: bool = False,
     inside: str = "",
 ) -> ElementRule:
-    """Return the rule of an element that is read; attribute names are separated by blanks."""
+    """Create the rule of an element that is read; attribute names are separated by blanks."""
     by_code = {code: tuple(names.split()) for code, names in (codes or {}).items()}
     return ElementRule(
         "taken", why, tuple(attributes.split()), tuple(ignored.split()), by_code, elsewhere, inside
@@ -80,34 +80,34 @@ def taken(
 
 
 def no_effect(why: str) -> ElementRule:
-    """Return the rule of an element that changes no motion and needs no warning."""
+    """Create the rule of an element that has no effect on motion and needs no warning."""
     return ElementRule("no effect", why)
 
 
 def left_out(why: str, elsewhere: bool = False) -> ElementRule:
-    """Return the rule of an element that is not simulated, which the walk reports."""
+    """Create the rule of an unsupported element, which the walk reports."""
     return ElementRule("left out", why, elsewhere=elsewhere)
 
 
 def reported(why: str, code: str) -> ElementRule:
-    """Return the rule of an element that is not simulated, which the reader reports by its code."""
+    """Create the rule of an unsupported element, which the reader reports by its code."""
     return ElementRule("left out", why, codes={code: ()}, elsewhere=True)
 
 
 def refused(why: str) -> ElementRule:
-    """Return the rule of an element that makes a file unreadable; why: what to do instead."""
+    """Create the rule of an element that makes a file unreadable; why: what to do instead."""
     return ElementRule("refused", why)
 
 
 class Unread:
-    """Elements and attributes that a walk leaves out, counted by name."""
+    """Unsupported elements and attributes, counted by name."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._near: dict[str, str] = {}
 
     def add(self, name: str, near: str = "") -> None:
-        """Count one element or attribute; near: what was probably meant."""
+        """Count one element or attribute; near: the name that was probably meant."""
         self._counts[name] = self._counts.get(name, 0) + 1
         if near:
             self._near[name] = near
@@ -119,11 +119,11 @@ class Unread:
         self._near |= other._near
 
     def near(self, name: str) -> str:
-        """Return the name that was probably meant by an element's or attribute's, or ""."""
+        """Find the name that was probably meant by an element's or attribute's, or ""."""
         return next((meant for written, meant in self._near.items() if name == _bare(written)), "")
 
     def report(self, report: Report) -> None:
-        """Report what is left out, in one sentence."""
+        """Report the unsupported elements and attributes in one sentence."""
         hints = {name: f"; did you mean {meant}?" for name, meant in self._near.items()}
         if self._counts:
             listed = (f"{n} ({c}{hints.get(n, '')})" for n, c in sorted(self._counts.items()))
@@ -137,7 +137,7 @@ def walk(
     skip: Sequence[str] = (),
     children: Callable[[ET.Element], Iterable[ET.Element]] = iter,
 ) -> Unread:
-    """Compare a file with the table of its format, and return what is left out.
+    """Compare a file with the table of its format; return what is unsupported.
 
     Parameters
     ----------
@@ -188,16 +188,16 @@ def walk(
 
 
 def _children(path: str, table: Table) -> list[str]:
-    """Return the tags that a table lists below a path."""
+    """List the tags that a table lists below a path."""
     split = (known.rpartition("/") for known in table)
     return [tag for parent, _, tag in split if parent == path]
 
 
 def _bare(name: str) -> str:
-    """Return the name of an element or attribute as it is written in the file."""
+    """Format the name of an element or attribute as in the file."""
     return name.partition(" of <")[0].strip("<>")
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    """Return the known name that a typo was probably meant to be, or ""."""
+    """Find the known name that a typo was probably meant to be, or ""."""
     return next(iter(difflib.get_close_matches(name, known, 1, MIN_LIKENESS)), "")

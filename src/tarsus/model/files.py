@@ -36,7 +36,7 @@ def naming(file: str, path: Path | None = None) -> Iterator[None]:
 
 
 def existing_file(path: str | Path) -> Path:
-    """Return a path to an existing file.
+    """Check that a path leads to an existing file, and return it.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def existing_file(path: str | Path) -> Path:
 def from_text_or_file(
     source: str | Path, text: str, read: Callable[[str | bytes, str, Path | None], Mechanism]
 ) -> Mechanism:
-    """Return the mechanism that `read` reads from a file, or from a text that begins with <.
+    """Read a mechanism with `read` from a file, or from a text that begins with <.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def needed_library(name: str, purpose: str, extra: str = "") -> Any:
 
 
 def xml_root(text: bytes | str) -> ET.Element:
-    """Return the root element of XML text.
+    """Parse XML text; return its root element.
 
     The namespace of the root's tag, which has no meaning in a robot's file, is removed from all
     tags.
@@ -125,7 +125,7 @@ def xml_root(text: bytes | str) -> ET.Element:
 
 
 def check_expanded(root: ET.Element) -> None:
-    """Check that there is no xacro: no elements of it, no ${...} or $(...) in attributes.
+    """Check that a file is not xacro: no xacro elements, no ${...} or $(...) in attributes.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def check_expanded(root: ET.Element) -> None:
 
 
 def root_tag(path: Path) -> str:
-    """Return the first tag of an XML file without its namespace, reading no further."""
+    """Read the first tag of an XML file without its namespace, and no further."""
     try:
         with path.open("rb") as file:
             for _, element in ET.iterparse(file, events=("start",)):
@@ -162,7 +162,7 @@ def _unknown_encoding(error: Exception) -> InvalidFile:
 
 
 def _with_prefixes(text: bytes | str) -> str:
-    """Return the XML with the prefixes of all tags and attributes declared on its root element."""
+    """Declare the prefixes of all tags and attributes on the root element of XML."""
     decoded = text.decode("utf-8", errors="replace") if isinstance(text, bytes) else text
     decoded = re.sub(r"^\s*<\?xml[^>]*\?>", "", decoded)
     used = set(re.findall(r"[<\s/]([A-Za-z_][\w.-]*):[A-Za-z_][\w.-]*[\s=/>]", decoded))

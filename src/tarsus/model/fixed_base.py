@@ -23,7 +23,7 @@ T = TypeVar("T", bound="Candidate | Frame | Solid")
 
 
 def fix_base(mechanism: Mechanism, height: float | None = None) -> Mechanism:
-    """Return the mechanism without the free joint of its base.
+    """Remove the free joint of the base of a mechanism.
 
     The base stays where the file draws it, or where a built-in robot stands. It leaves the tree:
     its mass and its shapes have no effect. Other bodies on free joints stay free. A mechanism whose
@@ -101,7 +101,7 @@ def check_height(floating: bool, height: float | None) -> None:
 
 
 def base_options(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of `tarsus.load` for the entries `fixed_base` and `base_height` (m) of a file.
+    """Convert the entries `fixed_base` and `base_height` (m) of a file to load options.
 
     Other entries are ignored.
 
@@ -130,7 +130,7 @@ def base_options(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _base_pose(mechanism: Mechanism, height: float | None) -> Pose:
-    """Return the base's frame in the world."""
+    """Compute the base's frame in the world."""
     given = [mechanism.keyframes[key] for key in KEYFRAMES if key in mechanism.keyframes]
     q = (given or [mechanism.neutral()])[0]
     position = np.array(q[:3], dtype=float)
@@ -140,7 +140,7 @@ def _base_pose(mechanism: Mechanism, height: float | None) -> Pose:
 
 
 def _without_base(body: Body, base: Pose) -> Body:
-    """Return a body of the tree without the base; a child of the base has the world as parent."""
+    """Remove the base above a body of the tree; children of the base move to the world."""
     if body.parent != BASE:
         return replace(body, parent=body.parent - 1 if body.parent != WORLD else WORLD)
     pose = base @ Pose(body.position, body.rotation)
@@ -148,7 +148,7 @@ def _without_base(body: Body, base: Pose) -> Body:
 
 
 def _on_other_bodies(parts: tuple[T, ...]) -> tuple[T, ...]:
-    """Return the parts of all bodies but the base."""
+    """Select the parts of all bodies but the base."""
     return tuple(replace(part, body=part.body - 1) for part in parts if part.body != BASE)
 
 
@@ -158,7 +158,7 @@ def _fixes_base(loop: LoopJoint) -> bool:
 
 
 def _fixed_loop(loop: LoopJoint, base: Pose) -> LoopJoint:
-    """Return a loop joint with the world in place of the base."""
+    """Replace the base of a loop joint by the world."""
     child, parent = loop.child, loop.parent
     if BASE not in (parent, child):
         parent = parent - 1 if parent != WORLD else WORLD

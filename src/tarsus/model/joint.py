@@ -25,7 +25,7 @@ Vector = NDArray[np.float64]  # any array-like is accepted and frozen
 def frozen_array(
     value: ArrayLike, shape: tuple[int, ...], what: str, owner: str
 ) -> NDArray[np.float64]:
-    """Return a read-only float copy of `value`.
+    """Copy `value` to a read-only float array.
 
     Parameters
     ----------

@@ -55,12 +55,12 @@ class JointCoupling:
         return len(self.coefficients) <= 2
 
     def at(self, x: float) -> float:
-        """Return y with the leader at x."""
+        """Evaluate y with the leader at x."""
         return float(np.polynomial.Polynomial(self.coefficients)(x))
 
 
 def check_couplings(couplings: tuple[JointCoupling, ...], kinds: Mapping[str, str]) -> None:
-    """Check that couplings join hinges and slides of the tree, and form no circle.
+    """Check that couplings join hinges and slides of the tree, and form no cycle.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class ShapeReader:
 def with_shapes(
     link: Link, elements: Sequence[ET.Element], reader: ShapeReader, files: RobotFiles
 ) -> Link:
-    """Return the link with the shapes of its <collision> or <visual> elements."""
+    """Add the shapes of <collision> or <visual> elements to the link."""
     shapes: list[Shape] = []
     missing: list[str] = []
     unknown: list[str] = []
@@ -122,7 +122,7 @@ def report_shapes(
     files: RobotFiles,
     report: Report,
 ) -> None:
-    """Report the shapes and pictures of links that are left out.
+    """Report the shapes and visuals of links that are unsupported.
 
     Parameters
     ----------

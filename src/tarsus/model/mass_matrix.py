@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the mass matrix M(q), shape (nu, nu): the sum of J^T I J over bodies, plus armatures.
+    """Compute the mass matrix M(q), shape (nu, nu): the sum of J^T I J, plus armatures.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _joint(body: Body, q: Array) -> tuple[Array, Array, Array]:
-    """Return a body's rotation and position in its parent, and its joint's motion subspace.
+    """Compute a body's rotation and position in its parent, and its joint's motion subspace.
 
     The shapes are (3, 3), (3,) and (6, nu).
     """
@@ -61,12 +61,12 @@ def _joint(body: Body, q: Array) -> tuple[Array, Array, Array]:
 
 
 def _skew(v: Array) -> Array:
-    """Return the matrix of the cross product with v."""
+    """Build the matrix of the cross product with v."""
     x, y, z = v
     return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 
 
 def _spatial(inertia: Inertia) -> Array:
-    """Return the spatial inertia, shape (6, 6), about the body's origin."""
+    """Compute the spatial inertia, shape (6, 6), about the body's origin."""
     c, m = _skew(inertia.com), inertia.mass
     return np.block([[inertia.about_com - m * c @ c, m * c], [-m * c, m * np.eye(3)]])

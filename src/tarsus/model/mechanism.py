@@ -62,13 +62,13 @@ class Inertia:
 
     @classmethod
     def of_moments(cls, mass: float, com: ArrayLike, moments: Sequence[float]) -> Inertia:
-        """Return the inertia with the entries ixx, iyy, izz, ixy, ixz and iyz about `com`."""
+        """Create the inertia with the entries ixx, iyy, izz, ixy, ixz and iyz about `com`."""
         ixx, iyy, izz, ixy, ixz, iyz = moments
         about_com = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
         return cls(mass, np.asarray(com, dtype=float), about_com)
 
     def scaled(self, factor: float) -> Inertia:
-        """Return the inertia of the same shape with its density times a factor."""
+        """Scale the density by a factor."""
         return Inertia(factor * self.mass, self.com, factor * self.about_com)
 
 
@@ -388,7 +388,7 @@ class Mechanism:
         return bool(self.bodies) and self.bodies[0].joint.kind == "free"
 
     def body_index(self, name: str) -> int:
-        """Return the number of a body.
+        """Find the number of a body.
 
         Raises
         ------
@@ -400,7 +400,7 @@ class Mechanism:
         return self.body_names.index(name)
 
     def joint_index(self, name: str) -> int:
-        """Return the number of the body that a joint moves.
+        """Find the number of the body that a joint moves.
 
         Raises
         ------
@@ -412,7 +412,7 @@ class Mechanism:
         return self.joint_names.index(name)
 
     def frame(self, name: str) -> Frame:
-        """Return a frame by name: a named frame, a candidate's center, or a body's own frame.
+        """Find a frame by name: a named frame, a candidate's center, or a body's own frame.
 
         Raises
         ------
@@ -431,7 +431,7 @@ class Mechanism:
         raise unknown_name("frame", name, [*self.body_names, *others])
 
     def neutral(self) -> NDArray[np.float64]:
-        """Return coordinates, shape (nq,), with all joints at zero and unit quaternions."""
+        """Create coordinates, shape (nq,), with all joints at zero and unit quaternions."""
         q = np.zeros(self.nq)
         for body, q_slice in zip(self.bodies, self.q_slices, strict=True):
             if body.joint.kind in ("free", "ball"):

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def merge(mechanisms: Sequence[Mechanism], without_file: Collection[int] = ()) -> Mechanism:
-    """Return one mechanism of several; the first one is the robot.
+    """Merge several mechanisms to one; the first one is the robot.
 
     Names that an earlier mechanism has end in _2, _3, ... Gravity, keyframes and contact numbers
     are those of the first mechanism. In its keyframes the others stand as in their own `stand`, or
@@ -72,7 +72,7 @@ def merge(mechanisms: Sequence[Mechanism], without_file: Collection[int] = ()) -
 def _files(
     mechanisms: Sequence[Mechanism], without_file: Collection[int]
 ) -> tuple[FileNumbers, ...]:
-    """Return the contact numbers of each file; none if no file gives any."""
+    """Collect the contact numbers of each file; none if no file gives any."""
     files: list[FileNumbers] = []
     for k, m in enumerate(mechanisms):
         if k == 0 or k not in without_file:
@@ -81,12 +81,12 @@ def _files(
 
 
 def initial_coordinates(mechanism: Mechanism) -> Array:
-    """Return the coordinates, shape (nq,), that a mechanism starts with."""
+    """Return the initial coordinates, shape (nq,), of a mechanism."""
     return np.asarray(mechanism.keyframes.get("stand", mechanism.neutral()), float)
 
 
 def displace(mechanism: Mechanism, pose: Pose) -> Mechanism:
-    """Return a mechanism moved by a pose of the world.
+    """Move a mechanism by a pose of the world.
 
     A free root moves in the keyframe `stand`; a fixed root and loop joints to the world move in the
     mechanism itself.
@@ -106,7 +106,7 @@ def displace(mechanism: Mechanism, pose: Pose) -> Mechanism:
 
 
 def _displace_loop(loop: LoopJoint, pose: Pose) -> LoopJoint:
-    """Return a loop joint with its end at the world, if it has one, moved."""
+    """Move the end of a loop joint at the world, if it has one."""
     if loop.parent == WORLD:
         joint_pose = pose @ Pose(loop.position, loop.rotation)
         return replace(loop, position=joint_pose.position, rotation=joint_pose.rotation)
@@ -125,7 +125,7 @@ def _rotate(pose: Pose, quaternion: Array) -> Array:
 
 
 def _names(m: Mechanism) -> set[str]:
-    """Return all names that must be unique, with their kind."""
+    """List all names that must be unique, with their kind."""
     parts = {
         "body": m.body_names,
         "joint": (*m.joint_names, *(loop.joint.name for loop in m.loops)),
@@ -138,7 +138,7 @@ def _names(m: Mechanism) -> set[str]:
 
 
 def _renamed(m: Mechanism, ending: str) -> Mechanism:
-    """Return the mechanism with an ending appended to all names."""
+    """Append an ending to all names of a mechanism."""
     if m.uncut is not None:
         raise Unsupported(
             f"{m.name!r} has cut joints: merge the mechanisms first, then cut the joints of the"
@@ -181,13 +181,13 @@ def _renamed(m: Mechanism, ending: str) -> Mechanism:
 
 
 def _pair_count(m: Mechanism) -> int:
-    """Return the number of explicit pairs of a mechanism's file, by the bits of its solids."""
+    """Count the explicit pairs of a mechanism's file, by the bits of its solids."""
     all_bits = sum((solid.bits for solid in m.solids), ())
     return max((bits // FIRST_PAIR_BIT).bit_length() for bits in (0, *all_bits))
 
 
 def _renumbered(m: Mechanism, start: int, pairs: int) -> Mechanism:
-    """Return the mechanism with bodies numbered from `start`, and explicit pairs from `pairs`."""
+    """Renumber the bodies of a mechanism from `start`, and explicit pairs from `pairs`."""
 
     def on(number: int) -> int:
         return number if number == WORLD else number + start

@@ -24,12 +24,12 @@ FORMATS = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf")
 
 
 def mesh_vertices(path: Path, files: RobotFiles) -> Array:
-    """Return the vertices, shape (n, 3), in m, on the convex hull of a mesh file."""
+    """Read the vertices, shape (n, 3), in m, on the convex hull of a mesh file."""
     return _hull_vertices(path, path.stat().st_mtime_ns, files)
 
 
 def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> Any:
-    """Return the trimesh scene of a mesh file.
+    """Load the trimesh scene of a mesh file.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def load_scene(path: Path, files: RobotFiles, purpose: str, **options: Any) -> A
         )
 
     class Checked(trimesh.resolvers.Resolver):
-        """Resolver that checks the files that a mesh names."""
+        """Resolver that checks the files to which the mesh refers."""
 
         def __init__(self, folder: Path) -> None:
             self.folder = folder
@@ -105,7 +105,7 @@ def meters(units: object) -> float:
 
 @lru_cache(maxsize=512)
 def _hull_vertices(path: Path, stamp: int, files: RobotFiles) -> Array:
-    """Return the hull of one version of a mesh file; stamp: its modification time, in ns."""
+    """Compute the hull of one version of a mesh file; stamp: its modification time, in ns."""
     from tarsus.model.candidates import hull
 
     scene = load_scene(path, files, "reading a mesh", skip_materials=True)

@@ -32,7 +32,7 @@ class Mimic:
 def without_leaders(
     mimics: Mapping[str, Mimic], names: Collection[str], report: Report
 ) -> set[str]:
-    """Return the joints whose leader is not in the file, with a warning: they move independently.
+    """Find the joints whose leader is not in the file, with a warning: they move independently.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def without_leaders(
 def mimic_couplings(
     mimics: Mapping[str, Mimic], moving: Collection[str], report: Report
 ) -> tuple[JointCoupling, ...]:
-    """Return a coupling for every mimic joint that moves, and note them.
+    """Create a coupling for every mimic joint that moves, and note them.
 
     A joint whose leader does not move stays where the leader puts it.
 

@@ -101,7 +101,7 @@ def read_mjcf(
 
 
 def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:
-    """Return the error, naming the scene to load if one beside the file includes it."""
+    """Extend the error by a scene to load instead, if one in its folder includes the file."""
     scenes = including_scenes(path) if path else []
     if not scenes:
         return error
@@ -110,7 +110,7 @@ def _suggesting_a_scene(error: UnknownName, path: Path | None) -> UnknownName:
 
 
 def _mechanism(model: Any, source: Source, report: Report, fallback_name: str) -> Mechanism:
-    """Return the mechanism of a compiled model; fallback_name: of a model without a name."""
+    """Build the mechanism of a compiled model; fallback_name: of a model without a name."""
     report_missing(source, report)
     report_obsolete(source, report)
     walk_mjcf(source.document).report(report)
@@ -146,7 +146,7 @@ def _mechanism(model: Any, source: Source, report: Report, fallback_name: str) -
 
 
 def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
-    """Return a model's parts, and of each MuJoCo body its part and its joint's anchor.
+    """Build a model's parts; find the part and the joint's anchor of each MuJoCo body.
 
     The part of the world is WORLD. An anchor, shape (3,), is a position in the body's frame.
     """
@@ -184,7 +184,7 @@ def _parts(model: Any) -> tuple[list[Part], list[int], list[Array]]:
 
 
 def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]:
-    """Return the pose of a joint's anchor relative to `from_anchor`, and the anchor itself.
+    """Compute the pose of a joint's anchor relative to `from_anchor`, and the anchor itself.
 
     Both anchors are positions in the body's frame. MuJoCo's body stands as drawn at `qpos0`; the
     pose undoes that displacement, so that it stands so at zero.
@@ -201,7 +201,7 @@ def _to_joint(model: Any, number: int, from_anchor: Array) -> tuple[Pose, Array]
 
 
 def _carrier(model: Any, body: int, part: Part, anchor: Array) -> Part:
-    """Return the part with its inertia, shapes and sites, relative to the joint's anchor."""
+    """Build the part with its inertia, shapes and sites, relative to the joint's anchor."""
     from_anchor = shift(-anchor)
     rotation = rotation_from_quaternion(model.body_iquat[body])
     about_com = (rotation * model.body_inertia[body]) @ rotation.T
@@ -253,13 +253,13 @@ def _joint(model: Any, number: int, name: str) -> Joint:
 
 
 def _pose(model: Any, kind: str, number: int) -> Pose:
-    """Return the pose of a geom or site in its body's frame."""
+    """Compute the pose of a geom or site in its body's frame."""
     position = np.array(getattr(model, f"{kind}_pos")[number])
     return Pose(position, rotation_from_quaternion(getattr(model, f"{kind}_quat")[number]))
 
 
 def _shapes(model: Any, body: int, from_anchor: Pose) -> tuple[Shape, ...]:
-    """Return the shapes of a MuJoCo body that can collide, relative to its joint's anchor."""
+    """Read the shapes of a MuJoCo body that can collide, relative to its joint's anchor."""
     shapes, fields = list[Shape](), contact_fields(model)
     on_body = np.flatnonzero(model.geom_bodyid == body)
     for geom in np.intersect1d(on_body, colliding(model)).tolist():
@@ -280,7 +280,7 @@ def _shapes(model: Any, body: int, from_anchor: Pose) -> tuple[Shape, ...]:
 
 
 def _keyframes(model: Any) -> dict[str, Array]:
-    """Return the file's keyframes, and `qpos0`: every body where the file draws it."""
+    """Read the file's keyframes, and `qpos0`, the pose in which the file draws the robot."""
     rows = {model.key(k).name or f"key_{k}": model.key_qpos[k] for k in range(model.nkey)}
     rows.setdefault("qpos0", model.qpos0)
     return {
@@ -305,7 +305,7 @@ def _unit_quaternions(model: Any, keyframe: str, q: Array) -> Array:
 
 
 def _excluded(model: Any, welded: Welded, owner: list[int]) -> tuple[tuple[str, str], ...]:
-    """Return the names of pairs of bodies that never collide, for welded links their bodies."""
+    """List pairs of bodies that never collide, by name; welded links by their bodies."""
     pairs: list[tuple[str, str]] = []
     for signature in np.array(model.exclude_signature).tolist():
         hosts = [

@@ -20,30 +20,30 @@ ON_JOINT, SLIDE, HINGE = (0, 1), 2, 3  # mjtTrn: at the joint, in its parent's f
 
 
 def file_actuators(model: Any) -> tuple[FileActuator, ...]:
-    """Return every actuator that drives one hinge or slide, in the file's order."""
+    """Read every actuator that drives one hinge or slide, in the file's order."""
     return tuple(_file_actuator(model, number, name) for number, name in _driving(model).items())
 
 
 def not_driving(model: Any) -> list[str]:
-    """Return the names of actuators that do not drive one hinge or slide with one signal."""
+    """Find the actuators that do not drive one hinge or slide with one signal, by name."""
     known = _driving(model)
     numbers = [n for n in range(len(model.actuator_trntype)) if n not in known]
     return [model.actuator(n).name or f"actuator {n}" for n in numbers]
 
 
 def without_law(model: Any) -> list[str]:
-    """Return the names of actuators, with their dynamics, whose law is not simulated."""
+    """Find the actuators whose law is not simulated, by name, with their dynamics."""
     return [f"{a.name} ({a.dynamics})" for a in file_actuators(model) if not a.simulated]
 
 
 def delayed(model: Any) -> list[str]:
-    """Return the names of actuators with a delay."""
+    """Find the actuators with a delay, by name."""
     delays = getattr(model, "actuator_delay", np.zeros(len(model.actuator_trntype)))
     return [name for number, name in _driving(model).items() if np.any(delays[number])]
 
 
 def signals(model: Any) -> dict[str, tuple[Array, Array]]:
-    """Return the control signals and activations, shape (n,), of `file_actuators` by keyframe."""
+    """Read the control signals and activations, shape (n,), of `file_actuators` by keyframe."""
     numbers = list(_driving(model))
     control_indices = [controls(model, number)[0] for number in numbers]
     activation_indices = [int(model.actuator_actadr[number]) for number in numbers]
@@ -57,7 +57,7 @@ def signals(model: Any) -> dict[str, tuple[Array, Array]]:
 
 
 def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
-    """Return one motor per driven joint; the limits of several actuators on a joint add up."""
+    """Create one motor per driven joint; the limits of several actuators on a joint add up."""
     joints = mujoco_joint_names(model)
     motors: dict[int, Actuator] = {}
     with_law, merged = [], []
@@ -82,7 +82,7 @@ def actuators(model: Any, report: Report) -> tuple[Actuator, ...]:
 
 
 def controls(model: Any, number: int) -> range:
-    """Return the indices of an actuator's control signals: one, several or none."""
+    """Find the indices of an actuator's control signals: none, one or several."""
     if not hasattr(model, "actuator_ctrladr"):  # MuJoCo 3
         return range(number, number + 1)
     first = int(model.actuator_ctrladr[number])
@@ -90,13 +90,13 @@ def controls(model: Any, number: int) -> range:
 
 
 def gear_of(model: Any, number: int) -> float:
-    """Return the first gear ratio of an actuator; MuJoCo has one for each of its outputs."""
+    """Read the first gear ratio of an actuator; MuJoCo has one for each of its outputs."""
     first = model.actuator_outadr[number] if hasattr(model, "actuator_outadr") else number
     return float(model.actuator_gear[first, 0])
 
 
 def _driving(model: Any) -> Mapping[int, str]:
-    """Return the names of actuators that drive one hinge or slide with one signal, by number.
+    """Find the actuators that drive one hinge or slide with one signal: names by number.
 
     An actuator without a name has that of its joint.
     """
@@ -114,7 +114,7 @@ def _driving(model: Any) -> Mapping[int, str]:
 
 
 def _file_actuator(model: Any, number: int, name: str) -> FileActuator:
-    """Return an actuator with its law of force, its limits and its dynamics."""
+    """Read an actuator with its law of force, its limits and its dynamics."""
     joint, control = int(model.actuator_trnid[number, 0]), controls(model, number)[0]
     gain = _affine(model.actuator_gainprm[number])
     if model.actuator_gaintype[number] == FIXED_GAIN:
@@ -165,7 +165,7 @@ def _has_law(model: Any, number: int) -> bool:
 
 
 def _effort(model: Any, number: int) -> tuple[float, float]:
-    """Return the smallest and largest torque (N m) or force (N) of an actuator at its joint."""
+    """Compute the smallest and largest torque (N m) or force (N) of an actuator at its joint."""
     lower, upper = FREE
     control = controls(model, number)[0]
     if not _has_law(model, number) and model.actuator_ctrllimited[control]:
@@ -182,7 +182,7 @@ def _effort(model: Any, number: int) -> tuple[float, float]:
 
 
 def _clipped(model: Any, joint: int, motor: Actuator) -> Actuator:
-    """Return a motor within its joint's own range of actuator forces."""
+    """Clip the limits of a motor to its joint's own range of actuator forces."""
     if not model.jnt_actfrclimited[joint]:
         return motor
     lower, upper = (float(end) for end in model.jnt_actfrcrange[joint])

@@ -43,7 +43,7 @@ CLASS, WORLD = "class", "world"
 
 
 def compile_model(source: Source) -> Any:
-    """Return MuJoCo's compiled model; meshes of `source.missing` may be needed for pictures only.
+    """Compile a model in MuJoCo; meshes of `source.missing` may be needed for visuals only.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def compile_model(source: Source) -> Any:
 
 
 def compile_on_floor(source: Source, excluded: Sequence[tuple[str, str]] = ()) -> Any:
-    """Return the compiled model on a level plane at z = 0 that touches all that can collide.
+    """Compile a model on a level plane at z = 0 that touches everything that can collide.
 
     No plane is added if the world already has one.
 
@@ -85,7 +85,7 @@ def compile_on_floor(source: Source, excluded: Sequence[tuple[str, str]] = ()) -
 
 
 def report_missing(source: Source, report: Report) -> None:
-    """Warn of files that pictures lack."""
+    """Warn of missing files that are needed for visuals."""
     if source.missing:
         report.warn(
             f"{len(source.missing)} files of visual meshes or textures are not found and are left"
@@ -107,7 +107,7 @@ def report_obsolete(source: Source, report: Report) -> None:
 
 
 def including_scenes(path: Path) -> list[str]:
-    """Return the names of the files in an MJCF file's folder that include it.
+    """Find the files in an MJCF file's folder that include it, by name.
 
     A robot may refer to names, such as the floor's, that only the scene around it has.
     """
@@ -121,7 +121,7 @@ def including_scenes(path: Path) -> list[str]:
 def _compile_with_stand_ins(
     source: Source, size: float, floor_excludes: Sequence[tuple[str, str]] | None = None
 ) -> Any:
-    """Return the model with a tetrahedron of this size, in m, in place of every missing mesh.
+    """Compile a model with a tetrahedron of this size, in m, for every missing mesh.
 
     floor_excludes: None for a model without a floor, else the bodies that must not collide
     """
@@ -139,7 +139,7 @@ def _compile_with_stand_ins(
 def _add_floor(
     mujoco: Any, text: str, assets: dict[str, bytes], excluded: Sequence[tuple[str, str]]
 ) -> Any:
-    """Return the compiled model with a plane in its world, and with pairs of bodies excluded."""
+    """Compile a model with a plane in its world, and with pairs of bodies excluded."""
     spec = mujoco.MjSpec.from_string(text, include=assets, assets=assets)
     plane = mujoco.mjtGeom.mjGEOM_PLANE
     if all(geom.type != plane for geom in spec.worldbody.geoms):
@@ -151,7 +151,7 @@ def _add_floor(
 
 
 def _stand_in(name: str, size: float) -> bytes:
-    """Return the bytes of a tetrahedron (.obj), or of a picture of one pixel."""
+    """Create the bytes of a tetrahedron (.obj), or of a picture of one pixel."""
     if not name.endswith(".obj"):
         return PIXEL
     points = [f"v {x} {y} {z}" for x, y, z in size * np.array(CORNERS, dtype=float)]
@@ -159,7 +159,7 @@ def _stand_in(name: str, size: float) -> bytes:
 
 
 def _physical_values(model: Any) -> list[Any]:
-    """Return the masses of a model, and the shapes that can collide."""
+    """Collect the masses of a model, and the shapes that can collide."""
     paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
     touching = (np.array(model.geom_contype) | np.array(model.geom_conaffinity)) != 0
     touching[sorted(paired)] = True
@@ -169,7 +169,7 @@ def _physical_values(model: Any) -> list[Any]:
 
 
 def _explained(message: str, document: Document) -> TarsusError:
-    """Return MuJoCo's error message as an error, with near names for one that nothing has."""
+    """Convert MuJoCo's error message to an error that suggests near names for unknown ones."""
     quoted = set(QUOTED.findall(message))
     if error := _unknown_reference(quoted, document):
         return error
@@ -180,7 +180,7 @@ def _explained(message: str, document: Document) -> TarsusError:
 
 
 def _unknown_reference(quoted: set[str], document: Document) -> UnknownName | None:
-    """Return an error for a quoted name to which the file refers, but which nothing has."""
+    """Create an error for a quoted name that the file uses but does not define."""
     known, references = dict[str, set[str]](), []
     for element in document.elements():
         kind = KIND_OF_TAG.get(element.tag, element.tag)

@@ -33,19 +33,19 @@ MIN_SOLMIX = 1e-15  # mjMINVAL
 
 
 def colliding(model: Any) -> list[int]:
-    """Return the geoms that can collide, by their bits or in an explicit pair."""
+    """Find the geoms that can collide, by their bits or in an explicit pair."""
     paired = {*np.array(model.pair_geom1).tolist(), *np.array(model.pair_geom2).tolist()}
     bits = np.array(model.geom_contype) | np.array(model.geom_conaffinity)
     return sorted(paired.union(np.flatnonzero(bits).tolist()))
 
 
 def geom_name(model: Any, geom: int) -> str:
-    """Return the name of a geom, or "geom 3"."""
+    """Name a geom; "geom 3" if it has no name."""
     return model.geom(int(geom)).name or f"geom {geom}"
 
 
 def collision_bits(model: Any) -> list[tuple[int, int]]:
-    """Return contype and conaffinity of every geom.
+    """Read contype and conaffinity of every geom.
 
     Two geoms meet if the first number of one shares a bit with the second of the other. Each
     explicit pair has a bit of its own, above those of MuJoCo.
@@ -64,7 +64,7 @@ def collision_bits(model: Any) -> list[tuple[int, int]]:
 
 
 def contact_fields(model: Any) -> list[dict[str, Any]]:
-    """Return the contact numbers of every geom, by the names of the fields of `Shape`.
+    """Read the contact numbers of every geom, by the names of the fields of `Shape`.
 
     These are its bits, its priority, and its friction as a factor on the law's: its own, that of
     explicit pairs with the ground, and that of explicit pairs with geoms that move.
@@ -88,7 +88,7 @@ def contact_fields(model: Any) -> list[dict[str, Any]]:
 
 
 def material(model: Any) -> dict[str, float]:
-    """Return the numbers for the contact law that are not MuJoCo's defaults.
+    """Read the numbers for the contact law that are not MuJoCo's defaults.
 
     The keys are names of the law's parameters: `mu`, and those of the law `soft_convex`.
     """
@@ -112,7 +112,7 @@ def material(model: Any) -> dict[str, float]:
 
 
 def report_contacts(model: Any, report: Report) -> None:
-    """Add notes on plugins, on softness, which one law has, and on explicit pairs' friction."""
+    """Add notes on plugins, softness, which one law models, and friction of explicit pairs."""
     if np.any(np.array(model.geom_plugin) >= 0):
         report.note("A geom with a plugin touches by its mesh.")
     soft = [name for name in material(model) if name != "mu"]
@@ -132,7 +132,7 @@ def report_contacts(model: Any, report: Report) -> None:
 
 
 def differing_softness(model: Any) -> list[str]:
-    """Return the names of geoms whose softness is not that of the reference geom."""
+    """Find geoms whose softness is not that of the reference geom, by name."""
     own = frictions(model)
     if not own:
         return []
@@ -143,19 +143,19 @@ def differing_softness(model: Any) -> list[str]:
 
 
 def direct_softness(model: Any) -> list[str]:
-    """Return the names of geoms with solref of the form (-stiffness, -damping)."""
+    """Find geoms with solref of the form (-stiffness, -damping), by name."""
     refs = np.array(model.geom_solref)
     return [geom_name(model, g) for g in sorted(frictions(model)) if np.any(refs[g] <= 0)]
 
 
 def margins(model: Any) -> list[str]:
-    """Return the names of geoms with a contact margin or gap."""
+    """Find geoms with a contact margin or gap, by name."""
     wide = (np.array(model.geom_margin) != 0) | (np.array(model.geom_gap) != 0)
     return [geom_name(model, g) for g in sorted(frictions(model)) if wide[g]]
 
 
 def pair_names(model: Any, moving: int) -> list[str]:
-    """Return the names of explicit pairs of which so many geoms (0, 1, 2) move.
+    """Find explicit pairs in which `moving` geoms (0, 1, 2) move, by name.
 
     A model without a geom that moves has no contact numbers, so no names.
     """
@@ -167,7 +167,7 @@ def pair_names(model: Any, moving: int) -> list[str]:
 
 
 def excluded_from_ground(model: Any) -> list[str]:
-    """Return the names of geoms that move and that the file keeps from all it fixes to the world.
+    """Find moving geoms that the file excludes from contact with fixed geoms, by name.
 
     In a file without anything fixed, these are the geoms that it excludes from the world itself.
     """
@@ -192,7 +192,7 @@ def excluded_from_ground(model: Any) -> list[str]:
 
 
 def frictions(model: Any) -> dict[int, float]:
-    """Return the sliding friction on the ground of every geom of a body that moves.
+    """Compute the sliding friction on the ground of every geom of a body that moves.
 
     It is the geom's own, or that of its explicit pair with a fixed geom.
     """
@@ -200,7 +200,7 @@ def frictions(model: Any) -> dict[int, float]:
 
 
 def ground_pairs(model: Any) -> dict[int, float]:
-    """Return the sliding friction of moving geoms in their first explicit pair with a fixed one."""
+    """Read the sliding friction of moving geoms in their first explicit pair with a fixed one."""
     result: dict[int, float] = {}
     for k in range(model.npair):
         if len(geoms := _moving_geoms(model, k)) == 1:
@@ -209,7 +209,7 @@ def ground_pairs(model: Any) -> dict[int, float]:
 
 
 def reference_geom(model: Any, own: dict[int, float]) -> int:
-    """Return the geom whose numbers are the law's: of the highest priority, then most friction."""
+    """Find the geom that gives the law its numbers: highest priority, then most friction."""
     return max(own, key=lambda geom: (int(model.geom_priority[geom]), own[geom], -geom))
 
 
@@ -227,7 +227,7 @@ def report_ground(model: Any, report: Report) -> None:
 
 
 def _moving_pairs(model: Any) -> dict[int, dict[int, float]]:
-    """Return the sliding friction of explicit pairs of moving geoms, by geom and by pair."""
+    """Read the sliding friction of explicit pairs of moving geoms, by geom and by pair."""
     result: dict[int, dict[int, float]] = {}
     for k in range(model.npair):
         if len(geoms := _moving_geoms(model, k)) == 2:
@@ -242,13 +242,13 @@ def _pair_friction(model: Any, pair: int) -> float:
 
 
 def _moving_geoms(model: Any, pair: int) -> list[int]:
-    """Return the geoms of an explicit pair that are not fixed to the world."""
+    """Find the geoms of an explicit pair that are not fixed to the world."""
     ends = int(model.pair_geom1[pair]), int(model.pair_geom2[pair])
     return [geom for geom in ends if model.body_weldid[model.geom_bodyid[geom]] != 0]
 
 
 def _geom_frictions(model: Any) -> dict[int, float]:
-    """Return the sliding friction of every geom of a body that moves.
+    """Read the sliding friction of every geom of a body that moves.
 
     It is 0 for a frictionless geom (condim 1) whose priority makes its condim count.
     """
@@ -263,7 +263,7 @@ def _geom_frictions(model: Any) -> dict[int, float]:
 
 
 def _law_friction(model: Any, own: dict[int, float]) -> float:
-    """Return the reference geom's friction; the largest of all if it has none."""
+    """Choose the reference geom's friction; the largest of all if it has none."""
     return (own[reference_geom(model, own)] or max(own.values())) if own else 1.0
 
 
@@ -311,7 +311,7 @@ def _report_ground_softness(model: Any, report: Report, reference: int, fixed: l
 
 
 def _mixed_softness(model: Any, a: int, b: int) -> dict[str, float]:
-    """Return solref and solimp of the contact of two geoms, by the names of the law's parameters.
+    """Compute solref and solimp of the contact of two geoms, by the law's parameter names.
 
     MuJoCo takes those of the higher priority, or else mixes them in the ratio of solmix. The result
     is without solref if one geom has it as (-stiffness, -damping).
@@ -332,7 +332,7 @@ def _mixed_softness(model: Any, a: int, b: int) -> dict[str, float]:
 
 
 def _mixing_weight(model: Any, a: int, b: int) -> float:
-    """Return the weight, 0 to 1, of the first geom's softness in a contact of two geoms."""
+    """Compute the weight, 0 to 1, of the first geom's softness in a contact of two geoms."""
     if model.geom_priority[a] != model.geom_priority[b]:
         return float(model.geom_priority[a] > model.geom_priority[b])
     first, second = float(model.geom_solmix[a]), float(model.geom_solmix[b])
@@ -342,7 +342,7 @@ def _mixing_weight(model: Any, a: int, b: int) -> float:
 
 
 def _gives_friction(model: Any, geom: int) -> bool:
-    """Return whether a geom's sliding friction is other than MuJoCo's default."""
+    """Return whether a geom's sliding friction differs from MuJoCo's default."""
     return bool(
         model.geom_friction[geom, 0] != 1
         or model.geom_priority[geom]
@@ -351,7 +351,7 @@ def _gives_friction(model: Any, geom: int) -> bool:
 
 
 def _mixed_friction(model: Any, a: int, b: int) -> float:
-    """Return the sliding friction of two geoms: the higher priority's, or else the larger."""
+    """Select the sliding friction of two geoms: the higher priority's, or else the larger."""
     priority = model.geom_priority
     count = [a, b] if priority[a] == priority[b] else [max(a, b, key=lambda geom: priority[geom])]
     frictionless = max(model.geom_condim[geom] for geom in count) == FRICTIONLESS

@@ -67,7 +67,7 @@ class Document:
 
 
 def parse_xml(data: bytes) -> tuple[ET.Element, Lines]:
-    """Return the root element of MJCF text, and the line of each element.
+    """Parse MJCF text; return the root element and the line of each element.
 
     Prefixes of names stay as they are, because MuJoCo knows no namespaces.
 
@@ -106,7 +106,7 @@ def _tree(data: bytes) -> tuple[ET.Element, Lines]:
 
 
 def write_xml(root: ET.Element, lines: Lines) -> str:
-    """Return the XML of a tree, without its text.
+    """Format a tree as XML, without its text.
 
     Each element stands on its line in `lines`, or after the previous element if it has none.
     """

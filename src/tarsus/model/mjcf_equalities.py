@@ -27,7 +27,7 @@ def is_simulated(model: Any, number: int) -> bool:
 
 
 def coupling_tendons(model: Any) -> set[int]:
-    """Return the tendons of the `tendon` equalities that couple joints."""
+    """Find the tendons of the `tendon` equalities that couple joints."""
     numbers = [n for n in _coupled(model) if model.eq_type[n] == TENDON]
     return {int(ends[n]) for ends in (model.eq_obj1id, model.eq_obj2id) for n in numbers}
 
@@ -35,7 +35,7 @@ def coupling_tendons(model: Any) -> set[int]:
 def loop_joints(
     model: Any, welded: Welded, owner: list[int], anchors: list[Array]
 ) -> tuple[LoopJoint, ...]:
-    """Return a ball joint for every active `connect` and a fixed joint for every active `weld`.
+    """Create a ball joint for every active `connect`, and a fixed joint for every `weld`.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def loop_joints(
 
 
 def couplings(model: Any, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
-    """Return the couplings of all `joint` and `tendon` equalities; joints: names of all joints."""
+    """Create the couplings of all `joint` and `tendon` equalities; joints: all joint names."""
     result = []
     for number, (*ends, displacement) in _coupled(model).items():
         y0, x0 = (0.0 if j == NO_JOINT else float(model.qpos0[model.jnt_qposadr[j]]) for j in ends)
@@ -102,7 +102,7 @@ def report_constraints(
 
 
 def _coupled(model: Any) -> dict[int, tuple[int, int, Polynomial]]:
-    """Return the couplings of joints by the number of the equality.
+    """Create the couplings of joints, by the number of the equality.
 
     A coupling is the joint that follows, its leader (or NO_JOINT), and the polynomial p with
     y - y_0 = p(x - x_0). MuJoCo measures both coordinates from `qpos0`. A tendon equality whose
@@ -126,7 +126,7 @@ def _coupled(model: Any) -> dict[int, tuple[int, int, Polynomial]]:
 
 
 def _tendon_coupling(model: Any, number: int) -> tuple[int, int, Polynomial] | None:
-    """Return the coupling of a `tendon` equality, or None if it does not couple two joints.
+    """Create the coupling of a `tendon` equality; None if it does not couple two joints.
 
     The length of a fixed tendon is a linear combination of joint coordinates. The equality is
     l_1 - l_10 = polycoef(l_2 - l_20): of tendons with one joint each, or of one tendon alone.
@@ -151,7 +151,7 @@ def _tendon_coupling(model: Any, number: int) -> tuple[int, int, Polynomial] | N
 
 
 def _joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
-    """Return the joints of a fixed tendon with their coefficients; None for a spatial tendon."""
+    """Read the joints of a fixed tendon with their coefficients; None for a spatial tendon."""
     start, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
     wraps = range(start, start + count)
     if any(model.wrap_type[k] != WRAP_JOINT for k in wraps):
@@ -160,12 +160,12 @@ def _joint_terms(model: Any, tendon: int) -> list[tuple[int, float]] | None:
 
 
 def _active(model: Any, *kinds: int) -> list[int]:
-    """Return the numbers of the active equality constraints of these types."""
+    """Find the numbers of the active equality constraints of these types."""
     return [n for n in range(model.neq) if model.eq_type[n] in kinds and model.eq_active0[n]]
 
 
 def _end(model: Any, number: int, end: int) -> tuple[int, Pose]:
-    """Return the MuJoCo body at one end (0, 1), and the pose in it that meets the other end's."""
+    """Find the MuJoCo body at one end (0, 1), and the pose in it that meets the other end's."""
     thing = int((model.eq_obj1id, model.eq_obj2id)[end][number])
     data = np.array(model.eq_data[number], dtype=float)
     if model.eq_objtype[number] == SITE:
@@ -182,7 +182,7 @@ def _end(model: Any, number: int, end: int) -> tuple[int, Pose]:
 def _in_mechanism(
     welded: Welded, owner: list[int], anchors: list[Array], body: int, pose: Pose
 ) -> tuple[int, Pose]:
-    """Return the mechanism's body that carries a pose of a MuJoCo body, and the pose in it."""
+    """Find the mechanism's body that carries a pose of a MuJoCo body, and the pose in it."""
     if body == 0:
         return WORLD, pose
     host, in_host = welded.part_poses[owner[body]]

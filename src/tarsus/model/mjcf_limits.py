@@ -124,18 +124,18 @@ def _all_elements(document: Document) -> Iterator[tuple[ET.Element, float, int]]
 
 
 def _points(element: ET.Element) -> float:
-    """Return the number of points or bytes that MuJoCo makes of an element, if it is known."""
+    """Count the points or bytes that MuJoCo generates for an element, if the number is known."""
     names = SIZE_ATTRIBUTES.get(element.tag, ())
     return math.prod(_product(element.get(name, "")) for name in names) if names else 0.0
 
 
 def _product(text: str) -> float:
-    """Return the product of an attribute's numbers, or 1 if MuJoCo refuses the attribute."""
+    """Multiply the numbers of an attribute; 1 if MuJoCo rejects the attribute."""
     return math.prod(_numbers(text) or [1.0])
 
 
 def _numbers(text: str) -> list[float]:
-    """Return an attribute's numbers; none if it holds anything else."""
+    """Read an attribute's numbers; none if it contains anything else."""
     try:
         return [float(word) for word in text.split()]
     except ValueError:

@@ -34,7 +34,7 @@ OBSOLETE: dict[str, dict[str, str | None]] = {
 
 
 def _actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
-    """Return the rule of an actuator.
+    """Create the rule of an actuator.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def _actuator(why: str, attributes: str = "", law: str = "") -> ElementRule:
 
 
 def _equality(why: str, attributes: str, soft: str = "") -> ElementRule:
-    """Return the rule of an equality constraint that is simulated."""
+    """Create the rule of an equality constraint that is simulated."""
     return taken(
         why,
         f"name class active {attributes}",

@@ -70,7 +70,7 @@ class Source:
 
     @staticmethod
     def of(text: str, path: Path | None, asset_folders: Sequence[str | Path] = ()) -> Source:
-        """Return a model with the files that it names.
+        """Read a model with the files that it names.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Source:
         return _Reader(RobotFiles.of(path, None, asset_folders)).source(data, path)
 
     def with_file_names(self, message: str) -> str:
-        """Return a message of MuJoCo with files named as in the robot's file."""
+        """Replace file names in a message of MuJoCo by those in the robot's file."""
         for key, name in self.names.items():
             message = message.replace(key, name)
         return message
@@ -108,7 +108,7 @@ class _File:
         return Path.cwd() if self.path is None else self.path.parent
 
     def nested(self, path: Path, verb: str) -> _File:
-        """Return a file that this one names.
+        """Find a file that this one names.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class _Reader:
         self.text_bytes = self.asset_bytes = 0
 
     def source(self, data: bytes, path: Path | None) -> Source:
-        """Return a model with the files that it names; data: the content of `path`."""
+        """Read a model with the files that it names; data: the content of `path`."""
         root, lines = parse_xml(data)
         self.result = Source(Document(root, lines))
         main = _File(None if path is None else Path(os.path.abspath(path)))
@@ -237,7 +237,7 @@ class _Reader:
         return True
 
     def _remove_obsolete(self, element: ET.Element, tag: str) -> None:
-        """Remove attributes of older MuJoCo versions that change no motion."""
+        """Remove attributes of older MuJoCo versions that have no effect on motion."""
         for name, harmless in OBSOLETE.get(tag, {}).items():
             value = element.get(name)
             if value is not None and (harmless is None or value == harmless):
@@ -309,7 +309,7 @@ class _Reader:
         document.models[model_name] = child
 
     def _text(self, path: Path) -> bytes:
-        """Return the content of an XML file."""
+        """Read the content of an XML file."""
         data = file_bytes(path)
         self.text_bytes += len(data)
         if self.text_bytes > MAX_BYTES:
@@ -320,7 +320,7 @@ class _Reader:
         return data
 
     def _required(self, name: str, folders: Iterable[Path], what: str) -> Path:
-        """Return the file of a name relative to one of the folders.
+        """Find the file of a name relative to one of the folders.
 
         Raises
         ------
@@ -361,7 +361,7 @@ class _Reader:
         return key
 
     def _asset_name(self, data: bytes, suffix: str, file: _File) -> str:
-        """Return a unique name: MuJoCo caches meshes by name, and compares names loosely."""
+        """Create a unique name: MuJoCo caches meshes by name, and compares names loosely."""
         return hashlib.sha256(f"{file.path}\0".encode() + data).hexdigest()[:32] + suffix
 
 

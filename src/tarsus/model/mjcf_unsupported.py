@@ -53,13 +53,13 @@ class Elements:
 
     @staticmethod
     def all_of(names: Iterable[str]) -> Elements:
-        """Return elements that a sentence lists in full."""
+        """Create a list of elements that a sentence names in full."""
         names = list(names)
         return Elements(names, ", ".join(names))
 
     @staticmethod
     def some_of(names: Iterable[str]) -> Elements:
-        """Return elements of which a sentence lists the first ones."""
+        """Create a list of elements of which a sentence names the first ones."""
         names = list(names)
         return Elements(names, join_names(names, MAX_LISTED))
 
@@ -103,7 +103,7 @@ def report_unsupported(model: Any, report: Report) -> None:
 
 
 def _terrain(model: Any, ground: bool) -> Elements:
-    """Return the level ground plane, or all other planes and heightfields."""
+    """Find the level ground plane, or all other planes and heightfields."""
     names = []
     for geom in colliding(model):
         kind = model.geom_type[geom]
@@ -125,7 +125,7 @@ def _equalities(model: Any) -> Elements:
 
 
 def _equality_name(model: Any, number: int) -> str:
-    """Return the type of an equality constraint, its name, and the names of what it joins."""
+    """Format the type of an equality constraint, its name, and what it joins."""
     number_of_kind = int(model.eq_type[number])
     kind = EQUALITIES[number_of_kind] if number_of_kind < len(EQUALITIES) else "constraint"
     accessors = {
@@ -144,7 +144,7 @@ def _equality_name(model: Any, number: int) -> str:
 
 
 def _soft_equalities(model: Any) -> Elements:
-    """Return constraints that are softer than by MuJoCo's defaults."""
+    """Find constraints that are softer than MuJoCo's defaults."""
     ref, imp = np.array(model.eq_solref), np.array(model.eq_solimp)
     soft = (ref[:, 0] <= 0) | (ref[:, 0] > SOFTNESS[0]) | np.any(imp[:, :2] < SOFTNESS[2:4], axis=1)
     return Elements.some_of(
@@ -161,7 +161,7 @@ def _compensated(model: Any) -> Elements:
 
 
 def _tendons(model: Any) -> Elements:
-    """Return the tendons with forces or limits, and those that couple no joints."""
+    """Find tendons with forces or limits, and those that couple no joints."""
     acting = np.zeros(model.ntendon, dtype=bool)
     for field in ("limited", "stiffness", "stiffnesspoly", "damping", "dampingpoly"):
         acting |= _nonzero(model, f"tendon_{field}", model.ntendon)
@@ -189,7 +189,7 @@ def _medium(model: Any) -> Elements:
 
 
 def _switched_off(model: Any) -> Elements:
-    """Return the disabled flags and groups of actuators; disabled gravity is simulated."""
+    """Find the disabled flags and groups of actuators; disabled gravity is simulated."""
     groups = int(model.opt.disableactuator)
     return Elements.all_of(
         [
@@ -223,7 +223,7 @@ def _nonlinear_springs(model: Any) -> Elements:
 
 
 def _nonlinear_damping(model: Any) -> Elements:
-    """Return joints with nonlinear damping, that of their actuators included."""
+    """Find joints with nonlinear damping, that of their actuators included."""
     joints = set(np.array(model.dof_jntid)[_nonzero(model, "dof_dampingpoly", model.nv)].tolist())
     count = len(model.actuator_trntype)
     for actuator in np.flatnonzero(_nonzero(model, "actuator_dampingpoly", count)):
@@ -241,7 +241,7 @@ def _limit_margins(model: Any) -> Elements:
 
 
 def _soft_joints(model: Any) -> Elements:
-    """Return joints whose limit or dry friction has another softness than MuJoCo's default."""
+    """Find joints whose limit or dry friction does not have MuJoCo's default softness."""
     limited = _limited(model) & np.isin(model.jnt_type, (SLIDE, HINGE))
     rough = np.array(model.dof_frictionloss) > 0
     at_limit = np.hstack([model.jnt_solref, model.jnt_solimp])
@@ -264,7 +264,7 @@ def _adhesive(model: Any) -> Elements:
 
 
 def _torsional_friction(model: Any) -> Elements:
-    """Return geoms with torsional (condim 4) or rolling friction (condim 6), and its largest size.
+    """Find geoms with torsional (condim 4) or rolling friction (condim 6), and the largest.
 
     Geoms fixed to the world count only if no geom that moves has a higher priority.
     """
@@ -291,7 +291,7 @@ def _sensors(model: Any) -> Elements:
 
 
 def _some(names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Elements]:
-    """Return a function that lists the first names that a function of a model returns."""
+    """Create a function that lists the first names that a function of a model returns."""
     return lambda model: Elements.some_of(names(model))
 
 
@@ -415,7 +415,7 @@ UNSUPPORTED: dict[str, UnsupportedFeature] = {
 
 
 def _plugin(model: Any, number: int) -> str:
-    """Return the name of a plugin's instance, and the names of what it acts on."""
+    """Format the name of a plugin's instance, and the names of what it acts on."""
     bodies, users = mujoco_body_names(model), list[str]()
     for kind in PLUGGED:
         for k in np.flatnonzero(np.array(getattr(model, f"{kind}_plugin")) == number).tolist():
@@ -426,13 +426,13 @@ def _plugin(model: Any, number: int) -> str:
 
 
 def _name(model: Any, kind: str, number: int) -> str:
-    """Return the name of an element that `model` has no accessor for, or ""."""
+    """Read the name of an element that `model` has no accessor for, or ""."""
     start = int(getattr(model, f"name_{kind}adr")[number])
     return model.names[start : model.names.index(b"\0", start)].decode()
 
 
 def _flags(bits: int, prefix: str, code: str) -> list[str]:
-    """Return the flags that are set, of those that the schema lists under a code.
+    """Find the set flags among those that the schema lists under a code.
 
     prefix: DSBL of flags that disable, ENBL of those that enable
     """
@@ -443,7 +443,7 @@ def _flags(bits: int, prefix: str, code: str) -> list[str]:
 
 
 def _nonzero(model: Any, field: str, count: int) -> np.ndarray:
-    """Return which of `count` elements have a nonzero value in a field that old versions lack."""
+    """Find which of `count` elements have a nonzero value in a field that old versions lack."""
     values = np.array(getattr(model, field, np.zeros(count)))
     return np.any(values.reshape(count, -1), axis=1) if count else np.zeros(0, dtype=bool)
 
@@ -453,7 +453,7 @@ def _limited(model: Any) -> np.ndarray:
 
 
 def _is_default(softness: np.ndarray) -> np.ndarray:
-    """Return which rows of solref and solimp are MuJoCo's defaults."""
+    """Find which rows of solref and solimp are MuJoCo's defaults."""
     return np.all(np.isclose(softness, SOFTNESS, rtol=1e-6), axis=1)
 
 

@@ -48,7 +48,7 @@ class Thing(ABC):
         """Return the moments of inertia about its center over its mass, in m²."""
 
     def mechanism(self) -> Mechanism:
-        """Return the object as a mechanism of one body on a free joint.
+        """Convert the object to a mechanism of one body on a free joint.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Thing(ABC):
         )
 
     def _checked(self) -> str:
-        """Return the name after checking all fields."""
+        """Check all fields, and return the name."""
         if not isinstance(self.name, str):
             raise InvalidValue(
                 f"the name of a {type(self).__name__} must be text, not {self.name!r}.", "name"

@@ -62,7 +62,7 @@ class Outline:
         return bool(self.half_axes()[0][-1] > 0)
 
     def half_axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the half axes, largest first, and their directions.
+        """Compute the half axes, largest first, and their directions.
 
         Returns
         -------
@@ -82,7 +82,7 @@ class Outline:
         return np.concatenate([self.spread.ravel(), self.turned.ravel(), self.rest, [self.size]])
 
     def rotated(self, rotation: NDArray[np.float64]) -> Outline:
-        """Return the outline in a frame in which its axes are the columns of `rotation`."""
+        """Rotate the outline into a frame in which its axes are the columns of `rotation`."""
         spread, turned = (rotation @ m @ rotation.T for m in (self.spread, self.turned))
         return Outline((spread + spread.T) / 2, turned, rotation @ self.rest, self.size)
 
@@ -92,13 +92,13 @@ NO_OUTLINE = Outline(np.zeros((3, 3)), np.zeros((3, 3)), np.array([1.0, 0.0, 0.0
 
 
 def ellipsoid(half_axes: tuple[float, ...]) -> Outline:
-    """Return the outline of an ellipsoid with half axes, in m, along x, y and z."""
+    """Create the outline of an ellipsoid with half axes, in m, along x, y and z."""
     axes = np.diag(half_axes)
     return Outline(axes, axes, size=max(half_axes))
 
 
 def rim(radius: float, third: int) -> Outline:
-    """Return the outline of one point of a circle about z.
+    """Create the outline of one point of a circle about z.
 
     Parameters
     ----------

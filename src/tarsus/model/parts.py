@@ -125,7 +125,7 @@ class Report:
 
 
 def weld(parts: Sequence[Part], report: Report) -> Welded:
-    """Return the bodies, candidates and frames of parts.
+    """Weld parts to bodies, with their candidates and frames.
 
     A part without a joint becomes a frame of its parent's body.
 
@@ -179,7 +179,7 @@ def weld(parts: Sequence[Part], report: Report) -> Welded:
 
 
 def without_massless(parts: list[Part], report: Report) -> list[Part]:
-    """Return the parts without joints that move no mass: their acceleration is undefined."""
+    """Remove joints that move no mass: their acceleration is undefined."""
     matter = [part.inertia.mass + np.abs(part.inertia.about_com).max() for part in parts]
     for number in range(len(parts) - 1, 0, -1):
         if parts[number].parent != WORLD:
@@ -200,7 +200,7 @@ def without_massless(parts: list[Part], report: Report) -> list[Part]:
 
 
 def _ups(bodies: Sequence[Body]) -> dict[int, Array]:
-    """Return the direction of up, shape (3,), in each body's frame with all joints at zero."""
+    """Compute the upward direction, shape (3,), in each body's frame with all joints at zero."""
     rotations: list[Array] = []  # of each body to the world
     for body in bodies:
         parent = np.eye(3) if body.parent == WORLD else rotations[body.parent]
@@ -218,7 +218,7 @@ def _frame(name: str, body: int, pose: Pose) -> Frame:
 
 
 def _distinct(frames: list[Frame]) -> tuple[Frame, ...]:
-    """Return the frames, with `_site` appended to a name that an earlier one has."""
+    """Make the names of frames distinct, by appending `_site` to a name that is taken."""
     used: set[str] = set()
     result: list[Frame] = []
     for frame in frames:

@@ -52,10 +52,7 @@ def from_quaternion(p: SX) -> SX:
 
 
 def quaternion_rate(p: SX, omega: SX) -> SX:
-    """Return p' = 1/2 H(p)^T omega for an angular velocity in body axes (Gehring 2014, Eqn.
-
-    (22)).
-    """
+    """Compute p' = 1/2 H(p)^T omega for omega in body axes (Gehring 2014, Eqn. (22))."""
     w, x, y, z = p[0], p[1], p[2], p[3]
     return 0.5 * ca.vertcat(
         -x * omega[0] - y * omega[1] - z * omega[2],

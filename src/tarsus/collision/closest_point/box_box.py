@@ -72,7 +72,7 @@ class FacePair:
         return CLIP_MARGIN * self.least
 
     def contact(self, row: SX | int) -> tuple[SX, SX]:
-        """Return the gap of a contact, m, and its point (3,), world, m."""
+        """Compute the gap of a contact, m, and its point (3,), world, m."""
         corner, exists = self._vertex(row)
         # half way between the faces
         height = corner[0] - self.half[0]
@@ -83,7 +83,7 @@ class FacePair:
         return ca.if_else(first, self.gap, gap), ca.if_else(first, self.point, point)
 
     def share(self, row: SX | int) -> SX:
-        """Return the factor on the stiffness of a contact, 0 to 1.
+        """Compute the factor on the stiffness of a contact, 0 to 1.
 
         Where edges of both faces are nearly parallel, two corners of the shared area merge, or one
         splits into two. Corners closer than SHARING_DISTANCE have the stiffness of one together,
@@ -98,7 +98,7 @@ class FacePair:
         return ca.if_else(self.edge, 1, 1 / ca.fmax(together, 1))
 
     def _vertex(self, row: SX | int) -> tuple[SX, SX]:
-        """Return the corner (3,) of the shared area of a contact, m, and 1 if it exists."""
+        """Compute the corner (3,) of the shared area of a contact, m, and 1 if it exists."""
         if isinstance(row, int):
             a, b, da, db = (SX(x) for x in EDGES[row % 4])
             return self._cut(a, b, da, db, SX(row // 4)) if row < 8 else self._corner(a, b)
@@ -111,7 +111,7 @@ class FacePair:
         return point, exists
 
     def _cut(self, a: SX, b: SX, da: SX, db: SX, ending: SX) -> tuple[SX, SX]:
-        """Return the start (`ending` 0) or end (1) of an edge above the face, and 1 if it exists.
+        """Compute the start (`ending` 0) or end (1) of an edge above the face, and 1 if it exists.
 
         The edge starts at the corner (a, b) of the other face and extends by (da, db).
         """
@@ -124,7 +124,7 @@ class FacePair:
         return ca.vertcat(point[0], *clamped), exists
 
     def _corner(self, a: SX, b: SX) -> tuple[SX, SX]:
-        """Return the point of the other face above a reference corner, and 1 if it exists."""
+        """Find the point of the other face above a reference corner, and 1 if it exists."""
         u, v = a * self.half[1] - self.middle[1], b * self.half[2] - self.middle[2]
         (p, q), (r, s) = (self.one[1], self.one[2]), (self.two[1], self.two[2])
         across = p * s - q * r
@@ -207,7 +207,7 @@ def find_face_pair(first: Block, second: Block) -> FacePair:
 
 
 def _both(first: Block, second: Block) -> tuple[_RelativePose, _RelativePose]:
-    """Return the second box in the frame of the first, and the first in that of the second."""
+    """Express each box in the frame of the other one."""
     a = _RelativePose(
         first.to_box(second.middle),
         ca.mtimes(first.rotation.T, second.rotation),
@@ -218,7 +218,7 @@ def _both(first: Block, second: Block) -> tuple[_RelativePose, _RelativePose]:
 
 
 def _faces(pose: _RelativePose) -> tuple[SX, SX]:
-    """Return the largest gap along a face normal of the first box, m, and the normal's index."""
+    """Find the largest gap along a face normal of the first box, m, and the normal's index."""
     reach = pose.mine + ca.mtimes(ca.fabs(pose.axes), pose.other)
     gaps = ca.fabs(pose.middle) - reach
     best, index = gaps[0], SX(0)
@@ -229,7 +229,7 @@ def _faces(pose: _RelativePose) -> tuple[SX, SX]:
 
 
 def _edges(pose: _RelativePose, first: Block, second: Block) -> tuple[SX, SX, SX]:
-    """Return the largest gap along a cross product of edges, m, and where these edges touch.
+    """Find the largest gap along a cross product of edges, m, and where these edges touch.
 
     That is the normal (3,), away from the second box, and the point (3,) between the edges, world,
     m.

@@ -72,18 +72,18 @@ class Curve:
         return length if self.out is None else ca.if_else(self.bent, HALF_ANGLE, 1) * length
 
     def arm(self, position: SX | float) -> SX:
-        """Return the vector (3,) from `middle` to the point at a position from -1 to 1, m."""
+        """Compute the vector (3,) from `middle` to the point at a position from -1 to 1, m."""
         if self.out is None:
             return position * self.half
         angle = HALF_ANGLE * position
         return ca.if_else(self.bent, ca.sin(angle), position) * self.half + ca.cos(angle) * self.out
 
     def point(self, position: SX | float) -> SX:
-        """Return the point (3,) at a position from -1 to 1."""
+        """Compute the point (3,) at a position from -1 to 1."""
         return self.middle + self.arm(position)
 
     def derivative(self, position: SX | float) -> SX:
-        """Return the derivative (3,) of the point with respect to the position, m."""
+        """Compute the derivative (3,) of the point with respect to the position, m."""
         if self.out is None:
             return self.half
         angle = HALF_ANGLE * position
@@ -91,13 +91,13 @@ class Curve:
         return ca.if_else(self.bent, tangent, self.half)
 
     def lowest(self, normal: SX) -> SX:
-        """Return the vector (3,) from the center to the rim's lowest point along a normal, m."""
+        """Find the vector (3,) from the center to the rim's lowest point along a normal, m."""
         assert self.out is not None
         out, ahead = ca.dot(normal, self.out), ca.dot(normal, self.half)
         return -(out * self.out + ahead * self.half) / ca.sqrt(out**2 + ahead**2 + MIN_LENGTH**2)
 
     def curvature(self, position: SX, normal: SX) -> SX:
-        """Return the curvature away from ground with a normal (3,), 1/m; 0 for a segment."""
+        """Compute the curvature away from ground with a normal (3,), 1/m; 0 for a segment."""
         if self.out is None:
             return SX(0)
         squared = ca.dot(self.out, self.out) + MIN_LENGTH**2
@@ -386,7 +386,7 @@ class Columns:
         return [slice(first, first + 3), slice(first + 3, first + 6)]
 
     def table(self, spans: Collection[Span], candidates: int) -> list[list[float]]:
-        """Return the rows of the spans that are searched, given the number of candidates."""
+        """Build the rows of the spans that are searched, given the number of candidates."""
         number = candidates + len(searched(spans))
         count = 1 + max((span.row for span in spans), default=0)
         rows = []
@@ -396,7 +396,7 @@ class Columns:
         return rows
 
     def row(self, span: Span, first: int) -> list[float]:
-        """Return the row of a span; first: number of its first contact with an edge."""
+        """Build the row of a span; `first` is the number of its first contact with an edge."""
         row = [span.body, *span.middle, *span.half, span.radius]
         row += [*span.out] if self.bent else []
         row += [*span.across, span.round] if self.wide else []
@@ -431,7 +431,7 @@ def _evaluate(
 def _next_position(
     a: CurvePoint, b: CurvePoint, tangents: bool, margin: float = MIN_SEPARATION
 ) -> SX:
-    """Return the next position between two: where tangents meet, or where the secant slope is zero.
+    """Choose the next position: where tangents meet, or where the secant slope is zero.
 
     It is the middle unless the distance decreases at the first and increases at the second.
     """

@@ -74,15 +74,15 @@ class Ellipsoid:
     shape: SX
 
     def at(self, s: SX) -> SX:
-        """Return the point (3,), world, m, of a unit vector s (3,)."""
+        """Compute the point (3,), world, m, of a unit vector s (3,)."""
         return self.center + ca.mtimes(self.shape, s)
 
     def support(self, normal: SX) -> SX:
-        """Return the unit vector s (3,) of the lowest point along a normal (3,)."""
+        """Compute the unit vector s (3,) of the lowest point along a normal (3,)."""
         return -_unit(ca.mtimes(self.shape.T, normal))
 
     def starts(self, frame: SX) -> list[SX]:
-        """Return STARTS_PER_ELLIPSOID starting values of s (3,) over ground with frame (3, 3).
+        """Compute STARTS_PER_ELLIPSOID starting values of s (3,) over ground with frame (3, 3).
 
         They lie around the lowest point, which is the last of them: in a hollow the ground is not
         nearest there.
@@ -119,12 +119,12 @@ class Search:
     step: SX
 
     def next_point(self, max_step: float) -> SX:
-        """Return the next s to evaluate, at most `max_step` away."""
+        """Compute the next s to evaluate, at most `max_step` away."""
         length = ca.sqrt(ca.sumsqr(self.missed) + MIN_SQUARE)
         return _unit(self.s + ca.fmin(self.step, max_step / length) * self.missed)
 
     def improved(self, s: SX, missed: SX, distance: SX) -> Search:
-        """Return the evaluation at `s` if the ground is nearer there, else a shorter step."""
+        """Select the evaluation at `s` if the ground is closer there, else shorten the step."""
         move, change = s - self.s, missed - self.missed
         squared, curvature = ca.sumsqr(move), -ca.dot(move, change)
         is_valid = ca.logic_and(curvature > MIN_CURVATURE * squared, squared > MIN_SQUARE)
@@ -147,7 +147,7 @@ def closest_points(
     candidates: Sequence[Candidate],
     builder: Builder | None = None,
 ) -> EllipsoidPoints:
-    """Return the closest points of the candidates that belong to ellipsoids, by name.
+    """Find the closest points of the candidates that belong to ellipsoids, by name.
 
     Without a builder the rounds are unrolled, for programs without loops.
     """
@@ -189,7 +189,7 @@ def _search_all(
     sizes: list[float],
     builder: Builder | None,
 ) -> list[list[SX]]:
-    """Return the unit vectors s (3,) at which the starts of each ellipsoid end.
+    """Search for the closest points of each ellipsoid, as unit vectors s (3,), from all starts.
 
     They are the starts themselves in worlds where no ellipsoid is near the ground.
     """

@@ -158,5 +158,5 @@ def _contacts(
 
 
 def _count(contacts: list[EdgeContact]) -> int:
-    """Return the number of rows of a face."""
+    """Count the rows of a face."""
     return min(len(contacts), 2 * MAX_TOP_EDGES)

@@ -75,7 +75,7 @@ class Face:
         return self.middle + ca.mtimes(self.directions.T, position)
 
     def margin(self, position: SX) -> SX:
-        """Return the distance of a position (2,) from the outline, m, negative outside."""
+        """Compute the distance of a position (2,) from the outline, m, negative outside."""
         sizes = self.sizes
         inside = ca.mmin(sizes - ca.fabs(position))
         return ca.if_else(self.round, sizes[0] - ca.sqrt(ca.sumsqr(position)), inside)

@@ -34,7 +34,7 @@ class Segment:
 
     @staticmethod
     def of(kin: Kinematics, capsule: Capsule) -> Segment:
-        """Return the segment of a capsule."""
+        """Place the segment of a capsule in the world."""
         R, r = kin.world_rotation[capsule.body], kin.world_position[capsule.body]
         middle = r + ca.mtimes(R, constant(capsule.middle))
         if capsule.ball:
@@ -69,7 +69,7 @@ def clip(start: SX, along: SX, sizes: SX) -> tuple[SX, SX]:
 
 
 def between(one: Segment, other: Segment) -> tuple[SX, SX]:
-    """Return the vector between the closest points of two segments, and the position on the first.
+    """Find the vector between the closest points of two segments, and its position on the first.
 
     The vector (3,), m, leads from `other` to `one`; the position along `one` is from -1 to 1.
 
@@ -101,7 +101,7 @@ def length(apart: SX) -> SX:
 
 
 def contact_frame(apart: SX) -> SX:
-    """Return the frame (3, 3) of a contact whose normal is along `apart`: rows normal and tangents.
+    """Build a contact frame (3, 3) with its normal along `apart`: rows normal and tangents.
 
     AXES are turned the shortest way so that the first becomes the normal. The tangents are
     continuous except where the normal is opposite to that axis.

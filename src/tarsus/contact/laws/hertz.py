@@ -80,13 +80,13 @@ class Hertz(ForceLaw):
 
 
 def smoothstep(x: SX) -> SX:
-    """Return a transition from 0 to 1 over x in [0, 1], with zero slope at both ends."""
+    """Evaluate a transition from 0 to 1 over x in [0, 1], with zero slope at both ends."""
     x = ca.fmin(ca.fmax(x, 0), 1)
     return x * x * (3 - 2 * x)
 
 
 def friction_per_speed(speed2: SX, p: Any) -> SX:
-    """Return the effective friction coefficient divided by slip speed (38), s/m; finite at rest."""
+    """Compute the friction coefficient divided by slip speed (38), s/m; finite at rest."""
     mu_s = p.mu_ratio * p.mu
     ratio2 = speed2 / (p.v_s * p.v_s)
     sticking = (

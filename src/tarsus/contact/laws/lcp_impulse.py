@@ -75,11 +75,11 @@ class LcpImpulse(HardLaw):
     T_abs: Value = absolute_tolerance(1e-9)
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
-        """Return what carries the velocity of a pressing contact on to the end of the step."""
+        """Extrapolate the velocity of a pressing contact to the end of the step."""
         return ca.if_else(memory[0] > 0, self.half_step_change(contact, dt), 0)
 
     def _free(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
-        """Return the free velocity (3,), m/s, that must not become an approach."""
+        """Compute the free velocity (3,), m/s, that must not become an approach."""
         change = self.correction(problem.contacts[i], p, self.memory_of(memory, i), problem.dt)
         return problem.free[i] + ca.vertcat(closing_speed(problem, i), 0, 0) + change
 
@@ -151,18 +151,18 @@ def with_friction(
 
 
 def rebound(contact: Contact, p: Any) -> SX:
-    """Return e_N times the approach velocity, m/s, where it is faster than v_0."""
+    """Compute e_N times the approach velocity, m/s, where it is faster than v_0."""
     approach = contact.velocity[0]
     return ca.if_else(approach < -p.v_0, p.e_N * approach, 0)
 
 
 def closing_speed(problem: ContactProblem, i: int) -> SX:
-    """Return the speed at which a contact still above the ground may close its gap, m/s."""
+    """Compute the speed at which a contact still above the ground may close its gap, m/s."""
     return ca.fmax(problem.contacts[i].gap, 0) / problem.dt
 
 
 def impact_impulses(problem: ContactProblem, closed: list[SX], p: Any, builder: Builder) -> Pivoted:
-    """Return Lambda of Eqn. (4): zeta+ = zeta- + M Lambda >= -e zeta-."""
+    """Compute Lambda of Eqn. (4): zeta+ = zeta- + M Lambda >= -e zeta-."""
     c, impact = [], SX(0)
     for i, contact in enumerate(problem.contacts):
         c.append(contact.velocity[0] + rebound(contact, p) + closing_speed(problem, i))
@@ -173,9 +173,9 @@ def impact_impulses(problem: ContactProblem, closed: list[SX], p: Any, builder: 
 
 
 def normal_velocity(problem: ContactProblem, Lambda: list[SX]) -> list[SX]:
-    """Return dt d + zeta+ of Eqn.
+    """Compute dt d + zeta+ of Eqn. (3): normal velocities at the end of the step.
 
-    (3): normal velocities at the step's end under impulses Lambda.
+    They follow from the impulses Lambda.
     """
     velocities = []
     for i in range(problem.n):
@@ -185,7 +185,7 @@ def normal_velocity(problem: ContactProblem, Lambda: list[SX]) -> list[SX]:
 
 
 def lcp(problem: ContactProblem, closed: list[SX], c: list[SX], p: Any) -> Complementarity:
-    """Return M x + c >= 0, x >= 0 for the closed contacts; M is the normal part of G."""
+    """Set up M x + c >= 0, x >= 0 for the closed contacts; M is the normal part of G."""
     M: Matrix = [[problem.G[i, j][0, 0] for j in range(problem.n)] for i in range(problem.n)]
     small = p.T_rel * ca.sqrt(p.T_rel)
     return Complementarity(M, c, closed, ca.fmax(small, TOLERANCE), ca.fmax(small, REGULARIZATION))

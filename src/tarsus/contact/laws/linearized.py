@@ -103,7 +103,7 @@ class Linearized(Law):
         return contact.gap <= GAP_ROUND_OFF
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """Return the limit of the gains, which does not depend on mass.
+        """Compute the limit of the gains, which does not depend on mass.
 
         It is k_v dt < 2, and with the gap evaluated at the midpoint k_p dt^2 + 2 k_v dt < 4.
         """
@@ -160,21 +160,21 @@ class Linearized(Law):
 
 
 def desired_acceleration(problem: ContactProblem, i: int, p: Any) -> SX:
-    """Return p''_i (3,), Eqn. (17), with constant interpenetration as in section V."""
+    """Compute p''_i (3,), Eqn. (17), with constant interpenetration as in section V."""
     contact = problem.contacts[i]
     approach = ca.vertcat(ca.fmin(contact.velocity[0], 0), contact.velocity[1:])
     return ca.vertcat(p.k_p * (-p.epsilon - contact.gap), 0, 0) - p.k_v * approach
 
 
 def missing_velocity(problem: ContactProblem, i: int, p: Any) -> SX:
-    """Return dt times the right side of Eqn. (18): the velocity (3,) that impulses must add."""
+    """Compute dt times the right side of Eqn. (18): the velocity (3,) that impulses must add."""
     contact = problem.contacts[i]
     acceleration = desired_acceleration(problem, i, p) - contact.velocity_product
     return problem.dt * acceleration - (problem.free[i] - contact.velocity)
 
 
 def attainable(G: Matrix, wanted: list[SX], closed: list[SX], rho: SX) -> list[SX]:
-    """Return the velocities (3n,) nearest to `wanted` that impulses at closed contacts can add.
+    """Compute the velocities (3n,) nearest to `wanted` that impulses at closed contacts can add.
 
     Points of one rigid body cannot each have their own. Eqn. (18) has the same solution for both.
     Feet of different legs can have any velocity: for them only the regularization rho changes it.
@@ -208,10 +208,7 @@ class LinearizedProblem:
 
 
 def one_pass(equations: LinearizedProblem, values: Values) -> tuple[Values, SX]:
-    """Solve Eqn.
-
-    (18) for unsaturated components, apply Eqns. (19)-(20), and update the saturation.
-    """
+    """Solve Eqn. (18) for unsaturated components, apply Eqns. (19)-(20), update the saturation."""
     pressing, sliding = entries(values["pressing"]), entries(values["sliding"])
     G, p, n, size = equations.G, equations.p, len(equations.mu), range(len(equations.wanted))
     at = [slice(3 * i, 3 * i + 3) for i in range(n)]
@@ -299,5 +296,5 @@ def solve_coulomb(
 
 
 def saturated(force: SX, friction: SX, edge: SX) -> SX:
-    """Return the force of Eqns. (19)-(20): no pull, and friction shortened to its disc."""
+    """Compute the force of Eqns. (19)-(20): no pull, and friction shortened to its disc."""
     return ca.vertcat(projections.half_line(force[0]), projections.disc(friction, edge))

@@ -58,7 +58,7 @@ class Micro(Law):
     phase: Phase = phase_choice()
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """Return the limit of the membrane's spring and damper."""
+        """Compute the limit of the membrane's spring and damper."""
         return largest_steps(self.k, self.c, self.damper, masses[0])
 
     def solve(

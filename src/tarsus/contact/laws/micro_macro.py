@@ -97,7 +97,7 @@ class MicroMacro(Law):
     passes: Passes = passes_choice()
 
     def largest_steps(self, masses: tuple[float, float], load: float) -> dict[str, float]:
-        """Return the limit of the membrane's spring and damper."""
+        """Compute the limit of the membrane's spring and damper."""
         return largest_steps(self.k, self.c, self.damper, masses[0])
 
     def solve(
@@ -137,7 +137,7 @@ class MicroMacro(Law):
 def under_membrane(
     problem: ContactProblem, soft: list[SX], pressed: list[SX], thickness: SX
 ) -> ContactProblem:
-    """Return the problem of the rigid floor, Eqns. (17)-(18).
+    """Set up the problem of the rigid floor, Eqns. (17)-(18).
 
     Its gaps are those to the floor, its free velocities include the membrane's impulses.
     """

@@ -56,7 +56,7 @@ AUTOMATIC = "newton", "exact"  # for few contacts, for many
 
 
 def _summary(method: Solver) -> str:
-    """Return the first line of a method's docstring, as the rest of a sentence."""
+    """Read the first line of a method's docstring, as the rest of a sentence."""
     first = (type(method).__doc__ or "").partition("\n")[0].rstrip(".")
     return first[:1].lower() + first[1:]
 
@@ -194,7 +194,7 @@ class Moreau(HardLaw):
         return STAGES if self.solves_joints else ()
 
     def correction(self, contact: Contact, p: Any, memory: SX, dt: SX) -> SX:
-        """Return the correction of a contact that stood.
+        """Compute the correction of a contact that stood.
 
         Its velocity is carried on to the end of the step, and a share of its depth is removed; the
         latter also where other contacts carry the load and it lies still. All corners of a sole get
@@ -210,7 +210,7 @@ class Moreau(HardLaw):
         return added
 
     def friction(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
-        """Return the friction coefficient of contact i in this step."""
+        """Select the friction coefficient of contact i in this step."""
         return friction_coefficient(problem.contacts[i], p)
 
     def _solve_inclusions(self, hard: HardProblem, start: list[SX], roots: list[SX]) -> Outcome:
@@ -263,7 +263,7 @@ class Moreau(HardLaw):
         return replace(solution, stage=outcome.stage) if self.stages else solution
 
     def _constant(self, problem: ContactProblem, i: int, p: Any, memory: SX) -> SX:
-        """Return c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)).
+        """Compute c_i (3,) with xi_i = sum_j G_ij L_j + c_i (Eqn. (15)).
 
         A contact above the ground may first close its gap.
         """
@@ -280,6 +280,6 @@ class Moreau(HardLaw):
 
 
 def friction_coefficient(contact: Contact, p: Any) -> SX:
-    """Return the kinetic coefficient if the contact slides at the start, else the static one."""
+    """Select the kinetic coefficient if the contact slides at the start, else the static one."""
     slip = contact.velocity[1:]
     return contact.friction * p.mu * ca.if_else(ca.dot(slip, slip) > SLIDING**2, p.kinetic, 1)

@@ -110,7 +110,7 @@ class SoftConvex(Law):
 
 
 def impedance(gap: SX, p: Any) -> SX:
-    """Return d(r), from d_min to d_max by two powers that meet at the midpoint."""
+    """Compute d(r), from d_min to d_max by two powers that meet at the midpoint."""
     x = ca.fmin(ca.fabs(gap) / p.width, 1)
     rising = x**p.power / p.midpoint ** (p.power - 1)
     leveling = 1 - (1 - x) ** p.power / (1 - p.midpoint) ** (p.power - 1)
@@ -119,7 +119,7 @@ def impedance(gap: SX, p: Any) -> SX:
 
 
 def missing_velocity(problem: ContactProblem, i: int, d: SX, p: Any) -> SX:
-    """Return dt (a_0 - a_ref) (3,), m/s, for which the impulses of contact i have to compensate."""
+    """Compute dt (a_0 - a_ref) (3,), m/s, which the impulses of contact i must compensate."""
     contact, dt = problem.contacts[i], problem.dt
     time = clipped(p.d_max) * ca.fmax(p.timeconst, 2 * dt)
     stiffness = 1 / (time * p.dampratio) ** 2
@@ -128,11 +128,11 @@ def missing_velocity(problem: ContactProblem, i: int, d: SX, p: Any) -> SX:
 
 
 def regularizer(A_NN: SX, d: SX, p: Any) -> SX:
-    """Return R_N and R_T (2,), 1/kg."""
+    """Compute R_N and R_T (2,), 1/kg."""
     R = (1 - d) / d * A_NN
     return ca.vertcat(R, R / p.impratio)
 
 
 def clipped(d: SX) -> SX:
-    """Return an impedance within the bounds that keep R positive and finite."""
+    """Clip an impedance to the bounds that keep R positive and finite."""
     return ca.fmin(ca.fmax(d, MIN_IMPEDANCE), MAX_IMPEDANCE)

@@ -80,7 +80,7 @@ class ContactStatus:
         xi: SX,
         scale: float | SX = 1.0,
     ) -> ContactStatus:
-        """Return the status of contact i with an impulse (3,) and its velocity (3,).
+        """Determine the status of contact i from an impulse (3,) and its velocity (3,).
 
         `sizes` are r_N and r_T, which `scale` multiplies.
         """
@@ -94,16 +94,16 @@ class ContactStatus:
         return ContactStatus(normal, presses, slides, along, reach * inverse, cut, r_T)
 
     def bounded_share(self, least: float = TINY) -> SX:
-        """Return the share, at least `least`; 1 where the contact does not slide."""
+        """Bound the share from below by `least`; it is 1 where the contact does not slide."""
         return ca.if_else(self.slides, ca.fmax(self.share, least), 1)
 
     def root(self, least: float = TINY) -> SX:
-        """Return s, 0 where the contact does not slide; the share is taken as at least `least`."""
+        """Compute s, 0 where the contact does not slide; the share is taken as at least `least`."""
         return root_of(self.bounded_share(least), self.r)
 
 
 def root_of(share: SX, r: SX) -> SX:
-    """Return s of a contact with this share of z_T."""
+    """Compute s of a contact with this share of z_T."""
     return (1 - share) / (r * share)
 
 
@@ -111,15 +111,15 @@ class EdgeSteps(Protocol):
     """Way of solving a step."""
 
     def sizes(self, i: int) -> tuple[SX, SX]:
-        """Return r_N and r_T of contact i (`step_sizes`)."""
+        """Compute r_N and r_T of contact i (`step_sizes`)."""
         ...
 
     def velocities(self, impulses: list[SX]) -> list[SX]:
-        """Return xi (3,) of each contact."""
+        """Compute xi (3,) of each contact."""
         ...
 
     def next_impulses(self, impulses: list[SX], xi: list[SX], scale: SX) -> SX:
-        """Return L (3n,) after a step from these impulses and velocities; `scale` multiplies r."""
+        """Compute L (3n,) after a step from these impulses and velocities; `scale` multiplies r."""
         ...
 
 
@@ -173,15 +173,15 @@ class BlockSteps:
     hard: HardProblem
 
     def sizes(self, i: int) -> tuple[SX, SX]:
-        """Return r_N and r_T of contact i (`step_sizes`)."""
+        """Compute r_N and r_T of contact i (`step_sizes`)."""
         return step_sizes(self.hard.problem.G[i, i])
 
     def velocities(self, impulses: list[SX]) -> list[SX]:
-        """Return xi (3,) of each contact."""
+        """Compute xi (3,) of each contact."""
         return [residual_velocity(self.hard, i, impulses) for i in range(len(impulses))]
 
     def next_impulses(self, impulses: list[SX], xi: list[SX], scale: SX) -> SX:
-        """Return L (3n,) after a step from these impulses and velocities; `scale` multiplies r."""
+        """Compute L (3n,) after a step from these impulses and velocities; `scale` multiplies r."""
         hard, n, G = self.hard, len(impulses), self.hard.problem.G
         rows, right, presses = [[G[i, j] for j in range(n)] for i in range(n)], [], []
         for i, L in enumerate(impulses):
@@ -209,7 +209,7 @@ class BlockSteps:
 
 
 def largest_residual(hard: HardProblem, impulses: list[SX], statuses: list[ContactStatus]) -> SX:
-    """Return the largest residual of the equations, in tolerances |L| T_rel + T_abs.
+    """Find the largest residual of the equations, in tolerances |L| T_rel + T_abs.
 
     It is OVERFLOW where an impulse is not finite.
     """

@@ -62,7 +62,7 @@ class Scaled:
 
 
 def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
-    """Return the impulses (3,) of each contact.
+    """Compute the impulses (3,) of each contact.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def minimize(hard: HardProblem, R: list[SX], start: list[SX]) -> Outcome:
 
 
 def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
-    """Return the problem in units in which R = 1, stored for the iterations."""
+    """Scale the problem to units in which R = 1, stored for the iterations."""
     n, G, builder = len(R), hard.problem.G, hard.builder
     roots = [ca.vertcat(1 / ca.sqrt(r[0]), 1 / ca.sqrt(r[1]), 1 / ca.sqrt(r[1])) for r in R]
     unit = entries(builder.store("unit", ca.vertcat(*roots)))
@@ -127,7 +127,7 @@ def scaled(hard: HardProblem, R: list[SX]) -> Scaled:
 
 
 def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
-    """Return P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); 0 if inactive."""
+    """Compute P(p) (3n,), and B (3, 3) of each contact with B B^T = P'(p); 0 if inactive."""
     projected: list[SX] = []
     factors = []
     for x, mu, active in zip(list_triples(p), problem.mu, problem.active, strict=True):
@@ -138,7 +138,7 @@ def project_all(problem: Scaled, p: list[SX]) -> tuple[list[SX], list[SX]]:
 
 
 def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
-    """Return Delta (3n,) with (1 + P' A) Delta = r."""
+    """Solve (1 + P' A) Delta = r for Delta (3n,)."""
     n, A = len(B), problem.A
     K = [[SX(0)] * (3 * n) for _ in range(3 * n)]
     for i in range(n):
@@ -157,7 +157,7 @@ def newton_step(problem: Scaled, r: list[SX], B: list[SX]) -> list[SX]:
 def step_length(
     problem: Scaled, builder: Builder, point: tuple[list[SX], list[SX]], direction: list[SX]
 ) -> SX:
-    """Return t in (0, 1] that reduces the slope of phi enough, by safeguarded false position.
+    """Find t in (0, 1] that reduces the slope of phi enough, by safeguarded false position.
 
     Parameters
     ----------
@@ -207,5 +207,5 @@ def step_length(
 
 
 def _impulses(problem: Scaled, z: list[SX]) -> SX:
-    """Return L (3n,) given z."""
+    """Compute L (3n,) from z."""
     return ca.vertcat(*(u * entry for u, entry in zip(problem.unit, z, strict=True)))

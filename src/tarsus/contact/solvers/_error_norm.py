@@ -61,7 +61,7 @@ class Minimized:
 def set_up(
     problem: ContactProblem, pressed: list[SX], p: Any, builder: Builder
 ) -> tuple[ErrorNormProblem, Guess]:
-    """Return the equations of the active contacts, and the first guess: slow contacts stick.
+    """Set up the equations of the active contacts, and the first guess: slow contacts stick.
 
     A contact above the ground may first close its gap.
 
@@ -122,7 +122,7 @@ def minimize(equations: ErrorNormProblem, guess: Guess, builder: Builder) -> Min
 
 
 def contact_impulses(equations: ErrorNormProblem, guess: Guess) -> tuple[list[SX], Matrix]:
-    """Return impulses (3,) for a guess, and A's columns of normal impulses (n, 3n), (30)-(31)."""
+    """Compute impulses (3,) for a guess, and A's columns of normal impulses (n, 3n), (30)-(31)."""
     size, G = range(3 * equations.n), equations.G
     # factors 0 and 1 rather than selections, which the tracer would move out of every product
     friction = [
@@ -159,7 +159,7 @@ def contact_impulses(equations: ErrorNormProblem, guess: Guess) -> tuple[list[SX
 def corrected(
     equations: ErrorNormProblem, guess: Guess, impulses: list[SX], columns: Matrix, single: SX
 ) -> tuple[Guess, SX]:
-    """Return the corrected guess, and 1 if any contact was wrong.
+    """Correct a guess; also return 1 if any contact was wrong.
 
     If `single`, only the last wrong contact is corrected.
     """
@@ -194,7 +194,7 @@ def corrected(
 
 
 def without_energy_gain(G: Matrix, free: list[SX], impulses: list[SX]) -> list[SX]:
-    """Return impulses scaled back until they do no work, which only an unsettled guess needs."""
+    """Scale impulses back until they do no work, which only an unconverged guess needs."""
     flat = entries(ca.vertcat(*impulses))
     linear, square = dot(flat, free), dot(flat, times(G, flat))
     share = workless_share(linear, square)

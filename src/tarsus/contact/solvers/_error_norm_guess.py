@@ -65,7 +65,7 @@ class ErrorNormProblem:
         return len(self.closed)
 
     def speed_tolerance(self, i: int, largest: SX) -> SX:
-        """Return the speed of contact i, m/s, below which its sign is not significant."""
+        """Compute the speed of contact i, m/s, below which its sign is not significant."""
         G_ii = self.G[3 * i][3 * i]
         return SIGN_TOLERANCE * largest * G_ii + DAMPING_TOLERANCE * self.damping / G_ii * largest
 
@@ -134,7 +134,7 @@ class GuessResult:
 def corrected_contact(
     equations: ErrorNormProblem, guess: Guess, i: int, result: GuessResult
 ) -> tuple[SX, SX]:
-    """Return the corrected state of contact i (in the order of `Guess`), and 1 if it was wrong."""
+    """Correct the state of contact i (in the order of `Guess`); also return 1 if it was wrong."""
     pressing, counted, sticking, way = (
         guess.pressing[i],
         guess.counted[i],
@@ -215,7 +215,7 @@ def sinks_through(equations: ErrorNormProblem, impulses: list[SX]) -> SX:
 
 
 def largest_normal(impulses: list[SX]) -> SX:
-    """Return the largest normal impulse, N s, at least 0."""
+    """Find the largest normal impulse, N s, at least 0."""
     largest = SX(0)
     for impulse in impulses:
         largest = ca.fmax(largest, impulse[0])

@@ -36,7 +36,7 @@ JAMMED = (
 
 
 def tangent_safe_diagonal(A: SX) -> list[SX]:
-    """Return the diagonal of a contact's block, with a minimum mobility of its tangents.
+    """Compute the diagonal of a contact's block, with a minimum mobility of its tangents.
 
     Along a tangent in which the contact cannot move at all, as on a robot in a plane, it then
     carries nothing.
@@ -69,7 +69,7 @@ class LocalBlock:
 
     @staticmethod
     def prepare(A: SX, least: SX) -> SX:
-        """Return the nine numbers of a prepared block as a column.
+        """Pack the nine numbers of a prepared block into a column.
 
         `least` is the least share of a tangent's mobility that remains once the contact does not
         move along its normal and its other tangent. A limb with one joint has none left, and
@@ -88,13 +88,13 @@ class LocalBlock:
         return LocalBlock(v[0], v[1:3], v[3:6], v[6:9])
 
     def sticking(self, b: SX) -> SX:
-        """Return L with xi = 0."""
+        """Solve for L with xi = 0."""
         d, (i11, i12, i22) = b[1:] - b[0] * self.k, entries(self.inverse)
         tangent = -ca.vertcat(i11 * d[0] + i12 * d[1], i12 * d[0] + i22 * d[1])
         return ca.vertcat(self._normal(b, tangent), tangent)
 
     def slipping(self, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
-        """Return L on the cone's edge with xi_N = 0 and xi_T = -s L_T, and the improved s."""
+        """Solve for L on the cone's edge with xi_N = 0 and xi_T = -s L_T, and improve s."""
         d = b[1:] - b[0] * self.k
         tangent, _ = self._tangent(d, s)
         trial = ca.vertcat(self._normal(b, tangent), tangent)
@@ -113,7 +113,7 @@ class LocalBlock:
         return ca.vertcat(push - t * pull, t * tangent), ca.if_else(inside, 0.5 * s, s)
 
     def sliding_root(self, b: SX, mu: SX) -> SX:
-        """Return a first guess of s from the contact alone; not positive if it would stick."""
+        """Compute a first guess of s from the contact alone; not positive if it would stick."""
         d, push = b[1:] - b[0] * self.k, -self.a * b[0]
         return ca.sqrt(ca.dot(d, d)) / ca.fmax(mu * push, MIN_DIVISOR) - ca.fmax(
             self.S[0], self.S[2]
@@ -135,7 +135,7 @@ class LocalBlock:
         return ca.fmax(s + (length / target - 1) * length / shrink, 0)
 
     def _tangent(self, d: SX, s: SX) -> tuple[SX, SX]:
-        """Return L_T = -(S + s 1)^-1 d and its length."""
+        """Compute L_T = -(S + s 1)^-1 d and its length."""
         m11, m22, m12 = self.S[0] + s, self.S[2] + s, self.S[1]
         scale = 1 / (m11 * m22 - m12 * m12)
         x, y = -scale * (m22 * d[0] - m12 * d[1]), -scale * (m11 * d[1] - m12 * d[0])
@@ -146,7 +146,7 @@ class LocalBlock:
 
 
 def prepare_blocks(hard: HardProblem) -> list[LocalBlock]:
-    """Return every contact's own block, prepared and stored."""
+    """Prepare and store the block of every contact."""
     n, size = hard.problem.n, LocalBlock.SIZE
     least = ca.if_else(is_float64(hard.problem.dt), MIN_SCHUR, MIN_SCHUR_FLOAT32)
     columns = [LocalBlock.prepare(hard.problem.G[i, i], least) for i in range(n)]
@@ -176,7 +176,7 @@ def gauss_seidel(
 
 
 def solve_contact(local: LocalBlock, b: SX, mu: SX, s: SX) -> tuple[SX, SX]:
-    """Return the impulse (3,) of one contact with xi = A L + b, and its sliding root s."""
+    """Solve for the impulse (3,) of one contact with xi = A L + b, and its sliding root s."""
     stick = local.sticking(b)
     slip, s_slip = local.slipping(b, mu, s)
     edge = mu * stick[0]

@@ -71,7 +71,7 @@ class Metric:
 
     @staticmethod
     def of(x: SX, y: SX, e: SX) -> Metric:
-        """Return the metric at a point x (3,), y (3,) inside both cones."""
+        """Compute the metric at a point x (3,), y (3,) inside both cones."""
         # H = t (2 v v^T - J) in Nesterov and Todd's scaling point v, with v_N^2 - |v_T|^2 = 1
         size_x, size_y = ca.sqrt(lorentz(x)), ca.sqrt(lorentz(y))
         unit_x, unit_y, t = x / size_x, y / size_y, size_y / size_x
@@ -89,19 +89,19 @@ class Metric:
         return Metric(H + e * SX.eye(3), inverse, along)
 
     def tilted(self, v: SX) -> SX:
-        """Return A v for v (3,) or (3, 3): the normal row less what y_N gains by sliding faster."""
+        """Compute A v, (3,) or (3, 3): the normal row minus y_N's gain from faster sliding."""
         return ca.vertcat(v[0, :] - ca.mtimes(self.along.T, v[1:, :]), v[1:, :])
 
     def leveled(self, v: SX) -> SX:
-        """Return the inverse of `tilted` for v (3,)."""
+        """Apply the inverse of `tilted` to v (3,)."""
         return ca.vertcat(v[0] + ca.dot(self.along, v[1:]), v[1:])
 
     def block(self) -> SX:
-        """Return A H."""
+        """Compute A H."""
         return self.tilted(self.H)
 
     def inverse(self) -> SX:
-        """Return (A H)^-1."""
+        """Compute (A H)^-1."""
         first = self.H_inverse[:, 0]
         return ca.horzcat(first, self.H_inverse[:, 1:] + ca.mtimes(first, self.along.T))
 
@@ -124,24 +124,24 @@ class Cones:
         return self.hard.problem.active
 
     def impulses(self, x: list[SX]) -> list[SX]:
-        """Return L (3,) of each contact."""
+        """Compute L (3,) of each contact."""
         return [D * own for D, own in zip(self.D, x, strict=True)]
 
     def regularization(self, i: int) -> SX:
-        """Return e of contact i, a small fraction of its own largest mobility."""
+        """Compute e of contact i, a small fraction of its own largest mobility."""
         own = self.hard.problem.G[i, i]
         scaled = ca.vertcat(*(self.D[i][k] ** 2 * own[k, k] for k in range(3)))
         return REGULARIZATION * ca.mmax(scaled)
 
     def velocities(self, x: list[SX]) -> list[SX]:
-        """Return D (G D x + c) + e x, (3,) of each contact."""
+        """Compute D (G D x + c) + e x, (3,) of each contact."""
         return [
             a + D * c + self.regularization(i) * x[i]
             for i, (a, D, c) in enumerate(zip(self.responses(x), self.D, self.hard.c, strict=True))
         ]
 
     def responses(self, x: list[SX]) -> list[SX]:
-        """Return D G D x, (3,) of each contact."""
+        """Compute D G D x, (3,) of each contact."""
         G, L, n = self.hard.problem.G, self.impulses(x), len(x)
         return [
             D * sum((ca.mtimes(G[i, j], L[j]) for j in range(n)), SX.zeros(3))
@@ -149,7 +149,7 @@ class Cones:
         ]
 
     def scales(self) -> tuple[SX, SX]:
-        """Return the largest velocity without impulses, and the impulse that balances it."""
+        """Compute the largest velocity without impulses, and the impulse that balances it."""
         G, fastest, lightest = self.hard.problem.G, SX(TINY), SX(TINY)
         for i, (D, active) in enumerate(zip(self.D, self.active, strict=True)):
             for k in range(3):
@@ -159,7 +159,7 @@ class Cones:
         return fastest, fastest / lightest
 
     def solve(self, metrics: list[Metric], rest: list[SX]) -> list[SX]:
-        """Return d (3,) of each contact with D G D d + A H d = rest; 0 where it is inactive."""
+        """Solve G D d + A H d = rest, scaled by D, for d (3,) of each contact; 0 if inactive."""
         problem, n = self.hard.problem, len(self.D)
         if problem.regularized_solver is not None and exceeds_dense(self.hard):
             return self._solve_regularized(problem.regularized_solver, metrics, rest)
@@ -175,7 +175,7 @@ class Cones:
     def _solve_regularized(
         self, regularized_solver: RegularizedSolver, metrics: list[Metric], rest: list[SX]
     ) -> list[SX]:
-        """Solve the same through the bodies, with one refinement.
+        """Solve the same system through the bodies, with one refinement.
 
         Near a solution nearly rigid contacts leave only a few digits to a single solve.
         """

@@ -30,7 +30,7 @@ REGULARIZATION = 1e-10  # of the diagonal: determines loads that no velocity det
 
 
 def with_derivative(hard: HardProblem, outcome: Outcome) -> Outcome:
-    """Return the outcome with the exact derivative of its impulses.
+    """Add the exact derivative of the impulses to the outcome.
 
     In programs that are not differentiated, and for more than MAX_DENSE contacts, it is returned as
     it is.
@@ -77,7 +77,7 @@ def with_derivative(hard: HardProblem, outcome: Outcome) -> Outcome:
 
 
 def solution(K: SX, rest: SX) -> SX:
-    """Return z (3n,) with K z = rest, refined once to remove the regularization where it can be."""
+    """Solve K z = rest for z (3n,), refined once to remove the regularization where possible."""
     factors = eliminated([ca.horzsplit(row) for row in ca.vertsplit(K)])
     first = ca.vertcat(*factors.solve(entries(rest)))
     own = REGULARIZATION / (1 + REGULARIZATION) * ca.diag(K) * first
@@ -85,7 +85,7 @@ def solution(K: SX, rest: SX) -> SX:
 
 
 def test_directions(direction: SX) -> SX:
-    """Return the directions (3, 3) along which velocities vanish.
+    """Compute the directions (3, 3) along which velocities vanish.
 
     They are those of z, but with e_N instead of the direction along the cone's edge.
     """
@@ -93,5 +93,5 @@ def test_directions(direction: SX) -> SX:
 
 
 def unused(direction: SX) -> SX:
-    """Return 1 for each entry (3,) of z that changes nothing."""
+    """Return 1 for each entry (3,) of z that has no effect."""
     return ca.vertcat(*(ca.sumsqr(direction[:, k]) == 0 for k in range(3)))

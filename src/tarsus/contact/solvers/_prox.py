@@ -41,9 +41,9 @@ def in_impulses(hard: HardProblem, start: list[SX], *, successive: bool, maximum
 
 
 def in_velocities(hard: HardProblem, start: list[SX], *, successive: bool, maximum: int) -> Outcome:
-    """Iterate Eqns.
+    """Iterate Eqns. (17)-(18).
 
-    (17)-(18): the velocity is carried along, and only the diagonal of G is formed.
+    The velocity is updated along with the impulses, and only the diagonal of G is formed.
 
     If `successive`, new impulses are used at once (SOR), else all together in the next sweep (JOR).
     """
@@ -71,10 +71,7 @@ def _b(hard: HardProblem, i: int) -> SX:
 
 
 def projected(hard: HardProblem, i: int, old: SX, xi: SX, r: tuple[SX, SX]) -> SX:
-    """Return the projection of one contact (Eqn.
-
-    (13)); the disc's radius is the new normal impulse.
-    """
+    """Project one contact (Eqn. (13)); the radius of its disc is the new normal impulse."""
     normal = projections.half_line(old[0] - r[0] * xi[0])
     tangent = projections.disc(old[1:] - r[1] * xi[1:], hard.mu[i] * normal)
     return ca.if_else(hard.problem.active[i], ca.vertcat(normal, tangent), 0)

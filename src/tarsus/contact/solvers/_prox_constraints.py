@@ -65,7 +65,7 @@ def _sweep(
     old: tuple[list[SX], list[SX]],
     successive: bool,
 ) -> tuple[list[SX], list[SX]]:
-    """Return new impulses (3n,), (nb,) given the old ones."""
+    """Compute new impulses (3n,), (nb,) given the old ones."""
     n, nb = len(hard.c), len(form.c)
     new_U, new_B = list(old[0]), list(old[1])
     L_U, L_B = (new_U, new_B) if successive else old
@@ -89,5 +89,5 @@ def _sweep(
 
 
 def _velocity_from_constraints(form: Bilateral, k: int, L_B: list[SX]) -> SX:
-    """Return component k of the contacts' velocities due to the constraints' impulses."""
+    """Compute component k of the contacts' velocities due to the constraints' impulses."""
     return dot([row[k] for row in form.coupling], L_B)

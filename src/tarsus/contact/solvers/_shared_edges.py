@@ -68,7 +68,7 @@ class Edge:
     def of(
         status: ContactStatus, mu: SX, arms: SX, sizes: tuple[SX, SX], L: SX, xi: SX, scale: SX
     ) -> Edge:
-        """Return the terms of a contact with this status, impulse L (3,) and velocity xi (3,).
+        """Compute the terms of a contact with this status, impulse L (3,) and velocity xi (3,).
 
         `sizes` are r_N and r_T, which `scale` multiplies in status.r. E is written in terms of
         these, d = LOAD_REGULARIZATION / r and k = 1 / (EDGE_COMPLIANCE status.r), and of the share,
@@ -104,7 +104,7 @@ class Edge:
         )
 
     def response(self, x: list[SX]) -> list[SX]:
-        """Return E^-1 x (3,)."""
+        """Compute E^-1 x (3,)."""
         normal = self.weights[0] * x[0]
         return [normal, self.weights[1] * x[1] + self.tie * normal, self.weights[2] * x[2]]
 
@@ -126,7 +126,7 @@ class Edge:
                 tied[first + r][first + c] += column[1] * tied_row[c]
 
     def impulse_with(self, twist: list[SX]) -> SX:
-        """Return the impulse (3,) for a twist (6,) of the body, in the contact frame."""
+        """Compute the impulse (3,) for a twist (6,) of the body, in the contact frame."""
         responses = self.response([dot(direction, twist) for direction in self.directions])
         parts = zip(self.load, self.target, responses, strict=True)
         impulse = ca.vertcat(*(old + target - response for old, target, response in parts))
@@ -160,16 +160,16 @@ class BodySteps:
         return BodySteps(hard, shared, own, hard.builder.store_all("inertia", inertia))
 
     def sizes(self, i: int) -> tuple[SX, SX]:
-        """Return r_N and r_T of contact i (`step_sizes`)."""
+        """Compute r_N and r_T of contact i (`step_sizes`)."""
         r = self.own[i]
         return r[0], ca.fmin(r[1], r[2])
 
     def velocities(self, impulses: list[SX]) -> list[SX]:
-        """Return xi (3,) of each contact."""
+        """Compute xi (3,) of each contact."""
         return velocities(self.hard, self.shared, impulses)
 
     def next_impulses(self, impulses: list[SX], xi: list[SX], scale: SX) -> SX:
-        """Return L (3n,) after a step from these impulses and velocities; `scale` multiplies r."""
+        """Compute L (3n,) after a step from these impulses and velocities; `scale` multiplies r."""
         # terms of each contact
         hard, shared, edges = self.hard, self.shared, list[Edge]()
         size = range(len(self.inertia))

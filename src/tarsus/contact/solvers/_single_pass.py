@@ -48,7 +48,7 @@ def with_kinetic(p: Any) -> Any:
 
 
 def single_pass(problem: ContactProblem, p: Any, builder: Builder) -> Minimized:
-    """Return the impulses (3,) of Eqns. (25)-(36), with the number of pivots.
+    """Compute the impulses (3,) of Eqns. (25)-(36), with the number of pivots.
 
     `p` has the parameters mu, mu_K, e_N, v_0 and damping.
     """
@@ -87,7 +87,7 @@ def _is_slow(contact: Contact, v_0: SX) -> SX:
 
 
 def _slip_direction(contact: Contact, v_0: SX) -> SX:
-    """Return sigma (2,), (7); zero without slip."""
+    """Compute sigma (2,), (7); zero without slip."""
     slip = contact.velocity[1:]
     speed = ca.sqrt(ca.dot(slip, slip) + TINY)
     return ca.if_else(speed > v_0, slip / speed, 0)
@@ -96,7 +96,7 @@ def _slip_direction(contact: Contact, v_0: SX) -> SX:
 def _equations(
     problem: ContactProblem, used: list[SX], sliding: list[SX], sticks: list[SX], p: Any
 ) -> tuple[Matrix, list[SX]]:
-    """Return A by columns and v of (30)-(32), zero in unused rows and columns."""
+    """Set up A by columns and v of (30)-(32), zero in unused rows and columns."""
     G, v, columns = flat_matrix(problem.G, problem.n), [], []
     for i, contact in enumerate(problem.contacts):
         rebound = ca.if_else(sticks[i], 0, p.e_N * ca.fmin(contact.velocity[0], 0))
@@ -114,7 +114,7 @@ def _equations(
 
 
 def _products(columns: Matrix, damping: SX, used: list[SX], builder: Builder) -> Matrix:
-    """Return A^T A + damping 1, stored, with 1 on the diagonal of unused entries."""
+    """Compute A^T A + damping 1, stored, with 1 on the diagonal of unused entries."""
     size = range(len(columns))
     lower = [dot(columns[i], columns[j]) for i in size for j in range(i + 1)]
     stored = entries(builder.store("H", ca.vertcat(*lower)))

@@ -32,7 +32,7 @@ TWIST_SIZE = 6
 def solve_sticking(
     hard: HardProblem, shared: SharedBodies, sizes: list[SX], pressing: list[SX]
 ) -> Outcome:
-    """Return the impulses if the pressing contacts (1, else 0) stick and no other contact closes.
+    """Solve for the impulses if the pressing contacts (1, else 0) stick and no other one closes.
 
     `sizes` are those of `own_sizes`.
     """
@@ -61,7 +61,7 @@ def solve_sticking(
 
 
 def own_sizes(shared: SharedBodies) -> list[SX]:
-    """Return r (3,) of each contact, the inverse diagonal of its Delassus block."""
+    """Compute r (3,) of each contact, the inverse diagonal of its Delassus block."""
 
     def inverse_diagonal(first: int, arms: SX) -> SX:
         rows = [entries(arms[k, :]) for k in range(3)]
@@ -122,7 +122,7 @@ class SupportedBody:
 
 
 def velocities(hard: HardProblem, shared: SharedBodies, impulses: list[SX]) -> list[SX]:
-    """Return xi (3,) of each contact, computed through the twists of the bodies."""
+    """Compute xi (3,) of each contact, computed through the twists of the bodies."""
     wrenches = [SX.zeros(TWIST_SIZE) for _ in range(len(shared.mobility) // TWIST_SIZE)]
     for i, L in enumerate(impulses):
         wrenches[shared.body[i]] += ca.mtimes(shared.arms[i].T, L)

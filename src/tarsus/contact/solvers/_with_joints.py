@@ -76,7 +76,7 @@ def with_joints(hard: HardProblem, rows: JointRows) -> Outcome:
 
 
 def project_contact(hard: HardProblem, i: int, impulse: SX, b: SX) -> SX:
-    """Return the impulse (3,) of contact i after a few projections, Eqn. (16) of Gehring 2014.
+    """Compute the impulse (3,) of contact i after a few projections, Eqn. (16) of Gehring 2014.
 
     `impulse` (3,) is the old impulse, b (3,) the contact's velocity without it.
     """
@@ -92,7 +92,7 @@ def project_contact(hard: HardProblem, i: int, impulse: SX, b: SX) -> SX:
 
 
 def joint_impulse(rows: JointRows, k: int, b: SX) -> SX:
-    """Return the impulse of joint k, whose rate is b without it."""
+    """Compute the impulse of joint k, whose rate is b without it."""
     mobility, largest = rows.G[k][k], rows.friction[k]
     stopping = -b / mobility
     impulse = ca.fmin(ca.fmax(stopping, -largest), largest)

@@ -227,7 +227,7 @@ def is_finite(values: list[SX]) -> SX:
 
 
 def project_into_cones(hard: HardProblem, impulses: list[SX]) -> list[SX]:
-    """Return the impulses (3,) shortened into their friction cones."""
+    """Shorten the impulses (3,) into their friction cones."""
     return [radial_return(L, mu) for L, mu in zip(impulses, hard.mu, strict=True)]
 
 
@@ -237,7 +237,7 @@ def exceeds_dense(hard: HardProblem) -> bool:
 
 
 def solve_dense(hard: HardProblem, K: SX, rest: list[SX]) -> list[SX]:
-    """Return x (3n,) with K x = rest, for K (3n, 3n) close to positive definite.
+    """Solve K x = rest for x (3n,), with K (3n, 3n) close to positive definite.
 
     Many contacts are solved by loops.
     """
@@ -248,7 +248,7 @@ def solve_dense(hard: HardProblem, K: SX, rest: list[SX]) -> list[SX]:
 
 
 def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
-    """Return xi_i = c_i + sum_j G_ij L_j (Eqn. (12))."""
+    """Compute xi_i = c_i + sum_j G_ij L_j (Eqn. (12))."""
     xi = hard.c[i]
     for j, impulse in enumerate(impulses):
         xi = xi + ca.mtimes(hard.problem.G[i, j], impulse)
@@ -256,7 +256,7 @@ def residual_velocity(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
 
 
 def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
-    """Return b_i = c_i + sum over j != i of G_ij L_j: the velocity without its own impulse."""
+    """Compute b_i = c_i + sum over j != i of G_ij L_j: the velocity without its own impulse."""
     b = hard.c[i]
     for j, impulse in enumerate(impulses):
         if j != i:
@@ -265,7 +265,7 @@ def velocity_from_others(hard: HardProblem, i: int, impulses: list[SX]) -> SX:
 
 
 def without_energy_gain(hard: HardProblem, outcome: Outcome) -> Outcome:
-    """Return an unsolved outcome shortened until its impulses do no work.
+    """Shorten an unsolved outcome until its impulses do no work.
 
     The result of an unsolved step may be wrong, but it cannot throw the robot.
     """
@@ -284,7 +284,7 @@ def without_energy_gain(hard: HardProblem, outcome: Outcome) -> Outcome:
 
 
 def workless_share(linear: SX, square: SX) -> SX:
-    """Return the share of impulses L that does no work; more than 1 if they dissipate energy.
+    """Compute the share of impulses L that does no work; more than 1 if they dissipate energy.
 
     Their work is L . free + L . G L / 2: kinetic energy with them less that without them.
 
@@ -297,7 +297,7 @@ def workless_share(linear: SX, square: SX) -> SX:
 
 
 def step_sizes(G_ii: SX, alpha: float | SX = 1) -> tuple[SX, SX]:
-    """Return r_N = alpha / G_NN and r_T = alpha / max(G_T1T1, G_T2T2).
+    """Compute r_N = alpha / G_NN and r_T = alpha / max(G_T1T1, G_T2T2).
 
     See Gehring 2014, after Eqn. (16).
     """

@@ -178,7 +178,7 @@ class SolverStage:
 def solve_cascade(
     stages: list[SolverStage], inputs: StageInputs, before: Outcome | None
 ) -> Outcome:
-    """Return the outcome of the first stage that solves the problem, else that of the last."""
+    """Run the stages until one solves the problem; return its outcome, or that of the last."""
     stage, *rest = stages
     outcome = stage.solve(inputs, before)
     if not stage.selects:
@@ -294,14 +294,14 @@ def _correct_once(hard: HardProblem, local: list[LocalBlock], values: Values) ->
 
 
 def trimmed(hard: HardProblem, outcome: Outcome) -> Outcome:
-    """Return the outcome without what the tolerance left outside the cones."""
+    """Shorten impulses that lie outside their cones within the tolerance."""
     contacts = zip(outcome.impulses, hard.mu, outcome.roots, strict=True)
     impulses = [radial_return(L, mu, root > 0) for L, mu, root in contacts]
     return replace(outcome, impulses=impulses)
 
 
 def linear_solution(hard: HardProblem, pressing: list[SX], roots: list[SX]) -> SX:
-    """Return L = -(G + S)^-1 c by L D L^T, with zero impulses of contacts that do not press.
+    """Solve (G + S) L = -c by L D L^T, with zero impulses of contacts that do not press.
 
     A regularization of T_rel^1.5 on the diagonal lets redundant contacts share a load evenly.
     """
@@ -335,7 +335,7 @@ class AssumedState:
 def correct_state(
     hard: HardProblem, i: int, local: LocalBlock, state: AssumedState, b: SX
 ) -> tuple[SX, SX, SX]:
-    """Return whether contact i presses, its sliding root, and 1 if either assumption was wrong.
+    """Correct whether contact i presses, and its sliding root; also return 1 if either was wrong.
 
     b (3,) is its velocity due to all other contacts.
     """

@@ -70,7 +70,7 @@ class Jump(FlatFootedController):
         return np.zeros(8)
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
-        """Return torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
+        """Compute torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
         robot = stance(now.mechanism, self.initial_coordinates(now.mechanism))
         rate = sqrt(robot.gravity / robot.height)
         support = DoubleSupport(WholeBody.of(now.mechanism, now.q, now.u), robot, rate)

@@ -54,7 +54,7 @@ class Squat(FlatFootedController):
         return np.zeros(0)
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
-        """Return the torques, shape (n_actuators,), in N m; there is no memory."""
+        """Compute the torques, shape (n_actuators,), in N m; there is no memory."""
         robot = stance(now.mechanism, self.initial_coordinates(now.mechanism))
         rate = sqrt(robot.gravity / robot.height)
         support = DoubleSupport(WholeBody.of(now.mechanism, now.q, now.u), robot, rate)

@@ -113,7 +113,7 @@ class Trot(Controller):
         return why_no_diagonal_legs(mechanism)
 
     def max_speed(self, mechanism: Mechanism) -> float:
-        """Return the speed at which stance feet sweep the whole reach of their legs, in m/s."""
+        """Compute the speed at which stance feet sweep the whole reach of their legs, in m/s."""
         return longest_stroke(mechanism) * self.frequency / self.duty
 
     def initial_memory(self, mechanism: Mechanism) -> NDArray[np.float64]:
@@ -122,7 +122,7 @@ class Trot(Controller):
         return np.array([*OFFSETS, 0.0, 0.0, 0.0])
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
-        """Return torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
+        """Compute torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
         mechanism, q, u, memory, dt = now.mechanism, now.q, now.u, now.memory, now.dt
 
         # phases of the diagonals, and the desired motion of the trunk
@@ -174,7 +174,7 @@ class Trot(Controller):
     def _balanced(
         self, foot_height: float, q: ca.SX, u: ca.SX, commanded: Planar, memory: ca.SX, dt: ca.SX
     ) -> tuple[Planar, Planar, ca.SX]:
-        """Return the velocity to walk at, the shift of the feet, and the next memory, (3,).
+        """Compute the velocity to walk at, the shift of the feet, and the next memory, (3,).
 
         `foot_height` is the height of a standing foot in the base frame, in m.
         """
@@ -198,7 +198,7 @@ class Trot(Controller):
         )
 
     def _standing_foot(self, leg: Leg) -> NDArray[np.float64]:
-        """Return the position of the standing foot in the base frame, shape (3,), in m."""
+        """Compute the position of the standing foot in the base frame, shape (3,), in m."""
         foot = leg.hip + leg.standing_foot
         if self.body_height is not None:
             foot[2] = leg.radius - self.body_height
@@ -210,5 +210,5 @@ def _clamp(value: ca.SX, limit: float) -> ca.SX:
 
 
 def support_torques(leg: Leg, load: float) -> NDArray[np.float64]:
-    """Return the torques, shape (3,), in N m, with which a standing leg carries a load, in N."""
+    """Compute the torques, shape (3,), in N m, with which a standing leg carries a load, in N."""
     return -foot_jacobian(leg, leg.posture).T @ np.array([0.0, 0.0, load])

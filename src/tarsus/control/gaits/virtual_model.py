@@ -126,7 +126,7 @@ class VirtualModel(Controller):
         return why_no_diagonal_legs(mechanism)
 
     def max_speed(self, mechanism: Mechanism) -> float:
-        """Return the speed at which stance feet sweep the whole reach of their legs, in m/s."""
+        """Compute the speed at which stance feet sweep the whole reach of their legs, in m/s."""
         height = standing(
             mechanism, find_legs(mechanism), self.initial_coordinates(mechanism)
         ).height
@@ -142,7 +142,7 @@ class VirtualModel(Controller):
         return np.array([*INITIAL_CLOCK, *INITIAL_REFERENCE, *(14 * [0.0])])
 
     def torque(self, now: ControlInputs) -> tuple[ca.SX, ca.SX]:
-        """Return torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
+        """Compute torques, shape (n_actuators,), in N m, and memory (see `initial_memory`)."""
         mechanism, q, u, memory, dt = now.mechanism, now.q, now.u, now.memory, now.dt
 
         # robot, clock and ground height
@@ -198,7 +198,7 @@ class VirtualModel(Controller):
     def _trunk(
         self, kin: Kinematics, commanded: Planar, reference: ca.SX, time: float, dt: ca.SX
     ) -> tuple[TrunkCommand, ca.SX]:
-        """Return the desired motion of the trunk, and its next position and heading, (4,)."""
+        """Compute the desired motion of the trunk, and its next position and heading, (4,)."""
         q, u, R = kin.q, kin.u, kin.world_rotation[0]
         heading = R[:2, 0]
         unset = ca.dot(reference[2:], reference[2:]) < 0.5
@@ -229,7 +229,7 @@ class VirtualModel(Controller):
         position: Array,
         timing: tuple[Diagonal, Clock, float, float],
     ) -> ca.SX:
-        """Return where a foot should touch down, shape (2,), in m, world axes.
+        """Compute where a foot should touch down, shape (2,), in m, world axes.
 
         `position`, shape (2,), is its place in the base frame at rest.
         """
@@ -271,7 +271,7 @@ class TrunkCommand(NamedTuple):
 def _ground_height(
     q: ca.SX, legs: tuple[Leg, ...], feet: list[Foot], phases: list[Diagonal]
 ) -> ca.SX:
-    """Return the mean height of the ground under the feet, weighted by their loads, in m."""
+    """Compute the mean height of the ground under the feet, weighted by their loads, in m."""
     loads = [phase.load + 1e-3 for phase in phases]
     heights = [
         load * (state.arm[2] - leg.radius)
@@ -283,7 +283,7 @@ def _ground_height(
 def _wrench(
     kin: Kinematics, robot: Standing, gravity_load: ca.SX, push: ca.SX, turn: ca.SX
 ) -> ca.SX:
-    """Return the force and moment about the base's origin, shape (6,), world axes.
+    """Compute the force and moment about the base's origin, shape (6,), world axes.
 
     The trunk accelerates by `push` (world axes) and `turn` (body axes); `carried` is the gravity
     load.

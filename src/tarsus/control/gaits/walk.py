@@ -77,7 +77,7 @@ class Walk(FlatFootedController):
     }
 
     def max_speed(self, mechanism: Mechanism) -> float:
-        """Return the speed of steps half a leg long, in m/s."""
+        """Compute the speed of steps half a leg long, in m/s."""
         robot = stance(mechanism, self.initial_coordinates(mechanism))
         return MAX_STRIDE * robot.length / self._pattern(robot).step
 
@@ -87,7 +87,7 @@ class Walk(FlatFootedController):
         return np.zeros(WalkMemory.size())
 
     def torque(self, now: ControlInputs) -> tuple[SX, SX]:
-        """Return the torques, shape (n_actuators,), in N m, and the memory (see `WalkMemory`)."""
+        """Compute the torques, shape (n_actuators,), in N m, and the memory (see `WalkMemory`)."""
         mechanism, memory = now.mechanism, WalkMemory.read(now.memory)
         robot = stance(mechanism, self.initial_coordinates(mechanism))
         pattern = self._pattern(robot)
